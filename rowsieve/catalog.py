@@ -112,7 +112,7 @@ class Catalog:
         found = classify(statement)
         if found is None:
             raise InvalidInput(
-                f"call: {statement[:60]!r} is no statement on procedures; it begins with CALL, "
+                f"call: {statement[:60]!r} is not a statement on procedures; it begins with CALL, "
                 "ALTER TABLE … EXECUTE, SHOW PROCEDURES or DESCRIBE PROCEDURE"
             )
         return self._coordinator(engine, dialect, session).run(found)

@@ -77,7 +77,7 @@ class UnsupportedOperation(RowsieveError):
 
 
 class UnreadText(UnsupportedOperation):
-    """A cast met a text that the dialect's engine reads by rules which are not known here.
+    """A cast met a text that the dialect's engine reads by rules which are unknown to Rowsieve.
 
     `texts` is an Arrow array of all such texts that were met at once.
     """

@@ -144,7 +144,7 @@ class KeptRows(ABC, Generic[E]):
                 if pattern.is_exact or pattern.is_prefix:
                     test = "=" if pattern.is_exact else "STARTS WITH"
                     return Leaf(operand, (test, ir.Literal(pattern.prefix, String())))
-        raise UnsupportedOperation("there is no expression of this form there")
+        raise UnsupportedOperation("the engine has no expression of this form")
 
     def _compared(self, op: ir.ComparisonOp, operand: ir.Operand, constant: ir.Literal) -> Leaf:
         value, type_ = constant.value, type_of(operand)

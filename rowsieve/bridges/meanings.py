@@ -223,7 +223,7 @@ class _Guards:
         if self.ours.compares_bits(count):
             if not self.theirs.compares_bits(len(members)):
                 raise UnsupportedOperation(
-                    "a list that tells -0.0 from 0.0 finds both in the other engine"
+                    "a list that distinguishes -0.0 from 0.0 finds both in the other engine"
                 )
             return node
         if self.theirs.bitwise_lists_from is None:

@@ -165,7 +165,7 @@ def _read(item: Any, schema: Schema, ansi: bool | None) -> ir.Predicate:
         inner = _read(item, schema, ansi)
         return ir.Not(inner) if depth % 2 else inner
     if kind not in {row.foreign for row in FILTERS}:
-        raise UnsupportedOperation(f"the filter {kind} is not known here")
+        raise UnsupportedOperation(f"the filter {kind} is unknown to Rowsieve")
     operand, type_ = _attribute(item.attribute, schema)
     if kind == "IsNull":
         return ir.IsNull(operand)
@@ -194,7 +194,9 @@ def _read_in(
         physical = values if known else [_physical(value, type_) for value in values]
         members = from_ticks(physical, type_)
     except (pa.ArrowException, OverflowError) as error:
-        raise UnsupportedOperation(f"a value of IN is no {type_name(type_)}: {error}") from error
+        raise UnsupportedOperation(
+            f"a value of IN is not a valid {type_name(type_)}: {error}"
+        ) from error
     return ir.InList(operand, ir.ValueSet(members, type_))
 
 
@@ -279,7 +281,7 @@ def _write_in(
     members = values.array
     _check_nan(type_, semantics)
     if not len(members) or values.type != type_:
-        raise UnsupportedOperation("an IN list is of values of the column's type, and not empty")
+        raise UnsupportedOperation("an IN list holds values of the column's type and is not empty")
     bitwise = isinstance(type_, Float) and semantics.compares_bits(len(members))
     if bitwise and pc.any(pc.equal(members, 0.0)).as_py():
         raise UnsupportedOperation("Spark's IN finds zeros of both signs")

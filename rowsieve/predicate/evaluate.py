@@ -3,7 +3,7 @@
 On a row, a predicate is TRUE, FALSE, NULL or failed. FALSE decides an AND, and TRUE decides an OR,
 whatever the other terms are; below the top, a failure takes precedence over NULL. At the top, each
 conjunct is evaluated for itself: a row with a FALSE or NULL conjunct is dropped, and failures of
-other conjuncts on it are ignored (invariant 27). A cast of text whose meaning is not known here
+other conjuncts on it are ignored (invariant 27). A cast of a text of unknown meaning
 fails, even as TRY_CAST, with an error of its own.
 
 All pruning is tested against this module. Nothing here runs per row in Python.
@@ -54,7 +54,7 @@ from rowsieve.types.logical import Bool, LogicalType, Struct, is_nested, type_na
 
 @dataclass(frozen=True, slots=True)
 class _Unread:
-    """The rows on which a cast or a call meets texts whose meaning is not known here."""
+    """The rows on which a cast or a call meets texts whose meaning is unknown to Rowsieve."""
 
     rows: Mask
     error: UnreadText

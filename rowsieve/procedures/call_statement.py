@@ -157,7 +157,7 @@ def _value(procedure: str, node: Any) -> Value:
         case exp.VarMap() | exp.Map():
             return _map(procedure, node)
     raise InvalidInput(
-        f"{procedure}: the argument {node.sql(dialect='trino')} is no literal; give a text in "
+        f"{procedure}: the argument {node.sql(dialect='trino')} is not a literal; give a text in "
         "single quotes, a whole number, TRUE, FALSE, NULL or a map"
     )
 
@@ -190,4 +190,6 @@ def _option(procedure: str, node: Any) -> str:
             return str(value).lower()
         case str() | int() as value:
             return str(value)
-    raise InvalidInput(f"{procedure}: {node.sql()} in a map is no text; write it in single quotes")
+    raise InvalidInput(
+        f"{procedure}: {node.sql()} in a map is not a text; write it in single quotes"
+    )

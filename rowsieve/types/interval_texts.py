@@ -78,5 +78,5 @@ def _piece(number: str, unit: str) -> IntervalParts:
     elif amount.denominator == 1 and name in _DAYS:
         return IntervalParts(days=int(amount) * _DAYS[name])
     elif name not in _MONTHS and name not in _DAYS:
-        raise ValueError(f"{unit!r} is no unit of an interval")
-    raise ValueError(f"{number} {unit} is no whole number of days or microseconds")
+        raise ValueError(f"{unit!r} is not a unit of an interval")
+    raise ValueError(f"{number} {unit} is not a whole number of days or microseconds")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Generic, TypeAlias, TypeVar
+from typing import ClassVar, Final, Generic, TypeAlias, TypeVar
 
 from rowsieve.bridges.translation import Exactness, Row
 from rowsieve.errors import UnsupportedOperation
@@ -19,6 +19,7 @@ from rowsieve.types.logical import Bool, LogicalType, type_name
 from rowsieve.types.schema import Schema
 
 N = TypeVar("N")
+NO_COUNTERPART: Final = "it has no counterpart in Rowsieve"
 Read: TypeAlias = ir.Predicate | ir.Operand
 
 
@@ -106,7 +107,7 @@ def flattened(node: N, terms_of: Callable[[N], Sequence[N] | None]) -> list[N]:
     return found
 
 
-def supported(row: Row | None, what: str, otherwise: str = "it has no counterpart here") -> Row:
+def supported(row: Row | None, what: str, otherwise: str = NO_COUNTERPART) -> Row:
     """Return the row of a construct if it is read; otherwise raise with its note."""
     if row is None or row.reads is not Exactness.EXACT:
         raise UnsupportedOperation(f"{what}: {row.note if row else otherwise}")

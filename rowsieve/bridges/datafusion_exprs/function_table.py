@@ -36,9 +36,9 @@ def _functions() -> Iterator[Row]:
 
 
 _QUERY = "a filter over one table holds no query"
-_NO_ROW = "it is no value of one row"
-_SIMILAR = "a regular expression there, and SQL's own pattern elsewhere; write ~"
-_NO_NODE = "there is no such operation here"
+_NO_ROW = "it does not map one row to one value"
+_SIMILAR = "a regular expression in DataFusion, and SQL's own pattern elsewhere; write ~"
+_NO_NODE = "Rowsieve has no such operation"
 
 VARIANTS: tuple[Row, ...] = (
     both("Column", "Column", "a qualifier is dropped: there is one table"),
@@ -65,11 +65,11 @@ VARIANTS: tuple[Row, ...] = (
     refused("RLike", _SIMILAR),
     refused("SimilarTo", _SIMILAR),
     refused("ILike", "never shown: an ILIKE is a Like whose operator says so"),
-    refused("HigherOrderFunction", "functions of functions have no counterpart here"),
-    refused("Lambda", "functions of functions have no counterpart here"),
-    refused("LambdaVariable", "functions of functions have no counterpart here"),
+    refused("HigherOrderFunction", "functions of functions have no counterpart in Rowsieve"),
+    refused("Lambda", "functions of functions have no counterpart in Rowsieve"),
+    refused("LambdaVariable", "functions of functions have no counterpart in Rowsieve"),
     refused("Placeholder", "a parameter has no value yet; pass the value"),
-    refused("ScalarVariable", "a session's variable is unknown here; pass the value"),
+    refused("ScalarVariable", "a session's variable is unknown to Rowsieve; pass the value"),
     refused("Exists", _QUERY),
     refused("InSubquery", _QUERY),
     refused("ScalarSubquery", _QUERY),
@@ -81,7 +81,7 @@ VARIANTS: tuple[Row, ...] = (
 _PATTERNS = "constant patterns that RE2 shares"
 _RANK = "equal types, whole numbers, decimals, dates and timestamps, or a constant that fits"
 _NAN = "of floats: written with nanvl around it, because NaN of either sign may come out"
-_ARRAYS = "containment of lists and JSON has no counterpart here"
+_ARRAYS = "containment of lists and JSON has no counterpart in Rowsieve"
 
 COMPARISONS: Mapping[str, ComparisonOp] = {
     "=": ComparisonOp.EQ,

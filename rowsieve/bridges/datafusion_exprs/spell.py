@@ -121,7 +121,7 @@ class _Speller:
                 return self._function(expression)
             row = function_table.VARIANT_ROWS.get(kind)
             if row is None or row.reads is not Exactness.EXACT:
-                raise UnsupportedOperation(f"{kind}: {row.note if row else 'not known here'}")
+                raise UnsupportedOperation(f"{kind}: {row.note if row else 'unknown to Rowsieve'}")
             return self._variant(kind, expression)
         finally:
             self._depth -= 1
@@ -163,7 +163,7 @@ class _Speller:
         operator = expression.rex_call_operator()
         row = function_table.OPERATOR_ROWS.get(operator)
         if row is None or row.reads is not Exactness.EXACT:
-            why = row.note if row else "not known here"
+            why = row.note if row else "unknown to Rowsieve"
             raise UnsupportedOperation(f"the operator {operator}: {why}")
         if operator in ("AND", "OR"):
             pieces = [self.term(term) for term in _chain(expression, operator)]
@@ -205,7 +205,7 @@ class _Speller:
         if (named := _ZONED.fullmatch(shown)) is not None and not try_:
             return f"({self.atom(inner.expr())} AT TIME ZONE '{named[1]}')"
         if (type_ := arrow_shown(shown)) is None:
-            raise UnsupportedOperation(f"a cast to {shown} has no type here")
+            raise UnsupportedOperation(f"a cast to {shown} has no type in Rowsieve")
         return cast_text(operand, type_, DATAFUSION, try_=try_)
 
     def _in_zone(self, expression: Expr) -> str:
@@ -255,7 +255,7 @@ class _Speller:
         if name == "current_date":
             return "CURRENT_DATE", Binding.ATOM
         if not _NAME.fullmatch(name):
-            raise UnsupportedOperation(f"the function {name} has no counterpart here")
+            raise UnsupportedOperation(f"the function {name} has no counterpart in Rowsieve")
         return f"{name}({', '.join(arguments)})", Binding.ATOM
 
 
@@ -318,7 +318,7 @@ def _listed(expression: Expr) -> ValueSet | None:
     if not pa.types.is_list(value.type) or not value.is_valid:
         return None
     if value.values.null_count:
-        raise UnsupportedOperation("array_has takes a constant list without NULL here")
+        raise UnsupportedOperation("array_has is read with a constant list without NULL only")
     return ValueSet(*stored(value.values))
 
 

@@ -76,7 +76,7 @@ ROWS = (
     *(
         Difference(
             *(engine, _BOTH, _may_be_infinite),
-            "makes infinity of a float64 that is too large for float32, which fails here",
+            "makes infinity of a float64 that is too large for float32, which fails in Rowsieve",
         )
         for engine in ("polars", "datafusion")
     ),

@@ -64,7 +64,7 @@ def _fits_real(value: object) -> bool:
 
 
 def _narrows_choice(node: ir.Node) -> bool:
-    """A choice between a float32 and other numbers is a float32 there, and a float64 here."""
+    """A choice between float32 and other numbers is a float32 there; ours is a float64."""
     if isinstance(node, ir.Call) and node.function in _CHOICES:
         return _mixes_real([_uncast(item) for item in node.arguments])
     if isinstance(node, ir.Case):

@@ -7,7 +7,7 @@ from rowsieve.bridges.functions.row import Absent, Spelling, function, unverifie
 
 _NOT_THERE = "what is not there is NULL"
 _NOT_JUDGED = "lists of it have not been compared with an engine's"
-_SHARED = "a NULL item is no match there"
+_SHARED = "a NULL item never matches in the engine"
 
 ROWS = (
     function(

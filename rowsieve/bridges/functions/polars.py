@@ -38,8 +38,8 @@ class Method:
     `name`: a method of the first argument, such as `str.head`, or a function of the module.
     `node`: its name in a serialised expression; `options`: what else the node holds. `keywords`:
     the same as the method takes it. `plain`: constants are handed over as they are; `aligned`: they
-    take the type of the other arguments. `from_zero`: the second argument counts from 0 there.
-    `first`: our first argument, and what stands for it as the last there, if the name does not.
+    take the type of the other arguments. `from_zero`: polars counts the second argument from 0.
+    `first`: our first argument, and its spelling if polars takes it last and the name differs.
     `instead`: another method that is written. `rule`: of the predicate's semantics, if any.
     """
 
@@ -106,10 +106,10 @@ _dated = Arguments("dates and timestamps", lambda use: isinstance(use.types[-1],
 _timed = Arguments("timestamps", lambda use: isinstance(use.types[-1], Timestamp))
 
 _FLOATS = Rule(
-    "floats divided by zero and out of range differ there",
+    "floats divided by zero and out of range differ in polars",
     lambda rules: rules.float_division_by_zero is OnFailure.IEEE,
 )
-_CASES = Rule("a letter may become several in the other case there", lambda rules: rules.full_case)
+_CASES = Rule("one letter may become several in polars", lambda rules: rules.full_case)
 _TO_EVEN = Rule(_FLOATS.reason, lambda rules: _FLOATS.holds(rules) and rules.rounds_half_to_even)
 _FROM_ZERO = Rule(
     _FLOATS.reason, lambda rules: _FLOATS.holds(rules) and not rules.rounds_half_to_even

@@ -29,7 +29,7 @@ _INSTANT = (
 )
 _UNJUDGED = "its results have not been compared with an engine's"
 
-_OTHER_SPELLINGS = "it reads other texts, too, by rules that are not known here"
+_OTHER_SPELLINGS = "it reads other texts, too, by rules that are unknown to Rowsieve"
 _TO_TIMESTAMPS = tuple(f"to_timestamp_{unit}" for unit in ("seconds", "millis", "micros", "nanos"))
 
 ROWS = (

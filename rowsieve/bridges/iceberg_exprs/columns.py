@@ -79,5 +79,5 @@ def dotted(operand: Operand) -> str:
     """The name by which pyiceberg knows a column or a member of one."""
     column, names = path_of(operand, "pyiceberg")
     if any("." in name for name in (column.name, *names)):
-        raise UnsupportedOperation("a dot in the name of a column would be a path there")
+        raise UnsupportedOperation("a dot in the name of a column would be a path in pyiceberg")
     return ".".join((column.name, *names))

@@ -41,7 +41,7 @@ JUNCTIONS: tuple[Row, ...] = (
 PREDICATES: tuple[Row, ...] = (
     Row("IsNull", "IsNull", _EXACT, _EXACT),
     Row("NotNull", "Not(IsNull)", _EXACT, _EXACT),
-    Row("IsNaN", "x <> x, by the rules of IEEE", _EXACT, _EXACT, "FALSE where x is no float"),
+    Row("IsNaN", "x <> x, by the rules of IEEE", _EXACT, _EXACT, "FALSE if x is not a float"),
     Row("NotNaN", "x = x, by the rules of IEEE", _EXACT, _EXACT, _NULL),
     *(
         Row(name, op.value, _EXACT, _EXACT, _NULL if op is ComparisonOp.NE else "")
@@ -70,7 +70,7 @@ LITERALS: tuple[Row, ...] = (
         for name in ("Date", "Time", "Timestamp", "UUID")
     ),
     Row("FloatLiteral", "Literal", _EXACT, _NO, "a DoubleLiteral is written, which becomes one"),
-    Row("FixedLiteral", "", _NO, _NO, "bytes of a fixed length have no type here"),
+    Row("FixedLiteral", "", _NO, _NO, "bytes of a fixed length have no type in Rowsieve"),
     *(
         Row(f"{kind}{end}", "TRUE or FALSE", _EXACT, _NO, f"{_LIMITS}; refused in lists")
         for kind in ("Int", "Long", "Float")

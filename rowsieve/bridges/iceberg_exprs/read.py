@@ -71,7 +71,7 @@ class Reader(TreeReader[Any]):
     def read(self, node: Any) -> ir.Predicate:
         """One expression, whose kind is its class."""
         kind = type(node).__name__
-        supported(function_table.ROWS.get(kind), f"the expression {kind}", "not known here")
+        supported(function_table.ROWS.get(kind), f"the expression {kind}", "unknown to Rowsieve")
         match kind:
             case "AlwaysTrue":
                 return ir.TRUE
@@ -141,7 +141,7 @@ class Reader(TreeReader[Any]):
     def _constant(self, literal: Any, type_: LogicalType) -> ir.Literal:
         row = function_table.ROWS.get(type(literal).__name__)
         if row is None or row.reads is not Exactness.EXACT:
-            raise UnsupportedOperation(f"the constant {literal!r} has no counterpart here")
+            raise UnsupportedOperation(f"the constant {literal!r} has no counterpart in Rowsieve")
         value: Any = literal.value
         match type_:
             case Int():

@@ -98,7 +98,9 @@ class Writer(KeptRows["BooleanExpression"]):
         """A list; zeros of floats are compared apart, for a scan knows them by their bits."""
         array, signs = zeros_apart(members)
         if members.bitwise and len(signs) == 1:
-            raise UnsupportedOperation("a list that tells -0.0 from 0.0 does so only in scans")
+            raise UnsupportedOperation(
+                "a list that distinguishes -0.0 from 0.0 does so only in scans"
+            )
         values = as_ticks(array, members.type).to_pylist()
         made = [self._set(test, path, values, members.type)] if values else []
         if signs:
@@ -131,7 +133,9 @@ class Writer(KeptRows["BooleanExpression"]):
             case Decimal(scale=scale):
                 exponent = getattr(value, "as_tuple", lambda: None)()
                 if exponent is None or -exponent.exponent != scale:
-                    raise UnsupportedOperation(f"the constant {value!r} is no {type_name(type_)}")
+                    raise UnsupportedOperation(
+                        f"the constant {value!r} is not a valid {type_name(type_)}"
+                    )
         return self._literals.literal(value)
 
     def _made(self, name: str, *arguments: Any) -> BooleanExpression:

@@ -58,14 +58,14 @@ def literal_of(payload: Any) -> Literal:
     """The constant of a `Literal` node."""
     family, content = single(payload)
     if family not in ("Dyn", "Scalar"):
-        raise UnsupportedOperation(f"a constant of the kind {family} has no counterpart here")
+        raise UnsupportedOperation(f"a constant of kind {family} has no counterpart in Rowsieve")
     kind, value = single(content)
     if family == "Dyn":
         if kind == "Int":
             return Literal(int.from_bytes(value, "big", signed=True))
         if kind == "Float":
             return Literal(float(value))
-        raise UnsupportedOperation(f"a constant of the kind {kind} has no counterpart here")
+        raise UnsupportedOperation(f"a constant of the kind {kind} has no counterpart in Rowsieve")
     if kind == "Null":
         return Literal(None)
     if kind in _PLAIN:
@@ -82,7 +82,7 @@ def literal_of(payload: Any) -> Literal:
         with decimal.localcontext(prec=60):
             number = decimal.Decimal(digits).scaleb(-scale)
         return Literal(number, decimal_type(number))
-    raise UnsupportedOperation(f"a constant of polars' type {kind} has no counterpart here")
+    raise UnsupportedOperation(f"a constant of polars' type {kind} has no counterpart in Rowsieve")
 
 
 def duration_of(payload: Any) -> int | None:
@@ -101,7 +101,7 @@ def members_of(payload: Any) -> ValueSet:
         kind, content = single(content)
         family = "Series" if kind == "List" else family
     if family != "Series" or not isinstance(content, bytes):
-        raise UnsupportedOperation("is_in takes a list of constants here")
+        raise UnsupportedOperation("is_in is read with a list of constants only")
     try:
         column = pa.ipc.open_stream(pa.py_buffer(content)).read_all().column(0).combine_chunks()
     except pa.ArrowException as error:  # integers of 128 bits
@@ -112,7 +112,7 @@ def members_of(payload: Any) -> ValueSet:
         column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0)
     if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
         if len(column) != 1:  # a list for each row
-            raise UnsupportedOperation("is_in takes one list here")
+            raise UnsupportedOperation("is_in is read with one list only")
         column = column.flatten()
     if pa.types.is_timestamp(column.type) and column.type.unit not in ("us", "ns"):
         raise UnsupportedOperation(f"is_in with members of {column.type}; cast them to us")
@@ -132,7 +132,7 @@ def type_of_name(dtype: Any) -> LogicalType:
         return Decimal(*detail)
     if kind == "Datetime" and detail[0] == "Microseconds":
         return Timestamp(utc=_is_utc(detail[1]))
-    raise UnsupportedOperation(f"polars' type {kind} has no counterpart here")
+    raise UnsupportedOperation(f"polars' type {kind} has no counterpart in Rowsieve")
 
 
 def _value(value: Any, type_: LogicalType) -> Any:

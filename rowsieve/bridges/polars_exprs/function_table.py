@@ -15,8 +15,8 @@ from rowsieve.bridges.rows import both, reads, refused, refused_all
 from rowsieve.bridges.translation import Row
 from rowsieve.predicate.ir import ComparisonOp
 
-_NO_ROW = "it is no value of one row"
-_PYTHON = "a function of Python's is unknown here, and pickled code is never loaded"
+_NO_ROW = "it does not map one row to one value"
+_PYTHON = "a function of Python's is unknown to Rowsieve, and pickled code is never loaded"
 
 NODES: tuple[Row, ...] = (
     both("Column", "Column"),
@@ -79,13 +79,13 @@ OPERATORS: tuple[Row, ...] = (
 )
 
 _FLOATS = "of floats"
-_ENDED = "zones have no rules after 2100 there"
+_ENDED = "zones have no rules after 2100 in polars"
 # The names inside polars: those of `Boolean` and of other families, and the method of each.
 BOOLEANS: Mapping[str, Row] = {
     "Not": both("not_", "Not", "`~`, of booleans"),
     "IsNull": both("is_null", "IsNull"),
     "IsNotNull": reads("is_not_null", "Not(IsNull)", "written as `~` of is_null"),
-    "IsNan": reads("is_nan", "= NaN", f"{_FLOATS}; written as `==`, NaN is equal to itself there"),
+    "IsNan": reads("is_nan", "= NaN", f"{_FLOATS}; written as `==`: NaN equals itself in polars"),
     "IsNotNan": reads("is_not_nan", "<> NaN", f"{_FLOATS}; written as `!=`"),
     "IsFinite": reads("is_finite", "And of two comparisons", _FLOATS),
     "IsInfinite": reads("is_infinite", "Or of two comparisons", _FLOATS),
@@ -143,7 +143,7 @@ OTHERS: tuple[Row, ...] = (
     ),
     *refused_all("bin.contains bin.starts_with bin.ends_with", "of bytes"),
     refused("str.contains_any", "many patterns at once; write OR of contains"),
-    *refused_all("cat.starts_with cat.ends_with", "categories have no type here"),
+    *refused_all("cat.starts_with cat.ends_with", "categories have no type in Rowsieve"),
     refused("dt.is_leap_year", "write the year's arithmetic"),
     refused("dt.is_business_day", "it wants a calendar"),
 )

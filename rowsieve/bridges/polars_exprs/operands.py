@@ -99,7 +99,7 @@ class Operands(TreeReader[Any]):
         type_ = self.expect(operator, (left, right), Int, Float)
         if isinstance(type_, Float):
             if operator in ("TruncDivide", "FloorDivide", "Modulus"):
-                raise UnsupportedOperation(f"{operator} of floats has no counterpart here")
+                raise UnsupportedOperation(f"{operator} of floats has no counterpart in Rowsieve")
         elif operator in ("FloorDivide", "Modulus"):
             return self._floored(operator, left, right, type_)
         return ir.Call(name, (left, right))

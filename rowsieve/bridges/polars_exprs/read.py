@@ -126,7 +126,7 @@ class Reader(Operands):
     def read(self, node: Any) -> ir.Predicate | ir.Operand:
         """One node of the expression."""
         kind, content = constants.single(node)
-        supported(function_table.NODE_ROWS.get(kind), kind, "not known here")
+        supported(function_table.NODE_ROWS.get(kind), kind, "unknown to Rowsieve")
         match kind:
             case "Column":
                 return ir.Column(content)
@@ -147,7 +147,9 @@ class Reader(Operands):
     def _binary(self, content: Any) -> ir.Predicate | ir.Operand:
         operator = content["op"]
         supported(
-            function_table.OPERATOR_ROWS.get(operator), f"the operator {operator}", "not known here"
+            function_table.OPERATOR_ROWS.get(operator),
+            f"the operator {operator}",
+            "unknown to Rowsieve",
         )
         if operator in _HORIZONTAL:
             terms = tuple(
@@ -178,7 +180,7 @@ class Reader(Operands):
             if micros is None:
                 continue
             if side == "left" and content["op"] == "Minus":
-                raise UnsupportedOperation("a duration less a moment is no moment")
+                raise UnsupportedOperation("a duration minus a time is not a time")
             moment = self.operand(content[other])
             self.expect("a duration added", (moment,), Timestamp)
             sign = 1 if content["op"] == "Plus" else -1
@@ -190,7 +192,7 @@ class Reader(Operands):
         operand, target = self.operand(content["expr"]), constants.type_of_name(content["dtype"])
         source = self.type_of(operand)
         if content["options"] not in ("Strict", "NonStrict"):
-            raise UnsupportedOperation("a cast that wraps around has no counterpart here")
+            raise UnsupportedOperation("a cast that wraps around has no counterpart in Rowsieve")
         if isinstance(operand, ir.Literal) and operand.type is None and operand.value is not None:
             raise UnsupportedOperation("a cast of a plain constant; write a constant of the type")
         if (
@@ -199,7 +201,7 @@ class Reader(Operands):
             and kinds_of(source, target) not in CASTS["polars"]
         ):
             raise UnsupportedOperation(
-                f"a cast from {type_name(source)} to {type_name(target)} may give other values here"
+                f"a cast from {type_name(source)} to {type_name(target)} may differ in Rowsieve"
             )
         return ir.Cast(operand, target, content["options"] == "NonStrict")
 
@@ -276,7 +278,7 @@ class Reader(Operands):
         if any(
             isinstance(b, ir.Literal) and b.type is None and b.value is None for b in (low, high)
         ):
-            raise UnsupportedOperation("is_between with NULL of no type is NULL on all rows")
+            raise UnsupportedOperation("is_between with an untyped NULL is NULL on all rows")
         lower, upper = _CLOSED[closed]
         return ir.And((self._compared(lower, operand, low), self._compared(upper, operand, high)))
 
@@ -287,7 +289,7 @@ class Reader(Operands):
             inner = content["input"] if kind == "Implode" else None
             kind, content = constants.single(inner) if inner is not None else (kind, None)
         if kind != "Literal" or content is None:
-            raise UnsupportedOperation("is_in takes a list of constants here")
+            raise UnsupportedOperation("is_in is read with a list of constants only")
         values = constants.members_of(content)
         self._check_members(self.type_of(operand), values.type)
         found: ir.Predicate = ir.InList(operand, ir.ValueSet(values.array.drop_null(), values.type))

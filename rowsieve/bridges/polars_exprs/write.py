@@ -59,13 +59,13 @@ class Writer(OperatorWriter["Expr"]):
     def column(self, node: ir.BoundColumn) -> Expr:
         """A column, unless its name would be a pattern."""
         if node.name == "*" or (node.name.startswith("^") and node.name.endswith("$")):
-            raise UnsupportedOperation(f"the name {node.name!r} would be a pattern there")
+            raise UnsupportedOperation(f"the name {node.name!r} would be a pattern in polars")
         return self._made(self.polars.col(node.name))
 
     def member(self, node: ir.FieldAccess) -> Expr:
         """A field of a struct, unless its name would be a pattern."""
         if any(mark in node.name for mark in "*^"):
-            raise UnsupportedOperation(f"the member {node.name!r} would be a pattern there")
+            raise UnsupportedOperation(f"the member {node.name!r} would be a pattern in polars")
         return self._made(self.operand(node.operand).struct.field(node.name))
 
     def case(self, node: ir.Case) -> Expr:

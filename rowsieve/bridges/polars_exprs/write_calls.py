@@ -60,7 +60,7 @@ class CallWriter(Writer):
         use = Use(Call(name, arguments), types, types[0])
         rows = polars.BY_FUNCTION.get(name)
         if rows is None:
-            raise UnsupportedOperation(f"the function {name!r} has no counterpart there")
+            raise UnsupportedOperation(f"the function {name!r} has no counterpart in polars")
         fitting = [
             row for row in rows if use.field in (row.first or (use.field,)) and row.case.holds(use)
         ]
@@ -89,7 +89,7 @@ class CallWriter(Writer):
 
     def _nullif(self, arguments: Sequence[Operand], types: Sequence[LogicalType]) -> Expr:
         if types[0] != types[1] or isinstance(types[0], Float):
-            raise UnsupportedOperation("nullif of one type, not of floats, means the same there")
+            raise UnsupportedOperation("polars has nullif of one type only, and not of floats")
         left, right = map(self.operand, arguments)
         return self.choose(left == right, self.constant(Literal(None, types[0])), left)
 
@@ -110,7 +110,7 @@ class CallWriter(Writer):
         known = len(parts) == 3 and all(type(part) is int and abs(part) < 2**53 for part in parts)
         keeps = node.function != "add_interval" and not (isinstance(source, Date) and parts[-1])
         if not known or not (keeps or isinstance(source, Timestamp)):
-            raise UnsupportedOperation("only a constant interval can be added there")
+            raise UnsupportedOperation("only a constant interval can be added in polars")
         made: Any = self.operand(node.arguments[0])
         for part, unit in zip(parts, ("mo", "d", "us"), strict=True):
             if part:
@@ -126,12 +126,12 @@ class CallWriter(Writer):
         type_ = types[0]
         if any(other != type_ for other in types) or not isinstance(type_, Int | Float):
             shown = ", ".join(map(type_name, types))
-            raise UnsupportedOperation(f"{name} of {shown} may give other values there")
+            raise UnsupportedOperation(f"{name} of {shown} may give other values in polars")
         if isinstance(type_, Float):
             if self.semantics.float_division_by_zero is not OnFailure.IEEE:
-                raise UnsupportedOperation("floats divided by zero and out of range differ there")
+                raise UnsupportedOperation("float division by zero and overflow differ in polars")
             if name == "modulo":
-                raise UnsupportedOperation("modulo of floats differs there")
+                raise UnsupportedOperation("modulo of floats differs in polars")
             sides = [self.operand(item) for item in arguments]
             floats: Expr = self._computed(name, sides, whole=False)
             return floats
@@ -141,7 +141,7 @@ class CallWriter(Writer):
             divisor = arguments[1].value if isinstance(arguments[1], Literal) else 0
             fails = semantics.integer_division_by_zero is not OnFailure.NULL
             if fails and not divisor:
-                raise UnsupportedOperation("what is divided by zero is NULL there")
+                raise UnsupportedOperation("division by zero is NULL in polars")
         if name == "negate":  # which Int128 does not have
             values, name = [self.constant(Literal(0, type_)), *values], "subtract"
         if semantics.integer_overflow is OnFailure.WRAP:

@@ -92,9 +92,9 @@ def written(node: Call, value: Any) -> Any:
     """`local_time`, `instant` and `try_instant` of a value that is written already."""
     name = _constant(node, 0)
     if has_rules(zone(name)):
-        raise UnsupportedOperation(f"{name} has no rules after 2100 there")
+        raise UnsupportedOperation(f"{name} has no rules after 2100 in polars")
     if fixed_offset(name) is not None:
-        raise UnsupportedOperation(f"the offset {name} is no time zone there")
+        raise UnsupportedOperation(f"polars does not accept the offset {name} as a time zone")
     plain = name.removesuffix(UNTIL_2100)
     if node.function == "local_time":
         return value.dt.convert_time_zone(plain).dt.replace_time_zone(None)
@@ -144,7 +144,7 @@ def _typed(reader: Reads, operand: Operand, other: Timestamp, wanted: Timestamp)
     if type_ == wanted:
         return operand
     if type_ != other:
-        raise UnsupportedOperation("a time zone of what is no time with a date")
+        raise UnsupportedOperation("a time zone of a value that is not a timestamp")
     return Cast(operand, wanted)
 
 

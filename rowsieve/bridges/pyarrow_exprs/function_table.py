@@ -62,9 +62,9 @@ _NULLS = "of NULL it is FALSE there: written with NULL beside it where that show
 _ZONES = "by Arrow's changes of the zone, without rules after 2037: written if ours are the same"
 _ALIKE = "arguments of one type"
 _WRAPS = "it wraps around where the checked one fails"
-_BITS = "bits have no counterpart here"
-_REGEX = "regular expressions have no counterpart here"
-_MATHS = "there is no such function here"
+_BITS = "bits have no counterpart in Rowsieve"
+_REGEX = "regular expressions have no counterpart in Rowsieve"
+_MATHS = "Rowsieve has no such function"
 _NEVER_FAILS = "nothing here can give its NULL or NaN; write the condition"
 
 FUNCTIONS: tuple[Row, ...] = (

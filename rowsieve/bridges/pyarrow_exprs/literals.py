@@ -28,7 +28,7 @@ def stored(array: pa.Array) -> tuple[pa.Array, LogicalType | None]:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if pa.types.is_float16(array.type):
-        raise UnsupportedOperation("a constant of 16 bits, to which engines bring what it meets")
+        raise UnsupportedOperation("a 16-bit constant, to which engines coerce the other operand")
     try:
         type_ = logical_type(pa.field("literal", array.type), lambda: 0)
         found = conform_values(array, type_, "literal")

@@ -61,7 +61,7 @@ class _PolarsReader:
         if frame.function == "is_nan":
             operand = as_operand(frame.arguments[0])
             if not isinstance(self._field(operand, "is_nan").type, Float):
-                raise UnsupportedOperation("is_nan of another type than a float")
+                raise UnsupportedOperation("is_nan of a value that is not a float")
             return ir.Comparison(ir.ComparisonOp.EQ, operand, ir.Literal(math.nan, Float(64)))
         found = _call(frame)
         if not isinstance(found, ir.InList):

@@ -134,7 +134,7 @@ class _Reader:
         try:
             row = function_table.ROWS.get(frame.function)
             if row is None or row.reads is not Exactness.EXACT:
-                why = row.note if row else "it is not known here"
+                why = row.note if row else "it is unknown to Rowsieve"
                 raise UnsupportedOperation(f"the pyarrow function {frame.function!r}: {why}")
             return self.known(frame)
         except UnknownColumn:
@@ -220,7 +220,7 @@ class _Reader:
         for operand in operands:
             type_ = self.kind(operand)
             if type_ is not None and not isinstance(type_, kinds):
-                raise UnsupportedOperation(f"{name} of {type_name(type_)} is not known here")
+                raise UnsupportedOperation(f"{name} of {type_name(type_)} is unknown to Rowsieve")
 
     def one_type(self, name: str, operands: Sequence[ir.Operand]) -> None:
         types = {type_ for item in operands if (type_ := self.kind(item)) is not None}
@@ -398,7 +398,7 @@ def _sliced(
     options.must("step", value=1)
     start, stop = options.take("start").as_py(), options.take("stop").as_py()
     if start < 0 or (stop is not None and stop < start):
-        raise UnsupportedOperation("utf8_slice_codeunits from the end has no counterpart here")
+        raise UnsupportedOperation("utf8_slice_codeunits from the end is unknown to Rowsieve")
     places = [ir.Literal(start + 1, Int(64))]
     if stop is not None and stop < 2**62:
         places.append(ir.Literal(stop - start, Int(64)))
@@ -486,7 +486,7 @@ def _cast(
     except SchemaMismatch as error:
         raise UnsupportedOperation(f"a cast to {storage}, which no column can have") from error
     if isinstance(target, Float | Time | Timestamp) and storage != arrow_type(target):
-        raise UnsupportedOperation(f"a cast to {storage}, which holds other values than here")
+        raise UnsupportedOperation(f"a cast to {storage}, which Rowsieve stores in another form")
     if isinstance(source, Int):
         options.must("allow_int_overflow", value=False)
         options.must("allow_decimal_truncate", value=False)
@@ -499,7 +499,7 @@ def _cast(
     zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in (source, target))
     if kinds_of(source, target) not in CASTS["pyarrow"] or narrower or zoned:
         raise UnsupportedOperation(
-            f"a cast of {type_name(source)} to {type_name(target)} may give other values here"
+            f"a cast of {type_name(source)} to {type_name(target)} may differ in Rowsieve"
         )
     return ir.Cast(operands[0], target)
 
@@ -508,7 +508,7 @@ def _clock(reader: _Reader, name: str, operand: ir.Operand, *, dates: bool) -> N
     type_ = reader.kind(operand)
     if type_ != Timestamp() and not (dates and type_ == Date()):
         shown = "NULL" if type_ is None else type_name(type_)
-        raise UnsupportedOperation(f"{name} of {shown} is not known here")
+        raise UnsupportedOperation(f"{name} of {shown} is unknown to Rowsieve")
 
 
 def _part(

@@ -247,7 +247,7 @@ def _check_digits(types: Sequence[LogicalType]) -> None:
     if len(set(decimals)) > 1:
         scale = max(type_.scale for type_ in decimals)
         if scale + max(type_.precision - type_.scale for type_ in decimals) > _MOST_DIGITS:
-            raise UnsupportedOperation("decimals that have no type in common")
+            raise UnsupportedOperation("decimals without a common type")
 
 
 def _may_fail(node: ir.Node) -> bool:

@@ -59,7 +59,7 @@ def from_spark_column(
     if hasattr(column, "_jc") and session is not None:
         raise InvalidInput(
             "session=: a classic Spark column is meant by the settings of its own running session; "
-            "leave session= out, or set them there"
+            "omit session=, or set them in the Spark session"
         )
     from rowsieve.bridges.spark_columns import read  # noqa: PLC0415 - large
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from rowsieve.bridges.base.reader import NO_COUNTERPART
 from rowsieve.bridges.spark_columns import long_lists
 from rowsieve.bridges.spark_columns.sessions import active_session
 from rowsieve.bridges.spark_columns.types import spark_schema
@@ -76,8 +77,8 @@ _REFUSED: Mapping[str, str] = {
     for reason, names in {
         "a filter over one table holds no query": "ScalarSubquery Exists InSubquery ListQuery",
         "code of users is not read": "PythonUDF ScalaUDF UserDefinedExpression",
-        "functions of functions have no counterpart here": "LambdaFunction",
-        "it is no value of one row": "WindowExpression AggregateExpression Explode",
+        "functions of functions have no counterpart in Rowsieve": "LambdaFunction",
+        "it does not map one row to one value": "WindowExpression AggregateExpression Explode",
         "text is compared by its bytes here": "Collate",
     }.items()
     for name in names.split()
@@ -123,7 +124,7 @@ def form_of(node: Node, names: Names) -> Form:
     if node.kind == "AttributeReference":
         return _attribute(node, names)
     if node.kind not in _FORMS:
-        reason = _REFUSED.get(node.kind, "it has no counterpart here")
+        reason = _REFUSED.get(node.kind, NO_COUNTERPART)
         raise UnsupportedOperation(f"{node.kind}: {reason}")
     return _FORMS[node.kind][1](node)
 
@@ -285,9 +286,9 @@ def _function(node: Node) -> Form:
     fields = node.fields
     name = str(fields["nameParts"])[1:-1].lower()
     if fields["isDistinct"] or fields.get("ignoreNulls") or fields["isInternal"]:
-        raise UnsupportedOperation(f"{name} with such options has no counterpart here")
+        raise UnsupportedOperation(f"{name} with such options has no counterpart in Rowsieve")
     if len(node.children) != len(fields["arguments"]):
-        raise UnsupportedOperation(f"{name} with FILTER or an order has no counterpart here")
+        raise UnsupportedOperation(f"{name} with FILTER or an order has no counterpart in Rowsieve")
     return (_among(node) if name == "in" else None) or Call(name, node.children)
 
 
@@ -322,7 +323,7 @@ def _like_any(node: Node) -> Form:
     patterns = node.source().patterns()
     found = [patterns.apply(place) for place in range(patterns.length())]
     if None in found:
-        raise UnsupportedOperation("LIKE ANY with NULL has no counterpart here")
+        raise UnsupportedOperation("LIKE ANY with NULL has no counterpart in Rowsieve")
     text, *_ = node.children
     whole: Form | None = None
     for item in found:
@@ -340,7 +341,7 @@ def _cast(node: Node) -> Form:
     spelled = node.fields["dataType"]
     target = type_named(spelled)
     if target is None:
-        raise UnsupportedOperation(f"a cast to {spelled} has no type here")
+        raise UnsupportedOperation(f"a cast to {spelled} has no type in Rowsieve")
     is_try = str(node.source().evalMode().toString()) == "TRY"
     return spark_words.CastTo(node.children[0], target, is_try=is_try)
 
@@ -361,7 +362,7 @@ def _member(node: Node) -> Form:
 def _literal(node: Node) -> Form:
     spelled, value = node.fields["dataType"], node.fields["value"]
     if not isinstance(spelled, str):
-        raise UnsupportedOperation("a constant that is a list, a map or a struct has no type here")
+        raise UnsupportedOperation("a list, map or struct as a constant has no type in Rowsieve")
     if value is None:
         return spark_words.constant(None, spelled)
     match type_named(spelled):

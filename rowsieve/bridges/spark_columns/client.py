@@ -47,7 +47,7 @@ def form_of(expression: Any, stand_ins: StandIns) -> Form:
         expression = expression._child
     form = _FORMS.get(type(expression).__name__)
     if form is None:
-        raise UnsupportedOperation(f"{type(expression).__name__} has no counterpart here")
+        raise UnsupportedOperation(f"{type(expression).__name__} has no counterpart in Rowsieve")
     return form(expression)
 
 
@@ -62,7 +62,7 @@ def _pieces(text: str) -> list[str]:
 
 def _text(text: str, stand_ins: StandIns) -> Form:
     if stand_ins.may_stand_in(text):
-        raise UnsupportedOperation("text that names something else than a column")
+        raise UnsupportedOperation("text that names something other than a column")
     try:
         parse_expression(text, "spark")  # it is whole by itself
     except InvalidPredicate as error:
@@ -73,7 +73,7 @@ def _text(text: str, stand_ins: StandIns) -> Form:
 def _call(expression: Any) -> Form:
     name, given = str(expression._name).lower().strip("`"), expression._args
     if getattr(expression, "_is_distinct", False):
-        raise UnsupportedOperation(f"{name} of distinct values has no counterpart here")
+        raise UnsupportedOperation(f"{name} of distinct values has no counterpart in Rowsieve")
     if name == "in" and len(given) > SHORT and (values := _constants(given[1:])) is not None:
         return spark_words.Listed(given[0], values)
     return spark_words.Call(name, given)
@@ -82,7 +82,7 @@ def _call(expression: Any) -> Form:
 def _cast(expression: Any) -> Form:
     mode = expression._eval_mode
     if mode not in (None, "try"):
-        raise UnsupportedOperation(f"a cast in the mode {mode} has no counterpart here")
+        raise UnsupportedOperation(f"a cast in the mode {mode} has no counterpart in Rowsieve")
     target = cast_target(expression._data_type)
     return spark_words.CastTo(expression._expr, target, is_try=mode == "try")
 

@@ -94,7 +94,7 @@ def listed_set(operand: Any, in_set: Any, spelled: str) -> Form:
 def _flat_type(spelled: str) -> LogicalType:
     type_ = type_named(spelled)
     if type_ is None:
-        raise UnsupportedOperation(f"a list of constants of type {spelled} has no type here")
+        raise UnsupportedOperation(f"a list of constants of type {spelled} has no type in Rowsieve")
     return type_
 
 

@@ -137,7 +137,7 @@ def check_settings() -> None:
         if (value := str(settings.apply(name))).lower() != _FIXED[name]:
             raise UnsupportedOperation(
                 f"columns are not read in a session with {name}={value}: they may mean something "
-                f"else there; set it to {_FIXED[name]}"
+                f"else; set it to {_FIXED[name]}"
             )
 
 

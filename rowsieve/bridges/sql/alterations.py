@@ -211,7 +211,7 @@ def _cast(text: str, type_: LogicalType, name: str, dialect: Dialect) -> pa.Scal
     values, failed = compute(bound, row)
     if failed.any():
         raise InvalidInput(
-            f"the default {text!r} of column {name!r} is no value of type {type_name(type_)}"
+            f"the default {text!r} of column {name!r} is not a value of type {type_name(type_)}"
         )
     return values[0]
 

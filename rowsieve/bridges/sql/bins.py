@@ -83,7 +83,7 @@ def difference(reader: Reads, node: Any) -> tuple[Operand, Operand] | None:
             continue
         if length.months:
             raise reader.source.refusal(
-                node, "months have no one length; compare with an interval of days"
+                node, "months differ in length; compare with an interval of days"
             )
         if length.days and reader.dialect.name == "datafusion":
             raise reader.source.refusal(

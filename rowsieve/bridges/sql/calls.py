@@ -288,7 +288,7 @@ def _concat(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "expressions", "safe", "coalesce")
     if not node.args.get("safe"):
         raise reader.source.refusal(
-            node, "two strings stand side by side; write || between them, or escape the quote"
+            node, "two adjacent strings; write || between them, or escape the quote"
         )
     parts = [reader.operand(item) for item in node.expressions]
     return ir.Call("concat" if node.args.get("coalesce") else "concat_strict", tuple(parts))

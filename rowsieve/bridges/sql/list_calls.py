@@ -66,7 +66,7 @@ def named_list(reader: Reads, node: Any) -> ir.Operand | None:
     if name in _ELEMENTS.get(dialect, ()):
         place = reader.operand(items[1])
         if not isinstance(place, ir.Literal) or type(place.value) is not int or not place.value:
-            raise reader.source.refusal(node, "a place in a list is a constant other than 0")
+            raise reader.source.refusal(node, "a list position must be a constant other than 0")
         return element_at(reader.operand(items[0]), place.value)
     if name in ("list_position", "list_indexof", "array_indexof") and dialect != "spark":
         return _position(reader, exp.ArrayPosition(this=items[0], expression=items[1]))
@@ -124,7 +124,7 @@ def _size(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "expression")
     dimension = node.args.get("expression")
     if dimension is not None and not (isinstance(dimension, exp.Literal) and dimension.name == "1"):
-        raise reader.source.refusal(node, "of the dimensions of a list there is the first, 1")
+        raise reader.source.refusal(node, "a list has one dimension, 1")
     if dimension is None and reader.dialect.name == "postgres":
         raise reader.source.refusal(node, "write array_length(list, 1)")
     values = reader.operand(node.this)
@@ -251,7 +251,7 @@ def compare_with_items(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Pred
         return ir.BooleanOperand(ir.Call("list_contains", (values, value)))
     wanted = ir.ComparisonOp.NE if all_of else ir.ComparisonOp.EQ
     if op is not wanted:
-        raise reader.source.refusal(node, "of a list only = ANY and <> ALL are supported")
+        raise reader.source.refusal(node, "only = ANY and <> ALL of a list are supported")
     among: ir.Operand = ir.Call("equals_any", (values, value))
     if reader.dialect.name == "duckdb":  # it runs a query there, without rows for NULL
         inside = ir.And((ir.Not(ir.IsNull(values)), ir.BooleanOperand(among)))

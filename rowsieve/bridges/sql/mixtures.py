@@ -159,7 +159,7 @@ def _check_duckdb(predicate: ir.Predicate, schema: Schema, semantics: Semantics)
                 "cast it to TIMESTAMP"
             )
         if node.function == "nullif" and None not in types and type(types[0]) is not type(types[1]):
-            raise UnsupportedOperation("nullif of two types is of the first in duckdb; cast one")
+            raise UnsupportedOperation("duckdb's nullif of two types has the first type; cast one")
 
 
 def _has_numbers(root: ir.Predicate, semantics: Semantics) -> bool:
@@ -269,7 +269,7 @@ def _check_zeros(
     computed = any(_values(member) is None for member in listed)
     if any(isinstance(type_, Float) for type_ in types) and computed and not known:
         raise UnsupportedOperation(
-            f"a list of floats with members that are no constants: {semantics.name} may tell 0.0 "
+            f"a list of floats with members that are not constants: {semantics.name} may tell 0.0 "
             "from -0.0 in it; cast the floats to decimals, or compare with one member at a time"
         )
 

@@ -64,7 +64,7 @@ def _is_nan(reader: Reads, node: Any) -> Operand:
 
 
 def _coalesce(reader: Reads, node: Any) -> Operand:
-    """DataFusion's IFNULL and NVL are no COALESCE: they make floats of decimals."""
+    """DataFusion's IFNULL and NVL differ from COALESCE: they convert decimals to floats."""
     words = {token.text.upper() for token in reader.source.tokens}
     if reader.dialect.name == "datafusion" and words & {"IFNULL", "NVL"}:
         raise reader.source.refusal(

@@ -38,7 +38,7 @@ _SHORT = 1_000  # characters; shorter texts are cached
 # PostgreSQL operators with a lower precedence than in the grammar.
 _OPERATORS: Mapping[str, str] = {
     "|/": "write sqrt(…)",
-    "||/": "cube roots have no counterpart here",
+    "||/": "cube roots have no counterpart in Rowsieve",
     "!": "write NOT",
     "!!": "write NOT",
     "^@": "write starts_with(text, prefix)",

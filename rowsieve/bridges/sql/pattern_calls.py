@@ -39,7 +39,7 @@ def regex(reader: Reads, node: Any) -> ir.Predicate:
     flag = node.args.get("flag") or node.args.get("options")
     if flag is not None:
         if not (isinstance(flag, exp.Literal) and flag.this in ("", "c", "i")):
-            raise reader.source.refusal(node, "of flags there are 'i' and 'c' only")
+            raise reader.source.refusal(node, "the only flags are 'i' and 'c'")
         ignore_case = flag.this == "i"
     text = _pattern(reader, node.expression)
     return _call(

@@ -87,7 +87,7 @@ def to_re2(pattern: str, flavour: Flavour, *, ignore_case: bool = False) -> str:
         raise ValueError("letters of any case; write [aA]")
     folds = ignore_case and flavour in (Flavour.RE2, Flavour.RUST)
     if folds and not pattern.isascii():
-        raise ValueError("the case of letters beyond ASCII is folded by tables that differ")
+        raise ValueError("engines fold the case of letters beyond ASCII differently")
     scanner = _Scanner(pattern, flavour, both_cases=ignore_case and not folds)
     return ("(?i)" if folds else "") + "".join(scanner.pieces())
 
@@ -98,7 +98,7 @@ def from_re2(pattern: str, flavour: Flavour) -> str:
     for said, written in _WRITTEN.get(flavour, ()):
         found = found.replace(said, written)
     if to_re2(found, flavour) != pattern:
-        raise ValueError("the pattern means something else there")
+        raise ValueError("the dialect interprets the pattern differently")
     return found
 
 
@@ -182,7 +182,7 @@ class _Scanner:
                 return character
             case "^":
                 if start and self.pattern[start - 1] not in "(|:":
-                    raise ValueError("'^' amid a pattern")
+                    raise ValueError("'^' inside a pattern")
                 return character
             case _ if character in _SPECIAL:
                 raise ValueError(f"a bare {character!r}; write \\{character}")
@@ -213,7 +213,7 @@ class _Scanner:
 
     def end(self) -> str:
         if self.pattern[self.place : self.place + 1] not in ("", ")", "|"):
-            raise ValueError("'$' amid a pattern")
+            raise ValueError("'$' inside a pattern")
         if self.flavour is Flavour.TRINO:
             raise ValueError("'$', which may or may not match before a line break")
         if self.flavour is not Flavour.JAVA:
@@ -274,7 +274,7 @@ class _Scanner:
         dash = self.pattern.startswith("-", self.place)
         if not dash or self.pattern.startswith("-]", self.place):
             if low == "-" and self.place - 1 not in (first,) and self.pattern[self.place] != "]":
-                raise ValueError("a '-' amid a set; write \\-")
+                raise ValueError("a '-' inside a set; write \\-")
             folds = self.both_cases and low.isascii() and low.isalpha()
             return low.upper() + low.lower() if folds else low
         self.place += 1

@@ -31,7 +31,7 @@ def check_repeated(predicate: ir.Predicate) -> None:
             if (name := _zone_of_cast(side)) is not None and _occur_twice(name, constants):
                 raise UnsupportedOperation(
                     f"a local time of {name} beside a constant that occurs twice: Spark's "
-                    "optimiser compares instants there; compare it with an instant, TIMESTAMP '…'"
+                    "optimiser compares instants; compare it with an instant, TIMESTAMP '…'"
                 )
 
 

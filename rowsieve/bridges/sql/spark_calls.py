@@ -68,7 +68,7 @@ def _signed(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     """`negate`; `abs` of whole numbers wraps where negating does."""
     value = _number(typer, values[0])
     if not isinstance(value.type, Int | Float | Decimal):
-        raise UnsupportedOperation(f"{node.function} of something that is no number")
+        raise UnsupportedOperation(f"{node.function} of a value that is not a number")
     if node.function == "abs" and isinstance(value.type, Int) and not typer.ansi:
         negative = ir.Comparison(ir.ComparisonOp.LT, value.operand, ir.Literal(0, value.type))
         made: ir.Operand = ir.Case(((negative, ir.Call("negate", (value.exact,))),), value.exact)
@@ -129,7 +129,7 @@ def _real(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     """A function of doubles."""
     value = _number(typer, values[0])
     if not isinstance(value.type, Int | Float):
-        raise UnsupportedOperation(f"{node.function} of something that is no float")
+        raise UnsupportedOperation(f"{node.function} of a value that is not a float")
     operand = value.exact if value.type == Float(64) else ir.Cast(value.exact, Float(64))
     return Value(ir.Call(node.function, (operand,)), Float(64))
 
@@ -138,7 +138,7 @@ def _day_of(typer: Types, value: Value) -> Value:
     """What Spark takes as a date, a timestamp by its day."""
     value = typer.of_text(value, Date()) if is_text(value) else value
     if not isinstance(value.type, Date | Timestamp | None):
-        raise UnsupportedOperation(f"{type_name(value.type)} is no date")
+        raise UnsupportedOperation(f"{type_name(value.type)} is not a date")
     return value
 
 
@@ -156,7 +156,7 @@ def _field(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     if clock and isinstance(value.type, Date):
         value = Value(ir.Cast(value.exact, INSTANT), INSTANT)
     if not isinstance(value.type, Date | Timestamp):
-        raise UnsupportedOperation(f"{part} of something that is no date or timestamp")
+        raise UnsupportedOperation(f"{part} of a value that is not a date or timestamp")
     found = ir.Call("extract", (ir.Literal(part, String()), value.exact))
     if part == "second":
         return Value(found, Decimal(8, 6))
@@ -172,7 +172,7 @@ def _truncated(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     if is_text(value):
         value = typer.of_text(value, INSTANT)
     if not isinstance(value.type, Date | Timestamp):
-        raise UnsupportedOperation("date_trunc of something that is no date or timestamp")
+        raise UnsupportedOperation("date_trunc of a value that is not a date or timestamp")
     instant = typer.as_type(value, INSTANT)
     return Value(ir.Call(node.function, (unit.operand, instant)), INSTANT)
 
@@ -190,7 +190,7 @@ def _element(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     constant = key.operand.value if isinstance(key.operand, ir.Literal) else None
     if isinstance(value.type, Map):
         if constant is None:
-            raise UnsupportedOperation("a value of a map takes a constant key here")
+            raise UnsupportedOperation("a map's value is read at a constant key only")
         return held(ir.Call("map_value", (value.operand, key.operand)), value.type.value.type)
     first = 0 if node.function == SUBSCRIPT else 1
     if not isinstance(value.type, List) or not isinstance(constant, int) or constant < first:
@@ -211,7 +211,7 @@ def _shifted(_: Types, __: ir.Call, values: list[Value]) -> Value:
         if isinstance(part.operand, ir.Literal)
     )
     if not isinstance(value.type, Date | Timestamp) or len(steps) != 3:
-        raise UnsupportedOperation("a constant interval is added to a date or a timestamp here")
+        raise UnsupportedOperation("only a constant interval is added to a date or a timestamp")
     operand, type_ = value.exact, value.type
     if isinstance(type_, Date) and steps[2].value:
         operand, type_ = ir.Cast(operand, INSTANT), INSTANT
@@ -222,7 +222,7 @@ def _formatted(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     """Text of a time as the session's clocks show it; of a date at midnight."""
     value = typer.of_text(values[0], INSTANT)
     if not isinstance(value.type, Date | Timestamp):
-        raise UnsupportedOperation("date_format of something that is no date or timestamp")
+        raise UnsupportedOperation("date_format of a value that is not a date or timestamp")
     local = Timestamp()
     operand = value.exact if value.type == local else ir.Cast(value.exact, local)
     return Value(ir.Call(node.function, (operand, values[1].operand)), String())
@@ -232,7 +232,7 @@ def _instant(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     """Counted since 1970 of an instant, which Spark makes of dates and local times."""
     (value,) = values
     if not isinstance(value.type, Date | Timestamp):
-        raise UnsupportedOperation(f"{node.function} of something that is no date or timestamp")
+        raise UnsupportedOperation(f"{node.function} of a value that is not a date or timestamp")
     return Value(ir.Call(node.function, (typer.as_type(value, INSTANT),)), Int(64))
 
 

@@ -57,7 +57,7 @@ _TRIED: Mapping[str, str] = {
 }
 # Our patterns of any case take a long s for an s, and a dotted capital I for no i.
 _FOLDED = (ir.Literal("\u017f\u0130", String()), ir.Literal("s\u00e9", String()))
-_BY_ZERO = "division by zero gives something else there"
+_BY_ZERO = "division by zero has another outcome in Spark"
 
 
 def eased(meant: Semantics, there: Semantics) -> Semantics:
@@ -176,7 +176,7 @@ class SparkExact(Exact):
             if not self.ansi and pair not in spark_rules.CAST_ANY_MODE:
                 raise UnsupportedOperation("a failing cast gives no error where ANSI mode is off")
         if pair == ("Decimal", "String") and not self.ansi:
-            raise UnsupportedOperation("spark writes decimals otherwise where ANSI mode is off")
+            raise UnsupportedOperation("spark writes decimals differently if ANSI mode is off")
         return ir.Cast(operand, target)
 
     def call(self, node: ir.Call) -> ir.Operand:
@@ -184,7 +184,7 @@ class SparkExact(Exact):
         handler = _CALLS.get(node.function)
         return Exact.call(self, node) if handler is None else handler(self, node)
 
-    # The session there
+    # The session
 
     def is_in(self, name: str) -> bool:
         """Whether this is the time zone of the session."""
@@ -196,12 +196,11 @@ class SparkExact(Exact):
             return False
 
     def check_zone(self, name: str = "UTC") -> None:
-        """Refuse what goes by the time zone of the session there, which is not this one."""
+        """Refuse an operation that depends on the time zone of a session with another zone."""
         if not self.is_in(name):
             shown = "not known" if self.zone is None else self.zone
             raise UnsupportedOperation(
-                f"it is meant in {name}, and goes by the time zone of the session there, which is "
-                f"{shown}"
+                f"its value in {name} differs from the one in the session's time zone ({shown})"
             )
 
 
@@ -243,7 +242,7 @@ def _arithmetic(exact: SparkExact, node: ir.Call) -> ir.Operand:
                 raise UnsupportedOperation(f"{name} of decimals keeps other digits in spark")
             by_zero = meant.integer_division_by_zero
         case _:
-            raise UnsupportedOperation(f"{name} gives {type_name(result)} here and may not there")
+            raise UnsupportedOperation(f"{name} gives {type_name(result)}, and may not in Spark")
     if name not in ("divide", "modulo"):
         return ir.Call(name, sides)
     if by_zero is OnFailure.NULL:
@@ -258,7 +257,7 @@ def _arithmetic(exact: SparkExact, node: ir.Call) -> ir.Operand:
 def _check_overflow(exact: SparkExact) -> None:
     there = OnFailure.ERROR if exact.ansi else OnFailure.WRAP
     if exact.meant.integer_overflow is not there:
-        raise UnsupportedOperation("whole numbers that overflow do so in another way there")
+        raise UnsupportedOperation("integer overflow has another outcome in Spark")
 
 
 def _signed(exact: SparkExact, node: ir.Call) -> ir.Operand:
@@ -292,7 +291,7 @@ def _round(exact: SparkExact, node: ir.Call) -> ir.Operand:
         case Float(bits=bits) if isinstance(digits, int) and digits > 0:
             alike = meant.digit_rounding in _BY_TEXT and bits == 64
             if not alike and meant.digit_rounding is not DigitRounding.WIDE_DECIMAL:
-                raise UnsupportedOperation("digits after the point are rounded another way there")
+                raise UnsupportedOperation("Spark rounds to digits in another way")
             return made
         case Int() if isinstance(digits, int) and digits >= 0:
             return operand
@@ -342,7 +341,7 @@ def _choice(exact: SparkExact, node: ir.Call) -> ir.Operand:
 def _map_value(exact: SparkExact, node: ir.Call) -> ir.Operand:
     key = node.arguments[1]
     if not isinstance(key, ir.Literal) or key.value is None:
-        raise UnsupportedOperation("a value of a map is taken there at a constant key")
+        raise UnsupportedOperation("Spark reads a map's value at a constant key only")
     named = ir.Literal(key.value) if isinstance(key.type, String) else exact.operand(key)
     return ir.Call("{0}[{1}]", (exact.operand(node.arguments[0]), named))
 
@@ -370,7 +369,7 @@ def _date_trunc(exact: SparkExact, node: ir.Call) -> ir.Operand:
 def _truncated(exact: SparkExact, node: ir.Call) -> ir.Operand:
     unit = str(_constant(node.arguments[0])).strip().lower().removesuffix("s")
     if unit not in spark_rules.UNITS.values():
-        raise UnsupportedOperation(f"date_trunc to {unit!r} has no counterpart there")
+        raise UnsupportedOperation(f"date_trunc to {unit!r} has no counterpart in Spark")
     operand = exact.operand(node.arguments[1])
     return ir.Call("date_trunc", (ir.Literal(unit, String()), operand))
 
@@ -394,7 +393,7 @@ def _steps(exact: SparkExact, node: ir.Call) -> ir.Operand:
     months, days, micros = (step if isinstance(step, int) else 2**63 for step in steps)
     seconds = days * 86_400 + micros // 1_000_000
     if max(abs(months), abs(days)) > _MOST or abs(seconds) >= 10**12:
-        raise UnsupportedOperation("only a constant interval of moderate size is added there")
+        raise UnsupportedOperation("only a constant interval of moderate size is added in Spark")
     if isinstance(type_of(node.arguments[0]), Date) and isinstance(type_of(node), Timestamp):
         operand = ir.Cast(operand, _LOCAL)
     return ir.Call(
@@ -458,10 +457,10 @@ def _instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
     name, operand = str(_constant(node.arguments[0])), node.arguments[1]
     if isinstance(operand, ir.Cast) and type_of(operand.operand) == Date() and exact.is_in(name):
         if node != _cast_in(name, operand.operand, Date()):
-            raise UnsupportedOperation(f"a date becomes another instant of {name} there")
+            raise UnsupportedOperation(f"a date becomes another instant of {name} in Spark")
         return ir.Cast(exact.operand(operand.operand), _INSTANT)
     if node != _cast_in(name, operand, _LOCAL):
-        raise UnsupportedOperation(f"a local time of {name} becomes another instant there")
+        raise UnsupportedOperation(f"a local time of {name} becomes another instant in Spark")
     made = ir.Cast(exact.operand(operand), _INSTANT)
     if exact.is_in(name):
         return made
@@ -472,7 +471,7 @@ def _instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
 def _zoned_trunc(exact: SparkExact, node: ir.Call) -> ir.Operand:
     unit, name, operand = node.arguments[0], str(_constant(node.arguments[1])), node.arguments[2]
     if node != zoned.zoned_trunc(unit, name, operand, _rules(name)):
-        raise UnsupportedOperation(f"date_trunc in {name} takes other instants there")
+        raise UnsupportedOperation(f"date_trunc in {name} takes other instants in Spark")
     exact.check_zone(name)
     return _truncated(exact, ir.Call("date_trunc", (unit, operand)))
 
@@ -481,7 +480,7 @@ def _zoned_shift(exact: SparkExact, node: ir.Call) -> ir.Operand:
     name, parts = str(_constant(node.arguments[0])), node.arguments[1:5]
     types = [type_of(part) for part in parts]
     if node != zoned.zoned_call("shift_timestamp", parts, types, _rules(name)):
-        raise UnsupportedOperation(f"an interval in {name} leads to another instant there")
+        raise UnsupportedOperation(f"an interval in {name} leads to another instant in Spark")
     exact.check_zone(name)
     return _steps(exact, ir.Call("shift_timestamp", parts))
 

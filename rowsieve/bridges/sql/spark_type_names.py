@@ -110,7 +110,7 @@ def cast_target(type_: Any) -> LogicalType:
     plain = {**{ddl: name for name, ddl in _DDL.items()}, **_SYNONYMS}
     found = type_named(plain.get(spelled, spelled.replace(" ", "")))
     if found is None:
-        raise UnsupportedOperation(f"a cast to {spelled} has no type here")
+        raise UnsupportedOperation(f"a cast to {spelled} has no type in Rowsieve")
     return found
 
 

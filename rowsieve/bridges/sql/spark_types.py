@@ -245,7 +245,7 @@ class _Typer:
             return held(ir.FieldAccess(value.operand, name), value.type.value.type)
         if not isinstance(value.type, Struct):
             found = ir.FieldAccess(value.operand, name)
-            raise UnsupportedOperation(f"a member of something that is no struct: {found}")
+            raise UnsupportedOperation(f"a member of a value that is not a struct: {found}")
         alike = [field for field in value.type.fields if field.name.lower() == name.lower()]
         if len(alike) != 1:
             raise UnknownColumn(f"no single member {name!r} in the struct", name=name)
@@ -266,7 +266,7 @@ class _Typer:
         common = self.with_text(values)
         if common is not None and not mixed:
             raise UnsupportedOperation(
-                "spark has no one type of text and of other values; cast one"
+                "spark has no common type of text and other values; cast one"
             )
         if common is None:
             common = self.common(*values)
@@ -324,7 +324,9 @@ class _Typer:
             and isinstance(node.type, Date | Timestamp)
             and _is_unread(found.operand)
         ):
-            raise UnsupportedOperation(f"{literal.value!r} is no {type_name(node.type)} in spark")
+            raise UnsupportedOperation(
+                f"{literal.value!r} is not a valid {type_name(node.type)} in spark"
+            )
         return found
 
     # Calls
@@ -367,7 +369,7 @@ class _Typer:
         whole = isinstance(left.type, Int) and isinstance(right.type, Int)
         if name == WHOLE_QUOTIENT:
             if not whole:
-                raise UnsupportedOperation("div of other than whole numbers; cast the sides")
+                raise UnsupportedOperation("div of values that are not integers; cast both sides")
             sides = (self.as_type(left, Int(64)), self.as_type(right, Int(64)))
             return Value(ir.Call("divide", sides), Int(64))
         if name in (QUOTIENT, "divide") and (whole or Float(32) in (left.type, right.type)):

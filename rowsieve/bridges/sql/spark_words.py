@@ -237,7 +237,7 @@ class Words:
         name, given = call.name, call.arguments
         self._check(name)
         if not given and name in _CHAINS:
-            raise UnsupportedOperation(f"{name} without terms has no counterpart here")
+            raise UnsupportedOperation(f"{name} without terms has no counterpart in Rowsieve")
         if (chain := _chained(call)) is not None:
             return f"({_CHAINS[chain].join(self._term(each) for each in self._terms(call))})"
         if name == "in" and given:
@@ -295,7 +295,7 @@ def constant(value: Any, spelled: str) -> Spelled:
         return Spelled(f"INTERVAL '{int(value)} {unit}'")
     type_ = type_named(spelled)
     if type_ is None:
-        raise UnsupportedOperation(f"a constant of type {spelled} has no type here")
+        raise UnsupportedOperation(f"a constant of type {spelled} has no type in Rowsieve")
     if value is None:
         return Spelled(f"CAST(NULL AS {ddl_of(type_).upper()})")
     if type_ == String():

@@ -32,7 +32,7 @@ def is_tried(node: ir.Cast, meant: Semantics, *, ansi: bool) -> bool:
         _check_fails(ansi=ansi)
         return False
     if ansi and isinstance(node.type, Int):
-        raise UnsupportedOperation("text with a fraction is a whole number without ANSI mode alone")
+        raise UnsupportedOperation("text with a fraction is an integer only if ANSI mode is off")
     return ansi
 
 

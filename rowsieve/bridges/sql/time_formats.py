@@ -69,7 +69,7 @@ def to_dialect(text: str, dialect: str, function: str = "format_time") -> str:
     pieces = pieces_of(text, dict.fromkeys(names, 0)) or ()
     made = "".join(names[field] if field else plain for field, plain in pieces)
     if from_dialect(made, dialect, function) != text:
-        raise ValueError("the format means something else there")
+        raise ValueError("the dialect interprets the format differently")
     return made
 
 

@@ -103,7 +103,7 @@ def logical_type(node: Any, dialect: Dialect) -> LogicalType:
     extra = {key for key, value in node.args.items() if value} - {"this", "kind", "expressions"}
     type_ = _NAMES.get(kind)
     if extra or (type_ is None and kind != "DECIMAL"):
-        raise ValueError(f"the type {node.sql()} has no counterpart here")
+        raise ValueError(f"the type {node.sql()} has no counterpart in Rowsieve")
     parameters = [_whole_number(item) for item in node.expressions]
     if type_ is None:
         return _decimal(parameters, dialect)
@@ -124,7 +124,7 @@ def _decimal(parameters: list[int], dialect: Dialect) -> LogicalType:
         return Decimal(*defaults[dialect.name])
     precision, scale = parameters[0], parameters[1] if len(parameters) > 1 else 0
     if not (1 <= precision <= 38 and 0 <= scale <= precision) or len(parameters) > 2:
-        raise ValueError("a decimal has 1 to 38 digits, and its scale is no more than those")
+        raise ValueError("a decimal has 1 to 38 digits, and its scale is at most that")
     return Decimal(precision, scale)
 
 

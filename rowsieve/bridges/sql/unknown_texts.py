@@ -16,7 +16,7 @@ _RANGES = (ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.GT, ir.Compar
 
 
 def check_texts(root: ir.Predicate, semantics: Semantics) -> None:
-    """Refuse a cast of text that may meet one whose value is not known here."""
+    """Refuse a cast of text that may meet one whose value is unknown to Rowsieve."""
     for node in ir.walk(root):
         if not isinstance(node, ir.Cast) or not isinstance(type_of(node.operand), String):
             continue
@@ -24,7 +24,7 @@ def check_texts(root: ir.Predicate, semantics: Semantics) -> None:
             continue
         raise UnsupportedOperation(
             f"{semantics.text_reading.value} reads some texts as {type_name(node.type)} by rules "
-            "of its own, which are not known here"
+            "of its own, which are unknown to Rowsieve"
         )
 
 

@@ -29,7 +29,7 @@ def from_substrait(
     """Read a message over columns of the schema, meant under `Semantics.SUBSTRAIT`.
 
     The residual is the message itself where a part of it cannot be read. With `strict`, such a part
-    is `UnsupportedOperation`; bytes that are no such message are `InvalidPredicate`.
+    is `UnsupportedOperation`; other bytes are `InvalidPredicate`.
     """
     source = read.Source(message, schema)
     return read_conditions(

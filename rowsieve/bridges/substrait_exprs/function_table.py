@@ -22,7 +22,7 @@ from rowsieve.bridges.translation import Row
 from rowsieve.predicate.ir import ComparisonOp
 
 _QUERY = "a filter over one table holds no query"
-_LAMBDA = "functions of functions have no counterpart here"
+_LAMBDA = "functions of functions have no counterpart in Rowsieve"
 # The numbers of the fields of `Expression`.
 EXPRESSIONS: Mapping[int, Row] = {
     1: both("literal", "Literal", "by its type"),
@@ -30,7 +30,7 @@ EXPRESSIONS: Mapping[int, Row] = {
     3: both("scalar_function", "", "by its name"),
     6: both("if_then", "Case", "branches of one type, conditions that are never NULL (coalesce)"),
     8: both("singular_or_list", "InList", "constants of one type"),
-    5: refused("window_function", "it is no value of one row"),
+    5: refused("window_function", "it does not map one row to one value"),
     7: refused("switch_expression", "write if_then"),
     9: refused("multi_or_list", "write OR of comparisons"),
     10: refused("enum", "an argument without a value"),
@@ -40,7 +40,7 @@ EXPRESSIONS: Mapping[int, Row] = {
     14: refused("dynamic_parameter", "a parameter has no value yet; pass the value"),
     15: refused("lambda", _LAMBDA),
     16: refused("lambda_invocation", _LAMBDA),
-    17: refused("execution_context_variable", "a session's variable is unknown here"),
+    17: refused("execution_context_variable", "a session's variable is unknown to Rowsieve"),
     18: refused("detached_expression_ordinal", "the expression lies outside of this message"),
     19: refused("named_lambda_reference", _LAMBDA),
 }
@@ -54,7 +54,7 @@ COMPARISONS: Mapping[str, ComparisonOp] = {
     "gte": ComparisonOp.GE,
 }
 _ORDERED = ("lt", "lte", "gt", "gte")
-_ROW, _MATH = "it is no value of one row", "it has no counterpart here"
+_ROW, _MATH = "it does not map one row to one value", "it has no counterpart in Rowsieve"
 _ROUNDED = "its digits and its halves are left to the engine"
 # The components of `extract`, and those that count from 1 where the message says ONE.
 PARTS: Mapping[str, str] = {

@@ -53,7 +53,7 @@ class Source(TreeReader[Value]):
         found = [fields(item) for item in whole.get(3, [])]
         if len(found) != 1 or 1 not in found[0] or 4 not in whole:
             raise InvalidPredicate(
-                "these bytes are no extended expression of Substrait's with one expression and the "
+                "these bytes are not a Substrait extended expression with one expression and the "
                 "schema of its input; make one message of each expression"
             )
         self._root: Value = one(found[0], 1)
@@ -101,7 +101,7 @@ class Source(TreeReader[Value]):
 
     def _selected(self, inner: Message) -> ir.Operand:
         if 1 not in inner or 3 in inner or 5 in inner:
-            raise UnsupportedOperation("a reference to something else than a column of the input")
+            raise UnsupportedOperation("a reference to something other than an input column")
         segment = fields(one(inner, 1))
         places: list[int] = []
         while segment:
@@ -142,7 +142,9 @@ class Source(TreeReader[Value]):
         for clause in map(fields, inner.get(1, [])):
             when = self.predicate(one(clause, 1))
             if not _never_null(when):
-                raise UnsupportedOperation("if_then on what may be NULL; coalesce it with FALSE")
+                raise UnsupportedOperation(
+                    "if_then on a condition that may be NULL; coalesce it with FALSE"
+                )
             branches.append((when, self.operand(one(clause, 2))))
         if not branches:
             raise InvalidPredicate("an if_then of a Substrait message has no branch")
@@ -236,7 +238,7 @@ class Source(TreeReader[Value]):
         moment = self._local(*operands) if len(operands) == 2 else operands[0]
         type_ = self.type_of(moment)
         if len(operands) > 2 or type_ not in (Date(), Timestamp()):
-            raise UnsupportedOperation("extract of something else than a date or local time")
+            raise UnsupportedOperation("extract of a value that is not a date or local time")
         return ir.Call("extract", (ir.Literal(known[component], String()), moment))
 
     def _local(self, moment: ir.Operand, name: ir.Operand) -> ir.Operand:
@@ -302,7 +304,7 @@ def _kind(expression: Value) -> tuple[int, Value]:
     message = fields(expression)
     known = [at for at in message if at in function_table.EXPRESSIONS]
     if len(known) != 1:
-        raise InvalidPredicate("a Substrait expression has not the one kind that it must have")
+        raise InvalidPredicate("a Substrait expression does not have exactly one kind")
     return known[0], one(message, known[0])
 
 

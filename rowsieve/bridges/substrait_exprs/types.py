@@ -111,7 +111,7 @@ def literal_of_message(message: Message) -> Literal:
         case 29:
             type_or_none, members = type_of_message(fields(content))
             if type_or_none is None or members:
-                raise UnsupportedOperation("a NULL of a type that has no counterpart here")
+                raise UnsupportedOperation("a NULL of a type that has no counterpart in Rowsieve")
             return Literal(None, type_or_none)
         case 21:
             return Literal(text(content), String())
@@ -124,7 +124,7 @@ def literal_of_message(message: Message) -> Literal:
         case 34 | 35 | 37:
             digits, ticks = (signed(one(fields(content), at, 0)) for at in (1, 2))
             return _within(_microseconds(ticks, digits), _PRECISE[kind])
-    raise UnsupportedOperation(f"a constant of Substrait's kind {kind} has no counterpart here")
+    raise UnsupportedOperation(f"a constant of kind {kind} has no counterpart in Rowsieve")
 
 
 def type_message(type_: LogicalType, *, nullable: bool, user_types: dict[str, int]) -> bytes:
@@ -187,7 +187,7 @@ def encoder_of(type_: LogicalType) -> Callable[[Any], bytes]:
         case _ if at:
             return numbers(at)
         case Int():
-            raise UnsupportedOperation("Substrait has no constants without a sign")
+            raise UnsupportedOperation("Substrait has no unsigned constants")
     raise UnsupportedOperation(f"Substrait has no constants of the type {type_name(type_)}")
 
 
@@ -198,7 +198,7 @@ def _digits(value: decimal.Decimal, scale: int) -> bytes:
 
 def _only(message: Message) -> tuple[int, Value]:
     if len(message) != 1:
-        raise InvalidPredicate("a Substrait message has not the one field that it must have")
+        raise InvalidPredicate("a Substrait message does not have its one required field")
     kind = next(iter(message))
     return kind, one(message, kind)
 
@@ -227,7 +227,7 @@ def _decimal(inner: Message) -> Literal:
     content = raw(one(inner, 1, b""))
     type_ = _decimal_type(*(signed(one(inner, at, 0)) for at in (2, 3)))
     if len(content) != _DECIMAL_BYTES:
-        raise InvalidPredicate("a Substrait decimal has not 16 bytes")
+        raise InvalidPredicate("a Substrait decimal does not have 16 bytes")
     digits = int.from_bytes(content, "little", signed=True)
     if abs(digits) >= 10**type_.precision:
         raise InvalidPredicate(f"a Substrait decimal of more than {type_.precision} digits")

@@ -24,7 +24,7 @@ _BITS = 0xFFFF_FFFF_FFFF_FFFF
 def fields(data: Value) -> Message:
     """The fields of a message by their numbers, repeated ones in order."""
     if not isinstance(data, bytes):
-        raise InvalidPredicate("a Substrait message holds a number where a message is wanted")
+        raise InvalidPredicate("a Substrait message holds a number where a message is expected")
     found: Message = {}
     at, size = 0, len(data)
     try:
@@ -65,14 +65,14 @@ def one(message: Message, at: int, default: Value | None = None) -> Value:
 def signed(value: Value) -> int:
     """A varint as a number with a sign; protocol buffers write them in 64 bits."""
     if not isinstance(value, int):
-        raise InvalidPredicate("a Substrait message holds bytes where a number is wanted")
+        raise InvalidPredicate("a Substrait message holds bytes where a number is expected")
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
 def raw(value: Value) -> bytes:
     """The bytes of a field."""
     if not isinstance(value, bytes):
-        raise InvalidPredicate("a Substrait message holds a number where bytes are wanted")
+        raise InvalidPredicate("a Substrait message holds a number where bytes are expected")
     return value
 
 

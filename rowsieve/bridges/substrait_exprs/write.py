@@ -198,7 +198,7 @@ class Writer(TreeWriter[bytes]):
 
     def cast(self, node: ir.Cast) -> bytes:
         """Refused: what becomes of values that do not fit is the engine's."""
-        raise UnsupportedOperation(f"a cast to {type_name(node.type)} is left to the engine there")
+        raise UnsupportedOperation(f"engines differ in casts to {type_name(node.type)}")
 
     def case(self, node: ir.Case) -> bytes:
         """`if_then`, whose conditions are never NULL."""
@@ -243,7 +243,7 @@ class Writer(TreeWriter[bytes]):
             moment, zone_ = self.operand(arguments[1]), self._zone(str(constants[0]))
             return self._made(substrait.DATETIME, "local_timestamp", Timestamp(), moment, zone_)
         shown = ", ".join(map(type_name, types))
-        raise UnsupportedOperation(f"the function {name!r} of {shown} has no counterpart there")
+        raise UnsupportedOperation(f"{name!r} of {shown} has no counterpart in Substrait")
 
     # Calls
 

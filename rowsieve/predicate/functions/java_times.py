@@ -112,7 +112,7 @@ def read_times(values: pa.Array, form: str, target: Timestamp, zone_of_session: 
     odd = null_mask(parts) & matches(values, far)
     if re.search("[iks]", _quoted(form), re.IGNORECASE):
         odd |= matches(values, _FOLDED)
-    refuse(values, odd, target, f"its value by the format {form!r} is not known here")
+    refuse(values, odd, target, f"its value by the format {form!r} is unknown to Rowsieve")
     days, good = days_of_parts(parts)
     hour, minute, second = (number_of_part(parts, name) for name in ("hour", "minute", "second"))
     good &= _has_its_sign(parts) & (hour < 24) & (minute < 60) & (second < 60)
@@ -201,7 +201,7 @@ _KINDS: Final[tuple[tuple[str, str, _Resolver, Evaluator], ...]] = (
     ("parse_java_timestamp", "(text, 'yyyy-MM-dd HH:mm:ss')", _resolve_local, _local),
     ("parse_java_instant", "('zone', text, 'yyyy-MM-dd HH:mm:ss')", _resolve_instant, _instant),
 )
-# None claims that it cannot fail: a text whose value is not known here is refused.
+# None claims that it cannot fail: a text whose value is unknown to Rowsieve is refused.
 ROWS = tuple(
     row
     for name, usage, resolve, evaluate in _KINDS

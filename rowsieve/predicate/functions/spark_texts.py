@@ -157,7 +157,7 @@ def refuse(texts: pa.Array, which: Mask, target: LogicalType, why: str) -> None:
 
 
 def _refuse(texts: pa.Array, which: Mask, target: LogicalType) -> None:
-    refuse(texts, which, target, "java has rules of its own for it, which are not known here")
+    refuse(texts, which, target, "java has rules of its own for it, which are unknown to Rowsieve")
 
 
 def _is_long(text: pa.Array) -> Mask:

@@ -40,7 +40,7 @@ def refuse(
         wanted = f"{type_name(target)} of the format {form!r}" if form else type_name(target)
         raise UnreadText(
             f"the text {text!r} as {wanted}: {reading.value} has rules of its own for it, which "
-            "are not known here; write the value in full, or leave such texts out by another "
+            "are unknown to Rowsieve; write the value in full, or leave such texts out by another "
             "condition of the AND or by CASE",
             texts=texts.filter(pa.array(which)),
         )

@@ -407,7 +407,7 @@ def test_deep_conditions_are_read(levels: int) -> None:
 
 
 def test_text_in_a_column_names_no_condition_of_another() -> None:
-    assert "names something else" in read(~connect.expr("`:condition 0` > 1")).notes[0]
+    assert "names something other" in read(~connect.expr("`:condition 0` > 1")).notes[0]
 
 
 def test_long_chains_and_lists_are_one_node() -> None:

@@ -397,7 +397,7 @@ def test_columns_of_methods_are_read_too(spark: Any) -> None:
         ("exists(l, x -> x > 1)", "functions of functions"),
         ("i = (SELECT 1)", "no query"),
         ("i IN (SELECT 1)", "no query"),
-        ("max(i) OVER () > 1", "no value of one row"),
+        ("max(i) OVER () > 1", "does not map one row to one value"),
         ("max(i) > 1", "aggregate"),
         ("count(DISTINCT i) > 1", "such options"),
         ("count(i) FILTER (WHERE b) > 1", "FILTER"),

@@ -72,7 +72,7 @@ READ: list[tuple[str, str, ir.Operand]] = [
 ]
 
 REFUSED_TEXT: list[tuple[str, str, str]] = [
-    ("spark", "'it''s'", "two strings stand side by side"),
+    ("spark", "'it''s'", "two adjacent strings"),
     ("spark", r"'1\%'", "in strings only"),
     ("spark", "substr(a, -1)", "constant start from 0"),
     ("duckdb", "substr(a, b)", "constant start of 1 or more"),

@@ -149,9 +149,9 @@ def test_functions_that_read_text_are_casts(text: str) -> None:
     ("text", "message"),
     [
         ("CAST(n AS DECIMAL(38,10)) * CAST(n AS DECIMAL(38,10)) > 1", "more than 38 digits"),
-        ("greatest(n, s) = 1", "no one type of text"),
+        ("greatest(n, s) = 1", "no common type of text"),
         ("s + tz > 1", "no type in spark"),
-        ("CAST('2024-02-30' AS DATE) IS NULL", "is no date in spark"),
+        ("CAST('2024-02-30' AS DATE) IS NULL", "is not a valid date in spark"),
         ("tz = '10:00'", "one of today"),
         ("CAST(s AS BINARY) = X'31'", "string to binary"),
     ],

@@ -241,7 +241,7 @@ def test_every_function_of_pyarrow_is_listed() -> None:
 @pytest.mark.parametrize(
     ("expression", "reason"),
     [
-        (pc.if_else(f("b"), f("i64"), 1) == 1, "if_then on what may be NULL"),
+        (pc.if_else(f("b"), f("i64"), 1) == 1, "if_then on a condition that may be NULL"),
         (pc.add(f("i64"), 1) == 1, "with overflow=ERROR only"),
         (pc.abs(f("i64")) == 1, "the function abs of functions_arithmetic: it has no counterpart"),
         (pc.divide_checked(f("i64"), 2) == 1, "the function divide"),
@@ -487,7 +487,7 @@ def test_constants_in_other_forms(message: bytes, wanted: ir.Literal | None) -> 
         (part(34, number(1, -(2**40)), number(2, 1)), "digits of a second"),
         (part(34, number(1, 0), number(2, 2**62)), "as timestamp"),
         (number(7, 1) + number(7, 2), "2 values of the field 7"),
-        (part(1, b"a"), "bytes where a number is wanted"),
+        (part(1, b"a"), "bytes where a number is expected"),
     ],
 )
 def test_constants_that_no_type_holds_are_refused(constant: bytes, reason: str) -> None:
