@@ -38,6 +38,14 @@ PROPERTIES: Mapping[str, str] = {
 }
 
 
+OLDEST_VERSION = "rowsieve.oldest_version"
+OLDEST_BASE = "rowsieve.oldest_base"
+MANAGED: Mapping[str, str] = {
+    OLDEST_VERSION: "expire_versions",
+    OLDEST_BASE: "remove_orphans",
+}
+"""Properties that only one operation sets, and that operation."""
+
 FIXED: Mapping[str, str] = {
     "key": "parts are sorted and merged by it; create a table with another key= from these rows",
     "mode": "it depends on whether the table has a key; create a table with or without key=",
@@ -63,6 +71,11 @@ def check_name(name: str) -> None:
     """Raise InvalidInput unless this is the name of a property."""
     if name in PROPERTIES:
         return
+    if name in MANAGED:
+        raise InvalidInput(
+            f"table property {name!r} records what was deleted and cannot be set or unset; "
+            f"{MANAGED[name]} sets it"
+        )
     if name in FIXED:
         raise InvalidInput(
             f"{name!r} is not a property and cannot change after create_table: {FIXED[name]}"

@@ -13,7 +13,7 @@ import pyarrow as pa
 from rowsieve import engines
 from rowsieve.arguments.annotations import Moment
 from rowsieve.bridges.session import Session
-from rowsieve.changes.evolving import Evolving
+from rowsieve.retention.retaining import Retaining
 from rowsieve.scan import Columns, Scan
 from rowsieve.shown import Shown, html, size_text
 from rowsieve.storage.resolve import resolve_snapshot
@@ -33,7 +33,7 @@ FILES = pa.schema(
 """The columns of `files`."""
 
 
-class Reading(Evolving):
+class Reading(Retaining):
     """Base class of `Table` with simple reads; each looks up the newest version first."""
 
     def __bool__(self) -> bool:

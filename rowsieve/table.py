@@ -64,6 +64,8 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.reading import Reading
 from rowsieve.scan import Columns, GivenPlan, Scan
 from rowsieve.stats.collect import MakeCollector
+from rowsieve.storage.commit_request import CommitRequest
+from rowsieve.storage.floors import is_given_up
 from rowsieve.storage.log_entry import Commit
 from rowsieve.storage.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
@@ -478,10 +480,16 @@ class Table(Reading):
             return done
         check_same_columns("overwrite", change.schema_id, base)
         added = change.write(base, Changes(rows, None)).added
-        assert added is not None
-        return self._commit(
-            change, base, lambda head: overwrite_all(change, head, added, rows.num_rows)
-        )
+
+        def replacing(head: Snapshot) -> CommitRequest:
+            nonlocal added
+            if is_given_up(added, (), head):
+                now = replace(base, version=head.version)
+                added = change.write(now, Changes(rows, None)).added
+            assert added is not None
+            return overwrite_all(change, head, added, rows.num_rows)
+
+        return self._commit(change, base, replacing)
 
     @changes("restore")
     def restore(

@@ -23,7 +23,7 @@ FLOORS = (
     ("planner",),
     ("executor",),
     ("changes",),
-    ("compaction", "scan"),
+    ("compaction", "retention", "scan"),
     ("engines",),
     ("reading",),
     ("table",),

@@ -21,6 +21,7 @@ from rowsieve.changes.handle import changes, nothing_done
 from rowsieve.changes.ingest import Changes
 from rowsieve.errors import InvalidInput, InvalidSchemaChange
 from rowsieve.storage.commit_log import CommitRequest
+from rowsieve.storage.floors import is_given_up
 from rowsieve.storage.log_entry import Commit
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import arrow_field
@@ -254,9 +255,14 @@ class Evolving(Configuring):
         schema = alter_columns(change, base, base, wanted).schema
         assert schema is not None
         rows = prepare(with_defaults(table, schema), schema)
-        request = change.write(dataclasses.replace(base, schema=schema), Changes(rows, None))
+        written = Changes(rows, None)
+        request = change.write(dataclasses.replace(base, schema=schema), written)
 
         def altered(head: Snapshot) -> CommitRequest:
+            nonlocal request
+            if is_given_up(request.added, request.removed, head):
+                now = dataclasses.replace(base, schema=schema, version=head.version)
+                request = change.write(now, written)
             again = alter_columns(change, base, head, wanted)
             return dataclasses.replace(
                 request, info=again.info, schema=again.schema, next_field_id=again.next_field_id

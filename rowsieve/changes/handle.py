@@ -26,6 +26,7 @@ from rowsieve.stats.collect import Collecting
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.commit_request import CommitRequest, check_request
 from rowsieve.storage.conflicts import Kind
+from rowsieve.storage.floors import is_given_up
 from rowsieve.storage.log_entry import Commit, LogEntry
 from rowsieve.storage.retries import Retries
 from rowsieve.storage.snapshot import Snapshot
@@ -137,7 +138,14 @@ class Handle:
         if changes.is_empty:
             return nothing_done(change.operation, base)
         request = change.write(base, changes)
-        return self._commit(change, base, lambda _: request)
+
+        def request_for(head: Snapshot) -> CommitRequest:
+            nonlocal request
+            if is_given_up(request.added, request.removed, head):
+                request = change.write(replace(base, version=head.version), changes)
+            return request
+
+        return self._commit(change, base, request_for)
 
     def _commit(
         self,

@@ -37,6 +37,7 @@ from rowsieve.predicate.ir import TRUE, Cast, Operand
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.conflicts import Kind
+from rowsieve.storage.floors import check_kept
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.conform import conform
@@ -152,8 +153,9 @@ def overwrite_all(change: Change, snapshot: Snapshot, added: PartTable, rows: in
 def restore_to(change: Change, head: Snapshot, target: Snapshot) -> CommitRequest:
     """Replace the head's files with those of `target`; parts keep their commit_ts (I1).
 
-    The columns stay those of the head.
+    The columns stay those of the head. SnapshotExpired if the head has given up the target.
     """
+    check_kept(target.version, head)
     check_restorable(head, target)
     kept = {
         part_id

@@ -1,7 +1,7 @@
 """One object store: ranged reads, create-only puts, sorted listings, fsync on local disk.
 
 `open_store` turns a URI into an `ObjectStore`. A table reads and writes all its files through one.
-Objects are written once: the interface has no overwrite, delete or rename.
+Objects are written once: the interface has no overwrite or rename. Only retention deletes.
 
 Soundness: a put that returned is durable and complete. A put that raised may still have created the
 object (invariants, rule 1), so the caller must check the store before it decides what happened.
@@ -15,7 +15,9 @@ from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import Location, local_folder
 from rowsieve.objects.remote import RemoteStore
 from rowsieve.objects.store import (
+    Details,
     NotCreated,
+    ObjectDetail,
     ObjectExists,
     ObjectNotFound,
     ObjectStore,
@@ -26,10 +28,12 @@ from rowsieve.objects.store_opening import open_store
 from rowsieve.objects.uploads import Uploads
 
 __all__ = [
+    "Details",
     "FetchingStore",
     "LocalStore",
     "Location",
     "NotCreated",
+    "ObjectDetail",
     "ObjectExists",
     "ObjectNotFound",
     "ObjectStore",

@@ -16,7 +16,7 @@ import io
 import os
 import stat
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -27,8 +27,10 @@ from rowsieve.errors import CorruptData, InvalidInput, StoreError, UnsupportedOp
 from rowsieve.objects.location import Location
 from rowsieve.objects.store import (
     TEMPORARY_PREFIX,
+    Details,
     NativeFile,
     NotCreated,
+    ObjectDetail,
     ObjectExists,
     ObjectNotFound,
     Paths,
@@ -169,6 +171,29 @@ class LocalStore:
                 return []
         return sorted(name for name in names if not name.startswith(TEMPORARY_PREFIX))
 
+    def details(self, prefix: str) -> Details:
+        """List the files below the folder `prefix` with their sizes and times, sorted."""
+        return self._details(prefix, temporary=False)
+
+    def leftovers(self) -> Details:
+        """List the temporary files of the table's own folders; a put may still write to one."""
+        return {
+            path: detail
+            for folder in ("_rowsieve", "data")
+            for path, detail in self._details(folder, temporary=True).items()
+        }
+
+    def delete(self, paths: Sequence[str]) -> None:
+        """Delete files in this order; an absent one is no error.
+
+        A crash may undo the last deletions, which are not synced.
+        """
+        for path in paths:
+            folder, _, name = path.rpartition("/")
+            checked_path(name.removeprefix(TEMPORARY_PREFIX))
+            with self._failing("delete", path), suppress(FileNotFoundError, NotADirectoryError):
+                os.unlink(f"{self._resolved(folder)}{os.sep}{name}")  # noqa: PTH108 - many files
+
     def open_input(
         self,
         path: str,
@@ -178,6 +203,15 @@ class LocalStore:
         with self._reading(path) as full:
             self._size(full, path)  # reject non-regular files: opening a FIFO would block
             return pa.OSFile(os.fsencode(full), "rb")
+
+    def _details(self, prefix: str, *, temporary: bool) -> Details:
+        with self._failing("list", prefix):
+            found = {}
+            for path in sorted(_walk(str(self._resolve(prefix)), prefix, temporary=temporary)):
+                with suppress(FileNotFoundError):  # deleted meanwhile
+                    status = os.stat(f"{self._root}{os.sep}{path}", follow_symlinks=False)  # noqa: PTH116
+                    found[path] = ObjectDetail(status.st_size, status.st_mtime_ns // 1000)
+            return found
 
     def _size(self, full: str, path: str) -> int:
         status = os.stat(full)  # noqa: PTH116 - a Path is slow to build
@@ -359,17 +393,18 @@ def _fsync(descriptor: int, path: Path) -> None:
         raise _FsyncError(error.errno, error.strerror, str(path)) from error
 
 
-def _walk(folder: str, prefix: str) -> Iterator[str]:
+def _walk(folder: str, prefix: str, *, temporary: bool = False) -> Iterator[str]:
+    """Yield the files of a folder and its folders; only temporary ones, or only the others."""
     try:
         entries = os.scandir(folder)
     except FileNotFoundError:
         return
     with entries:
         for entry in entries:
-            if entry.name.startswith(TEMPORARY_PREFIX):
-                continue
+            is_temporary = entry.name.startswith(TEMPORARY_PREFIX)
             path = f"{prefix}/{entry.name}" if prefix else entry.name
             if entry.is_dir(follow_symlinks=False):
-                yield from _walk(entry.path, path)
-            elif not entry.is_symlink():
+                if not is_temporary:
+                    yield from _walk(entry.path, path, temporary=temporary)
+            elif is_temporary is temporary and not entry.is_symlink():
                 yield path

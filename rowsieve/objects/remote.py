@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import obstore
@@ -22,7 +23,10 @@ from rowsieve.objects.durable import Patience
 from rowsieve.objects.fetching import begin
 from rowsieve.objects.range_file import open_ranges
 from rowsieve.objects.store import (
+    DELETED_AT_ONCE,
+    Details,
     NativeFile,
+    ObjectDetail,
     ObjectExists,
     ObjectNotFound,
     Paths,
@@ -44,6 +48,7 @@ _USER = re.compile(r"//[^\s/@\"']*@")
 _T = TypeVar("_T")
 _PAGE_OBJECTS = 1000
 _ATTEMPTS = 3  # per read, against responses that break off
+_ABSENT = (FileNotFoundError, obstore.exceptions.NotFoundError)
 _requesting: list[int] = []  # id of the process that sent the first network request
 
 
@@ -156,6 +161,43 @@ class RemoteStore:
             result = self._send_retrying(lambda: obstore.list_with_delimiter(self._store, folder))
         paths = [*result["common_prefixes"], *(item["path"] for item in result["objects"])]
         return sorted({str(path).rstrip("/").rpartition("/")[2] for path in paths})
+
+    def details(self, prefix: str) -> Details:
+        """List the objects under `prefix` with their sizes and the store's times, sorted."""
+        with self._failing("list", prefix):
+            return self._send_retrying(lambda: self._detailed(prefix))
+
+    def _detailed(self, prefix: str) -> Details:
+        found: Details = {}
+        for page in obstore.list(self._store, self._folder(prefix), chunk_size=_PAGE_OBJECTS):
+            for item in page:
+                modified_us = int(item["last_modified"].timestamp() * 1_000_000)
+                path = str(item["path"])[len(self._prefix) :]
+                found[path] = ObjectDetail(int(item["size"]), modified_us)
+        return dict(sorted(found.items()))
+
+    def leftovers(self) -> Details:
+        """Return nothing: a put is one request, which leaves nothing behind."""
+        return {}
+
+    def delete(self, paths: Sequence[str]) -> None:
+        """Delete objects: across a network in requests of many paths, otherwise one by one."""
+        most = DELETED_AT_ONCE if self._overlaps else 1
+        for start in range(0, len(paths), most):
+            run = [self._full(path) for path in paths[start : start + most]]
+            with self._failing("delete", paths[start]), suppress(*_ABSENT):
+                self._send_retrying(partial(self._delete_present, run))
+
+    def _delete_present(self, paths: Paths) -> None:
+        """Delete objects; if the store refuses because one is absent, the others one by one."""
+        try:
+            obstore.delete(self._store, paths)
+        except _ABSENT:
+            if len(paths) == 1:
+                raise
+            for path in paths:
+                with suppress(*_ABSENT):
+                    obstore.delete(self._store, path)
 
     def open_input(self, path: str, size_bytes: int | None = None) -> NativeFile:
         """Open a file whose reads are range requests."""

@@ -7,8 +7,8 @@ store's root: segments of `[A-Za-z0-9_.-]` joined by `/`, without `.`, `..` or a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any, Final, Protocol, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from rowsieve.errors import InvalidInput, NotFound, RowsieveError, StoreError
 
@@ -17,7 +17,22 @@ Paths: TypeAlias = list[str]  # `list` is a method below
 Place: TypeAlias = tuple[str, int, int]
 """Bytes [start, stop) of the object at a path."""
 TEMPORARY_PREFIX: Final = ".tmp-"
+DELETED_AT_ONCE: Final = 1_000
 _SEGMENT = re.compile(r"[A-Za-z0-9_.-]{1,255}")
+
+
+class ObjectDetail(NamedTuple):
+    """Size of an object, and when it was created by the store's clock, in microseconds from 1970.
+
+    Some stores know only the second.
+    """
+
+    size_bytes: int
+    modified_us: int
+
+
+Details: TypeAlias = dict[str, ObjectDetail]
+"""Objects by path, in the order of paths."""
 
 
 class ObjectNotFound(NotFound):
@@ -108,6 +123,22 @@ class ObjectStore(Protocol):
 
     def children(self, prefix: str = "") -> Paths:
         """List names directly under a folder, sorted, objects and folders; for diagnosis."""
+        ...
+
+    def details(self, prefix: str) -> Details:
+        """List the objects under the folder `prefix` with their sizes and times."""
+        ...
+
+    def leftovers(self) -> Details:
+        """List temporary files that interrupted puts left behind; no other method lists them."""
+        ...
+
+    def delete(self, paths: Sequence[str]) -> None:
+        """Delete objects, or leftovers; an absent one is no error.
+
+        A store without round trips deletes in the order given; any other in runs of
+        `DELETED_AT_ONCE`, which follow each other.
+        """
         ...
 
     def open_input(self, path: str, size_bytes: int | None = None) -> NativeFile:

@@ -107,11 +107,15 @@ def run_plan(plan: OutputNode, engine: Engine) -> pa.Table:
     context = CallContext(target.scan)
     try:
         handle = procedure.begin(context, target.arguments)
-        if handle.stages:
-            _run_stages(procedure, context, handle, engine)
+        if not handle.tasks:
             return procedure.finish(context, handle, [])
-        fragments = _run_tasks(procedure, context, handle, range(len(handle.tasks)), engine)
-        return procedure.finish(context, handle, fragments)
+        holder = f"CALL {procedure.name}"
+        with context.table.lease(version=handle.version, holder=holder):  # trap T24
+            if handle.stages:
+                _run_stages(procedure, context, handle, engine)
+                return procedure.finish(context, handle, [])
+            fragments = _run_tasks(procedure, context, handle, range(len(handle.tasks)), engine)
+            return procedure.finish(context, handle, fragments)
     finally:
         context.close()
 

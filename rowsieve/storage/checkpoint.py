@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 import re
-import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -29,6 +28,7 @@ from rowsieve.errors import (
     UnsupportedProtocol,
 )
 from rowsieve.objects import ObjectExists, ObjectStore, put_fresh, reading_whole
+from rowsieve.storage.commit_ids import new_id
 from rowsieve.storage.log_entry import (
     AddedFile,
     convert,
@@ -53,7 +53,6 @@ from rowsieve.storage.shards import (
 )
 from rowsieve.storage.side_file import inline_bytes, large_subjects, with_side_file
 from rowsieve.storage.snapshot import Snapshot, Token
-from rowsieve.types.schema import Schema
 
 CHECKPOINTS: Final = "_rowsieve/checkpoints"
 DEFAULT_INTERVAL: Final = 32
@@ -120,9 +119,7 @@ def write_checkpoint_if_due(store: ObjectStore, snapshot: Snapshot) -> None:
 
 def write_checkpoint(store: ObjectStore, snapshot: Snapshot) -> None:
     """Put the parts, read them back, then put the file that makes the checkpoint valid."""
-    file = _put_parts(
-        store, snapshot.parts, snapshot.schema, inline_bytes(snapshot.table.properties)
-    )
+    file = _put_parts(store, snapshot)
     head = _CheckpointLine(
         snapshot.version, snapshot.commit_id, snapshot.timestamp_us, snapshot.table.uuid
     )
@@ -139,17 +136,16 @@ def write_checkpoint(store: ObjectStore, snapshot: Snapshot) -> None:
         return  # a checkpoint of the same version has the same content
 
 
-def _put_parts(
-    store: ObjectStore, parts: PartTable, schema: Schema, most_bytes: int
-) -> AddedFile | _ShardsLine:
+def _put_parts(store: ObjectStore, snapshot: Snapshot) -> AddedFile | _ShardsLine:
     """Store the parts in the form that suits their number, and verify them by reading back."""
+    parts, most_bytes = snapshot.parts, inline_bytes(snapshot.table.properties)
     sharded = len(parts) >= SHARDED_FROM or bool(large_subjects(parts, most_bytes))
     if parts.columns.unreachable:
         raise StoreError(f"statistics of the parts could not be read from {store.uri}")
-    name = f"{uuid.uuid4().hex}.{'shards' if sharded else 'arrow'}"
+    name = f"{new_id(snapshot.version)}.{'shards' if sharded else 'arrow'}"
     index_start = 0
     if sharded:
-        data, index_start = encode_shards(parts, schema, SHARD_PARTS)
+        data, index_start = encode_shards(parts, snapshot.schema, SHARD_PARTS)
     else:
         data = parts.to_ipc()
     path = f"{CHECKPOINTS}/{name}"
@@ -235,6 +231,18 @@ def read_timestamp_us(store: ObjectStore, version: int) -> int:
 def read_commit_id(store: ObjectStore, version: int) -> str:
     """Read only the id of the checkpoint's commit."""
     return _read_head(store, version).commit_id
+
+
+def checkpoint_file(store: ObjectStore, version: int) -> str:
+    """Return the name of the file with the checkpoint's parts."""
+    where = f"{checkpoint_path(version)} in {store.uri}"
+    lines = lines_by_kind(store.get(checkpoint_path(version)), where, _KINDS)
+    _head(lines, version, where)
+    if "shards" in lines:
+        return convert(lines["shards"]["shards"], _ShardsLine, where).file
+    if (file := read_added_file(lines, where)) is None:
+        raise CorruptData(f"{where} names no file of parts")
+    return file.file
 
 
 def read_parts(

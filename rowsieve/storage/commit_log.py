@@ -6,15 +6,14 @@ in the entry identifies the writer that won the number.
 Soundness (invariants, I6 and rules 1, 2, 3, 6, 8): after any error of that put, the entry at the
 number is read, and its commit id decides: our id means success, another id means that another
 commit won, and an absent entry means that the same bytes are put again. All files that an entry
-names are durable before the entry is put. Nothing is overwritten or deleted, so after a crash at
-any point the table is either before or after the commit.
+names are durable before the entry is put. Nothing is overwritten, and a commit deletes nothing, so
+after a crash at any point the table is either before or after the commit.
 """
 
 from __future__ import annotations
 
 import re
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -46,6 +45,7 @@ from rowsieve.storage.checkpoint import (
     row_count,
     write_checkpoint_if_due,
 )
+from rowsieve.storage.commit_ids import base_of, new_id
 from rowsieve.storage.commit_request import (
     CommitRequest,
     OnConflict,
@@ -55,6 +55,7 @@ from rowsieve.storage.commit_request import (
     rebased,
 )
 from rowsieve.storage.create_only import prove_create_only
+from rowsieve.storage.floors import floors_of
 from rowsieve.storage.log_entry import (
     LOG,
     AddedFile,
@@ -111,7 +112,7 @@ class CommitLog(LogReader):
             "create", parts, metadata=metadata or {}, rows_written=row_count(parts) if parts else 0
         )
         check_request(request)
-        draft = self._stage(request, table_info.properties)
+        draft = self._stage(request, table_info.properties, 0)
         entry = LogEntry(
             version=0,
             commit_id=draft.commit_id,
@@ -195,12 +196,12 @@ class CommitLog(LogReader):
         def prove() -> None:
             prove_create_only(self._store, head.table.uuid)
 
-        if draft is not None and draft.request is request:
+        if draft is not None and draft.request is request and not _is_given_up(draft, head):
             prove()
             return draft
         tasks: list[Callable[[], _Draft | None]] = [
             prove,
-            partial(self._stage, request, head.table.properties),
+            partial(self._stage, request, head.table.properties, head.version),
         ]
         _, staged = together(self._store, tasks)
         if request.uploads is not None:
@@ -208,9 +209,11 @@ class CommitLog(LogReader):
         assert isinstance(staged, _Draft)
         return staged
 
-    def _stage(self, request: CommitRequest, properties: Mapping[str, str]) -> _Draft:
+    def _stage(
+        self, request: CommitRequest, properties: Mapping[str, str], base_version: int
+    ) -> _Draft:
         """Store the parts under a fresh commit id (invariants, rule 4)."""
-        commit_id = uuid.uuid4().hex
+        commit_id = new_id(base_version)
         tables = [parts for parts in (request.added, request.restored) if parts]
         if not tables:
             return _Draft(request, commit_id, None, None)
@@ -392,6 +395,12 @@ class CommitLog(LogReader):
             f"a table already exists at {self._store.uri}; open it with open_table, or create the "
             "new one elsewhere"
         )
+
+
+def _is_given_up(draft: _Draft, head: Snapshot) -> bool:
+    """Whether the list of parts was stored on a version below the head's floor (rule 15)."""
+    base = base_of(draft.commit_id)
+    return base is None or base < floors_of(head.table.properties).oldest_base
 
 
 def _entry_of(draft: _Draft, head: Snapshot) -> LogEntry:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import CommitConflict, InvalidInput
 from rowsieve.objects import Uploads
+from rowsieve.storage.floors import check_bases, check_not_lowered
 from rowsieve.storage.log_entry import LogEntry
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.sealed_lines import seal
@@ -82,9 +83,12 @@ def check_request(request: CommitRequest) -> None:
 def check_against(request: CommitRequest, head: Snapshot) -> None:
     """Check the request against the head.
 
-    CommitConflict if a removed part is not live in the head; InvalidInput if a restored part has no
-    commit_ts, or a commit_ts is later than the head (invariant I1).
+    CommitConflict if a removed part is not live in the head, or a new file is based on a version
+    below the head's floor (invariants, rule 15). InvalidInput if a restored part has no commit_ts,
+    a commit_ts is later than the head (invariant I1), or a floor is lowered (rule 7).
     """
+    if request.info is not None:
+        check_not_lowered(request.operation, request.info, head)
     if request.removed:
         live = len(head.parts) - len(head.parts.without(request.removed))
         if live != len(request.removed):
@@ -92,6 +96,7 @@ def check_against(request: CommitRequest, head: Snapshot) -> None:
                 f"{len(request.removed) - live} parts that this {request.operation} replaces are "
                 f"not in version {head.version}; refresh the table and do it again"
             )
+    check_bases(request.operation, request.added, request.removed, head)
     if request.restored and request.restored.column("commit_ts_max").null_count:
         raise InvalidInput(f"this {request.operation} restores a part that has no commit_ts")
     for parts in (request.added, request.restored):

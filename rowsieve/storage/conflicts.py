@@ -23,6 +23,8 @@
 - `set_properties` and `unset_properties` (set) are computed again on any new head: they change the
   properties that they name and keep all others. A reading operation starts again after them,
   because the isolation level may have changed.
+- `expire_versions` and `remove_orphans` (set) raise a floor of the table, which is a property. They
+  only ever raise it, so that they take effect on any new head.
 - `alter` changes the columns. It is computed again on any new head, and gives up if that has other
   columns than the version it began with. The commit log itself checks that no commit brings rows
   with a column that was dropped or changed since they were written (invariants, rule 14).
@@ -83,8 +85,13 @@ OPERATIONS: Final[Mapping[str, Kind]] = {
     "rewrite_data_files": Kind.REWRITING,
     "set_properties": Kind.SETTING,
     "unset_properties": Kind.SETTING,
+    "expire_versions": Kind.SETTING,
+    "remove_orphans": Kind.SETTING,
     "alter": Kind.ALTERING,
 }
+RETENTION_OPERATIONS: Final = frozenset({"expire_versions", "remove_orphans"})
+"""Operations whose commits change neither rows nor properties that a user sets."""
+
 MATRIX: Final[Mapping[tuple[Kind, Kind], Resolution]] = {
     (Kind.BLIND, Kind.BLIND): Resolution.REBASE,
     (Kind.BLIND, Kind.READING): Resolution.REBASE,

@@ -38,6 +38,7 @@ from rowsieve.storage.checkpoint import (
     read_parts,
     read_timestamp_us,
 )
+from rowsieve.storage.floors import check_kept, floors_of
 from rowsieve.storage.log_entry import LOG, Commit, LogEntry, decode_entry, log_path, version_of
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.replay import check_links, replay
@@ -70,10 +71,12 @@ class LogReader:
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
         self._last: tuple[int, bytes, LogEntry] | None = None  # the last one read
+        self._newest: Snapshot | None = None  # so that `at` need not read the whole log again
 
     def latest(self, known: Snapshot | None = None) -> Snapshot:
         """Read the newest version; `known`, an earlier result, saves reading what precedes it."""
-        if known is not None and (followed := self._follow(known)) is not None:
+        followed = None if known is None else self._follow(known)
+        if known and followed and not _reads_expired_files(known, followed[0]):
             return followed[0]
         for _ in range(_ATTEMPTS):
             try:
@@ -90,13 +93,28 @@ class LogReader:
         return snapshot
 
     def at(self, version: int) -> Snapshot:
-        """Read one version; VersionNotFound if it is after the head, SnapshotExpired if gone."""
+        """Read one version; VersionNotFound if it is after the head, SnapshotExpired if gone.
+
+        A version below the table's floor is gone even while its files exist.
+        """
         if isinstance(version, bool) or not isinstance(version, int):
             raise InvalidInput(f"version is {version!r}; give a whole number")
         if version < 0:
             raise VersionNotFound(
                 f"{self._store.uri} has no version {version}: versions start at 0"
             )
+        try:
+            head = self.latest(self._newest)
+        except CorruptData:
+            pass  # a damaged head is no reason not to read an older version
+        else:
+            check_kept(version, head)
+            if version == head.version:
+                return head
+        return self.read_version(version)
+
+    def read_version(self, version: int) -> Snapshot:
+        """Read one version from the log even if it is below the floor; errors as for `at`."""
         base = self._newest_checkpoint(version)
         if base is not None and base.version == version:
             return base
@@ -123,8 +141,9 @@ class LogReader:
         if head.timestamp_us <= timestamp_us:
             return head
         base = self._checkpoint_before(timestamp_us)
-        version = 0 if base is None else base + 1
-        found = base
+        oldest = floors_of(head.table.properties).oldest_version
+        found = None if base is None or base < oldest else base
+        version = oldest if found is None else found + 1
         while version < head.version:
             entry = self.entry(version)
             if entry is None:
@@ -132,6 +151,11 @@ class LogReader:
             if entry.timestamp_us > timestamp_us:
                 break
             found, version = version, version + 1
+        if found is None and oldest:
+            raise SnapshotExpired(
+                f"the version of {instant(timestamp_us)} of {self._store.uri} has expired; "
+                f"versions {oldest} to {head.version} are available"
+            )
         if found is None:
             raise VersionNotFound(
                 f"{self._store.uri} did not exist at {instant(timestamp_us)}: it was created at "
@@ -140,11 +164,12 @@ class LogReader:
         return self.at(found)
 
     def history(self, limit: int | None = None) -> list[Commit]:
-        """List commits newest first, back to where the log has expired; CorruptData at a hole."""
+        """List commits newest first, back to the oldest version; CorruptData at a hole."""
         if limit is not None and limit < 0:
             raise InvalidInput(f"limit of history is {limit}; give a number of commits")
         head = self.latest()
-        oldest = -1 if limit is None else max(-1, head.version - limit)
+        oldest = floors_of(head.table.properties).oldest_version - 1
+        oldest = oldest if limit is None else max(oldest, head.version - limit)
         version, expected = head.version, head.commit_id
         commits: list[Commit] = []
         while version > oldest:
@@ -197,6 +222,7 @@ class LogReader:
         key = (self._store.uri, snapshot.table.uuid)
         with _seen_lock:
             _seen[key] = max(snapshot.version, _seen.get(key, -1))
+        self._newest = snapshot
         return snapshot
 
     def _seen_versions(self) -> dict[str, int]:
@@ -543,6 +569,12 @@ class LogReader:
             f"no table at {uri}: the directory holds {shown} but no {LOG}/; {what}. Check the "
             "path, or create a table elsewhere and load the files into it"
         )
+
+
+def _reads_expired_files(known: Snapshot, newer: Snapshot) -> bool:
+    """Whether columns of the parts may be read on demand from files that have expired since."""
+    before, after = floors_of(known.table.properties), floors_of(newer.table.properties)
+    return before.oldest_version < after.oldest_version and not newer.parts.in_memory
 
 
 def _first_absent(entries: Sequence[LogEntry | None]) -> int:

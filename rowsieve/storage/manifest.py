@@ -284,6 +284,11 @@ class PartTable:
         )
         return self.take(np.flatnonzero(~np.asarray(dropped.to_numpy())))
 
+    def chosen(self, part_ids: Collection[str]) -> PartTable:
+        """Keep only the parts with these ids; unknown ids are ignored."""
+        kept = pc.is_in(self.column("part_id"), value_set=pa.array(sorted(part_ids), pa.string()))
+        return self.take(np.flatnonzero(np.asarray(kept.to_numpy())))
+
     def take(self, indices: Any) -> PartTable:
         """Select the parts at these indices, in the order given."""
         return PartTable(self._columns.take(np.asarray(indices, dtype=np.int64)))

@@ -15,8 +15,9 @@ from rowsieve.storage.manifest import PartTable
 from rowsieve.types.schema import Schema
 
 READER_VERSION: Final = 1  # the newest protocol that this code reads
-WRITER_VERSION: Final = 2
+WRITER_VERSION: Final = 3  # the newest protocol that this code writes
 ISOLATION_WRITER: Final = 2  # the first writer that keeps tables serializable
+RETENTION_WRITER: Final = 3  # the first writer that obeys the floors of retention
 SCHEMA_CHANGES: Final = "schema_changes"  # columns were added, dropped or changed: read by id
 FIELD_CHANGES: Final = "field_changes"  # fields inside columns, keys or dates were changed
 FEATURES: Final[frozenset[str]] = frozenset({SCHEMA_CHANGES, FIELD_CHANGES})  # what is supported
@@ -46,7 +47,7 @@ class TableInfo:
     mode: str
     properties: Mapping[str, str] = field(default_factory=dict)
     reader_version: int = READER_VERSION
-    writer_version: int = WRITER_VERSION
+    writer_version: int = ISOLATION_WRITER
     features: tuple[str, ...] = ()
 
 

@@ -26,7 +26,7 @@ from rowsieve.storage.commit_log import CommitLog, CommitRequest
 from rowsieve.storage.log_entry import LogEntry, log_path
 from rowsieve.storage.log_reader import _seen
 from rowsieve.storage.manifest import PartTable
-from rowsieve.storage.snapshot import Snapshot
+from rowsieve.storage.snapshot import WRITER_VERSION, Snapshot
 from tests.storage.log_fixtures import (
     SCHEMA,
     FaultyStore,
@@ -286,9 +286,11 @@ def test_metadata_is_what_history_will_say() -> None:
 def test_a_newer_writer_protocol_is_read_but_not_written() -> None:
     store = memory_store()
     log = CommitLog(store)
-    snapshot = log.create(dataclasses.replace(table_info(), writer_version=3), SCHEMA, 3)
+    snapshot = log.create(
+        dataclasses.replace(table_info(), writer_version=WRITER_VERSION + 1), SCHEMA, 3
+    )
     assert log.latest() == snapshot
-    with pytest.raises(UnsupportedProtocol, match="writer protocol 3"):
+    with pytest.raises(UnsupportedProtocol, match=f"writer protocol {WRITER_VERSION + 1}"):
         commit(log, snapshot)
 
 

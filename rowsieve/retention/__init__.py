@@ -1,0 +1,1 @@
+"""Retention: delete the files of expired versions, and files that no version ever had."""

@@ -1,0 +1,157 @@
+"""Expire versions: choose the oldest one to keep, then delete what only older ones needed.
+
+Soundness (invariants, rules 6 and 16): the caller commits the floor before it calls
+`delete_expired`, and passes the oldest version that a lease protects, of leases listed after that
+commit. Data files go first, the log after them, so that an interrupted call can be repeated: what
+the log still names is found again. Log entries go in ascending order, and only below a version
+whose checkpoint was read back and is of the commit that the log has there; a checkpoint of a later
+version is verified too, as the fallback.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Final
+
+from rowsieve.errors import CorruptData, InvalidInput, NotFound, SnapshotExpired, VersionNotFound
+from rowsieve.objects import ObjectStore
+from rowsieve.retention.garbage import (
+    LogFiles,
+    expired_files,
+    needed_files,
+    parts_path_of,
+    read_entries,
+)
+from rowsieve.storage.checkpoint import checkpoint_path, read_checkpoint, write_checkpoint
+from rowsieve.storage.conflicts import RETENTION_OPERATIONS
+from rowsieve.storage.floors import floors_of
+from rowsieve.storage.log_entry import log_path
+from rowsieve.storage.log_reader import LogReader
+from rowsieve.storage.segments import STATISTICS
+from rowsieve.storage.shards import digest_of_ids
+from rowsieve.storage.snapshot import Snapshot
+
+KEPT_S: Final = 7 * 86_400.0
+"""How long versions stay readable unless a call says otherwise."""
+
+_log = logging.getLogger(__name__)
+
+
+def oldest_to_keep(
+    log: LogReader, head: Snapshot, older_than_us: int | None, retain_last: int | None
+) -> int:
+    """Return the oldest version that the arguments keep; with both, what either one keeps.
+
+    `older_than_us` keeps every version that was the newest one at that time or later.
+    `retain_last` keeps that many versions, those of retention itself not counted.
+    """
+    oldest = head.version
+    if retain_last is not None:
+        oldest = max(0, head.version - retain_last + 1)
+    if older_than_us is not None:
+        oldest = min(oldest, _newest_at(log, older_than_us))
+    floor = floors_of(head.table.properties).oldest_version
+    while oldest > floor:  # a commit of retention has the rows of the version before it
+        entry = log.entry(oldest)
+        if entry is None or entry.operation not in RETENTION_OPERATIONS:
+            break
+        oldest -= 1
+    return oldest
+
+
+def checked_retain_last(retain_last: int | None) -> None:
+    """InvalidInput unless at least the newest version is kept."""
+    if retain_last is not None and retain_last < 1:
+        raise InvalidInput(
+            f"retain_last is {retain_last}; keep at least 1 version: the newest is always kept"
+        )
+
+
+def delete_expired(
+    log: LogReader, store: ObjectStore, oldest: int, head: Snapshot, *, dry_run: bool
+) -> dict[str, int]:
+    """Delete the files that only versions below `oldest` need; return their sizes by path.
+
+    If the checkpoints cannot be verified, the log stays whole and a later call tries again.
+    """
+    files = LogFiles.of(store)
+    oldest = max(oldest, files.first_version)  # a lease of what was deleted already
+    if all(version >= oldest for version in (*files.entries, *files.checkpoints)):
+        return {}
+    needed = needed_files(log, store, oldest, head)
+    expired = expired_files(log, store, files, oldest)
+    garbage = {path: size for path, size in sorted(expired.items()) if path not in needed}
+    of_log = dict.fromkeys(_expired_log(log, store, files, oldest))
+    log_sizes = {path: files.details[path].size_bytes for path in of_log if path in files.details}
+    if dry_run:
+        return garbage | log_sizes
+    store.delete([*garbage])
+    if not _secured(log, store, files, oldest, head):
+        return garbage
+    store.delete([*log_sizes])
+    return garbage | log_sizes
+
+
+def _newest_at(log: LogReader, timestamp_us: int) -> int:
+    """Return the version that was the newest one at a time; 0 before the table's creation."""
+    try:
+        return log.as_of(timestamp_us).version
+    except (SnapshotExpired, VersionNotFound):
+        return 0
+
+
+def _expired_log(log: LogReader, store: ObjectStore, files: LogFiles, oldest: int) -> Iterator[str]:
+    """Yield the log's files below a version: by version, each entry after all that it names.
+
+    The newest checkpoint below it stays if it is in shards: a process that opened the table by it
+    may not have read all columns of the parts yet.
+    """
+    versions = [version for version in files.entries if version < oldest]
+    ids = {entry.version: entry.commit_id for entry in read_entries(log, store, versions)}
+    checkpoints = [version for version in files.checkpoints if version < oldest]
+    for version in sorted({*versions, *checkpoints}):
+        if version in checkpoints:
+            parts = parts_path_of(store, version)
+            if version != checkpoints[-1] or parts is None or not parts.endswith(".shards"):
+                yield from [parts] if parts else []
+                yield checkpoint_path(version)
+        yield from files.lists.get(ids.get(version, ""), ())
+        if version in ids:
+            yield log_path(version)
+
+
+def _secured(
+    log: LogReader, store: ObjectStore, files: LogFiles, oldest: int, head: Snapshot
+) -> bool:
+    """Whether the version has a verified checkpoint, and a later version too; writes them."""
+    if oldest == head.version:
+        return False  # there is no later version to fall back to
+    later = [version for version in files.checkpoints if oldest < version < head.version]
+    return _has_checkpoint(log, store, log.read_version(oldest)) and (
+        any(_has_checkpoint(log, store, log.read_version(each)) for each in reversed(later))
+        or _has_checkpoint(log, store, head)
+    )
+
+
+def _has_checkpoint(log: LogReader, store: ObjectStore, snapshot: Snapshot) -> bool:
+    """Whether a version's checkpoint, written if there is none, reads back as the version."""
+    if not store.exists(checkpoint_path(snapshot.version)):
+        write_checkpoint(store, snapshot)
+    try:
+        found, entry = read_checkpoint(store, snapshot.version), log.entry(snapshot.version)
+        names = [n for n in found.parts.columns.schema.names if not n.startswith(STATISTICS)]
+        found.parts.columns.read(names)  # verifies them where they are read on demand
+    except (CorruptData, NotFound) as error:
+        _log.warning("a checkpoint of %s does not read back: %s", store.uri, error)
+        return False
+    is_same = (
+        entry is not None
+        and found.commit_id == snapshot.commit_id == entry.commit_id
+        and (found.schema, found.table, found.tokens)
+        == (snapshot.schema, snapshot.table, snapshot.tokens)
+        and digest_of_ids(found.parts) == digest_of_ids(snapshot.parts)
+    )
+    if not is_same:
+        _log.warning("%s is not version %d of the log", store.uri, snapshot.version)
+    return is_same

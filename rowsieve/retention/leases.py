@@ -1,0 +1,224 @@
+"""Leases: small files that protect the files of a version, and of all later ones, from deletion.
+
+    _rowsieve/leases/<version, 20 digits>.<duration in ms>.<lease id>.<renewal>.json
+
+The name says it all, so that one listing shows every lease; the content is for people. A renewal is
+a new file under the next number, and then the old one is deleted.
+
+Soundness (invariants, rules 12 and 16): a holder creates its file and only then reads the table's
+floor. An expiry commits the floor and only then lists the leases. So either the holder sees that
+its version is gone, or the expiry sees the lease. Deleting a lease too early makes a read fail with
+SnapshotExpired; it never changes a result. A lease is over only if
+
+- more than its duration has passed since its last renewal, both times being the store's own: that
+  of the lease's file and that of a file which the expiry has just created; and
+- it has not been renewed while the expiry then waited for its grace period, a second at least.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Collection, Iterable
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+from rowsieve.errors import InvalidInput, RowsieveError
+from rowsieve.objects import ObjectStore, put_fresh
+from rowsieve.storage.sealed_lines import seal
+
+LEASES: Final = "_rowsieve/leases"
+LEASE_S: Final = 600.0
+"""How long a lease lasts without renewal, unless its holder says otherwise."""
+
+SECOND_LOOK_S = 1.0
+"""The least time between the two listings that find a lease over."""
+
+LONGEST_S: Final = 30 * 86_400.0
+_SHORTEST_S: Final = 0.1
+_RENEWALS: Final = 3  # per duration, so that one may fail
+_NAME: Final = re.compile(
+    rf"{LEASES}/(?P<version>\d{{20}})\.(?P<duration_ms>\d{{1,12}})\.(?P<id>[0-9a-f]{{32}})"
+    r"\.(?P<renewal>\d{1,9})\.json",
+    re.ASCII,
+)
+_log = logging.getLogger(__name__)
+
+
+class LeaseFile(NamedTuple):
+    """One lease as it is listed; `version` and all later ones are protected."""
+
+    path: str
+    version: int
+    duration_us: int
+    id: str
+    renewal: int
+    modified_us: int
+    size_bytes: int
+
+    def seems_over(self, now_us: int) -> bool:
+        """Whether its duration has passed at a time of the store's clock."""
+        return now_us - self.modified_us > self.duration_us
+
+
+def lease_files(store: ObjectStore) -> list[LeaseFile]:
+    """List the leases, each by its last renewal."""
+    newest: dict[str, LeaseFile] = {}
+    for path, detail in store.details(LEASES).items():
+        if (name := _NAME.fullmatch(path)) is None:
+            continue
+        lease = LeaseFile(
+            path,
+            int(name["version"]),
+            int(name["duration_ms"]) * 1000,
+            name["id"],
+            int(name["renewal"]),
+            detail.modified_us,
+            detail.size_bytes,
+        )
+        known = newest.get(lease.id)
+        if known is None or known.renewal < lease.renewal:
+            newest[lease.id] = lease
+    return list(newest.values())
+
+
+def oldest_leased(leases: Iterable[LeaseFile], over: Collection[LeaseFile] = ()) -> int | None:
+    """Return the oldest version that a lease protects, those that are over left out."""
+    return min((lease.version for lease in leases if lease not in over), default=None)
+
+
+class Lease:
+    """A lease that this process holds and renews in a thread, until `end`.
+
+    `version`: it and all later versions are protected. Use it in a `with` block. A fork of the
+    process neither renews the lease nor ends it.
+    """
+
+    def __init__(
+        self, store: ObjectStore, table_uuid: str, version: int, duration_s: float, holder: str
+    ) -> None:
+        self.version = version
+        self.duration_s = checked_duration(duration_s)
+        self._store = store
+        self._id = uuid.uuid4().hex
+        self._renewal = 0
+        self._process = os.getpid()
+        facts = {"table": table_uuid, "version": version, "holder": holder or _process_name()}
+        self._content = seal([{"lease": {**facts, "duration_s": self.duration_s}}])
+        self._ended = threading.Event()
+        put_fresh(store, self.path, self._content)
+        self._thread = threading.Thread(target=self._keep, name="rowsieve-lease", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end()
+
+    def __repr__(self) -> str:
+        state = "ended" if self.is_ended else f"for {self.duration_s:g} s after each renewal"
+        return f"<rowsieve.Lease of version {self.version}, {state}>"
+
+    @property
+    def id(self) -> str:
+        """The id in the names of its files."""
+        return self._id
+
+    @property
+    def path(self) -> str:
+        """The path of its last renewal."""
+        return self._path_of(self._renewal)
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether it protects nothing any more, because it was ended."""
+        return self._ended.is_set()
+
+    def end(self) -> None:
+        """Protect nothing any more. A failure to delete the file leaves it until it is over."""
+        if os.getpid() != self._process or self._ended.is_set():
+            return
+        self._ended.set()
+        self._thread.join()
+        try:
+            self._store.delete([self.path])
+        except RowsieveError as error:
+            _log.warning("lease %s is not deleted: %s", self.path, error)
+
+    def _keep(self) -> None:
+        """Renew until the end; a renewal that fails is tried again at the next time."""
+        while not self._ended.wait(self.duration_s / _RENEWALS):
+            try:
+                self._renew()
+            except RowsieveError as error:
+                _log.warning("lease %s could not be renewed: %s", self.path, error)
+
+    def _renew(self) -> None:
+        """Start the duration again; only the thread calls this."""
+        before = self.path
+        put_fresh(self._store, self._path_of(self._renewal + 1), self._content)
+        self._renewal += 1
+        self._store.delete([before])
+
+    def _path_of(self, renewal: int) -> str:
+        duration_ms = round(self.duration_s * 1000)
+        return f"{LEASES}/{self.version:020d}.{duration_ms}.{self._id}.{renewal}.json"
+
+
+def checked_duration(duration_s: float) -> float:
+    """Return the duration of a lease; InvalidInput unless it is from 0.1 s to 30 days."""
+    if not _SHORTEST_S <= duration_s <= LONGEST_S:  # NaN, too
+        raise InvalidInput(
+            f"a lease lasts from {_SHORTEST_S:g} to {LONGEST_S:g} seconds after each renewal, not "
+            f"{duration_s!r}; it is renewed by itself while it is held"
+        )
+    return duration_s
+
+
+def _process_name() -> str:
+    return f"process {os.getpid()} on {socket.gethostname()}"
+
+
+class LeaseWatch:
+    """The leases of others, as an expiry sees them before its commit and once more after it.
+
+    `own` is a lease of the expiry itself, just created: it tells the time by the store's clock.
+    """
+
+    def __init__(self, store: ObjectStore, own: Lease) -> None:
+        self._store, self._own = store, own
+        self._first, now_us = self._look()
+        self._suspects = [lease for lease in self._first if lease.seems_over(now_us)]
+
+    @property
+    def oldest(self) -> int | None:
+        """The oldest version that a lease protects which does not seem over; None without one."""
+        return oldest_leased(self._first, self._suspects)
+
+    def look_again(self, grace_s: float) -> tuple[int | None, dict[str, int]]:
+        """Wait, list once more; return the oldest protected version, and the leases that are over.
+
+        The latter by path with their sizes.
+        """
+        pause_s = max(grace_s, SECOND_LOOK_S if self._suspects else 0.0)
+        if pause_s:
+            time.sleep(pause_s)
+        again, _ = self._look()
+        over = [lease for lease in again if lease in self._suspects]  # not renewed since
+        return oldest_leased(again, over), {lease.path: lease.size_bytes for lease in over}
+
+    def _look(self) -> tuple[list[LeaseFile], int]:
+        leases = lease_files(self._store)
+        now_us = max((lease.modified_us for lease in leases if lease.id == self._own.id), default=0)
+        return [lease for lease in leases if lease.id != self._own.id], now_us

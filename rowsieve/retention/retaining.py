@@ -1,0 +1,246 @@
+"""The methods of `Table` that give disk space back, and the lease that protects a reader from them.
+
+`expire_versions` gives up old versions and deletes the files that only they had. `remove_orphans`
+deletes files that no version has. `vacuum` does both. All of them may run at the same time, in any
+number of processes, beside writers and readers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Final, Self
+
+from rowsieve.arguments import Example
+from rowsieve.arguments.annotations import Metadata, Moment
+from rowsieve.changes.evolving import Evolving
+from rowsieve.changes.handle import changes
+from rowsieve.errors import InvalidInput
+from rowsieve.retention.expiring import (
+    KEPT_S,
+    checked_retain_last,
+    delete_expired,
+    oldest_to_keep,
+)
+from rowsieve.retention.garbage import LogFiles
+from rowsieve.retention.leases import LEASE_S, Lease, LeaseWatch, lease_files, oldest_leased
+from rowsieve.retention.orphans import GRACE_S, delete_orphans, find_orphans, floor_for
+from rowsieve.retention.removed_files import RemovedFiles
+from rowsieve.storage.commit_request import CommitRequest
+from rowsieve.storage.floors import check_kept, floors_of, raised
+from rowsieve.storage.resolve import resolve_snapshot
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.instants import to_microseconds
+
+_CLOCKS_DIFFER_US: Final = 60_000_000
+_OWN_LEASE_S: Final = 300.0
+
+Seconds = Annotated[float, Example("60.0", "a number of seconds")]
+
+
+class Retaining(Evolving):
+    """Base class of `Table` with leases, expiry of versions and removal of orphans."""
+
+    @contextmanager
+    def lease(
+        self,
+        duration_s: Seconds = LEASE_S,
+        *,
+        version: int | None = None,
+        as_of: Moment | None = None,
+        holder: str = "",
+    ) -> Iterator[Self]:
+        """Protect a version from deletion in a `with` block; yields a read-only table at it.
+
+        `with t.lease() as pinned: pinned.to_arrow()`. Without `version` and `as_of` it is the
+        newest version, or that of a read-only table. All later versions are protected, too. The
+        lease is renewed in the background; if the process dies, it is over `duration_s` seconds
+        after the last renewal. SnapshotExpired if the version is gone. The table's folder must be
+        writable.
+        """
+        if version is None and as_of is None:
+            snapshot = self._pinned if self._read_only else self._latest()
+        else:
+            snapshot = resolve_snapshot(self._log, version, as_of)
+        first = snapshot.version
+        if not snapshot.parts.in_memory:  # the files that its columns come from are protected, too
+            older = [v for v in LogFiles.of(self._store).checkpoints if v <= first]
+            first = max(older, default=0)
+        with Lease(self._store, snapshot.table.uuid, first, duration_s, holder):
+            check_kept(snapshot.version, self._latest())  # after the lease: invariants, rule 16
+            if not snapshot.parts.in_memory:
+                snapshot = self._log.read_version(snapshot.version)
+            yield type(self)(
+                self._store,
+                self._log,
+                snapshot,
+                read_only=True,
+                storage_options=self._storage_options,
+            )
+
+    @changes("expire_versions")
+    def expire_versions(
+        self,
+        *,
+        older_than: Moment | None = None,
+        retain_last: int | None = None,
+        grace_s: Seconds = 0.0,
+        dry_run: bool = False,
+        metadata: Metadata | None = None,
+    ) -> RemovedFiles:
+        """Give up old versions, and delete the files that only they had.
+
+        Kept are the newest version, the last `retain_last` versions, every version that was the
+        newest one at `older_than` or later, and what a lease protects; without arguments, the
+        versions of the last 7 days. Readers of other versions get SnapshotExpired. `grace_s` is
+        the time between the commit that gives them up and the first deletion. Commits nothing if no
+        version expires. With `dry_run`, only says what would be deleted.
+        """
+        self._writable("expire_versions")
+        checked_retain_last(retain_last)
+        checked_grace(grace_s)
+        if older_than is None and retain_last is None:
+            older_than_us: int | None = time.time_ns() // 1000 - round(KEPT_S * 1_000_000)
+        else:
+            older_than_us = None if older_than is None else checked_past(older_than)
+        head = self._latest()
+        wanted = oldest_to_keep(self._log, head, older_than_us, retain_last)
+        if dry_run:
+            leased = oldest_leased(lease_files(self._store))
+            return self._expired(head, head, min_of(wanted, leased), leased, dry_run=True)
+        floor = floors_of(head.table.properties).oldest_version
+        if wanted <= floor <= LogFiles.of(self._store).first_version:
+            return RemovedFiles("expire_versions", oldest_version=floor)
+        with Lease(self._store, head.table.uuid, wanted, _OWN_LEASE_S, "expire_versions") as own:
+            watch = LeaseWatch(self._store, own)
+            oldest = min_of(wanted, watch.oldest)
+            now = self._latest()
+            if oldest > floors_of(now.table.properties).oldest_version:
+                now = self._raise("expire_versions", metadata, oldest_version=oldest)
+            leased, over = watch.look_again(grace_s)
+            self._store.delete(list(over))
+            oldest = min_of(floors_of(now.table.properties).oldest_version, leased)
+            return self._expired(head, now, oldest, leased, over)
+
+    @changes("remove_orphans")
+    def remove_orphans(
+        self,
+        *,
+        grace_s: Seconds = GRACE_S,
+        dry_run: bool = False,
+        metadata: Metadata | None = None,
+    ) -> RemovedFiles:
+        """Delete files that no version has: those of writes that failed or were interrupted.
+
+        A write that is not committed yet loses its files if it began more than `grace_s` seconds
+        ago (a day by default), on a version that has been superseded since. It then fails with
+        CommitConflict, or writes them again. With `dry_run`, only says what would be deleted.
+        """
+        self._writable("remove_orphans")
+        checked_grace(grace_s)
+        head = self._latest()
+        floors = floors_of(head.table.properties)
+        floor = max(floors.oldest_base, floor_for(self._log, head, grace_s))
+        if dry_run:
+            oldest = min_of(floors.oldest_version, oldest_leased(lease_files(self._store)))
+            found = find_orphans(self._log, self._store, head, oldest, floor, grace_s)
+            return RemovedFiles(
+                "remove_orphans", found.sizes, oldest_version=floors.oldest_version, dry_run=True
+            )
+        with Lease(self._store, head.table.uuid, head.version, _OWN_LEASE_S, "orphans") as own:
+            watch = LeaseWatch(self._store, own)
+            leased, over = watch.look_again(0.0)
+            self._store.delete(list(over))
+            head = self._latest()
+            floors = floors_of(head.table.properties)
+            oldest = min_of(floors.oldest_version, leased)
+            found = find_orphans(self._log, self._store, head, oldest, floor, grace_s)
+            if found.need_floor and floors.oldest_base < floor:
+                head = self._raise("remove_orphans", metadata, oldest_base=floor)
+            deleted = delete_orphans(self._log, self._store, found, head)
+        sizes = {**deleted.sizes, **over}
+        return RemovedFiles("remove_orphans", sizes, oldest_version=floors.oldest_version)
+
+    def vacuum(
+        self,
+        *,
+        older_than: Moment | None = None,
+        retain_last: int | None = None,
+        grace_s: Seconds = GRACE_S,
+        dry_run: bool = False,
+        metadata: Metadata | None = None,
+    ) -> RemovedFiles:
+        """Give disk space back: `expire_versions`, then `remove_orphans` with `grace_s`."""
+        checked_grace(grace_s)  # before anything expires
+        expired = self.expire_versions(
+            older_than=older_than, retain_last=retain_last, dry_run=dry_run, metadata=metadata
+        )
+        orphans = self.remove_orphans(grace_s=grace_s, dry_run=dry_run, metadata=metadata)
+        return expired.joined(orphans, "vacuum")
+
+    def _expired(
+        self,
+        before: Snapshot,
+        now: Snapshot,
+        oldest: int,
+        leased: int | None,
+        over: dict[str, int] | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> RemovedFiles:
+        """Delete the files that only versions below `oldest` have; return the call's result."""
+        sizes = delete_expired(self._log, self._store, oldest, now, dry_run=dry_run)
+        known = floors_of(before.table.properties).oldest_version
+        available = max(
+            known, oldest if dry_run else floors_of(now.table.properties).oldest_version
+        )
+        return RemovedFiles(
+            "expire_versions",
+            {**sizes, **(over or {})},
+            available - known,
+            available,
+            leased,
+            dry_run,
+        )
+
+    def _raise(
+        self,
+        operation: str,
+        metadata: Metadata | None,
+        *,
+        oldest_version: int = 0,
+        oldest_base: int = 0,
+    ) -> Snapshot:
+        """Commit floors of at least these; return the version that has them."""
+        change = self._change(operation, metadata, None)
+
+        def request_for(head: Snapshot) -> CommitRequest:
+            info = raised(head.table, oldest_version=oldest_version, oldest_base=oldest_base)
+            return dataclasses.replace(change.request(None), info=info)
+
+        self._commit(change, self._latest(), request_for)
+        return self._latest()
+
+
+def min_of(version: int, leased: int | None) -> int:
+    """Return the lower one of a version and a leased version, if there is one."""
+    return version if leased is None else min(version, leased)
+
+
+def checked_grace(grace_s: float) -> None:
+    """InvalidInput unless this is a number of seconds from 0 to 100 years."""
+    if not 0 <= grace_s <= 3.2e9:  # NaN, too
+        raise InvalidInput(f"grace_s is {grace_s!r}; it is a number of seconds from 0")
+
+
+def checked_past(moment: Moment) -> int:
+    """Return a time in microseconds; InvalidInput if it is in the future."""
+    moment_us = to_microseconds(moment)
+    if moment_us > time.time_ns() // 1000 + _CLOCKS_DIFFER_US:
+        raise InvalidInput(
+            f"older_than is {moment!s}, which is in the future; give a time that has passed, or "
+            "retain_last=1 to keep the newest version only"
+        )
+    return moment_us

@@ -1,0 +1,268 @@
+"""Leases: what they protect, when they are over, and who has to wait for them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rowsieve
+from rowsieve.errors import InvalidInput, SnapshotExpired, StoreError, UnsupportedOperation
+from rowsieve.retention import retaining
+from rowsieve.retention.leases import LEASES, Lease, lease_files
+from rowsieve.storage.commit_log import CommitLog
+from tests.retention.small_histories import (
+    expected,
+    later_by,
+    paths,
+    rows_of,
+    table_of,
+    with_history,
+)
+from tests.storage.sharded import tiny_shards
+
+
+def test_a_reader_that_holds_a_lease_finishes() -> None:
+    table = with_history(versions=6)
+    with table.lease(version=2) as pinned:
+        assert (pinned.version, rows_of(pinned)) == (2, expected(2))
+        batches = pinned.scan().to_batches()
+        table.compact()
+        removed = table.vacuum(retain_last=1, grace_s=0)
+        assert (removed.oldest_version, removed.leased_version) == (2, 2)
+        assert "a lease protects version 2" in repr(removed)
+        assert sum(batch.num_rows for batch in batches) == 3
+        for version in range(2, 7):
+            assert rows_of(table.scan(version=version)) == expected(min(version, 5))
+        with pytest.raises(SnapshotExpired, match="versions 2 to"):
+            table.scan(version=1)
+    assert paths(table.store, LEASES) == set()
+    assert table.vacuum(retain_last=1, grace_s=0).oldest_version == 6
+    with pytest.raises(SnapshotExpired):
+        rows_of(pinned)
+
+
+def test_a_lease_protects_the_newest_version_unless_told_otherwise() -> None:
+    table = with_history(versions=4)
+    with table.lease() as newest, rowsieve.open_table(table.uri, version=1).lease() as first:
+        table.upsert(table_of((0, 4), (4, 4)))
+        assert (rows_of(newest), rows_of(first)) == (expected(3), expected(1))
+    moment = table.history()[2].timestamp
+    with table.lease(as_of=moment) as pinned:
+        assert pinned.version == 2
+        with pytest.raises(UnsupportedOperation, match="read-only"):
+            pinned.upsert(table_of((1, 1)))
+    with pytest.raises(InvalidInput, match="exclude"), table.lease(version=1, as_of=moment):
+        pass
+
+
+def test_a_lease_taken_while_versions_expire_is_refused_or_honoured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Invariant 16: whoever comes between the two listings sees the floor."""
+    table = with_history(versions=5)
+    other = rowsieve.open_table(table.uri)
+    outcomes: list[str] = []
+    raise_floor = retaining.Retaining._raise
+
+    def take(when: str) -> None:
+        try:
+            with other.lease(version=1):
+                outcomes.append(f"{when}: held")
+        except SnapshotExpired:
+            outcomes.append(f"{when}: refused")
+
+    def between(self: Any, *args: Any, **options: Any) -> Any:
+        take("before the commit")
+        found = raise_floor(self, *args, **options)
+        take("after the commit")
+        return found
+
+    monkeypatch.setattr(retaining.Retaining, "_raise", between)
+    table.expire_versions(retain_last=1)
+    assert outcomes == ["before the commit: held", "after the commit: refused"]
+    assert paths(table.store, LEASES) == set()
+
+
+def test_a_lease_that_came_just_before_the_floor_is_honoured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = with_history(versions=5)
+    other = rowsieve.open_table(table.uri)
+    held = other.lease(version=1)
+    raise_floor = retaining.Retaining._raise
+    pinned = []
+
+    def between(self: Any, *args: Any, **options: Any) -> Any:
+        pinned.append(held.__enter__())
+        return raise_floor(self, *args, **options)
+
+    monkeypatch.setattr(retaining.Retaining, "_raise", between)
+    table.compact()
+    removed = table.expire_versions(retain_last=1)
+    assert (removed.oldest_version, removed.leased_version) == (5, 1)
+    assert rows_of(pinned[0]) == expected(1)
+    with pytest.raises(SnapshotExpired):
+        table.scan(version=1)
+    monkeypatch.undo()
+    table.vacuum(retain_last=1, grace_s=0)
+    assert rows_of(pinned[0]) == expected(1)
+    held.__exit__(None, None, None)
+    assert table.vacuum(retain_last=1, grace_s=0).files["data"] == 5
+    assert paths(table.store, "data") == set(table.files()["path"].to_pylist())
+
+
+def test_a_lease_is_renewed_while_it_is_held() -> None:
+    table = with_history(versions=2)
+    with Lease(table.store, "uuid", 1, 0.3, "me") as lease:
+        deadline = time.monotonic() + 20
+        while lease.path.endswith(".0.json") and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert [each.renewal for each in lease_files(table.store)] != [0]
+        assert "of version 1, for 0.3 s" in repr(lease)
+    assert paths(table.store, LEASES) == set()
+    assert "ended" in repr(lease)
+    lease.end()
+
+
+def test_a_renewal_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = with_history(versions=2)
+    failed = threading.Event()
+    with Lease(table.store, "uuid", 1, 0.3, "me") as lease:
+        put = table.store.put_new
+
+        def fail_once(path: str, data: bytes) -> None:
+            if not failed.is_set():
+                failed.set()
+                raise StoreError("the network is down")
+            put(path, data)
+
+        monkeypatch.setattr(table.store, "put_new", fail_once)
+        assert failed.wait(20)
+        deadline = time.monotonic() + 20
+        while lease.path.endswith(".0.json") and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not lease.path.endswith(".0.json")
+
+
+def test_a_lease_is_over_by_the_time_of_the_store_and_a_second_look() -> None:
+    table = with_history(versions=4)
+    held = table.lease(100, version=1)
+    pinned = held.__enter__()
+    own = next(iter(paths(table.store, LEASES)))
+    with later_by(table.store, 99, "never"):
+        assert table.expire_versions(retain_last=1).leased_version == 1
+    with later_by(table.store, 101):  # everything is older, and so no time has passed
+        assert table.expire_versions(retain_last=1).leased_version == 1
+    assert rows_of(pinned) == expected(1)
+    others = f".{int(retaining._OWN_LEASE_S * 1000)}."
+    with later_by(table.store, 101, others):
+        removed = table.expire_versions(retain_last=1)
+    assert (removed.oldest_version, removed.leased_version) == (3, None)
+    assert removed.files["lease"] == 1
+    assert own not in paths(table.store)
+    held.__exit__(None, None, None)
+
+
+def test_a_lease_that_seemed_over_and_is_renewed_is_not_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = with_history(versions=4)
+    raise_floor = retaining.Retaining._raise
+    with Lease(table.store, "uuid", 1, 100, "me") as lease:
+
+        def between(self: Any, *args: Any, **options: Any) -> Any:
+            lease._renew()
+            return raise_floor(self, *args, **options)
+
+        monkeypatch.setattr(retaining.Retaining, "_raise", between)
+        with later_by(table.store, 101, f".{int(retaining._OWN_LEASE_S * 1000)}."):
+            removed = table.expire_versions(retain_last=1)
+        assert removed.leased_version == 1
+        assert CommitLog(table.store).read_version(1).version == 1
+        assert lease.path in paths(table.store)
+
+
+def test_a_lease_of_what_was_deleted_already_delays_expiry_and_breaks_nothing() -> None:
+    """A reader was killed after it had created its lease and before it read the floor."""
+    table = with_history(versions=6)
+    table.expire_versions(retain_last=2)
+    Lease(table.store, "uuid", 1, 100, "killed")._ended.set()
+    table.upsert(table_of((0, 6), (6, 6)))
+    removed = table.expire_versions(retain_last=1)
+    assert (removed.oldest_version, removed.leased_version) == (4, 1)
+    assert rows_of(rowsieve.open_table(table.uri, version=4)) == expected(4)
+    assert table.remove_orphans(grace_s=0).sizes == {}
+    with later_by(table.store, 101, f".{int(retaining._OWN_LEASE_S * 1000)}."):
+        assert table.expire_versions(retain_last=1).oldest_version == 7
+
+
+def test_a_lease_in_shards_protects_the_checkpoint_that_its_columns_come_from() -> None:
+    for _ in tiny_shards(1):
+        table = with_history(versions=10, checkpoint_interval="4")
+        with rowsieve.open_table(table.uri).lease(version=9) as pinned:
+            for version in (10, 11, 12, 13):
+                table.upsert(table_of((0, version), (version, version)))
+                table.compact()
+                table.vacuum(retain_last=1, grace_s=0)
+            assert rows_of(pinned) == expected(9)
+
+
+@pytest.mark.parametrize("duration_s", [0, -1.0, 0.01, float("nan"), float("inf"), 1e9])
+def test_a_lease_has_a_sensible_duration(duration_s: float) -> None:
+    table = with_history(versions=2)
+    with pytest.raises(InvalidInput, match=r"a lease lasts from 0\.1"), table.lease(duration_s):
+        pass
+    assert paths(table.store, LEASES) == set()
+
+
+def test_files_of_other_names_are_no_leases() -> None:
+    table = with_history(versions=3)
+    table.store.put_new(f"{LEASES}/notes.txt", b"")
+    table.store.put_new(f"{LEASES}/{0:020d}.5.x.0.json", b"")
+    assert lease_files(table.store) == []
+    assert table.expire_versions(retain_last=1).oldest_version == 2
+    assert f"{LEASES}/notes.txt" in paths(table.store)
+
+
+def hold_for_ever(uri: str, ready: Any) -> None:
+    with rowsieve.open_table(uri).lease(0.6, version=1):
+        ready.set()
+        time.sleep(600)
+
+
+def test_the_lease_of_a_killed_process_is_over_after_its_duration(tmp_path: Path) -> None:
+    table = with_history(tmp_path / "t", versions=4)
+    context = multiprocessing.get_context("spawn")
+    ready = context.Event()
+    process = context.Process(target=hold_for_ever, args=(table.uri, ready), daemon=True)
+    process.start()
+    assert ready.wait(60)
+    time.sleep(1.2)  # longer than the duration: it is renewed
+    assert table.expire_versions(retain_last=1).leased_version == 1
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process.join(60)
+    deadline = time.monotonic() + 60
+    while (removed := table.expire_versions(retain_last=1)).leased_version is not None:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert removed.oldest_version == 3
+    assert paths(table.store, LEASES) == set()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_neither_renews_nor_ends_the_lease(tmp_path: Path) -> None:
+    table = with_history(tmp_path / "t", versions=2)
+    with Lease(table.store, "uuid", 1, 100, "parent") as lease:
+        child = multiprocessing.get_context("fork").Process(target=lease.end)
+        child.start()
+        child.join(60)
+        assert child.exitcode == 0
+        assert lease.path in paths(table.store)
