@@ -9,15 +9,22 @@ so that an older Rowsieve refuses the table instead of reading it by name.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
 
 from rowsieve.changes.change import Change
 from rowsieve.errors import CommitConflict, InvalidInput, InvalidSchemaChange, UnsupportedOperation
+from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.selection import named_ids
 from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.snapshot import FIELD_CHANGES, SCHEMA_CHANGES, Snapshot
 from rowsieve.types.evolution import SchemaChange, changes_fields, evolve, why_not_held
+from rowsieve.types.field_paths import children
+from rowsieve.types.logical import Date, Field, Timestamp
 from rowsieve.types.schema import Schema
+from rowsieve.types.widening import LAST_DAY
 
 
 def alter_columns(
@@ -31,6 +38,12 @@ def alter_columns(
             "and make the change again"
         )
     schema, next_field_id = evolve(head.schema, changes, head.next_field_id, head.table.key)
+    if name := far_dates(head, schema.fields):
+        raise InvalidSchemaChange(
+            f"cannot widen column {name!r} from date to timestamp: by the statistics of the parts "
+            "it may have dates more than 292,000 years from 1970, which no timestamp has; add a "
+            "column of the new type, and update it from the old one"
+        )
     _check_properties(head, schema)
     names = {field.id: field.name for field in schema}
     key = tuple(names[head.schema.field(name).id] for name in head.table.key)
@@ -59,12 +72,45 @@ def check_same_columns(operation: str, schema_id: int, head: Snapshot) -> None:
 
 def check_restorable(head: Snapshot, target: Snapshot) -> None:
     """UnsupportedOperation if the head lacks a column of the version to restore."""
-    if why := why_not_held(target.schema.fields, head.schema.fields):
+    why = why_not_held(target.schema.fields, head.schema.fields)
+    if not why and (name := far_dates(target, head.schema.fields)):
+        why = f"widened {name}, which had dates that no timestamp has,"
+    if why:
         raise UnsupportedOperation(
             f"restore: the table has {why} since version {target.version}, so the rows of that "
             f"version would not come back whole; read it with scan(version={target.version}) and "
             "write what you need"
         )
+
+
+def far_dates(snapshot: Snapshot, fields: Iterable[Field]) -> str:
+    """Return a date column that is a timestamp in `fields`, and may have dates beyond that.
+
+    Empty if there is none. Hidden rows count as well: they are decoded with the others.
+    """
+    now = {field.id: field.type for field in _all_fields(fields)}
+    statistics = PartStatistics(snapshot.parts, snapshot.schema)
+    has_rows = snapshot.parts.data_rows() > 0
+    for field in _all_fields(snapshot.schema):
+        if not (isinstance(field.type, Date) and isinstance(now.get(field.id), Timestamp)):
+            continue
+        known = statistics.subject(field.id)
+        if known is None:
+            if has_rows.any():
+                return field.name
+            continue
+        matter = pa.array(~known.empty & has_rows)
+        days = pa.concat_arrays([known.lower.filter(matter), known.upper.filter(matter)])
+        far = np.abs(days.cast(pa.int32()).fill_null(LAST_DAY + 1).to_numpy()) > LAST_DAY
+        if far.any():
+            return field.name
+    return ""
+
+
+def _all_fields(fields: Iterable[Field]) -> Iterator[Field]:
+    for field in fields:
+        yield field
+        yield from _all_fields(child for _, child in children(field.type))
 
 
 def _check_properties(head: Snapshot, schema: Schema) -> None:

@@ -196,9 +196,9 @@ class Evolving(Configuring):
     ) -> Commit:
         """Give a column a type that holds all values of its present one, in the same order.
 
-        An integer may become a larger integer, float32 float64, and a decimal one with no fewer
-        digits before and behind the point. Files are cast when they are read.
-        InvalidSchemaChange for any other type, and for a key column.
+        An integer may become a larger integer, float32 float64, a decimal one with no fewer digits
+        before and behind the point, and a date a timestamp. Files are cast when they are read.
+        InvalidSchemaChange for any other type, and if dates may be out of a timestamp's range.
         """
         field = _field(name, type, nullable=True)
         return self._alter(self._latest(), (WidenColumn(_path(name), field),), metadata)

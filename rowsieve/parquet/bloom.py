@@ -34,6 +34,7 @@ _SALT: Final = np.array(
 )  # fmt: skip
 _BLOCK, _XXHASH, _UNCOMPRESSED = 2, 3, 4  # unions in the header; we know member 1
 _HALF = np.uint64(32)
+_US_PER_DAY: Final = 86_400_000_000
 _FIVE_BITS_LEFT = np.uint32(27)
 
 
@@ -133,7 +134,10 @@ def _encoded_integers(values: pa.Array, column: FileColumn) -> list[bytes | None
     if not np.issubdtype(numbers.dtype, np.integer):
         return None
     held = np.ones(len(numbers), dtype=np.bool_)
-    if pa.types.is_integer(column.type):
+    if pa.types.is_date32(column.type) and pa.types.is_timestamp(values.type):
+        days = numbers // _US_PER_DAY  # within 32 bits
+        held, numbers = numbers == days * _US_PER_DAY, days
+    elif pa.types.is_integer(column.type):
         limits = np.iinfo(column.type.to_pandas_dtype())
         if limits.bits > width * 8:
             return None

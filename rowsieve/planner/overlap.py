@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.keys import KeyOrder, KeyPart, sort_form
 from rowsieve.types.logical import Field
+from rowsieve.types.widening import holds_all_of, widened
 
 BoundPart: TypeAlias = tuple[int, KeyPart]
 Bound: TypeAlias = tuple[BoundPart, ...]
@@ -153,12 +154,15 @@ def _ranks(values: pa.Array) -> tuple[Indices, int]:
 
 
 def _sort_form(parts: pa.Table, field: Field, side: Side) -> pa.Array:
-    """Return one bound of one key column; NULL, unknown and unreadable mean infinite."""
+    """Return one bound of one key column; NULL, unknown and unreadable mean infinite.
+
+    Bounds from before the column was widened are cast.
+    """
     type_ = arrow_type(field.type)
     index = parts.schema.get_field_index(f"key.{field.id}.{side}")
-    if index < 0 or parts.schema.field(index).type != type_:
+    if index < 0 or not holds_all_of(type_, parts.schema.field(index).type):
         return sort_form(pa.nulls(parts.num_rows, type_), field.type)
-    chunks = parts.column(index).chunks
+    chunks = widened(parts.column(index), type_).chunks
     array = chunks[0] if len(chunks) == 1 else pa.concat_arrays([*chunks, pa.nulls(0, type_)])
     return sort_form(array, field.type)
 

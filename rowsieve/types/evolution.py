@@ -34,7 +34,7 @@ from rowsieve.types.field_paths import (
 )
 from rowsieve.types.logical import Date, Field, Struct, is_nested, type_name
 from rowsieve.types.schema import Schema
-from rowsieve.types.stored_defaults import constant_text
+from rowsieve.types.stored_defaults import constant_text, widened_text
 from rowsieve.types.widening import is_widened
 
 
@@ -122,7 +122,7 @@ def evolve(
             case RenameColumn():
                 found = _rename(found, resolve(found, change.path), change.new_name)
             case WidenColumn():
-                found = _widen(found, resolve(found, change.path), change.field, key_ids)
+                found = _widen(found, resolve(found, change.path), change.field)
             case ReorderColumns(names=names):
                 found = _reorder(found, names)
             case RelaxNotNull(path=path):
@@ -268,7 +268,7 @@ def _rename(schema: Schema, chain: Chain, new_name: str) -> Schema:
     return with_field(schema, chain, replace(field, name=new_name))
 
 
-def _widen(schema: Schema, chain: Chain, wanted: pa.Field, key_ids: frozenset[int]) -> Schema:
+def _widen(schema: Schema, chain: Chain, wanted: pa.Field) -> Schema:
     field = chain[-1]
     new = logical_type(wanted, lambda: 0)
     shown_change = f"column {shown(chain)!r} from {type_name(field.type)} to {type_name(new)}"
@@ -279,17 +279,15 @@ def _widen(schema: Schema, chain: Chain, wanted: pa.Field, key_ids: frozenset[in
         )
     if field.type == new:
         raise InvalidSchemaChange(f"cannot widen {shown_change}: it has this type already")
-    if field.id in key_ids:
-        raise InvalidSchemaChange(
-            f"cannot widen {shown_change}: it belongs to the key, and widening key columns is not "
-            "supported yet"
-        )
     if not is_widened(field.type, new):
         raise InvalidSchemaChange(
             f"cannot widen {shown_change}: not every value of the old type is one of the new type "
             "in the same order; add a column of the new type, and update it from the old one"
         )
-    return with_field(schema, chain, replace(field, type=new))
+    fill, default = (
+        widened_text(text, field.type, new, shown(chain)) for text in (field.fill, field.default)
+    )
+    return with_field(schema, chain, replace(field, type=new, fill=fill, default=default))
 
 
 def _reorder(schema: Schema, names: Sequence[str]) -> Schema:

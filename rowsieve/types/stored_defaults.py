@@ -67,6 +67,21 @@ def constant(text: str | None, type_: logical.LogicalType) -> pa.Scalar:
         ) from error
 
 
+def widened_text(
+    text: str | None, old: logical.LogicalType, new: logical.LogicalType, name: str
+) -> str | None:
+    """Return the text of the same constant in a type that its column was widened to."""
+    if text is None:
+        return None
+    try:
+        return _text(constant(text, old).cast(arrow_type(new)), new)
+    except pa.ArrowException as error:
+        raise InvalidSchemaChange(
+            f"column {name!r} has a default that {logical.type_name(new)} does not have: {error}; "
+            "set another default first"
+        ) from error
+
+
 def is_nan(scalar: pa.Scalar) -> bool:
     """Whether it is a float that is NaN."""
     if not (scalar.is_valid and pa.types.is_floating(scalar.type)):

@@ -14,12 +14,19 @@ import pyarrow as pa
 from rowsieve.types import logical
 from rowsieve.types.encodings import arrow_type
 
-WIDE_TYPES: Final = (logical.Int, logical.Float, logical.Decimal)
+WIDE_TYPES: Final = (logical.Int, logical.Float, logical.Decimal, logical.Timestamp)
 """Types that a column may have been widened to."""
 
 
+LAST_DAY: Final = 106_751_991
+"""The last day whose midnight is a timestamp in microseconds; the first is as far before 1970."""
+
+
 def holds_all_of(wide: pa.DataType, narrow: pa.DataType) -> bool:
-    """Whether `wide` has every value of `narrow`, in the same order."""
+    """Whether `wide` has every value of `narrow`, in the same order.
+
+    A timestamp has every date up to `LAST_DAY`, as its midnight; a cast of others fails.
+    """
     if wide == narrow:
         return True
     if pa.types.is_integer(wide) and pa.types.is_integer(narrow):
@@ -28,6 +35,8 @@ def holds_all_of(wide: pa.DataType, narrow: pa.DataType) -> bool:
     if pa.types.is_decimal(wide) and pa.types.is_decimal(narrow):
         more_places = int(wide.scale - narrow.scale)
         return 0 <= more_places <= int(wide.precision - narrow.precision)
+    if pa.types.is_date32(narrow):
+        return bool(wide == pa.timestamp("us"))
     return bool(pa.types.is_float64(wide) and pa.types.is_float32(narrow))
 
 
@@ -35,6 +44,8 @@ def is_widened(old: logical.LogicalType, new: logical.LogicalType) -> bool:
     """Whether a column of type `old` may become one of type `new` without a change of a value."""
     if logical.is_nested(old) or logical.is_nested(new):
         return old == new
+    if isinstance(old, logical.Date):
+        return new in (logical.Date(), logical.Timestamp(utc=False))
     same = any(isinstance(old, kind) and isinstance(new, kind) for kind in WIDE_TYPES)
     return old == new or (same and holds_all_of(arrow_type(new), arrow_type(old)))
 
