@@ -53,7 +53,7 @@ from rowsieve.types.logical import (
     type_name,
 )
 
-_MIRRORED = {
+MIRRORED = {
     ir.ComparisonOp.LT: ir.ComparisonOp.GT,
     ir.ComparisonOp.LE: ir.ComparisonOp.GE,
     ir.ComparisonOp.GT: ir.ComparisonOp.LT,
@@ -105,7 +105,7 @@ def compare_operands(
                 f"values of type {type_name(type_)} cannot be compared; compare a field of them"
             )
     if isinstance(left, ir.Literal) and not isinstance(right, ir.Literal):
-        op = _MIRRORED.get(op, op)
+        op = MIRRORED.get(op, op)
         left, left_type, right, right_type = right, right_type, left, left_type
     if right_type is None:
         assert left_type is not None
@@ -213,7 +213,7 @@ def _narrow(
     if number > high:
         return ir.Comparison(_WHEN_BELOW[op], operand, operand)
     if number < low:
-        return ir.Comparison(_WHEN_BELOW[_MIRRORED.get(op, op)], operand, operand)
+        return ir.Comparison(_WHEN_BELOW[MIRRORED.get(op, op)], operand, operand)
     if number.denominator != 1:
         if op not in _BETWEEN_POINTS:
             return ir.Comparison(_WHEN_BELOW[op], operand, operand)

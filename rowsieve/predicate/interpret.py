@@ -44,7 +44,7 @@ from rowsieve.predicate.abstract import (
 )
 from rowsieve.predicate.arrays import Mask, as_mask, repeated, with_nulls, without
 from rowsieve.predicate.bind import BoundOperand, BoundPredicate
-from rowsieve.predicate.coerce import compare_operands
+from rowsieve.predicate.coerce import MIRRORED, compare_operands
 from rowsieve.predicate.facts import Facts, facts_against, facts_of
 from rowsieve.predicate.functions.patterns import literal_prefix
 from rowsieve.predicate.functions.registry import known_of, resolve
@@ -52,7 +52,7 @@ from rowsieve.predicate.like import Pattern, after_prefix, parse_pattern
 from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.nan_signs import may_be_negative_nan
 from rowsieve.predicate.narrow import narrowed, said_together
-from rowsieve.predicate.nested_facts import implied_by_equality
+from rowsieve.predicate.nested_facts import OPPOSITES, implied_by_equality, implied_by_order
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.ordered_members import are_members, members_within
 from rowsieve.predicate.plain_comparisons import plain_truth
@@ -227,7 +227,10 @@ class _Interpreter:
     def nested_comparison(
         self, node: ir.Comparison, left: AbstractValue, right: AbstractValue
     ) -> Truth:
-        """Compare lists or structs: by facts that equality implies, because there are no bounds."""
+        """Compare lists or structs by conditions that this implies: there are no bounds of them."""
+        if isinstance(node.left, ir.Literal) and not isinstance(node.right, ir.Literal):
+            node = ir.Comparison(MIRRORED.get(node.op, node.op), node.right, node.left)
+            left, right = right, left
         both = left.present & right.present
         same = both
         constant = node.right if isinstance(node.right, ir.Literal) else ir.Literal(None)
@@ -237,6 +240,12 @@ class _Interpreter:
             return _distinct(node.op, left, right, (same, both))
         true = same if node.op is ir.ComparisonOp.EQ else both
         false = same if node.op is ir.ComparisonOp.NE else both
+        if node.op in OPPOSITES and self.semantics.nested_nulls is not NestedNulls.UNKNOWN:
+            sides = node.left, left.type, constant, self.semantics
+            true, false = (
+                both & self.predicate(implied_by_order(op, *sides)).true
+                for op in (node.op, OPPOSITES[node.op])
+            )
         null = (left.null & (right.null | right.present)) | (right.null & left.present)
         if self.semantics.nested_nulls is NestedNulls.UNKNOWN:
             null = null | both

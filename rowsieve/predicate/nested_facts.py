@@ -1,9 +1,9 @@
-"""Conditions on length, items and fields, implied by equality with a constant list or struct.
+"""Conditions on length, items and fields, implied by comparison with a constant list or struct.
 
 Statistics describe these, not whole lists and structs.
 
-Soundness: each condition is TRUE on every row on which the equality is TRUE, so a part where one of
-them is never TRUE has no match.
+Soundness: each condition is TRUE on every row on which the comparison is TRUE, so a part where one
+of them is never TRUE has no match.
 """
 
 from __future__ import annotations
@@ -11,9 +11,19 @@ from __future__ import annotations
 from rowsieve.predicate import ir
 from rowsieve.predicate.coerce import compare_operands
 from rowsieve.predicate.semantics import NanOrder, NestedNulls, Semantics
-from rowsieve.types.logical import Int, List, LogicalType, Struct, is_nested
+from rowsieve.types.logical import Float, Int, List, LogicalType, Struct, is_nested
 
 _MOST_ITEMS = 8  # statistics do not distinguish items, so the first ones are enough
+_MOST_FIELDS = 4  # the order of rows that agree in as many fields is not used
+_BELOW = (ir.ComparisonOp.LT, ir.ComparisonOp.LE)
+_STRICT = {ir.ComparisonOp.LE: ir.ComparisonOp.LT, ir.ComparisonOp.GE: ir.ComparisonOp.GT}
+OPPOSITES = {
+    ir.ComparisonOp.LT: ir.ComparisonOp.GE,
+    ir.ComparisonOp.LE: ir.ComparisonOp.GT,
+    ir.ComparisonOp.GT: ir.ComparisonOp.LE,
+    ir.ComparisonOp.GE: ir.ComparisonOp.LT,
+}
+_WEAK = {ir.ComparisonOp.LT: ir.ComparisonOp.LE, ir.ComparisonOp.GT: ir.ComparisonOp.GE}
 
 
 def implied_by_equality(
@@ -36,6 +46,77 @@ def implied_by_equality(
             for field, other, member in zip(fields, others, value, strict=True):
                 at_member = ir.FieldAccess(operand, field.name)
                 found += _equal(at_member, field.type, member, other.type, semantics)
+    return found
+
+
+def implied_by_order(
+    op: ir.ComparisonOp,
+    operand: ir.Operand,
+    type_: LogicalType,
+    constant: ir.Literal,
+    semantics: Semantics,
+) -> ir.Predicate:
+    """Return a bound condition that holds wherever `operand op constant` is TRUE for `<` to `>=`.
+
+    `operand` is a list or struct of this type. Fields compare in order, where two NULLs are equal
+    and `NestedNulls` orders NULL and values. Nothing is known of the order of lists.
+    """
+    if not isinstance(constant.value, tuple) or semantics.nan is NanOrder.IEEE:
+        return ir.TruePredicate()
+    assert constant.type is not None
+    return _ordered(op, operand, type_, constant, semantics)
+
+
+def _ordered(
+    op: ir.ComparisonOp,
+    operand: ir.Operand,
+    type_: LogicalType,
+    constant: ir.Literal,
+    semantics: Semantics,
+) -> ir.Predicate:
+    """Return a condition that holds wherever `operand op constant` does; NULL is a value here."""
+    null_is_below = semantics.nested_nulls is NestedNulls.LEAST
+    null_holds = (op in _BELOW) is null_is_below
+    if constant.value is None:
+        if op in _WEAK:
+            return ir.FalsePredicate() if null_holds else ir.Not(ir.IsNull(operand))
+        return ir.IsNull(operand) if null_holds else ir.TruePredicate()
+    if isinstance(type_, List):
+        return ir.TruePredicate()
+    if isinstance(type_, Struct):
+        found = _ordered_fields(op, operand, type_, constant, semantics)
+    else:
+        assert constant.type is not None
+        if semantics.nested_zeros_differ and isinstance(type_, Float) and constant.value == 0:
+            op = _WEAK.get(op, op)  # -0.0 is below 0.0, which compare as equal here
+        found = compare_operands(op, operand, type_, constant, constant.type, semantics)
+    return ir.disjoin((found, ir.IsNull(operand))) if null_holds else found
+
+
+def _ordered_fields(
+    op: ir.ComparisonOp,
+    operand: ir.Operand,
+    type_: Struct,
+    constant: ir.Literal,
+    semantics: Semantics,
+) -> ir.Predicate:
+    """The first field decides, or it is equal and the others decide."""
+    value, own = constant.value, constant.type
+    assert isinstance(value, tuple)
+    assert isinstance(own, Struct)
+    found: ir.Predicate | None = None
+    members = list(zip(type_.fields, own.fields, value, strict=True))[:_MOST_FIELDS]
+    if len(members) < len(value):
+        op = _WEAK.get(op, op)
+    for field, other, item in reversed(members):
+        member, given = ir.FieldAccess(operand, field.name), ir.Literal(item, other.type)
+        if found is None:
+            found = _ordered(op, member, field.type, given, semantics)
+            continue
+        decided = _ordered(_STRICT.get(op, op), member, field.type, given, semantics)
+        equal = _equal(member, field.type, item, other.type, semantics)
+        found = ir.disjoin((decided, ir.conjoin((*equal, found))))
+    assert found is not None
     return found
 
 

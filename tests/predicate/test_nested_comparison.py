@@ -45,7 +45,9 @@ DEEP = List(
     )
 )
 PAIRS = Struct((Field(21, "x", Int(64)), Field(22, "y", Float(32))))
-TYPES: dict[str, LogicalType] = {"l": LISTS, "d": DEEP, "p": PAIRS}
+_INNER = Struct((Field(31, "y", Float(64)), Field(32, "z", String())))
+RECORDS = Struct((Field(33, "x", Int(32)), Field(34, "inner", _INNER), Field(35, "last", Int(8))))
+TYPES: dict[str, LogicalType] = {"l": LISTS, "d": DEEP, "p": PAIRS, "r": RECORDS}
 SCHEMA = Schema(
     0, tuple(Field(place, name, type_) for place, (name, type_) in enumerate(TYPES.items(), 1))
 )
@@ -187,7 +189,8 @@ def test_a_verdict_on_nested_values_never_contradicts_the_rows(data: st.DataObje
     constant = data.draw(
         physical(TYPES[name]) | st.sampled_from([cell for part in parts for cell in part])
     )
-    predicate: ir.Predicate = ir.Comparison(op, ir.Column(name), ir.Literal(constant, TYPES[name]))
+    sides: list[ir.Operand] = [ir.Column(name), ir.Literal(constant, TYPES[name])]
+    predicate: ir.Predicate = ir.Comparison(op, *data.draw(st.permutations(sides)))
     if data.draw(st.booleans()):
         predicate = ir.Not(predicate)
     batches = [batch_of({name: part}) for part in parts]
@@ -209,6 +212,25 @@ def test_an_equality_prunes_by_length_items_and_members() -> None:
         )
         found = verdicts(predicate, parts, Semantics.SQL)
         assert found == [Verdict.SOME, Verdict.NONE, Verdict.NONE]
+
+
+@pytest.mark.parametrize("operator", ["<", "<=", ">", ">="])
+def test_an_order_prunes_by_members_from_the_first_on(operator: str) -> None:
+    parts = [
+        batch_of({"r": [(1, (0.5, "b"), 1), (1, (0.5, "b"), 2)]}),
+        batch_of({"r": [(1, (0.5, "b"), 3)]}),
+        batch_of({"r": [(1, (0.5, "c"), 0), (2, (9.0, "z"), 0)]}),
+        batch_of({"r": [(None, (0.0, "a"), 0)]}),
+        batch_of({"r": [(1, (0.0, "a"), None), None]}),
+    ]
+    op = ir.ComparisonOp(operator)
+    constant = ir.Literal((1, (0.5, "b"), 3), RECORDS)
+    for rules, null_sign in ((Semantics.SQL, 1), (Semantics.named("datafusion"), -1)):
+        signs = (-1, 0, 1, null_sign)  # of the rows of a part, beside the constant
+        wanted = [Verdict.ALL if judged(op, sign, 0, rules) else Verdict.NONE for sign in signs]
+        some = judged(op, -1, 0, rules) or judged(op, null_sign, 0, rules)  # fields may be NULL
+        wanted.append(Verdict.SOME if some else Verdict.NONE)
+        assert verdicts(ir.Comparison(op, ir.Column("r"), constant), parts, rules) == wanted
 
 
 UNKNOWN: list[tuple[Any, Any, bool | None]] = [
@@ -296,4 +318,5 @@ def _samples(name: str) -> tuple[Any, ...]:
         "l": ((), (None,), (0.0, math.nan)),
         "d": ((), (None, (1, ("a", None))), ((None, None),)),
         "p": ((None, None), (1, 0.5)),
+        "r": ((None, None, None), (1, (0.5, None), 3)),
     }[name]
