@@ -28,6 +28,16 @@ class DataFusionProvider(Protocol):
         """Return this table, with these read options, for `SessionContext.register_table`."""
 
 
+class DataFusionCatalogProvider(Protocol):
+    """DataFusion reads all tables of a catalog."""
+
+    def catalog_provider(self, catalog: Any) -> Any:
+        """Return the catalog for `SessionContext.register_catalog_provider`."""
+
+    def query(self, catalog: Any, statement: str) -> pa.Table:
+        """Run a query over the newest versions of its tables."""
+
+
 class ArrowProvider(Protocol):
     """Readers of `pyarrow.dataset` push filters down to one version of a table."""
 
@@ -64,6 +74,7 @@ class SparkProvider(Protocol):
 
 PROVIDERS: Final = {
     "datafusion": "rowsieve.providers.datafusion.registered_table",
+    "datafusion_catalog": "rowsieve.providers.datafusion.catalog_tables",
     "arrow": "rowsieve.providers.arrow.dataset",
     "pandas": "rowsieve.providers.pandas.frames",
     "polars": "rowsieve.providers.polars.frames",
@@ -75,6 +86,11 @@ PROVIDERS: Final = {
 def datafusion() -> DataFusionProvider:
     """The provider for DataFusion."""
     return cast("DataFusionProvider", import_module(PROVIDERS["datafusion"]))
+
+
+def datafusion_catalog() -> DataFusionCatalogProvider:
+    """The provider of catalogs for DataFusion."""
+    return cast("DataFusionCatalogProvider", import_module(PROVIDERS["datafusion_catalog"]))
 
 
 def arrow() -> ArrowProvider:

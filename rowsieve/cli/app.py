@@ -30,6 +30,7 @@ from rowsieve.cli.interrupts import (
     raise_on_interrupt,
     was_interrupted,
 )
+from rowsieve.cli.named import use_catalog
 from rowsieve.cli.progress import begin, what_the_command_did, what_was_committed
 from rowsieve.errors import CommitConflict, CorruptData, RowsieveError, StoreError
 from rowsieve.shown import printable
@@ -111,12 +112,22 @@ def _global_options(
             is_eager=True,
         ),
     ] = False,
+    catalog: Annotated[
+        str | None,
+        typer.Option(
+            "--catalog",
+            metavar="CATALOG",
+            help="The folder or URI of a catalog; tables are then given by name, as db.flights.",
+        ),
+    ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Change Parquet tables by upsert and delete, and query them.
 
-    Every command takes a table as a folder or a URI.
+    Every command takes a table as a folder or a URI, or by name after --catalog.
     """
+    del version, debug  # the first has a callback, the group of commands reads the other
+    use_catalog(catalog)
 
 
 app = typer.Typer(

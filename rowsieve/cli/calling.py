@@ -9,6 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from rowsieve.catalog import Catalog
 from rowsieve.cli.bundles import MeaningOptions, expanded
+from rowsieve.cli.named import catalog_of
 from rowsieve.cli.options import AsJson, StorageOptions, Wide, read_pairs
 from rowsieve.cli.output import messages, print_table
 from rowsieve.cli.writing import write_rows
@@ -17,10 +18,20 @@ from rowsieve.procedures.engine import LocalEngine
 
 @expanded
 def call(
-    uri: Annotated[str, typer.Argument(metavar="CATALOG", help="The folder or URI of a catalog.")],
-    statement: Annotated[
-        str, typer.Argument(help="CALL system.name(…), SHOW PROCEDURES or DESCRIBE PROCEDURE.")
+    uri: Annotated[
+        str,
+        typer.Argument(
+            metavar="[CATALOG]", help="The folder or URI of a catalog, unless --catalog gives it."
+        ),
     ],
+    statement: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="STATEMENT",
+            help="CALL system.name(…), SHOW PROCEDURES or DESCRIBE PROCEDURE.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     plan: Annotated[
         bool, typer.Option("--plan", help="Print the plan of the call, and run nothing.")
@@ -31,7 +42,15 @@ def call(
     meaning: MeaningOptions,
 ) -> None:
     """Call a procedure on a table of a catalog."""
-    catalog = Catalog(uri, storage_options=read_pairs(storage_option, "--storage-option"))
+    options = read_pairs(storage_option, "--storage-option")
+    catalog = catalog_of(options)
+    if catalog is not None and statement is not None:
+        raise typer.BadParameter(f"--catalog names the catalog already, and so does {uri!r}")
+    if catalog is None:
+        if statement is None:
+            raise typer.BadParameter("give the catalog and a statement, or use --catalog")
+        catalog = Catalog(uri, storage_options=options)
+    statement = uri if statement is None else statement
     dialect, session = meaning.dialect, meaning.session
     if plan:
         typer.echo(catalog.explain(statement, dialect=dialect, session=session))

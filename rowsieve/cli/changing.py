@@ -6,6 +6,7 @@ Each command tells `progress` which table it changes, so that Ctrl-C reports wha
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,6 +22,7 @@ from rowsieve.cli.bundles import (
 )
 from rowsieve.cli.column_types import read_types, with_types
 from rowsieve.cli.files import read_rows
+from rowsieve.cli.named import catalog_of, located
 from rowsieve.cli.options import MOST, InputFile, Uri, existing_file, read_pairs
 from rowsieve.cli.output import messages, print_commit, print_json
 from rowsieve.cli.progress import Change, begin
@@ -69,16 +71,20 @@ def create(
         return
     source = reading.input(file)
     rows = with_types(read_rows(source, types), types, source.name)
-    begin(Change(uri, None, options))
+    catalog = catalog_of(options)
+    begin(Change(uri, None, options) if catalog is None else None)
     try:
         with messages().status(f"creating {uri}"):
-            table = create_table(
-                uri,
+            make = (
+                partial(create_table, uri, storage_options=options)
+                if catalog is None
+                else partial(catalog.create_table, uri)
+            )
+            table = make(
                 rows.schema if schema_only else rows,
-                key=key,
+                key,
                 if_exists=if_exists,
                 properties=read_pairs(table_property, "--property"),
-                storage_options=options,
                 metadata=commit.notes,
             )
     except TableExists as error:
@@ -91,7 +97,7 @@ def create(
 
 def _standing(uri: str, options: Mapping[str, str] | None) -> Table | None:
     try:
-        return open_table(uri, storage_options=options)
+        return open_table(located(uri, options), storage_options=options)
     except TableNotFound:
         return None
 

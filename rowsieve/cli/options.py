@@ -12,6 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from rowsieve.bridges.session import Session
+from rowsieve.cli.named import located
 from rowsieve.opening import open_table
 from rowsieve.table import Table
 
@@ -34,7 +35,9 @@ def existing_file(path: Path | None) -> Path | None:
 Uri = Annotated[
     str,
     typer.Argument(
-        metavar="TABLE", help="A folder, or a URI such as s3://bucket/table.", show_default=False
+        metavar="TABLE",
+        help="A folder, or a URI such as s3://bucket/table; a name with --catalog.",
+        show_default=False,
     ),
 ]
 InputFile = Annotated[
@@ -155,4 +158,5 @@ def open_at(
 ) -> Table:
     """Open the table that a command names."""
     options = read_pairs(storage_option, "--storage-option")
-    return open_table(uri, version=version, as_of=as_of, storage_options=options)
+    found = located(uri, options)
+    return open_table(found, version=version, as_of=as_of, storage_options=options)

@@ -11,6 +11,7 @@ import typer
 
 from rowsieve import errors
 from rowsieve.bridges.extras import imported
+from rowsieve.cli.named import catalog_of
 from rowsieve.cli.options import (
     Ansi,
     AsJson,
@@ -64,10 +65,17 @@ def query(
 ) -> None:
     """Run SQL through DataFusion; --json is --output json."""
     named = _by_name(tables or [], read_pairs(table, "--table"))
-    if not named:
+    catalog = None if named else catalog_of(read_pairs(storage_option, "--storage-option"))
+    if catalog is not None:
+        if version is not None or as_of is not None:
+            raise typer.BadParameter("write db.t FOR VERSION AS OF 12 in the query instead")
+        found = catalog.sql(sql)
+        schema, batches = found.schema, iter(found.to_batches())
+    elif named:
+        opened = {name: open_at(uri, storage_option, version, as_of) for name, uri in named.items()}
+        schema, batches = _run(sql, opened)
+    else:
         raise typer.BadParameter("name the tables that the query reads, or use --table NAME=TABLE")
-    opened = {name: open_at(uri, storage_option, version, as_of) for name, uri in named.items()}
-    schema, batches = _run(sql, opened)
     if as_json or output != "text":
         write_rows(schema, batches, "json" if as_json else output, limit)
         return

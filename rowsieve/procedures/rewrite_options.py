@@ -67,10 +67,12 @@ class RewriteOptions:
             if field in given:
                 raise InvalidInput(f"rewrite_data_files: the option {plain} is given twice")
             given[field] = read(plain, text)
-        if "file_size_threshold" in given:  # Trino: rewrite what is smaller
-            given.setdefault("min_file_size_bytes", given.pop("file_size_threshold"))
-            given.setdefault("min_input_files", 1)
         target = given.get("target_file_size_bytes", target_bytes)
+        if "file_size_threshold" in given:  # Trino: rewrite what is smaller
+            threshold = given.pop("file_size_threshold")
+            given.setdefault("min_file_size_bytes", threshold)
+            given.setdefault("max_file_size_bytes", max(threshold, target * 9 // 5))
+            given.setdefault("min_input_files", 1)
         default = cls(target, target * 3 // 4, target * 9 // 5)
         return replace(default, **given).checked()
 

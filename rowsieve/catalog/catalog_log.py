@@ -1,0 +1,175 @@
+"""The log of a catalog: which names differ from the folders, and the catalog's properties.
+
+    _catalog/<version, 20 digits>.json, in sealed JSON lines:
+    {"change": {"version", "id", "predecessor", "operation", "timestamp_us"}}
+    {"locations": {"db.flights": "db/air" | "s3://…" | null}}
+    {"properties": {"checkpoint_interval": "64"}}
+
+A table `db.t` in the folder `db/t` needs no line. A location is a folder below the catalog, a URI,
+or NULL for a name whose table was dropped or renamed.
+
+Soundness: every change is one create-only put of the next number with the whole new state, so
+concurrent changes are serial. After an error of the put, the stored entry decides by its id
+(invariants, rule 1). Nothing is overwritten or deleted.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from rowsieve.errors import CorruptData, StoreError, UnsupportedProtocol
+from rowsieve.objects import ObjectExists, ObjectNotFound, ObjectStore
+from rowsieve.objects.durable import Patience
+from rowsieve.storage.create_only import prove_create_only
+from rowsieve.storage.retries import RETRY_TIMEOUT_S, Retries
+from rowsieve.storage.sealed_lines import seal, unseal
+
+FOLDER: Final = "_catalog"
+_PROTOCOL: Final = 1
+_ATTEMPTS: Final = 6
+_ENTRY: Final = re.compile(rf"{FOLDER}/(\d{{20}})\.json")
+_FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogState:
+    """One version of a catalog; version 0 is a catalog without a log."""
+
+    locations: Mapping[str, str | None] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    version: int = 0
+    change_id: str | None = None
+
+
+class _Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The first line of an entry."""
+
+    version: int
+    id: str
+    predecessor: str | None
+    operation: str
+    timestamp_us: int
+    protocol: int = _PROTOCOL
+
+
+class CatalogLog:
+    """Reads and changes the state of the catalog in `store`. Thread-safe."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        self._known = CatalogState()
+
+    def read(self) -> CatalogState:
+        """The newest state; one listing, and a read of the entries after it."""
+        known = self._known
+        listed = self._store.list(FOLDER, after=_path(known.version))
+        versions = [int(found[1]) for path in listed if (found := _ENTRY.fullmatch(path))]
+        newest = known
+        if versions:
+            found_state = self._entry(versions[-1])
+            if found_state is None:
+                where = f"{_path(versions[-1])} in {self._store.uri}"
+                raise CorruptData(f"{where} is listed but absent; restore it from a copy")
+            newest = found_state
+        while (later := self._entry(newest.version + 1)) is not None:  # not listed yet
+            newest = later
+        if newest.version > self._known.version:
+            self._known = newest
+        return newest
+
+    def change(
+        self, operation: str, change: Callable[[CatalogState], CatalogState]
+    ) -> CatalogState:
+        """Put the state that `change` makes of the newest one; called again if another one wins."""
+        retries = Retries(operation, RETRY_TIMEOUT_S)
+        while True:
+            before = self.read()
+            wanted = change(before)
+            prove_create_only(self._store, "catalog")
+            line = _Change(
+                before.version + 1,
+                uuid.uuid4().hex,
+                before.change_id,
+                operation,
+                time.time_ns() // 1000,
+            )
+            if self._put(line, wanted):
+                state = CatalogState(wanted.locations, wanted.properties, line.version, line.id)
+                if state.version > self._known.version:
+                    self._known = state
+                return state
+            retries.wait()
+
+    def _put(self, line: _Change, state: CatalogState) -> bool:
+        """Put an entry at its number; False if another entry has it."""
+        data = seal(
+            [
+                {"change": msgspec.to_builtins(line)},
+                {"locations": dict(state.locations)},
+                {"properties": dict(state.properties)},
+            ]
+        )
+        path = _path(line.version)
+        patience = Patience(_ATTEMPTS)
+        while True:
+            problem: Exception
+            try:
+                self._store.put_new(path, data)
+            except (ObjectExists, StoreError) as error:
+                problem = error
+            else:
+                return True
+            stored = self._entry(line.version)
+            if stored is not None:
+                if stored.change_id == line.id:
+                    self._store.make_durable(path)
+                return stored.change_id == line.id
+            if not patience.again():
+                raise StoreError(
+                    f"{line.operation}: {path} could not be written in {self._store.uri}: "
+                    f"{problem}; list the tables of the catalog before trying again"
+                ) from problem
+
+    def _entry(self, version: int) -> CatalogState | None:
+        path = _path(version)
+        try:
+            data = self._store.get(path)
+        except ObjectNotFound:
+            return None
+        return _decoded(data, f"{path} in {self._store.uri}", version)
+
+
+def _path(version: int) -> str:
+    return f"{FOLDER}/{version:020d}.json"
+
+
+def _decoded(data: bytes, where: str, version: int) -> CatalogState:
+    lines: dict[str, Any] = {kind: line[kind] for kind, line in unseal(data, where)}
+    first = lines.get("change")
+    protocol = first.get("protocol", _PROTOCOL) if isinstance(first, dict) else _PROTOCOL
+    if isinstance(protocol, int) and protocol > _PROTOCOL:
+        raise UnsupportedProtocol(
+            f"{where} has protocol {protocol}, and this version of rowsieve reads up to "
+            f"{_PROTOCOL}; upgrade rowsieve"
+        )
+    try:
+        if lines.keys() != {"change", "locations", "properties"}:
+            raise msgspec.ValidationError(f"its lines are {', '.join(lines)}")
+        change = msgspec.convert(first, _Change)
+        locations = msgspec.convert(lines["locations"], dict[str, str | None])
+        properties = msgspec.convert(lines["properties"], dict[str, str])
+    except msgspec.ValidationError as error:
+        raise CorruptData(f"{where} is not an entry of a catalog: {error}") from error
+    if change.version != version:
+        raise CorruptData(f"{where} says that it is version {change.version}")
+    for name, location in locations.items():
+        if location is not None and "://" not in location and not _FOLDER.fullmatch(location):
+            raise CorruptData(f"{where} places {name!r} at {location!r}, which is no folder of it")
+    return CatalogState(locations, properties, change.version, change.id)

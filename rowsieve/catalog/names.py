@@ -1,0 +1,58 @@
+"""Names of tables in a catalog: `namespace.name`, or `namespace.name@v12` for one version."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from rowsieve.errors import InvalidInput
+
+_IDENTIFIER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+_VERSION: Final = re.compile(r"(.+)@v(\d{1,18})")
+
+
+class TableName(NamedTuple):
+    """The name of a table, and the version that it asks for, if any."""
+
+    namespace: str
+    table: str
+    version: int | None = None
+
+    @property
+    def plain(self) -> str:
+        """The name without a version."""
+        return f"{self.namespace}.{self.table}"
+
+    @property
+    def folder(self) -> str:
+        """The folder of a table that was neither moved nor created again."""
+        return f"{self.namespace}/{self.table}"
+
+
+def table_name(text: str, *, versioned: bool = False) -> TableName:
+    """Read a name; InvalidInput says what is wrong with it."""
+    plain, version = text, None
+    if versioned and (found := _VERSION.fullmatch(text)):
+        plain, version = found[1], int(found[2])
+    namespace, dot, table = plain.partition(".")
+    if not dot:
+        raise InvalidInput(
+            f"the table name {text!r} has no namespace; give it as namespace.name, such as "
+            "'db.events'"
+        )
+    return TableName(identifier(namespace), identifier(table), version)
+
+
+def identifier(name: str) -> str:
+    """Return a valid name of a namespace or table; InvalidInput otherwise."""
+    if not is_identifier(name):
+        raise InvalidInput(
+            f"{name!r} is not a name of a namespace or table: use 1 to 128 of A-Z, a-z, 0-9, _ "
+            "and -, and begin with a letter or digit"
+        )
+    return name
+
+
+def is_identifier(name: str) -> bool:
+    """Whether a folder of this name may be a namespace or a table."""
+    return _IDENTIFIER.fullmatch(name) is not None

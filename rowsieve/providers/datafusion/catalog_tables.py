@@ -1,0 +1,129 @@
+"""All tables of a catalog in DataFusion, and queries that name versions of them.
+
+    ctx.register_catalog_provider("lake", catalog.to_datafusion())
+    SELECT … FROM lake.db.flights JOIN lake.db."flights@v12" …
+
+Soundness (rule 23): a provider opens each table once and keeps its version until `refresh`, so that
+two scans of one statement never see two versions. `query` uses a new provider for each statement.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rowsieve.bridges.extras import imported
+from rowsieve.errors import InvalidInput, NotFound, RowsieveError
+from rowsieve.procedures.versioned_names import with_named_versions
+
+if TYPE_CHECKING:
+    from rowsieve.table import Table
+
+_CATALOG = "rowsieve"
+
+
+def catalog_provider(catalog: Any) -> Any:
+    """Return a provider of all tables of a `Catalog`, for `register_catalog_provider`."""
+    base: Any = imported("datafusion.catalog", "datafusion").CatalogProvider
+    return type("RowsieveCatalog", (_Tables, base), {})(catalog)
+
+
+def query(catalog: Any, statement: str) -> pa.Table:
+    """Run a SELECT over the newest versions of the tables, or those that it names."""
+    datafusion = imported("datafusion", "datafusion")
+    config = datafusion.SessionConfig().with_create_default_catalog_and_schema(enabled=False)
+    config = config.with_default_catalog_and_schema(_CATALOG, "default")
+    context = datafusion.SessionContext(config)
+    provider = catalog_provider(catalog)
+    context.register_catalog_provider(_CATALOG, provider)
+    only_read = datafusion.SQLOptions().with_allow_ddl(allow=False)
+    only_read = only_read.with_allow_dml(allow=False).with_allow_statements(allow=False)
+    try:
+        frame = context.sql_with_options(with_named_versions(statement), only_read)
+        return frame.to_arrow_table()
+    except Exception as error:
+        raise provider.own_error(error) from error
+
+
+class _Tables:
+    """The methods of a `CatalogProvider`; thread-safe."""
+
+    def __init__(self, catalog: Any) -> None:
+        self._catalog = catalog
+        self._lock = Lock()
+        self._tables: dict[str, Table] = {}
+        self._registered: dict[str, Any] = {}
+        self._failures: list[RowsieveError] = []
+
+    def schema_names(self) -> set[str]:
+        """The namespaces."""
+        return set(self._catalog.namespaces())
+
+    def schema(self, name: str) -> Any:
+        """The provider of a namespace; None if there is none."""
+        if name not in self.schema_names():
+            return None
+        base: Any = imported("datafusion.catalog", "datafusion").SchemaProvider
+        return type("RowsieveNamespace", (_Namespace, base), {})(self, name)
+
+    def refresh(self) -> None:
+        """Let the next statement find the newest versions of all tables."""
+        with self._lock:
+            self._tables.clear()
+            self._registered.clear()
+
+    def names(self, namespace: str) -> set[str]:
+        """The tables of a namespace."""
+        return {name.partition(".")[2] for name in self._catalog.tables(namespace)}
+
+    def registered(self, name: str) -> Any:
+        """What DataFusion reads for `namespace.name` or `namespace.name@v12`; None if absent."""
+        with self._lock:
+            if name not in self._registered:
+                try:
+                    table = self._catalog.open_table(name)
+                except RowsieveError as error:
+                    self._failures.append(error)
+                    if isinstance(error, NotFound | InvalidInput):
+                        return None
+                    raise
+                self._tables[name] = table
+                self._registered[name] = table.to_datafusion()
+            return self._registered[name]
+
+    def own_error(self, error: Exception) -> RowsieveError:
+        """Our error behind one of DataFusion's."""
+        if isinstance(error, RowsieveError):
+            return error
+        for table in self._tables.values():
+            if isinstance(found := table.engine_error, RowsieveError):
+                return found
+        if self._failures:
+            return self._failures[0]
+        return InvalidInput(f"sql: {str(error).removeprefix('DataFusion error: ')}")
+
+
+class _Namespace:
+    """The methods of a `SchemaProvider`."""
+
+    def __init__(self, tables: _Tables, name: str) -> None:
+        self._tables = tables
+        self._name = name
+
+    def owner_name(self) -> str | None:
+        """No owner is known."""
+        return None
+
+    def table_names(self) -> set[str]:
+        """The tables of the namespace."""
+        return self._tables.names(self._name)
+
+    def table(self, name: str) -> Any:
+        """What DataFusion reads for a table; None if there is none."""
+        return self._tables.registered(f"{self._name}.{name}")
+
+    def table_exist(self, name: str) -> bool:
+        """Whether there is a table, or a version of it, of this name."""
+        return self.table(name) is not None

@@ -1,0 +1,1 @@
+"""Catalogs: names, and changes of them by several at once."""

@@ -1,0 +1,279 @@
+"""Tables by name: created, dropped, renamed and registered, by several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rowsieve as rs
+from rowsieve.catalog.catalog_log import CatalogLog, CatalogState
+from rowsieve.errors import (
+    CorruptData,
+    InvalidInput,
+    RowsieveError,
+    StoreError,
+    TableExists,
+    TableNotFound,
+    UnsupportedProtocol,
+)
+from rowsieve.objects import ObjectExists, open_store
+from rowsieve.storage.sealed_lines import seal
+from tests.profiles import examples
+from tests.small_tables import fresh_uri
+
+ONE = pa.table({"id": [1]})
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> rs.Catalog:
+    return rs.Catalog(tmp_path / "lake")
+
+
+def ids(table: rs.Table) -> list[int]:
+    found: list[int] = table.scan().to_arrow().column("id").to_pylist()
+    return sorted(found)
+
+
+def test_dropped_name_is_free_again_and_the_old_files_stay(catalog: rs.Catalog) -> None:
+    old = catalog.create_table("db.t", ONE, ["id"])
+    catalog.drop_table("db.t")
+    assert catalog.tables() == []
+    for call in (catalog.open_table, catalog.drop_table, catalog.uri_of):
+        with pytest.raises(TableNotFound, match=r"db\.t"):
+            call("db.t")
+    new = catalog.create_table("db.t", pa.table({"id": [2]}), ["id"])
+    assert (ids(new), ids(old)) == ([2], [1])
+    assert ids(catalog.open_table("db.t")) == [2]
+    assert catalog.tables() == ["db.t"]
+    with pytest.raises(TableExists, match=r"db\.t exists already"):
+        catalog.create_table("db.t", ONE)
+    assert ids(catalog.create_table("db.t", ONE, if_exists="ignore")) == [2]
+
+
+def test_renamed_table_keeps_its_rows_and_frees_its_name(catalog: rs.Catalog) -> None:
+    catalog.create_table("db.t", ONE, ["id"])
+    catalog.create_table("db.u", ONE)
+    with pytest.raises(TableExists):
+        catalog.rename_table("db.t", "db.u")
+    with pytest.raises(TableNotFound):
+        catalog.rename_table("db.x", "db.y")
+    with pytest.raises(InvalidInput, match="has this name already"):
+        catalog.rename_table("db.t", "db.t")
+    catalog.rename_table("db.t", "other.t")
+    assert catalog.tables() == ["db.u", "other.t"]
+    assert catalog.tables("other") == ["other.t"]
+    assert catalog.namespaces() == ["db", "other"]
+    catalog.open_table("other.t").upsert(pa.table({"id": [5]}))
+    catalog.create_table("db.t", pa.table({"id": [9]}))
+    assert ids(catalog.open_table("other.t")) == [1, 5]
+    assert ids(catalog.open_table("other.t@v0")) == [1]
+    catalog.drop_table("db.t")
+    catalog.rename_table("other.t", "db.t")
+    assert ids(catalog.open_table("db.t")) == [1, 5]
+
+
+def test_registered_table_has_a_name_and_stays_where_it_is(
+    catalog: rs.Catalog, tmp_path: Path
+) -> None:
+    foreign = rs.create_table(tmp_path / "else where", ONE)
+    catalog.register_table("db.foreign", foreign.uri)
+    assert catalog.tables() == ["db.foreign"]
+    assert catalog.uri_of("db.foreign") == foreign.uri
+    assert ids(catalog.open_table("db.foreign")) == [1]
+    with pytest.raises(TableExists):
+        catalog.register_table("db.foreign", foreign.uri)
+    with pytest.raises(TableNotFound):
+        catalog.register_table("db.none", tmp_path / "nothing")
+    catalog.drop_table("db.foreign")
+    assert ids(rs.open_table(foreign.uri)) == [1]
+
+
+@pytest.mark.parametrize(
+    "name", ["t", "db.", ".t", "a.b.c", "db.t@v1", "db/x.t", "..", "db._t", "db.t t", "", "db.é"]
+)
+def test_wrong_names_are_refused(catalog: rs.Catalog, name: str) -> None:
+    calls: list[Callable[[], Any]] = [
+        lambda: catalog.create_table(name, ONE),
+        lambda: catalog.drop_table(name),
+        lambda: catalog.rename_table("db.t", name),
+        lambda: catalog.register_table(name, "nowhere"),
+    ]
+    for call in calls:
+        with pytest.raises(InvalidInput):
+            call()
+
+
+def test_version_belongs_to_the_name_or_to_the_arguments(catalog: rs.Catalog) -> None:
+    catalog.create_table("db.t", ONE)
+    with pytest.raises(InvalidInput, match="names a version"):
+        catalog.open_table("db.t@v0", version=0)
+    with pytest.raises(RowsieveError, match="version 7"):
+        catalog.open_table("db.t@v7")
+
+
+def test_properties_of_the_catalog_are_those_of_new_tables(catalog: rs.Catalog) -> None:
+    catalog.set_properties({"checkpoint_interval": 7, "pruning": "soft"})
+    catalog.unset_properties(["pruning"])
+    table = catalog.create_table("db.t", ONE, properties={"audit_percent": "1"})
+    assert catalog.properties == {"checkpoint_interval": "7"}
+    assert table.detail()["properties"] == {"checkpoint_interval": "7", "audit_percent": "1"}
+    with pytest.raises(InvalidInput, match="no property 'pruning'"):
+        catalog.unset_properties(["pruning"])
+    with pytest.raises(InvalidInput, match="checkpoint_interval"):
+        catalog.set_properties({"checkpoint_interval": "often"})
+
+
+def outcome(call: Callable[[], Any]) -> type[Exception] | None:
+    try:
+        call()
+    except RowsieveError as error:
+        return type(error)
+    return None
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_one_of_many_creators_wins(catalog: rs.Catalog, *, dropped: bool) -> None:
+    if dropped:
+        catalog.create_table("db.t", ONE)
+        catalog.drop_table("db.t")
+    with ThreadPoolExecutor(6) as pool:
+        found = list(
+            pool.map(
+                lambda i: outcome(
+                    lambda: rs.Catalog(catalog.uri).create_table("db.t", pa.table({"id": [i]}))
+                ),
+                range(6),
+            )
+        )
+    assert found.count(None) == 1
+    assert found.count(TableExists) == 5
+    assert ids(catalog.open_table("db.t")) == [found.index(None)]
+
+
+def test_rename_and_create_of_one_name_never_both_succeed(tmp_path: Path) -> None:
+    for attempt in range(6):
+        catalog = rs.Catalog(tmp_path / str(attempt))
+        catalog.create_table("db.old", pa.table({"id": [1]}))
+        other = rs.Catalog(catalog.uri)
+        with ThreadPoolExecutor(2) as pool:
+            renamed = pool.submit(outcome, partial(catalog.rename_table, "db.old", "db.t"))
+            created = pool.submit(
+                outcome, partial(other.create_table, "db.t", pa.table({"id": [2]}))
+            )
+        assert sorted([renamed.result() is None, created.result() is None]) == [False, True]
+        assert ids(catalog.open_table("db.t")) == ([1] if renamed.result() is None else [2])
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["create", "drop", "rename", "write"]),
+        st.sampled_from(["a.x", "a.y", "b.x"]),
+        st.sampled_from(["a.x", "a.y", "b.x"]),
+    ),
+    max_size=12,
+)
+
+
+def append(catalog: rs.Catalog, name: str, value: int) -> None:
+    catalog.open_table(name).append(pa.table({"id": [value]}))
+
+
+@examples(30, promised=500)
+@given(STEPS)
+def test_names_behave_like_a_dictionary(steps: list[tuple[str, str, str]]) -> None:
+    catalogs = [rs.Catalog(fresh_uri())]
+    catalogs.append(rs.Catalog(catalogs[0].uri))
+    model: dict[str, list[int]] = {}
+    for step, (kind, name, other) in enumerate(steps):
+        catalog = catalogs[step % 2]
+        call: Callable[[], Any]
+        expected: type[Exception] | None = None if name in model else TableNotFound
+        match kind:
+            case "create":
+                call = partial(catalog.create_table, name, pa.table({"id": [step]}))
+                expected = TableExists if name in model else None
+            case "drop":
+                call = partial(catalog.drop_table, name)
+            case "rename":
+                call = partial(catalog.rename_table, name, other)
+                if name == other:
+                    expected = InvalidInput
+                elif name in model and other in model:
+                    expected = TableExists
+            case _:
+                call = partial(append, catalog, name, step)
+        assert outcome(call) is expected
+        if expected is None:
+            if kind == "create":
+                model[name] = [step]
+            elif kind == "drop":
+                del model[name]
+            elif kind == "rename":
+                model[other] = model.pop(name)
+            else:
+                model[name].append(step)
+        for each in catalogs:
+            assert {name: ids(each.open_table(name)) for name in each.tables()} == model
+
+
+class Unsure:
+    """A store whose puts below `_catalog` raise after or instead of the put."""
+
+    def __init__(self, store: Any, answers: Iterator[str]) -> None:
+        self._store, self._answers = store, answers
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def put_new(self, path: str, data: bytes | memoryview) -> None:
+        """Put, fail, or both."""
+        answer = next(self._answers) if path.startswith("_catalog") else "put"
+        if answer in ("put", "put and fail", "put and refuse"):
+            self._store.put_new(path, data)
+        if answer.endswith("fail"):
+            raise StoreError("the line was cut")
+        if answer == "put and refuse":
+            raise ObjectExists("a hidden retry", path=path)
+
+
+@pytest.mark.parametrize(
+    "answers", [["put and fail"], ["fail", "put"], ["put and refuse"], ["fail", "put and fail"]]
+)
+def test_unknown_outcome_of_a_put_is_looked_up(answers: list[str]) -> None:  # rule 1
+    store = open_store(fresh_uri())
+    log = CatalogLog(Unsure(store, iter(answers)))
+    log.change("set", lambda now: CatalogState(now.locations, {"a": "1"}))
+    assert CatalogLog(store).read().properties == {"a": "1"}
+    assert CatalogLog(store).read().version == 1
+
+
+def test_damaged_entries_are_refused(tmp_path: Path) -> None:
+    catalog = rs.Catalog(tmp_path)
+    catalog.create_table("db.t", ONE)
+    path = tmp_path / "_catalog" / f"{1:020d}.json"
+    whole = path.read_bytes()
+    change = {"version": 1, "id": "a", "predecessor": None, "operation": "x", "timestamp_us": 1}
+    path.write_bytes(whole[:-9] + whole[-8:])
+    with pytest.raises(CorruptData):
+        rs.Catalog(tmp_path).tables()
+    cases: list[tuple[list[dict[str, Any]], type[Exception]]] = [
+        ([{"change": {**change, "protocol": 2}}], UnsupportedProtocol),
+        ([{"change": change}], CorruptData),
+        ([{"change": change}, {"locations": {"db.t": "../x"}}, {"properties": {}}], CorruptData),
+        (
+            [{"change": {**change, "version": 2}}, {"locations": {}}, {"properties": {}}],
+            CorruptData,
+        ),
+    ]
+    for lines, error in cases:
+        path.write_bytes(seal(lines))
+        with pytest.raises(error):
+            rs.Catalog(tmp_path).tables()

@@ -1,0 +1,99 @@
+"""All tables of a catalog in DataFusion: names, versions, and one version for each statement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import datafusion
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+from rowsieve.errors import EvaluationError, InvalidInput, NotFound, StoreError, TableNotFound
+
+IDS = pa.schema([("id", pa.int64())])
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> rs.Catalog:
+    catalog = rs.Catalog(tmp_path / "lake")
+    table = catalog.create_table("db.t", IDS, ["id"])
+    for i in range(3):
+        table.upsert(pa.table({"id": [i]}))
+    catalog.create_table("other.Mixed", pa.table({"id": [7, 8]}))
+    return catalog
+
+
+def rows(table: pa.Table) -> list[list[Any]]:
+    return sorted(list(row.values()) for row in table.to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("SELECT id FROM db.t", [[0], [1], [2]]),
+        ("SELECT t.id FROM db.t FOR VERSION AS OF 2 WHERE t.id > 0", [[1]]),
+        ('SELECT id FROM db."t@v1"', [[0]]),
+        (
+            'SELECT a.id, b.id AS other FROM db.t AS a JOIN other."Mixed" b ON b.id = a.id + 6',
+            [[1, 7], [2, 8]],
+        ),
+        (
+            "SELECT n.id FROM db.t n LEFT ANTI JOIN db.t FOR VERSION AS OF 2 o ON o.id = n.id",
+            [[2]],
+        ),
+        ("CALL system.compact('db', 't')", [[4, 3, 0, 1, 3]]),
+    ],
+)
+def test_queries_name_tables_and_versions(
+    catalog: rs.Catalog, statement: str, expected: list[list[Any]]
+) -> None:
+    assert rows(catalog.sql(statement)) == expected
+
+
+@pytest.mark.parametrize(
+    ("statement", "error", "reason"),
+    [
+        ("SELECT * FROM db.nope", TableNotFound, "nope"),
+        ("SELECT * FROM none.t", InvalidInput, "not found"),
+        ("SELECT * FROM db.t FOR VERSION AS OF 9", NotFound, "version 9"),
+        ("SELECT nope FROM db.t", InvalidInput, "nope"),
+        ("SELEC", InvalidInput, "sql:"),
+        ("DROP TABLE db.t", InvalidInput, "DDL not supported"),
+        ("INSERT INTO db.t VALUES (1)", InvalidInput, "sql:"),
+    ],
+)
+def test_wrong_queries_are_refused(
+    catalog: rs.Catalog, statement: str, error: type[Exception], reason: str
+) -> None:
+    with pytest.raises(error, match=reason):
+        catalog.sql(statement)
+    assert catalog.tables() == ["db.t", "other.Mixed"]
+
+
+def test_error_of_a_read_is_ours(catalog: rs.Catalog, tmp_path: Path) -> None:
+    for part in (tmp_path / "lake/db/t/data").iterdir():
+        part.write_bytes(b"damaged")
+    with pytest.raises((EvaluationError, StoreError, rs.errors.CorruptData)):
+        catalog.sql("SELECT * FROM db.t")
+
+
+def test_provider_keeps_its_versions_until_it_is_refreshed(catalog: rs.Catalog) -> None:  # rule 23
+    provider = catalog.to_datafusion()
+    context = datafusion.SessionContext()
+    context.register_catalog_provider("lake", provider)
+
+    def counted(name: str) -> int:
+        found = context.sql(f"SELECT count(*) FROM {name}").to_arrow_table()
+        return int(found.column(0)[0].as_py())
+
+    assert counted("lake.db.t") == 3
+    catalog.open_table("db.t").upsert(pa.table({"id": [50]}))
+    assert counted("lake.db.t") == 3
+    assert counted('lake.db."t@v2"') == 2
+    provider.refresh()
+    assert counted("lake.db.t") == 4
+    assert provider.schema_names() == {"db", "other"}
+    assert provider.schema("db").table_names() == {"t"}
+    assert provider.schema("none") is None

@@ -1,0 +1,66 @@
+"""Commands that take tables by name: `rowsieve --catalog`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import rowsieve as rs
+from tests.test_cli import run, run_json, run_rows
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    return tmp_path / "lake"
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"id": [1, 2, 3]}), path)
+    return path
+
+
+def test_commands_take_tables_by_name(lake: Path, rows: Path) -> None:
+    run("--catalog", lake, "create", "db.t", rows, "--key", "id")
+    run("--catalog", lake, "delete", "db.t", "id = 2")
+    assert [each["version"] for each in run_json("--catalog", lake, "history", "db.t")] == [1, 0]
+    assert run_json("--catalog", lake, "inspect", "db.t")["tombstones"] == 1
+    counted = "SELECT count(*) AS n FROM db.t"
+    assert run_rows("--catalog", lake, "query", counted) == [{"n": 2}]
+    before = f"{counted} FOR VERSION AS OF 0"
+    assert run_rows("--catalog", lake, "query", before) == [{"n": 3}]
+    assert run_rows("--catalog", lake, "query", "SELECT id FROM t", "--table", "t=db.t") == [
+        {"id": 1},
+        {"id": 3},
+    ]
+    (called,) = run_rows("--catalog", lake, "call", "CALL system.compact('db', 't')")
+    assert called["version"] == 2
+    assert run_rows("call", lake, "CALL system.compact('db', 't')")[0]["version"] == 2
+
+
+def test_name_of_a_dropped_table_is_created_anew(lake: Path, rows: Path) -> None:
+    run("--catalog", lake, "create", "db.t", rows)
+    catalog = rs.Catalog(lake)
+    catalog.drop_table("db.t")
+    assert "dropped or renamed" in run("--catalog", lake, "history", "db.t", code=3)
+    run("--catalog", lake, "create", "db.t", rows, "--schema-only", "--if-exists", "ignore")
+    assert catalog.open_table("db.t").scan().count() == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("call", "elsewhere", "SHOW PROCEDURES"),
+        ("query", "SELECT 1", "--version", "1"),
+    ],
+)
+def test_two_catalogs_or_versions_are_wrong_usage(lake: Path, arguments: tuple[str, ...]) -> None:
+    run("--catalog", lake, *arguments, code=2)
+
+
+def test_call_without_a_catalog_is_wrong_usage() -> None:
+    run("call", "SHOW PROCEDURES", code=2)
