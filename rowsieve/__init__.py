@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rowsieve.bridges.translation import Exactness, Translation
     from rowsieve.catalog import Catalog
     from rowsieve.config import Config, configure
+    from rowsieve.foreign.open_parquet import open_parquet
     from rowsieve.opening import create_table, open_table
     from rowsieve.planner.plan import ScanPlan
     from rowsieve.predicate.functions.registered import register_function
@@ -45,6 +46,7 @@ __all__ = [
     "Translation",
     "configure",
     "create_table",
+    "open_parquet",
     "open_table",
     "read_split",
     "register_function",
@@ -66,6 +68,7 @@ _HOMES: Final = {
     "Translation": "rowsieve.bridges.translation",
     "configure": "rowsieve.config",
     "create_table": "rowsieve.opening",
+    "open_parquet": "rowsieve.foreign.open_parquet",
     "open_table": "rowsieve.opening",
     "read_split": "rowsieve.scan",
     "register_function": "rowsieve.predicate.functions.registered",

@@ -268,6 +268,8 @@ class Table(Reading):
 
     def to_spark(self, spark: Any, where: Any = None, columns: ColumnNames | None = None) -> Any:
         """Return a Spark DataFrame of the pinned version; text in `where` is Spark SQL."""
+        if isinstance(self._read_only, str):  # Spark opens the table by its URI
+            self._writable("to_spark")
         return engines.spark().read_frame(self, spark, where, columns)
 
     # Changing

@@ -28,6 +28,7 @@ FLOORS = (
     ("reading",),
     ("table",),
     ("opening",),
+    ("foreign",),
     ("procedures",),
     ("catalog", "providers"),
     ("demo",),

@@ -76,7 +76,10 @@ def send_failure(
 
 
 class Handle:
-    """The state of a `Table`, and its access to the commit log."""
+    """The state of a `Table`, and its access to the commit log.
+
+    `read_only` may be the reason that changes fail with, if the table exists in memory only.
+    """
 
     def __init__(
         self,
@@ -84,7 +87,7 @@ class Handle:
         log: CommitLog,
         snapshot: Snapshot,
         *,
-        read_only: bool = False,
+        read_only: bool | str = False,
         storage_options: StorageOptions | None = None,
     ) -> None:
         self._store = store
@@ -115,6 +118,8 @@ class Handle:
         return Change(self._store, operation, notes, token, self._collecting, retries, schema_id)
 
     def _writable(self, operation: str) -> None:
+        if isinstance(self._read_only, str):
+            raise UnsupportedOperation(f"{operation}: {self._read_only}")
         if self._read_only:
             raise UnsupportedOperation(
                 f"{operation}: the table was opened at version {self._pinned.version} and is "

@@ -19,14 +19,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rowsieve.errors import CorruptData
+from rowsieve.errors import CorruptData, SchemaMismatch
 from rowsieve.executor.joined_groups import FEW
 from rowsieve.executor.repeats import Rows
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore, Place
 from rowsieve.parquet.chunks import chunk_span
 from rowsieve.parquet.decode import ParquetReader
-from rowsieve.parquet.footer import read_metadata
+from rowsieve.parquet.file_mapping import FileMapping, mapping_of
+from rowsieve.parquet.footer import read_metadata, starts_of
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.leaf_columns import fields_by_id, leaves_of, names_by_id, schema_id_of
 from rowsieve.parquet.nested_columns import NestedColumn, nested_column
@@ -36,7 +37,8 @@ from rowsieve.parquet.spans import Span, requests
 from rowsieve.predicate.arrays import as_type, repeated
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import FileRef
-from rowsieve.types.encodings import arrow_type
+from rowsieve.types.conform import conform_values
+from rowsieve.types.encodings import arrow_field, arrow_type
 from rowsieve.types.logical import Field, is_nested
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_defaults import constant
@@ -203,11 +205,12 @@ class RowGroup:
 class OpenFile:
     """A file that several threads read; each call uses a reader of its own.
 
-    `page_rows`: the rows of a page; 0 if single pages cannot be read.
+    `page_rows`: the rows of a page; 0 if single pages cannot be read. `starts`: the first row of
+    each row group, and the number of rows. `mapping`: that of a file that is not ours.
     """
 
     __slots__ = ("_idle", "_leaves", "_metadata", "_names", "_pages", "_ref", "_store",
-                 "fetches_together", "page_rows")  # fmt: skip
+                 "fetches_together", "mapping", "page_rows", "starts")  # fmt: skip
 
     def __init__(self, store: ObjectStore, ref: FileRef) -> None:
         self._store = store
@@ -220,6 +223,8 @@ class OpenFile:
         self._pages = None if directory is None else PageReader(store, ref, directory, self._leaves)
         self.page_rows = 0 if directory is None else directory.page_rows
         self.fetches_together = store.overlaps
+        self.starts = starts_of(self._metadata)
+        self.mapping = mapping_of(self._metadata)
 
     @property
     def path(self) -> str:
@@ -239,6 +244,9 @@ class OpenFile:
 
     def _fill(self, field: Field) -> pa.Scalar:
         written_with = schema_id_of(self._metadata)
+        mapping = self.mapping
+        if mapping is not None and (field.id in mapping.constants or field.added <= mapping.schema):
+            return constant(mapping.constants.get(field.id), field.type)
         if written_with is None or written_with >= field.added:
             raise CorruptData(
                 f"{self._ref.path} lacks column {field.name!r} (field id {field.id}), which the "
@@ -264,11 +272,23 @@ class OpenFile:
 
     def as_now(self, column: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
         """Convert a decoded column to the table's type; text may stay in a dictionary."""
+        if self.mapping is not None:
+            return self._placed(column, field, self.mapping)
         if is_nested(field.type):
             return self._nested(field).adapted(column)
         if isinstance(field.type, WIDE_TYPES):
             return widened(column, arrow_type(field.type))
         return column
+
+    def _placed(
+        self, column: pa.ChunkedArray, field: Field, mapping: FileMapping
+    ) -> pa.ChunkedArray:
+        """Convert a column of a file that is not ours: nested ones as they were first, then now."""
+        before = mapping.nested_fields().get(field.id)
+        if before is None:
+            return _conformed(column, field, self.path)
+        stored = _conformed(column, before, self.path)
+        return nested_column(arrow_field(before), field, mapping.schema, self.path).adapted(stored)
 
     def _nested(self, field: Field) -> NestedColumn:
         known = _nested_columns(self._metadata)
@@ -283,7 +303,7 @@ class OpenFile:
         found: list[int] = []
         for field in fields:
             leaves = self._leaves[self._names[field.id]]
-            if is_nested(field.type):
+            if is_nested(field.type) and self.mapping is None:
                 leaves = [leaves[place] for place in self._nested(field).leaves]
             found += leaves
         return found
@@ -400,6 +420,16 @@ def _runs(pages: Pages) -> list[Pages]:
 def _nested_columns(_: pq.FileMetaData) -> dict[Field, NestedColumn]:
     """How to read the nested columns of a file, by the table's column."""
     return {}
+
+
+def _conformed(column: pa.ChunkedArray, field: Field, path: str) -> pa.ChunkedArray:
+    """Convert a column of a file that is not ours; SchemaMismatch if a value would change."""
+    target = arrow_type(field.type)
+    try:
+        chunks = [conform_values(chunk, field.type, field.name) for chunk in column.chunks]
+    except SchemaMismatch as error:
+        raise SchemaMismatch(f"cannot read {path}: {error}") from error
+    return pa.chunked_array(chunks, target)
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:

@@ -6,6 +6,7 @@ wanted row where these are few.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -193,15 +194,17 @@ class PartSource:
             return
         file = OpenFile(self._store, ref)
         first, last = (0, ref.rows) if wanted is None else wanted.span
+        starts = file.starts
         found: Iterator[tuple[int, int]] = pairwise(
-            range(first // ROW_GROUP_ROWS, -(-last // ROW_GROUP_ROWS) + 1)
+            range(bisect_right(starts, first) - 1, bisect_left(starts, last) + 1)
         )
-        if joined and wanted is not None and len(wanted) <= FEW * (last - first):
+        few = wanted is not None and len(wanted) <= FEW * (last - first)
+        if joined and few and file.page_rows and wanted is not None:
             found = units(wanted, ROW_GROUP_ROWS, file.page_rows, most_rows=ROW_GROUP_ROWS)
         for number, end in found:
-            start, stop = number * ROW_GROUP_ROWS, min(end * ROW_GROUP_ROWS, ref.rows)
+            start, stop = starts[number], starts[end]
             here = None if wanted is None else wanted.slice(start, stop)
-            if here is None or not here.is_empty:
+            if start < stop if here is None else not here.is_empty:
                 yield RowGroup(
                     self.part.part_id, file, number, start, stop - start, here, self.metrics
                 )

@@ -6,7 +6,8 @@ temporary name and syncs the directory. New directories are synced into their pa
 failed fsync raises SyncFailed and is never retried: the kernel may have dropped the unwritten data
 and would report success. Temporary files that a crash leaves behind (`.tmp-*`) are never listed.
 
-A path never leads out of the table's directory, not even through a symbolic link.
+A path never leads out of the table's directory, not even through a symbolic link. Reads also take
+the `file://` URI of a file that a table refers to in place (`rowsieve.objects.location.in_place`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Final
 import pyarrow as pa
 
 from rowsieve.errors import CorruptData, InvalidInput, StoreError, UnsupportedOperation
-from rowsieve.objects.location import Location
+from rowsieve.objects.location import Location, in_place
 from rowsieve.objects.store import (
     TEMPORARY_PREFIX,
     Details,
@@ -243,7 +244,7 @@ class LocalStore:
     def _reading(self, path: str) -> Iterator[str]:
         try:
             with self._failing("read", path):
-                yield self._resolved(path)
+                yield self._resolved(path) if (other := in_place(path)) is None else _local(other)
         except StoreError as error:
             if isinstance(
                 error.__cause__, FileNotFoundError | NotADirectoryError | IsADirectoryError
@@ -330,6 +331,14 @@ class LocalStore:
             if created or not at_root:
                 raise
         self._durable.add(str(directory))
+
+
+def _local(location: Location) -> str:
+    if location.scheme != "file":
+        raise InvalidInput(
+            f"cannot read {location.uri}: a table on the local disk can refer to local files only"
+        )
+    return location.path
 
 
 def _exists(path: Path) -> bool:

@@ -97,6 +97,11 @@ class Location:
         return self.path.rpartition("/")[2]
 
 
+def in_place(path: str) -> Location | None:
+    """Parse an object path that is a URI: a file outside the table, read in place; else None."""
+    return Location.parse(path) if "://" in path else None
+
+
 def local_folder(uri: str) -> Path:
     """Return the folder of a local table's URI; InvalidInput if the table is not local."""
     location = Location.parse(uri)

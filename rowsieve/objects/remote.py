@@ -18,9 +18,10 @@ from typing import Any, TypeVar
 import obstore
 import obstore.exceptions
 
-from rowsieve.errors import CorruptData, StoreError, UnsupportedOperation
+from rowsieve.errors import CorruptData, InvalidInput, StoreError, UnsupportedOperation
 from rowsieve.objects.durable import Patience
 from rowsieve.objects.fetching import begin
+from rowsieve.objects.location import in_place
 from rowsieve.objects.range_file import open_ranges
 from rowsieve.objects.store import (
     DELETED_AT_ONCE,
@@ -114,7 +115,7 @@ class RemoteStore:
     def size(self, path: str) -> int:
         """Return the size of the object in bytes."""
         with self._failing("read", path):  # some servers and policies reject HEAD
-            full = self._full(path)
+            full = self._readable(path)
             return int(self._send(lambda: obstore.get(self._store, full)).meta["size"])
 
     def exists(self, path: str) -> bool:
@@ -205,7 +206,7 @@ class RemoteStore:
 
     def _read(self, path: str, options: Any) -> bytes:
         with self._failing("read", path):
-            full = self._full(path)
+            full = self._readable(path)
             return self._send_retrying(
                 lambda: bytes(obstore.get(self._store, full, options=options).bytes())
             )
@@ -232,6 +233,18 @@ class RemoteStore:
         if self._overlaps and threading.current_thread() is threading.main_thread():
             return begin(request).result()
         return request()
+
+    def _readable(self, path: str) -> str:
+        """The key of an object of the table, or of a file of the same bucket by its URI."""
+        if (other := in_place(path)) is None:
+            return self._full(path)
+        bucket = self._uri.split("/", 3)[:3]
+        if other.uri.split("/", 3)[:3] != bucket or other.scheme == "memory":
+            raise InvalidInput(
+                f"cannot read {other.uri}: a table at {self._uri} can refer to files of the same "
+                "bucket only"
+            )
+        return other.path
 
     def _full(self, path: str) -> str:
         return f"{self._prefix}{checked_path(path)}"

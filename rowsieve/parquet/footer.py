@@ -4,6 +4,9 @@ A file of our writer has data pages, bloom filters, the page index and the foote
 The *tail* is the page index and the footer. Parquet has no checksum for either, so the manifest
 stores a checksum of the tail, and each read of the tail verifies it. Damaged bytes are
 `CorruptData`, a missing file is `SnapshotExpired`; neither ever becomes an empty result.
+
+The tail of a file that is not ours is its footer alone, which is adapted to the table
+(`rowsieve.parquet.file_mapping`) after its checksum was verified.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -20,6 +24,8 @@ from rowsieve.byte_cache import ByteCache
 from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, SnapshotExpired
 from rowsieve.objects import ObjectNotFound, ObjectStore
+from rowsieve.parquet.file_mapping import FileMapping, adapted_tail
+from rowsieve.parquet.thrift import MalformedThrift
 
 CACHE_BYTES: Final = 32 * 1024 * 1024
 NEAR_BYTES: Final = 64 * 1024  # bytes before the tail that a request fetches with it at no cost
@@ -46,6 +52,10 @@ class ParquetRef(Protocol):
     def tail_checksum(self) -> str:
         """`checksum` of the bytes from `tail_start` on."""
 
+    @property
+    def columns(self) -> str | None:
+        """For a file that is not ours, how its columns map to the table's; else None."""
+
 
 def tail_start(metadata: pq.FileMetaData) -> int:
     """Find where data and bloom filters end; in a file of our writer, the tail begins there."""
@@ -66,6 +76,12 @@ def tail_start(metadata: pq.FileMetaData) -> int:
 def read_footer(tail: Any) -> pq.FileMetaData:
     """Parse the metadata at the end of these bytes, which may be the end of a file only."""
     return pq.read_metadata(pa.BufferReader(pa.py_buffer(tail)))
+
+
+def starts_of(metadata: pq.FileMetaData) -> list[int]:
+    """The first row of each row group, and the number of rows."""
+    groups = range(metadata.num_row_groups)
+    return [0, *accumulate(int(metadata.row_group(i).num_rows) for i in groups)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,19 +141,19 @@ def reading(path: str, row_group: int | None = None) -> Iterator[None]:
             "open the table again and read its latest version",
             path=path,
         ) from error
-    except (pa.ArrowException, OSError, KeyError) as error:
+    except (pa.ArrowException, OSError, KeyError, MalformedThrift) as error:
         raise CorruptData(
             f"{where} cannot be decoded, so its bytes differ from those that were written: "
             f"{error}; restore the file from a copy, or the table to a version without it"
         ) from error
 
 
-_CACHE: ByteCache[tuple[str, str, str], Tail] = ByteCache(CACHE_BYTES)
+_CACHE: ByteCache[tuple[str | None, ...], Tail] = ByteCache(CACHE_BYTES)
 """Tails by store, path and checksum."""
 
 
-def _key(store: ObjectStore, ref: ParquetRef) -> tuple[str, str, str]:
-    return store.uri, ref.path, ref.tail_checksum
+def _key(store: ObjectStore, ref: ParquetRef) -> tuple[str | None, ...]:
+    return store.uri, ref.path, ref.tail_checksum, ref.columns
 
 
 def _read_tail(store: ObjectStore, ref: ParquetRef) -> Tail:
@@ -149,4 +165,6 @@ def _read_tail(store: ObjectStore, ref: ParquetRef) -> Tail:
             f"footer): checksum {found}, but {ref.tail_checksum} was written; restore the file "
             "from a copy, or the table to a version without it"
         )
+    if ref.columns is not None:
+        tail = adapted_tail(tail, FileMapping.from_text(ref.columns), ref.path)
     return Tail(memoryview(tail), read_footer(tail))

@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rowsieve.parquet.file_mapping import SCHEMA_KEY, mapping_of
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.types.encodings import FIELD_ID_KEY
-
-SCHEMA_KEY: Final = b"rowsieve.schema"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +105,11 @@ def leaves_of(metadata: pq.FileMetaData) -> dict[str, list[int]]:
 
 @cached_per_footer
 def dictionary_columns(metadata: pq.FileMetaData) -> list[str]:
-    """The columns to read as dictionary arrays; a hint for speed, which no result depends on."""
-    if not metadata.num_row_groups:
+    """The columns to read as dictionary arrays; a hint for speed, which no result depends on.
+
+    None in a file that is not ours, because other types than text may be stored as bytes there.
+    """
+    if not metadata.num_row_groups or mapping_of(metadata) is not None:
         return []
     group = metadata.row_group(0)
     chunks = (group.column(i) for i in range(group.num_columns))

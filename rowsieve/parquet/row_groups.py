@@ -1,6 +1,7 @@
 """Gives the abstract interpreter the statistics of row groups, from a file's footer.
 
-Only files with our writer's mark (`rowsieve.format`) have statistics here. The mark guarantees:
+Files of other writers have those of `rowsieve.parquet.foreign_statistics`. For the others, only
+files with our writer's mark (`rowsieve.format`) have statistics here. The mark guarantees:
 
 - a float column with bounds has no NaN, because a column with NaN is written without statistics
   (invariant 32); a float column without bounds may have NaN;
@@ -23,7 +24,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowsieve.byte_cache import ByteCache
+from rowsieve.parquet.file_mapping import mapping_of
 from rowsieve.parquet.footer_cache import cached_per_footer
+from rowsieve.parquet.foreign_statistics import foreign_column
 from rowsieve.parquet.leaf_columns import FileColumn, file_columns, schema_id_of
 from rowsieve.parquet.stored_bounds import StoredBounds, abstract_column
 from rowsieve.predicate.abstract import AbstractColumn, AbstractValue
@@ -45,16 +48,21 @@ _BYTES_PER_GROUP: Final = 2_048  # the bounds of so many subjects in one row gro
 
 @dataclass(frozen=True, slots=True)
 class _Footer:
-    """The cache of one footer: its columns, and decoded statistics by field id and type."""
+    """The cache of one footer: its columns, and decoded statistics by field id and type.
+
+    `foreign`: whether the file is not ours.
+    """
 
     columns: dict[int, FileColumn]
     decoded: dict[tuple[int, LogicalType], AbstractColumn | None]
+    foreign: bool
 
 
 @cached_per_footer
 def _footer_of(metadata: pq.FileMetaData) -> _Footer:
-    marked = (metadata.metadata or {}).get(FORMAT_KEY) == FORMAT
-    return _Footer(file_columns(metadata) if marked else {}, {})
+    foreign = mapping_of(metadata) is not None
+    marked = foreign or (metadata.metadata or {}).get(FORMAT_KEY) == FORMAT
+    return _Footer(file_columns(metadata) if marked else {}, {}, foreign)
 
 
 class RowGroupStatistics:
@@ -97,6 +105,9 @@ class RowGroupStatistics:
         """
         fills = self._fills.get(subject)
         usable = self._known is None or subject in self._known
+        mapping = mapping_of(self._metadata)
+        if mapping is not None and subject in mapping.constants:
+            return None
         if fills is None or not usable or not is_ordered(fills[0].type):
             return None
         written_with = schema_id_of(self._metadata) if self._footer.columns else None
@@ -117,7 +128,10 @@ class RowGroupStatistics:
         column = self.file_column(field_id)
         if column is None or not is_ordered(type_):
             return None
-        return abstract_column(_read_chunks(self._metadata, column), column, type_)
+        stored = read_chunks(self._metadata, column)
+        if self._footer.foreign:
+            return foreign_column(stored, column, type_)
+        return abstract_column(stored, column, type_)
 
 
 @lru_cache(maxsize=64)
@@ -226,7 +240,8 @@ def _all(column: AbstractColumn) -> Mask:
     return np.ones(len(column.empty), dtype=np.bool_)
 
 
-def _read_chunks(metadata: pq.FileMetaData, column: FileColumn) -> StoredBounds:
+def read_chunks(metadata: pq.FileMetaData, column: FileColumn) -> StoredBounds:
+    """Read one column's statistics of every row group, as the file stores them."""
     count = metadata.num_row_groups
     rows, nulls = np.zeros(count, dtype=np.int64), np.full(count, -1, dtype=np.int64)
     bounded = np.zeros(count, dtype=np.bool_)

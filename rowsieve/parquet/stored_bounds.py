@@ -51,15 +51,15 @@ def abstract_column(
     empty = sane & (stored.nulls == stored.rows)
     bounded = stored.bounded & ~(stored.nulls > stored.rows) & ~empty
     try:
-        lower = as_type(_bound(stored.lower, bounded, column), target)
-        upper = as_type(_bound(stored.upper, bounded, column), target)
+        lower = as_type(physical_bound(stored.lower, bounded, column), target)
+        upper = as_type(physical_bound(stored.upper, bounded, column), target)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return None  # values that the type does not allow: unknown
     may_be_nan = ~(bounded | empty) if pa.types.is_floating(target) else None
     return AbstractColumn(lower, upper, empty, ~(sane & (stored.nulls == 0)), may_be_nan)
 
 
-def _bound(raw: list[Any], bounded: Mask, column: FileColumn) -> pa.Array:
+def physical_bound(raw: list[Any], bounded: Mask, column: FileColumn) -> pa.Array:
     """Convert physical values to the file's Arrow type; NULL where there is no bound."""
     type_ = column.type
     if not bounded.any():

@@ -8,7 +8,7 @@ width.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from rowsieve.varints import decode_varint, encode_varint
@@ -66,6 +66,60 @@ def read_fields(data: bytes, position: int, wanted: Wanted) -> ThriftStruct:
         raise MalformedThrift("the bytes end within a struct") from error
     except OverflowError as error:
         raise MalformedThrift(str(error)) from error
+
+
+class RawField(NamedTuple):
+    """A field of an encoded struct: its number, its kind, and the place of its value."""
+
+    number: int
+    kind: int
+    start: int
+    stop: int
+
+
+def raw_fields(data: bytes, position: int) -> tuple[list[RawField], int]:
+    """Find the fields of the struct at `position` without decoding them; also returns its end."""
+    found: list[RawField] = []
+    number = 0
+    try:
+        while head := data[position]:
+            position += 1
+            kind, delta = head & 15, head >> 4
+            if delta:
+                number += delta
+            else:
+                number, position = _signed(data, position)
+            if kind == _STRUCT:
+                stop = _skip_struct(data, position, 1)
+            else:
+                stop = _skip_value(data, position, kind, 0)
+            found.append(RawField(number, kind, position, stop))
+            position = stop
+        if position >= len(data):
+            raise MalformedThrift("the bytes end within a struct")
+    except IndexError as error:
+        raise MalformedThrift("the bytes end within a struct") from error
+    except OverflowError as error:
+        raise MalformedThrift(str(error)) from error
+    return found, position + 1
+
+
+def join_fields(values: Iterable[tuple[int, int, bytes]]) -> EncodedStruct:
+    """Encode a struct of encoded values: (number, kind, bytes), by ascending number."""
+    out, before = bytearray(), 0
+    for number, kind, data in values:
+        delta = number - before
+        out += (
+            bytes([delta << 4 | kind]) if delta < 16 else bytes([kind]) + encode_varint(2 * number)
+        )
+        out += data
+        before = number
+    return EncodedStruct(bytes(out) + b"\0")
+
+
+def encoded_value(value: Any) -> tuple[int, bytes]:
+    """Encode a value as `write_struct` does; returns its kind and bytes."""
+    return _encoded(value)
 
 
 def read_list_head(data: bytes | memoryview, position: int) -> tuple[int, int]:

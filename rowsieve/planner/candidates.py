@@ -15,7 +15,7 @@ import numpy as np
 
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom_reader import BloomReader
-from rowsieve.parquet.footer import Tail, expect_tails, read_tail
+from rowsieve.parquet.footer import Tail, expect_tails, read_tail, starts_of
 from rowsieve.parquet.pages import PageDirectory
 from rowsieve.planner.prune_pages import KeptPages, prune_pages
 from rowsieve.planner.prune_row_groups import PrunedGroups, prune_row_groups
@@ -100,10 +100,14 @@ def _candidates(
     ref: FileRef, tail: Tail, of_groups: PrunedGroups, of_pages: KeptPages
 ) -> Candidates:
     rows = RowSet.empty(ref.rows)
-    if of_pages.kept.any():
+    directory = PageDirectory.of(tail.metadata)
+    if directory is None:  # row groups of any size
+        edges = np.array(starts_of(tail.metadata), dtype=np.int64)
+        pairs = np.stack([edges[:-1], edges[1:]], axis=1)
+        rows = RowSet.from_ranges(pairs[of_pages.kept], ref.rows)
+    elif of_pages.kept.any():
         rows = RowSet.from_row_groups(of_pages.kept, of_pages.rows, ref.rows)
     refuted = int(np.count_nonzero(of_groups.verdicts == _NONE))
-    directory = PageDirectory.of(tail.metadata)
     return Candidates(
         rows,
         len(of_groups.verdicts),

@@ -34,7 +34,7 @@ from rowsieve.predicate.ir import TRUE, Operand, Predicate
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.shown import printable
-from rowsieve.storage.manifest import PART_PATH, DeletionVectorRef, FileRef
+from rowsieve.storage.manifest import DeletionVectorRef, FileRef
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import Schema, schema_from_json, schema_to_json
@@ -386,7 +386,7 @@ def _check(splits: Sequence[Split]) -> None:
     for piece in (piece for split in splits for piece in split.pieces):
         for part in piece.parts:
             for ref in (part.data, part.deletes, part.dv):
-                if ref is not None and PART_PATH.fullmatch(ref.path) is None:
+                if ref is not None and not ref.is_valid:
                     raise InvalidInput(
                         f"the scan plan names the file {ref.path!r}, which is not the path "
                         "of a part; plan the scan again"

@@ -72,7 +72,7 @@ def _cut_reads(piece: Piece, split_bytes: int) -> Iterator[tuple[Read, int]]:
     for read in piece.reads:
         ref = piece.parts[read.part].data
         assert ref is not None
-        groups = -(-ref.rows // ROW_GROUP_ROWS)
+        groups = -(-ref.rows // ROW_GROUP_ROWS) if ref.owned else 1  # others have any row groups
         count = min(groups, -(-ref.size_bytes // split_bytes))
         if count <= 1:
             yield read, ref.size_bytes

@@ -7,7 +7,9 @@ version being read, which holds its row count and checksum (invariant I4).
 
 from __future__ import annotations
 
+import base64
 import uuid
+from typing import Final
 
 import pyroaring
 
@@ -16,6 +18,8 @@ from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import DeletionVectorRef
+
+_INLINE: Final = "data:"
 
 
 def write_deletion_vector(uploads: Uploads, hidden: RowSet, base_version: int) -> DeletionVectorRef:
@@ -26,9 +30,19 @@ def write_deletion_vector(uploads: Uploads, hidden: RowSet, base_version: int) -
     return DeletionVectorRef(path, len(hidden), len(data), checksum(data))
 
 
+def inline_deletion_vector(hidden: RowSet) -> DeletionVectorRef:
+    """Return a reference that holds the vector itself, for a manifest that is never stored."""
+    data = hidden.to_bitmap().serialize()
+    path = f"{_INLINE}{base64.b64encode(data).decode()}"
+    return DeletionVectorRef(path, len(hidden), len(data), checksum(data))
+
+
 def read_deletion_vector(store: ObjectStore, ref: DeletionVectorRef, row_count: int) -> RowSet:
     """Read the hidden rows of a part of `row_count` rows; CorruptData if the bytes changed."""
-    data = store.get_range(ref.path, 0, ref.size_bytes)
+    if ref.path.startswith(_INLINE):
+        data = base64.b64decode(ref.path.removeprefix(_INLINE))
+    else:
+        data = store.get_range(ref.path, 0, ref.size_bytes)
     if checksum(data) != ref.checksum:
         raise CorruptData(
             f"deletion vector {ref.path} in {store.uri} does not match its checksum; deleted "

@@ -10,17 +10,22 @@ in a checkpoint are read on demand (`rowsieve.storage.manifest_columns`). The co
 - `data.*`, `deletes.*`: path, rows, size_bytes, checksum, tail_start, tail_checksum of the file of
   rows and of the file of tombstones, NULL if there is none; `dv.*`: the same for the deletion
   vector, without the tail;
+- `data.columns`, only if a file is not ours: how its columns map to the table's
+  (`rowsieve.parquet.file_mapping`); NULL for our own files;
 - `key.<field id>.lower|upper`: the first and the last key, tombstones included (trap T4). A NULL is
   infinite, and so is every later key column of that bound;
 - `stats.<field id>.<fact>`: see `rowsieve.stats.tabulate`. Absent or NULL means unknown.
 
-Soundness: a manifest with a path outside the table's `data/` folder is rejected. Bounds and counts
+Soundness: a manifest with a path outside the table's `data/` folder is rejected, unless it is the
+URI of a file of rows that is not ours, which has a mapping. Such files are never deleted
+(invariants, rule 15: `owned`). Bounds and counts
 are used only where `rowsieve.stats.columnar` finds them consistent.
 """
 
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol, runtime_checkable
@@ -40,13 +45,19 @@ from rowsieve.types.schema import Schema
 
 FORMAT_VERSION: Final = 1
 PART_PATH: Final = re.compile(r"data/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
+PLACED_PATH: Final = re.compile(r"[a-z][a-z0-9]{0,15}://[!-~]{1,4096}")
+"""The URI of a file that is not ours and was imported in place."""
+INLINE_VECTOR: Final = re.compile(r"data:[A-Za-z0-9+/=]+")
 _FEW = 64  # parts; a commit usually adds fewer
 _COMPRESSED_FROM = 32  # parts; below it a codec costs more than it saves
 
 
 @dataclass(frozen=True, slots=True)
 class FileRef:
-    """A Parquet file of a part; `tail_start` is the offset of its page index and footer."""
+    """A Parquet file of a part; `tail_start` is the offset of its page index and footer.
+
+    `columns`: for a file that is not ours, how its columns map to the table's; else None.
+    """
 
     path: str
     rows: int
@@ -54,16 +65,36 @@ class FileRef:
     checksum: str
     tail_start: int
     tail_checksum: str
+    columns: str | None = None
+
+    @property
+    def owned(self) -> bool:
+        """Whether the table wrote the file, and may delete it (invariants, rule 15)."""
+        return self.columns is None
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the path is that of a part, or the URI of a file that is not ours."""
+        pattern = PART_PATH if self.owned else PLACED_PATH
+        return pattern.fullmatch(self.path) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class DeletionVectorRef:
-    """A file with the hidden rows of a part; `rows` is their number."""
+    """A file with the hidden rows of a part; `rows` is their number.
+
+    In memory alone, in views of tables of others, the path may be `data:` and the bytes in base64.
+    """
 
     path: str
     rows: int
     size_bytes: int
     checksum: str
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the path is that of a vector's file, or holds the vector itself."""
+        return any(form.fullmatch(self.path) for form in (PART_PATH, INLINE_VECTOR))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +148,7 @@ _FIXED = pa.schema(
         *((f"dv.{name}", type_) for name, type_ in _FILE_FIELDS[:4]),
     ]
 )
+COLUMNS: Final = "data.columns"
 _REQUIRED = ("part_id", "base_version", "schema_id", "format_version", "native_safe")
 _COUNTS = tuple(
     name
@@ -160,6 +192,9 @@ class PartTable:
             name: pa.array([_fixed_value(entry, name) for entry in entries], type_)
             for name, type_ in zip(_FIXED.names, _FIXED.types, strict=True)
         }
+        mappings = [None if entry.data is None else entry.data.columns for entry in entries]
+        if any(mapping is not None for mapping in mappings):
+            columns[COLUMNS] = pa.array(mappings, pa.string())
         for i, key_field in enumerate(key):
             type_ = arrow_type(key_field.type)
             for side in ("lower", "upper"):
@@ -362,7 +397,24 @@ class PartTable:
         if self.column(f"{prefix}.path").null_count == len(self):
             return [(None,)] * len(self)
         columns = [self.column(f"{prefix}.{name}").to_pylist() for name, _ in facts]
+        if prefix == "data" and self._columns.schema.get_field_index(COLUMNS) >= 0:
+            columns.append(self.column(COLUMNS).to_pylist())
         return zip(*columns, strict=True)
+
+
+def placed_parts(
+    refs: Sequence[FileRef], statistics: Mapping[str, pa.Array], schema_id: int
+) -> PartTable:
+    """Make a manifest of files that are not ours, each a part, with these columns of statistics."""
+    entries = [
+        PartEntry(uuid.uuid4().hex, 0, schema_id, False, ref, None, (), ())  # noqa: FBT003
+        for ref in refs
+    ]
+    parts = PartTable.of([NewPart(entry) for entry in entries], Schema(schema_id, ()), ())
+    table = parts.table
+    return PartTable(
+        pa.table({**dict(zip(table.column_names, table.columns, strict=True)), **statistics})
+    )
 
 
 def _fixed_value(entry: PartEntry, name: str) -> Any:
@@ -419,7 +471,12 @@ def check_values(table: pa.Table) -> None:
                 f"to {FORMAT_VERSION}; upgrade rowsieve to read the table"
             )
     for name in present.intersection(("data.path", "deletes.path", "dv.path")):
-        _check_paths(table.column(name))
+        paths = table.column(name)
+        if name == "data.path" and COLUMNS in present:
+            placed = table.column(COLUMNS).is_valid()
+            _check_paths(paths.filter(placed), PLACED_PATH)
+            paths = paths.filter(pc.invert(placed))
+        _check_paths(paths, PART_PATH)
 
 
 def _numbers(column: pa.ChunkedArray) -> npt.NDArray[Any]:
@@ -429,14 +486,14 @@ def _numbers(column: pa.ChunkedArray) -> npt.NDArray[Any]:
     return np.asarray((column.fill_null(0) if column.null_count else column).to_numpy())
 
 
-def _check_paths(paths: pa.ChunkedArray) -> None:
+def _check_paths(paths: pa.ChunkedArray, pattern: re.Pattern[str]) -> None:
     if paths.null_count == len(paths):
         return
     if len(paths) <= _FEW:  # setting up a kernel takes longer
         found = [path for path in paths.to_pylist() if path is not None]
-        bad = [path for path in found if PART_PATH.fullmatch(path) is None]
+        bad = [path for path in found if pattern.fullmatch(path) is None]
     else:
-        fit = pc.match_substring_regex(paths, f"^{PART_PATH.pattern}$")
+        fit = pc.match_substring_regex(paths, f"^{pattern.pattern}$")
         bad = paths.filter(pc.invert(fit)).to_pylist()
     if bad:
         raise CorruptData(

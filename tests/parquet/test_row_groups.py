@@ -258,14 +258,14 @@ def test_counts_beyond_the_rows_are_not_believed(monkeypatch: pytest.MonkeyPatch
     """A footer that contradicts itself: more NULLs than rows."""
     from rowsieve.parquet import row_groups
 
-    read = row_groups._read_chunks
+    read = row_groups.read_chunks
 
     def lying(metadata: Any, column: Any) -> Any:
         chunks = read(metadata, column)
         chunks.nulls[:] = 99
         return chunks
 
-    monkeypatch.setattr(row_groups, "_read_chunks", lying)
+    monkeypatch.setattr(row_groups, "read_chunks", lying)
     found = known(footer_of(Int(), [[1, 2]]), schema_of_one(Int()))
     assert found is not None
     assert found.lower.null_count == 1
@@ -277,13 +277,13 @@ def test_a_column_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     from rowsieve.parquet import row_groups
 
     calls = []
-    read = row_groups._read_chunks
+    read = row_groups.read_chunks
 
     def counting(metadata: Any, column: Any) -> Any:
         calls.append(column)
         return read(metadata, column)
 
-    monkeypatch.setattr(row_groups, "_read_chunks", counting)
+    monkeypatch.setattr(row_groups, "read_chunks", counting)
     statistics = RowGroupStatistics(footer_of(Int(), [[1]]), schema_of_one(Int()))
     column = BoundColumn(3, "c", Int())
     assert statistics.column(column) is statistics.column(column)

@@ -1,0 +1,134 @@
+"""Reads the footers of files that are not ours, many at once, and what they say of columns.
+
+Soundness: a file whose footer cannot be parsed, or whose row groups contradict its row count, is an
+error that names the file. Nothing else of a file is believed without a check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rowsieve.checksums import checksum
+from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
+from rowsieve.objects import ObjectNotFound, ObjectStore, together
+from rowsieve.parquet.file_mapping import FileMapping, adapted_tail
+from rowsieve.parquet.footer import read_footer
+from rowsieve.parquet.leaf_columns import leaves_by_name
+from rowsieve.parquet.thrift import MalformedThrift
+from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY
+
+_MAGIC: Final = b"PAR1"
+_ENCRYPTED: Final = b"PARE"
+_AFTER_FOOTER: Final = 8
+_EXTENSIONS: Final = {"UUID": b"arrow.uuid", "JSON": b"arrow.json"}  # by Parquet's logical type
+_FIRST_BYTES: Final = 64 * 1024  # read at the end of a file; most footers are smaller
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """A file's footer. `schema`: its columns in the types in which they are decoded.
+
+    Files share the schema object if they store the same columns in the same physical form.
+    `tail_start` is where the footer begins, and `data` its bytes.
+    """
+
+    uri: str
+    size_bytes: int
+    tail_start: int
+    tail_checksum: str
+    metadata: pq.FileMetaData
+    schema: pa.Schema
+    data: bytes
+
+
+def read_footers(store: ObjectStore, uris: Sequence[str]) -> list[Footer]:
+    """Read the footers of these files, concurrently from a remote store."""
+    known: dict[Any, pa.Schema] = {}
+    raw = together(store, [partial(_read, store, uri) for uri in uris])
+    return [_parsed(uri, size, tail, known) for uri, (size, tail) in zip(uris, raw, strict=True)]
+
+
+def _read(store: ObjectStore, uri: str) -> tuple[int, bytes]:
+    """The size of a file, and its bytes from the footer on."""
+    try:
+        size = store.size(uri)
+        if size < len(_MAGIC) + _AFTER_FOOTER:
+            raise InvalidInput(f"{uri} is not a Parquet file: it has {size} bytes")
+        end = store.get_range(uri, max(0, size - _FIRST_BYTES), size)
+        if end[-4:] == _ENCRYPTED:
+            raise UnsupportedOperation(f"{uri} is encrypted, which is not supported; decrypt it")
+        if end[-4:] != _MAGIC:
+            raise InvalidInput(f"{uri} is not a Parquet file: it does not end with PAR1")
+        length = int.from_bytes(end[-_AFTER_FOOTER:-4], "little") + _AFTER_FOOTER
+        if length > size - len(_MAGIC):
+            raise CorruptData(f"{uri} has a footer of {length} bytes in a file of {size} bytes")
+        if length > len(end):
+            end = store.get_range(uri, size - length, size)
+        return size, end[-length:]
+    except ObjectNotFound as error:
+        raise NotFound(f"{uri} does not exist; give files that do") from error
+
+
+def _parsed(uri: str, size: int, tail: bytes, known: dict[Any, pa.Schema]) -> Footer:
+    try:
+        metadata = read_footer(tail)
+        own = metadata.schema.to_arrow_schema().remove_metadata()
+        leaves = map(metadata.schema.column, range(metadata.num_columns))
+        forms = [(leaf.path, leaf.physical_type, leaf.length) for leaf in leaves]
+        shape = bytes(own.serialize()), tuple(forms)
+        if (schema := known.get(shape)) is None:
+            schema = known[shape] = _decoded_schema(uri, tail, own)
+    except (pa.ArrowException, OSError, MalformedThrift, UnicodeDecodeError) as error:
+        raise CorruptData(f"the footer of {uri} cannot be read: {error}") from error
+    groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    if sum(groups) != metadata.num_rows or min(groups, default=0) < 0:
+        raise CorruptData(
+            f"{uri} says that it has {metadata.num_rows} rows, and its row groups have "
+            f"{sum(groups)}; write the file again"
+        )
+    return Footer(
+        uri, size, size - len(tail), checksum(tail), metadata, schema, tail[:-_AFTER_FOOTER]
+    )
+
+
+def _decoded_schema(uri: str, tail: bytes, own: pa.Schema) -> pa.Schema:
+    """The types without the schema that Arrow stores beside Parquet's, but with its time zones."""
+    adapted = read_footer(adapted_tail(tail, FileMapping({}), uri))
+    plain = adapted.schema.to_arrow_schema().remove_metadata()
+    if len(set(plain.names)) < len(plain):
+        raise InvalidInput(
+            f"{uri} has several columns of one name: {', '.join(plain.names)}; rename them"
+        )
+    leaves = leaves_by_name(plain)
+    kinds = [
+        _EXTENSIONS.get(adapted.schema.column(leaves[name][0]).logical_type.type)
+        for name in plain.names
+    ]
+    return pa.schema(
+        [
+            _with_zone(field, other).with_metadata(_metadata(other, None if many else kind))
+            for field, other, kind, many in zip(
+                plain, own, kinds, [field.type.num_fields for field in plain], strict=True
+            )
+        ]
+    )
+
+
+def _metadata(field: pa.Field, extension: bytes | None) -> dict[bytes, bytes]:
+    """The field's id, and the name of the Arrow extension for its Parquet type."""
+    found = {key: text for key, text in (field.metadata or {}).items() if key == FIELD_ID_KEY}
+    return found if extension is None else {**found, EXTENSION_KEY: extension}
+
+
+def _with_zone(field: pa.Field, other: pa.Field) -> pa.Field:
+    types = pa.types
+    zoned = types.is_timestamp(field.type) and field.type.tz and types.is_timestamp(other.type)
+    if zoned and other.type.tz:
+        return field.with_type(pa.timestamp(field.type.unit, other.type.tz))
+    return field

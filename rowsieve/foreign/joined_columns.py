@@ -1,0 +1,161 @@
+"""Joins the columns of files that are not ours into one schema, by name or by field id.
+
+A column that a file lacks is NULL there. Of two types of a column, the one that holds all values of
+the other is taken; else the files cannot be read together. All columns are nullable: what a file
+says about that is not relied on. Text of `schema=` decides for itself: a value that would change is
+an error when it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import pyarrow as pa
+
+from rowsieve.errors import InvalidInput, SchemaMismatch
+from rowsieve.foreign.footers import Footer
+from rowsieve.foreign.hive import Partitions
+from rowsieve.types import logical
+from rowsieve.types.conform import conform_values
+from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY, logical_type, schema_of
+from rowsieve.types.schema import Schema
+from rowsieve.types.widening import is_widened
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedColumns:
+    """The table's schema, and per distinct file schema the file's column by field id."""
+
+    schema: Schema
+    next_id: int
+    names: Mapping[int, dict[int, str]]
+
+    def names_of(self, footer: Footer) -> dict[int, str]:
+        """The file's column of each field id."""
+        return self.names[id(footer.schema)]
+
+
+def join_columns(
+    footers: Sequence[Footer],
+    partitions: Partitions,
+    *,
+    schema: pa.Schema | None = None,
+    by_field_id: bool = False,
+) -> JoinedColumns:
+    """Join the columns of the files and their directories; SchemaMismatch if types contradict."""
+    distinct = {id(footer.schema): footer for footer in footers}
+    own: dict[int, dict[str, pa.Field]] = {
+        place: _own_columns(footer, by_field_id=by_field_id) for place, footer in distinct.items()
+    }
+    joined: dict[str, tuple[pa.Field, str]] = {}
+    for place, footer in distinct.items():
+        for key, field in own[place].items():
+            if schema is None:
+                joined[key] = _joined(joined.get(key), field, footer.uri)
+            elif field.name in schema.names:
+                joined.setdefault(key, (field, footer.uri))
+                _check_fits(schema, field, footer.uri)
+    for field, uri in joined.values():
+        if schema is None:
+            _type_of(field, uri)
+    labels = {key: field.name for key, (field, _) in joined.items()}
+    for name in partitions.types:
+        if name in labels.values():
+            raise InvalidInput(
+                f"column {name!r} is in the files and in the names of their directories; pass "
+                "hive=False to read that of the files"
+            )
+    found = [field for field, _ in joined.values()]
+    found += [pa.field(name, type_) for name, type_ in partitions.types.items()]
+    if schema is not None:
+        found = _chosen(schema, {field.name: field for field in found})
+    table, next_id = schema_of(pa.schema([_nullable(field) for field in found]))
+    ids = {field.name: field.id for field in table}
+    names = {
+        place: {ids[labels[key]]: field.name for key, field in columns.items() if key in labels}
+        for place, columns in own.items()
+    }
+    return JoinedColumns(table, next_id, names)
+
+
+def _own_columns(footer: Footer, *, by_field_id: bool) -> dict[str, pa.Field]:
+    """The columns of a file by what they are matched by."""
+    if not by_field_id:
+        return {field.name: field for field in footer.schema}
+    found: dict[str, pa.Field] = {}
+    for field in footer.schema:
+        key = (field.metadata or {}).get(FIELD_ID_KEY, b"").decode()
+        if not key or key in found:
+            what = "no field id" if not key else f"the field id {key}, as another column has,"
+            raise SchemaMismatch(
+                f"{footer.uri}: column {field.name!r} has {what} in its file; match columns by name"
+            )
+        found[key] = field
+    return found
+
+
+def _joined(known: tuple[pa.Field, str] | None, field: pa.Field, uri: str) -> tuple[pa.Field, str]:
+    if known is None or pa.types.is_null(known[0].type):
+        return field, uri
+    first, where = known
+    if first.type.equals(field.type) or pa.types.is_null(field.type):
+        return known
+    old, new = _type_of(first, where), _type_of(field, uri)
+    if old == new or is_widened(new, old):
+        return known
+    if is_widened(old, new):
+        return field.with_name(first.name), uri
+    raise SchemaMismatch(
+        f"column {first.name!r} is {logical.type_name(old)} in {where} and "
+        f"{logical.type_name(new)} in {uri}, and neither type holds the other's values; read the "
+        "files separately, or give the type in schema="
+    )
+
+
+def _type_of(field: pa.Field, uri: str) -> logical.LogicalType:
+    try:
+        return logical_type(_nullable(field), _next_of(count()))
+    except SchemaMismatch as error:
+        raise SchemaMismatch(f"{uri}: {error}; or name the other columns in schema=") from error
+
+
+def _chosen(schema: pa.Schema, found: Mapping[str, pa.Field]) -> list[pa.Field]:
+    if missing := [name for name in schema.names if name not in found]:
+        raise SchemaMismatch(
+            f"schema= has the column {missing[0]!r}, which no file and no directory has"
+        )
+    return list(schema)
+
+
+def _check_fits(schema: pa.Schema, field: pa.Field, uri: str) -> None:
+    type_ = logical_type(schema.field(field.name), _next_of(count()))
+    try:
+        conform_values(pa.array([], field.type), type_, field.name)
+    except SchemaMismatch as error:
+        raise SchemaMismatch(f"schema= does not fit {uri}: {error}") from error
+
+
+def _next_of(numbers: Any) -> Callable[[], int]:
+    return lambda: int(next(numbers))
+
+
+def _nullable(field: pa.Field) -> pa.Field:
+    """The field with all its members nullable; only the name of an extension type is kept."""
+    extension = (field.metadata or {}).get(EXTENSION_KEY)
+    kept = None if extension is None else {EXTENSION_KEY: extension}
+    return pa.field(field.name, _nullable_type(field.type), nullable=True, metadata=kept)
+
+
+def _nullable_type(type_: pa.DataType) -> pa.DataType:
+    types = pa.types
+    if types.is_map(type_):
+        key = pa.field("key", _nullable_type(type_.key_type), nullable=False)
+        return pa.map_(key, pa.field("value", _nullable_type(type_.item_type)))
+    if types.is_struct(type_):
+        return pa.struct([_nullable(type_.field(i)) for i in range(type_.num_fields)])
+    if types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_):
+        return pa.list_(pa.field("element", _nullable_type(type_.value_type)))
+    return type_

@@ -1,0 +1,191 @@
+"""Finds the Parquet files of a path, a directory, a glob or a list of these.
+
+In a directory and a glob, names that begin with `.` or `_` are skipped, as other engines do (a
+directory `_day=1` is not), and so are files that are not named `*.parquet`, `*.pq` or `*.parq`.
+Soundness: a path that does not exist, a directory without files, and the directory of a table of
+another format are errors, never an empty relation.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
+from rowsieve.objects import Location, ObjectStore, open_store
+
+SUFFIXES: Final = (".parquet", ".pq", ".parq")
+_GLOB: Final = re.compile(r"[*?\[]")
+_FORMATS: Final = {
+    "_rowsieve": "a Rowsieve table: open it with open_table",
+    "_delta_log": "a Delta table, whose files may hold rows that were deleted: read it as Delta",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file: its location, and its path below the folder that was given (`folders` and name)."""
+
+    location: Location
+    below: str
+
+    @property
+    def uri(self) -> str:
+        """The file's URI, which object stores read."""
+        return self.location.uri
+
+
+def find_files(source: Any, storage_options: Mapping[str, Any] | None) -> list[FoundFile]:
+    """Return the files of `source`, sorted by path; InvalidInput for a file given twice."""
+    sources = [source] if isinstance(source, str | os.PathLike) else list(source)
+    if not sources:
+        raise InvalidInput("no path was given: give a file, a directory, a glob or a list of these")
+    found = [file for each in sources for file in _files_of(each, storage_options)]
+    found.sort(key=lambda file: file.location.path)
+    for one, other in pairwise(found):
+        if one.location == other.location:
+            raise InvalidInput(f"the file {one.uri} was given twice; its rows would count twice")
+    buckets = {(file.location.scheme, file.location.authority) for file in found}
+    if len(buckets) > 1:
+        raise InvalidInput(
+            "the files lie in several stores; files that are read together lie on the local disk, "
+            "or in one bucket"
+        )
+    return found
+
+
+def root_of(files: Sequence[FoundFile]) -> Location:
+    """Return the deepest folder that has all the files."""
+    folders = [file.location.path.rpartition("/")[0] for file in files]
+    first = files[0].location
+    path = os.path.commonpath([f"/{folder.lstrip('/')}" for folder in folders])
+    return Location(first.scheme, first.authority, path if first.scheme == "file" else path[1:])
+
+
+def _files_of(source: Any, storage_options: Mapping[str, Any] | None) -> Iterator[FoundFile]:
+    text = os.fspath(source)
+    if not isinstance(text, str):
+        raise InvalidInput(f"a path is text, not the {type(text).__name__} {text!r}")
+    if _GLOB.search(text) and ("://" in text or not Path(text).exists()):
+        yield from _matching(text, storage_options)
+        return
+    location = Location.parse(source)
+    if location.scheme == "memory":
+        raise InvalidInput(
+            "memory:// holds tables only; Parquet files lie on a disk or in a bucket"
+        )
+    if location.scheme == "file":
+        path = Path(location.path)
+        if path.is_file():
+            yield FoundFile(location, location.name)
+        elif path.is_dir():
+            yield from _non_empty(location, _in_folder(location))
+        else:
+            raise NotFound(f"{location.uri} does not exist; give a file or directory that does")
+    elif location.name.endswith(SUFFIXES):
+        yield FoundFile(location, location.name)
+    else:
+        yield from _non_empty(location, _in_bucket(location, storage_options))
+
+
+def _matching(pattern: str, storage_options: Mapping[str, Any] | None) -> Iterator[FoundFile]:
+    """The files that match a glob: `*` and `?` within a name, `**` for any folders."""
+    fixed = pattern[: _first_wildcard(pattern)].rpartition("/")[0]
+    rest = pattern[len(fixed) + 1 :] if fixed or pattern.startswith("/") else pattern
+    base = Location.parse(fixed or ("/" if pattern.startswith("/") else "."))
+    if base.scheme == "file":
+        files = _in_folder(base) if Path(base.path).is_dir() else iter(())
+    else:
+        files = _in_bucket(base, storage_options)
+    wanted = re.compile(_expression(rest))
+    chosen = [file for file in files if wanted.fullmatch(file.below)]
+    if not chosen:
+        raise NotFound(
+            f"no Parquet file matches {pattern!r}; files are named {', '.join(SUFFIXES)}, and "
+            "names that begin with '_' or '.' are skipped"
+        )
+    yield from chosen
+
+
+def _first_wildcard(pattern: str) -> int:
+    match = _GLOB.search(pattern)
+    return match.start() if match else len(pattern)
+
+
+def _expression(pattern: str) -> str:
+    """Translate a glob to a regular expression over a path with slashes."""
+    written = ""
+    for piece in re.findall(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", pattern, re.DOTALL):
+        match piece:
+            case "**/":
+                written += "(?:[^/]+/)*"
+            case "**":
+                written += ".*"
+            case "*":
+                written += "[^/]*"
+            case "?":
+                written += "[^/]"
+            case _ if len(piece) > 1:
+                inner = piece[1:-1].replace("\\", "\\\\")
+                written += f"[{'^' + inner[1:] if inner.startswith('!') else inner}]"
+            case _:
+                written += re.escape(piece)
+    return written
+
+
+def _non_empty(location: Location, files: Iterator[FoundFile]) -> Iterator[FoundFile]:
+    first = next(files, None)
+    if first is None:
+        raise NotFound(
+            f"{location.uri} has no Parquet file; files are named {', '.join(SUFFIXES)}, and names "
+            "that begin with '_' or '.' are skipped"
+        )
+    yield first
+    yield from files
+
+
+def _in_folder(folder: Location) -> Iterator[FoundFile]:
+    """The files below a local folder; symbolic links are followed, once each."""
+    seen: set[str] = set()
+    for path, folders, names in os.walk(folder.path, followlinks=True):
+        _check_format(folder, path, folders)
+        below = os.path.relpath(path, folder.path)
+        real = os.path.realpath(path)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = [name for name in folders if not _is_hidden(name)]
+        for name in names:
+            if _is_parquet(name):
+                here = name if below == "." else f"{below}/{name}"
+                yield FoundFile(Location("file", "", f"{path}/{name}"), here)
+
+
+def _in_bucket(folder: Location, storage_options: Mapping[str, Any] | None) -> Iterator[FoundFile]:
+    store: ObjectStore = open_store(folder.uri, storage_options)
+    for path in store.list(""):
+        folders, _, name = path.rpartition("/")
+        _check_format(folder, folder.path, folders.split("/"))
+        if _is_parquet(name) and not any(map(_is_hidden, folders.split("/"))):
+            location = Location(folder.scheme, folder.authority, f"{folder.path}/{path}".strip("/"))
+            yield FoundFile(location, path)
+
+
+def _check_format(folder: Location, path: str, names: Sequence[str]) -> None:
+    for name, advice in _FORMATS.items():
+        if name in names:
+            raise UnsupportedOperation(f"{folder.uri}: {path} is {advice}")
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith((".", "_")) and "=" not in name
+
+
+def _is_parquet(name: str) -> bool:
+    return name.endswith(SUFFIXES) and not name.startswith((".", "_"))

@@ -1,0 +1,167 @@
+"""How the columns of a file that is not ours map to a table's columns, and the footer that says so.
+
+A file of our writer has field ids, and a mark in its footer. A file of another writer is read with
+an adapted footer, which is made when its tail is read: the top-level columns get the table's field
+ids by name, all other ids and key-value pairs are removed, and of the statistics only those that
+are well formed are kept (`rowsieve.parquet.footer_statistics`). Nothing else changes, so the byte
+ranges of its data are those of the file.
+
+Soundness: an adapted footer never has the marks of our writer (`rowsieve.format`, seals of chunks,
+pages and bloom filters), even if our writer made the file. Its statistics have a mark of their own,
+because they need more care (`rowsieve.parquet.foreign_statistics`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+import pyarrow.parquet as pq
+
+from rowsieve.errors import CorruptData
+from rowsieve.parquet.footer_cache import cached_per_footer
+from rowsieve.parquet.footer_statistics import (
+    CHILDREN,
+    FIELD_ID,
+    NAME,
+    ORDERS,
+    PAIRS,
+    ROW_GROUPS,
+    SCHEMA,
+    leaves_in,
+    ordered_list,
+    sound_row_groups,
+)
+from rowsieve.parquet.thrift import (
+    I32,
+    EncodedStruct,
+    RawField,
+    encoded_value,
+    join_fields,
+    raw_fields,
+    read_list_head,
+    read_struct,
+)
+from rowsieve.types.logical import Field
+from rowsieve.types.schema import schema_from_json
+
+MAPPING_KEY: Final = b"rowsieve.mapping"
+SCHEMA_KEY: Final = b"rowsieve.schema"
+_MAGIC: Final = b"PAR1"
+_AFTER_FOOTER: Final = 8
+
+
+class FileMapping(msgspec.Struct, frozen=True):
+    """`names`: the file's column by field id. `constants`: text of the value of all rows by id.
+
+    A column in neither is NULL in all rows, unless it was added to the table later; then it has its
+    fill default. `schema`: the id of the table's schema when the file was imported.
+    `nested`: the JSON form of the columns with fields, as they were then.
+    """
+
+    names: dict[int, str]
+    constants: dict[int, str | None] = {}
+    schema: int = 0
+    nested: dict[str, Any] | None = None
+
+    def nested_fields(self) -> dict[int, Field]:
+        """The columns with fields, as they were when the file was imported, by field id."""
+        if self.nested is None:
+            return {}
+        return {field.id: field for field in schema_from_json(self.nested)}
+
+    def to_text(self) -> str:
+        """The form in which a manifest has it."""
+        return msgspec.json.encode(self).decode()
+
+    @staticmethod
+    def from_text(text: str) -> FileMapping:
+        """Decode `to_text`; CorruptData for other text."""
+        return _decoded(text)
+
+
+@lru_cache(maxsize=1024)
+def _decoded(text: str) -> FileMapping:
+    try:
+        return msgspec.json.decode(text, type=FileMapping)
+    except msgspec.MsgspecError as error:
+        raise CorruptData(
+            f"a manifest maps the columns of a file by {text[:80]!r}, which is not valid: {error}; "
+            "restore the manifest from a copy"
+        ) from error
+
+
+@cached_per_footer
+def mapping_of(metadata: pq.FileMetaData) -> FileMapping | None:
+    """The mapping of an adapted footer; None for a file of our writer."""
+    text = (metadata.metadata or {}).get(MAPPING_KEY)
+    return None if text is None else FileMapping.from_text(text.decode())
+
+
+def adapted_tail(tail: bytes | memoryview, mapping: FileMapping, path: str) -> bytes:
+    """Return the end of a file with an adapted footer.
+
+    MalformedThrift if the footer is not valid, CorruptData if it lacks a mapped column.
+    """
+    data = bytes(tail)
+    footer = data[: len(data) - _AFTER_FOOTER]
+    footer = footer[len(footer) - int.from_bytes(data[-_AFTER_FOOTER : -len(_MAGIC)], "little") :]
+    fields, _ = raw_fields(footer, 0)
+    adapted = join_fields(_adapted(footer, fields, mapping, path))
+    return adapted + len(adapted).to_bytes(4, "little") + _MAGIC
+
+
+def _adapted(
+    footer: bytes, fields: list[RawField], mapping: FileMapping, path: str
+) -> Iterator[tuple[int, int, bytes]]:
+    pairs = {MAPPING_KEY: mapping.to_text().encode()}
+    pairs[SCHEMA_KEY] = b"%d" % mapping.schema
+    written = encoded_value([{1: key, 2: value} for key, value in pairs.items()])
+    kept = [each for each in fields if each.number not in (PAIRS, ORDERS)]
+    for field in sorted([*kept, RawField(PAIRS, 9, 0, 0), RawField(ORDERS, 9, 0, 0)]):
+        if field.number == PAIRS:
+            yield PAIRS, *written
+        elif field.number == ORDERS:  # bounds in another order are gone
+            yield ORDERS, 9, ordered_list(len(leaves_in(footer)))
+        elif field.number == SCHEMA:
+            yield SCHEMA, *encoded_value(_with_ids(footer, field.start, mapping, path))
+        elif field.number == ROW_GROUPS:
+            yield ROW_GROUPS, 9, sound_row_groups(footer, field)
+        else:
+            yield field.number, field.kind, footer[field.start : field.stop]
+
+
+def _with_ids(footer: bytes, start: int, mapping: FileMapping, path: str) -> list[EncodedStruct]:
+    """The schema elements; the ids of mapped top-level columns are the table's, others are gone."""
+    ids = {name: field_id for field_id, name in mapping.names.items()}
+    count, position = read_list_head(footer, start)
+    found: list[EncodedStruct] = []
+    left = 0  # elements of the top-level column that remain
+    for i in range(count):
+        element, _ = read_struct(footer, position)
+        fields, position = raw_fields(footer, position)
+        top = i > 0 and not left
+        left = left - 1 if left else 0
+        if i:
+            left += int(element.get(CHILDREN, 0))
+        field_id = ids.pop(element[NAME].decode("utf-8", "replace"), None) if top else None
+        found.append(_element(footer, fields, field_id))
+    if ids:
+        raise CorruptData(
+            f"{path} lacks its column {next(iter(ids))!r}: another file has taken its place; "
+            "restore the file, or open or import the files again"
+        )
+    return found
+
+
+def _element(footer: bytes, fields: list[RawField], field_id: int | None) -> EncodedStruct:
+    values = [
+        (each.number, each.kind, footer[each.start : each.stop])
+        for each in fields
+        if each.number != FIELD_ID
+    ]
+    if field_id is not None:
+        values.append((FIELD_ID, *encoded_value(I32(field_id))))
+    return join_fields(sorted(values))
