@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rowsieve.bridges.translation import Exactness, Translation
     from rowsieve.catalog import Catalog
     from rowsieve.config import Config, configure
+    from rowsieve.foreign.import_parquet import from_parquet
     from rowsieve.foreign.open_parquet import open_parquet
     from rowsieve.opening import create_table, open_table
     from rowsieve.planner.plan import ScanPlan
@@ -46,6 +47,7 @@ __all__ = [
     "Translation",
     "configure",
     "create_table",
+    "from_parquet",
     "open_parquet",
     "open_table",
     "read_split",
@@ -68,6 +70,7 @@ _HOMES: Final = {
     "Translation": "rowsieve.bridges.translation",
     "configure": "rowsieve.config",
     "create_table": "rowsieve.opening",
+    "from_parquet": "rowsieve.foreign.import_parquet",
     "open_parquet": "rowsieve.foreign.open_parquet",
     "open_table": "rowsieve.opening",
     "read_split": "rowsieve.scan",

@@ -21,8 +21,8 @@ from rowsieve.errors import InvalidInput, VersionNotFound
 from rowsieve.foreign.footers import read_footers
 from rowsieve.foreign.hive import partitions_of
 from rowsieve.foreign.joined_columns import join_columns
-from rowsieve.foreign.placed_parts import parts_of
 from rowsieve.foreign.paths import find_files, root_of
+from rowsieve.foreign.placed_parts import parts_of
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.log_entry import Commit
@@ -41,8 +41,8 @@ HiveTypes: TypeAlias = Annotated[
 ]
 
 _READ_ONLY: Final = (
-    "the files were opened with open_parquet, which changes nothing; create a table with their "
-    "rows to change them"
+    "the files were opened with open_parquet, which changes nothing; import them into a table with "
+    "from_parquet"
 )
 
 

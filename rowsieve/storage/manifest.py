@@ -342,6 +342,21 @@ class PartTable:
             table = table.set_column(table.schema.get_field_index(name), name, filled)
         return PartTable(table)
 
+    def with_key_bounds(
+        self,
+        key: Sequence[Field],
+        bounds: Sequence[tuple[Sequence[pa.Scalar | None], Sequence[pa.Scalar | None]]],
+    ) -> PartTable:
+        """Add the first and last key of each part, one scalar per key column."""
+        table = self.table
+        for i, key_field in enumerate(key):
+            for side, name in enumerate(("lower", "upper")):
+                column = scalar_array(
+                    [each[side][i] for each in bounds], arrow_type(key_field.type)
+                )
+                table = table.append_column(f"key.{key_field.id}.{name}", column)
+        return PartTable(table)
+
     def with_deletion_vector(self, ref: DeletionVectorRef) -> PartTable:
         """Set this deletion vector on every part; meant for a manifest of one part."""
         table = self.table

@@ -13,10 +13,10 @@ never overwritten; its name contains the version that it was based on (rule 15).
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -190,8 +190,12 @@ class PartWriter:
             native_safe=True,
             data=rows.ref if rows else None,
             deletes=ref,
-            key_lower=self._bound(min((end[0] for end in ends), key=self._key_of), lower_bound),
-            key_upper=self._bound(max((end[1] for end in ends), key=self._key_of), upper_bound),
+            key_lower=key_bound(
+                self._key, min((end[0] for end in ends), key=self._key_of), "lower"
+            ),
+            key_upper=key_bound(
+                self._key, max((end[1] for end in ends), key=self._key_of), "upper"
+            ),
         )
         return NewPart(entry, statistics.finish())
 
@@ -216,16 +220,18 @@ class PartWriter:
     def _key_of(self, row: pa.Table) -> Key:
         return self._order.columns(row).key(0) if self._order else ()
 
-    def _bound(self, row: pa.Table, cut: Callable[[pa.Scalar], pa.Scalar | None]) -> KeyBound:
-        """Return one row's key as a bound; after a truncated column all columns are infinite."""
-        bound: list[pa.Scalar | None] = []
-        for column in self._key:
-            value = row.column(column.name)[0]
-            short = cut(value)
-            bound.append(short)
-            if short is None or not (short is value or short.equals(value)):
-                break
-        return tuple(bound) + (None,) * (len(self._key) - len(bound))
+
+def key_bound(key: Sequence[Field], row: Any, side: Literal["lower", "upper"]) -> KeyBound:
+    """Return one row's key as a bound; after a truncated column all columns are infinite."""
+    cut = lower_bound if side == "lower" else upper_bound
+    bound: list[pa.Scalar | None] = []
+    for column in key:
+        value = row.column(column.name)[0]
+        short = cut(value)
+        bound.append(short)
+        if short is None or not (short is value or short.equals(value)):
+            break
+    return tuple(bound) + (None,) * (len(key) - len(bound))
 
 
 def write_parts(

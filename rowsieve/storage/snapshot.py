@@ -20,7 +20,10 @@ ISOLATION_WRITER: Final = 2  # the first writer that keeps tables serializable
 RETENTION_WRITER: Final = 3  # the first writer that obeys the floors of retention
 SCHEMA_CHANGES: Final = "schema_changes"  # columns were added, dropped or changed: read by id
 FIELD_CHANGES: Final = "field_changes"  # fields inside columns, keys or dates were changed
-FEATURES: Final[frozenset[str]] = frozenset({SCHEMA_CHANGES, FIELD_CHANGES})  # what is supported
+PLACED_FILES: Final = "placed_files"  # parts may be files that are not ours, by their URI
+FEATURES: Final[frozenset[str]] = frozenset(  # what is supported
+    {SCHEMA_CHANGES, FIELD_CHANGES, PLACED_FILES}
+)
 MODES: Final = ("upsert", "append")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
