@@ -35,29 +35,47 @@ from rowsieve.storage.snapshot import Snapshot
 KEPT_S: Final = 7 * 86_400.0
 """How long versions stay readable unless a call says otherwise."""
 
+_BLOCK: Final = 64  # entries that are read at once
 _log = logging.getLogger(__name__)
 
 
 def oldest_to_keep(
-    log: LogReader, head: Snapshot, older_than_us: int | None, retain_last: int | None
+    log: LogReader,
+    store: ObjectStore,
+    head: Snapshot,
+    older_than_us: int | None,
+    retain_last: int | None,
 ) -> int:
     """Return the oldest version that the arguments keep; with both, what either one keeps.
 
     `older_than_us` keeps every version that was the newest one at that time or later.
     `retain_last` keeps that many versions, those of retention itself not counted.
     """
-    oldest = head.version
-    if retain_last is not None:
-        oldest = max(0, head.version - retain_last + 1)
-    if older_than_us is not None:
-        oldest = min(oldest, _newest_at(log, older_than_us))
+    kept = []
     floor = floors_of(head.table.properties).oldest_version
-    while oldest > floor:  # a commit of retention has the rows of the version before it
-        entry = log.entry(oldest)
-        if entry is None or entry.operation not in RETENTION_OPERATIONS:
+    if retain_last is not None:
+        kept.append(_last_versions(log, store, head.version, floor, retain_last))
+    if older_than_us is not None:
+        newest = _newest_at(log, older_than_us)
+        kept.append(_last_versions(log, store, newest, floor, 1))
+    return min(kept, default=head.version)
+
+
+def _last_versions(log: LogReader, store: ObjectStore, newest: int, floor: int, count: int) -> int:
+    """Return the oldest of the last `count` versions up to `newest`, from the floor on.
+
+    A commit of retention does not count: it has the rows of the version before it.
+    """
+    oldest = newest
+    while oldest >= floor and count > 0:
+        versions = range(oldest, max(oldest - min(count, _BLOCK), floor - 1), -1)
+        for entry in read_entries(log, store, versions):
+            oldest = entry.version
+            count -= entry.operation not in RETENTION_OPERATIONS
+        if oldest > versions[-1]:  # the log ends here
             break
-        oldest -= 1
-    return oldest
+        oldest -= count > 0
+    return max(oldest, floor)
 
 
 def checked_retain_last(retain_last: int | None) -> None:

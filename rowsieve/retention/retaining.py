@@ -106,7 +106,7 @@ class Retaining(Evolving):
         else:
             older_than_us = None if older_than is None else checked_past(older_than)
         head = self._latest()
-        wanted = oldest_to_keep(self._log, head, older_than_us, retain_last)
+        wanted = oldest_to_keep(self._log, self._store, head, older_than_us, retain_last)
         if dry_run:
             leased = oldest_leased(lease_files(self._store))
             return self._expired(head, head, min_of(wanted, leased), leased, dry_run=True)

@@ -97,6 +97,13 @@ def test_commits_of_retention_do_not_count_as_versions() -> None:
     assert table.version == version
     table.upsert(table_of((7, 7)))
     assert table.vacuum(retain_last=2).oldest_version == 3
+    for version in range(8, 12):
+        table.upsert(table_of((version, version)))
+        newest = table.version
+        for _ in range(2):
+            assert table.vacuum(retain_last=1).oldest_version == newest
+    table.expire_versions(older_than=table.history()[0].timestamp)
+    assert table.vacuum(older_than=table.history()[0].timestamp).versions == 0
 
 
 def test_every_time_from_older_than_on_stays_readable() -> None:
