@@ -23,7 +23,7 @@ import typer
 from typer.core import TyperGroup
 
 import rowsieve
-from rowsieve.cli import calling, changing, querying, run_demo, translating
+from rowsieve.cli import calling, changing, cleaning, querying, run_demo, translating
 from rowsieve.cli.interrupts import (
     INTERRUPTED,
     end_on_interrupt,
@@ -152,6 +152,8 @@ for _command in (
     querying.history,
     querying.inspect,
     changing.compact,
+    cleaning.expire,
+    cleaning.vacuum,
     calling.call,
     translating.translate,
     run_demo.demo,
