@@ -143,34 +143,78 @@ def _moment(text: str) -> tuple[int, str | int | None] | None:
     return (found, name) if abs(found) < 2**63 else None
 
 
+_JAVA_MONTHS = [datetime.date(2000, month, 1).strftime("%B").lower() for month in range(1, 13)]
+
+
 def java_reads_one(text: str, form: str) -> int | None:
     """Microseconds of a local time that a text spells by a Java format, as its builder walks."""
     pieces = re.findall(r"([A-Za-z])(\1*)|'([^']*)'|([^A-Za-z'])", form)
-    found, place, fields = {"y": 1970, "M": 1, "d": 1}, 0, [piece[0] for piece in pieces]
-    for number, (letter, more, quoted, plain) in enumerate(pieces):
+    found, place = {"y": 1970, "M": 1, "d": 1}, 0
+    fields = [piece[0] + piece[1] for piece in pieces]
+    digits = [field if _has_digits(field) else "" for field in fields]
+    for number, (letter, _, quoted, plain) in enumerate(pieces):
         if not letter:
             literal = quoted or plain
             if text[place : place + len(literal)].lower() != literal.lower():
                 return None
             place += len(literal)
             continue
-        following = [*fields[number + 1 :], ""]
+        following = [*digits[number + 1 :], ""]
         beside = following[: following.index("")]
-        reserved = sum(len(pieces[number + 1 + n][1]) + 1 for n, _ in enumerate(beside))
-        read = _java_number(text[place:], letter, len(more) + 1, reserved)
+        reserved = sum(map(len, beside))
+        field = fields[number]
+        read = (
+            _java_number(text[place:], letter, len(field), reserved)
+            if digits[number]
+            else _java_word(text[place:].lower(), field)
+        )
         if read is None:
             return None
-        found[letter], place = read[0], place + read[1]
+        found["M" if letter == "L" else letter], place = read[0], place + read[1]
     day = f"{'-' if found['y'] < 0 else '+'}{abs(found['y']):04}-{found['M']}-{found['d']}"
     days = _day(day, most_digits=19) if place == len(text) else None
     hour, minute, second = (found.get(letter, 0) for letter in "Hms")
+    if "h" in found or "K" in found:
+        hour = found.get("K", found.get("h", 0) - 12 * (found.get("h") == 12))
+        if not (0 <= hour < 12 and found.get("h", 1) > 0):
+            return None
+        hour += found.get("a", 0)
     if days is None or hour > 23 or minute > 59 or second > 59:
         return None
     return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 10**6 + found.get("S", 0)
 
 
+def _has_digits(field: str) -> bool:
+    return field[:1] in {*"ydHhKmsS"} or field in ("M", "MM", "L", "LL")
+
+
+def _java_word(text: str, field: str) -> tuple[int, int] | None:
+    """The month, the hours of PM or the minutes east at the start of the text, and its length."""
+    if field[0] in "ML":
+        names = [name if len(field) == 4 else name[:3] for name in _JAVA_MONTHS]
+        return next(
+            ((n, len(name)) for n, name in enumerate(names, 1) if text.startswith(name)), None
+        )
+    if field == "a":
+        return ({"am": 0, "pm": 12}[text[:2]], 2) if text[:2] in ("am", "pm") else None
+    if text[:1] == "z":
+        return (0, 1) if field[0] == "X" else None
+    colon = ":" if field in ("XXX", "xxx") else ""
+    most = (
+        rf"([+-])(\d\d){colon}(\d\d)" if len(field) > 1 or field == "Z" else r"([+-])(\d\d)(\d\d)?"
+    )
+    known = re.match(most, text, re.ASCII)
+    if known is None or int(known[3] or 0) > 59 or int(known[2]) * 60 + int(known[3] or 0) > 1080:
+        return None
+    return 0, known.end()
+
+
 def _java_number(text: str, letter: str, count: int, reserved: int) -> tuple[int, int] | None:
     """The number at the start of the text, and its characters."""
+    if letter == "y" and count == 2:
+        return (
+            (2000 + int(text[:2]), 2) if len(text) > 1 and all(map(_are_digits, text[:2])) else None
+        )
     sign = text[:1] if letter == "y" and text[:1] in ("+", "-") else ""
     digits = text[len(sign) :]
     length = next((n for n, each in enumerate(digits) if not _are_digits(each)), len(digits))

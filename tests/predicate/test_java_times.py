@@ -13,7 +13,8 @@ from rowsieve.bridges.where import to_operand
 from rowsieve.errors import InvalidPredicate, UnreadText
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import compute
-from rowsieve.predicate.functions.java_times import UnknownFormat, pattern_of, read_times
+from rowsieve.predicate.functions.java_formats import UnknownFormat, pattern_of
+from rowsieve.predicate.functions.java_times import read_times
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Timestamp
@@ -31,10 +32,38 @@ FORMATS = [
     *("M/d/yyyy", "d.M.yyyy H:m:s", "yyyy-M-d H:mm:ss.S", "yyyy-MM-dd HH", "ss:mm:HH"),
     *("HH:mm yyyy_MM_dd", "'day' dd, 'sik' MM yyyy", "yyyyMMdd'T'HHmmss.SS", "MMyyyydd"),
     *('yyyy"MM"dd', "yyyy MM dd", "(yyyy)+MM~dd", "yyyy%MM&dd", "yyyy:MM:dd@HH=mm"),
-    *("-yyyy-MM", "+yyyy", "HHmm yyyy"),
+    *(
+        "-yyyy-MM",
+        "+yyyy",
+        "HHmm yyyy",
+        "yy-MM-dd",
+        "yyMMdd",
+        "d MMM yyyy",
+        "ddMMMyy",
+        "MMM d, yyyy",
+    ),
+    *("d MMMM yyyy", "d LLL yyyy", "LLLL yyyy", "MMM dd", "yyyy-MM-dd hh:mm:ss a", "M/d/yy h:mm a"),
+    *(
+        "ha",
+        "K:mm a",
+        "KK:mm",
+        "hh:mm:ss.SSS",
+        "a hh:mm yyyy",
+        "yyyy-MM-dd HH:mm:ssXXX",
+        "yyyyMMddXX",
+    ),
+    *(
+        "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
+        "HHmmssX",
+        "HH x",
+        "HH:mm xx",
+        "yyyy xxx",
+        "dd/MMM/yyyy:HH:mm:ss Z",
+    ),
+    *("XXXyyyy", "yyyyMMdd'T'hhmmssaXX"),
 ]
 REFUSED = [
-    *("", "YYYY-MM-dd", "yy-MM-dd", "yyyyy", "uuuu", "MMM", "EEE", "hh:mm", "a", "D", "DDD", "G"),
+    *("", "YYYY-MM-dd", "yyyyy", "uuuu", "MMM", "EEE", "HH:mm a", "a", "D", "DDD", "G"),
     *("yyyyMMddHHmmssSSS", "yyyy-MM-dd HH:mm:ssSSS", "yyyyMd", "dMyyyy", "yyyy[-MM]", "yyyy#MM"),
     *("yyyy{MM", "yyyy]MM", "yyyy1MM", "'1'yyyy", "yyyy''MM", "'a''b'yyyy", "yyyy'", "y", "SSS"),
     *(
@@ -44,11 +73,22 @@ REFUSED = [
         "HH:ss",
         "HH:mm.SSS",
         "yyyy yyyy",
-        "yyyy-MM-ddXXX",
+        "XXX",
+        "yyyy XXX Z",
+        "h a a",
+        "HHXHH",
+        "yyyyXMM",
+        "hhHH",
+        "kk:mm",
+        "yyyy-MM MMM",
+        "MMMMM yyyy",
+        "yyy-MM",
+        "yyyy-MM-dd XXXX",
+        "yyyy-MM-dd O",
         "VV",
         "\u00e9yyyy",
     ),
-    *("yyyy-MM-dd HH:mm:ss z", "yyyy-MM-dd HH:mm:ss.SSSSSSSSSS", "yyyyTMM", "MMM d", "HH:mm:sss"),
+    *("yyyy-MM-dd HH:mm:ss z", "yyyy-MM-dd HH:mm:ss.SSSSSSSSSS", "yyyyTMM", "HH:mm:sss"),
 ]
 NUMBERS = {
     "yyyy": (
@@ -88,6 +128,18 @@ NUMBERS = {
     "H": ("00", "0", "2", "02", "23", "12", "24", "-1"),
     "m": ("00", "3", "30", "59", "07", "60"),
     "s": ("00", "7", "30", "59", "07", "60"),
+    "yy": ("24", "00", "70", "99", "4", "124", "-24", "+24"),
+    **dict.fromkeys(("MMM", "LLL"), ("Jan", "FEB", "jun", "Dec", "June", "01", "Sept", "ju\u017f")),
+    **dict.fromkeys(("MMMM", "LLLL"), ("January", "MAY", "june", "August", "Jan", "8")),
+    "a": ("AM", "PM", "pm", "Am", "a.m.", "P", ""),
+    "h": ("01", "12", "2", "02", "11", "0", "00", "13"),
+    "K": ("00", "11", "0", "02", "12", "24"),
+    "X": ("Z", "+01", "-0530", "+1800", "+1801", "z", "+01:30", "+0160", "-1"),
+    **dict.fromkeys(("XX",), ("Z", "+0100", "-0530", "-1800", "+1801", "+01:00", "z", "+01")),
+    "XXX": ("Z", "+01:00", "-05:30", "+18:00", "+18:01", "-00:00", "+0100", "z", "+01:60", "+9:00"),
+    "x": ("+01", "-0530", "+00", "-18", "+19", "Z"),
+    **dict.fromkeys(("xx", "Z"), ("+0100", "-0530", "+0000", "-1800", "+1801", "Z", "+01:00")),
+    "xxx": ("+01:00", "-05:30", "+00:00", "+17:59", "+18:01", "Z", "+0100"),
     "S": ("0", "5", "123", "123456", "1234567", "999999999", "1234567891", ""),
 }
 
@@ -108,8 +160,10 @@ def texts(form: str, seed: int) -> list[str]:
                 stop = place
                 while form[stop : stop + 1] == letter:
                     stop += 1
-                known = NUMBERS["yyyy" if letter == "y" else letter]
-                usual = [each for each in known if len(each) == stop - place] or known
+                field = form[place:stop]
+                known = NUMBERS.get(field) or NUMBERS[letter]
+                usual = [each for each in known if len(each) == len(field)] or known
+                usual = list(known) if field in NUMBERS and field != "yyyy" else usual
                 text += rng.choice(known if rng.random() < 0.1 else usual[:4])
                 place = stop
             else:
@@ -246,7 +300,7 @@ def shown(value: Any) -> Any:
         "to_timestamp(s, 'yyyy', 'MM')",
         "to_timestamp(s, 'yyyy\\055MM')",
         "str_to_time(s, 'yyyy')",
-        "try_to_timestamp(s, 'yy')",
+        "try_to_timestamp(s, 'QQQ')",
         "unix_timestamp(s, 'EEE')",
     ],
 )

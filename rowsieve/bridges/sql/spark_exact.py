@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from rowsieve.bridges.sql import spark_rules, spark_written_texts
 from rowsieve.bridges.sql.exact import UNKNOWN, Exact
 from rowsieve.bridges.sql.spark_type_names import held_type
+from rowsieve.bridges.sql.time_formats import to_dialect
 from rowsieve.bridges.sql.zones import is_proved
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import ir, zoned
@@ -376,6 +377,15 @@ def _truncated(exact: SparkExact, node: ir.Call) -> ir.Operand:
 
 def _formatted(exact: SparkExact, node: ir.Call) -> ir.Operand:
     """Spark formats an instant: a local time that the session's clocks skip becomes another one."""
+    time, form = node.arguments
+    if isinstance(time, ir.Call) and time.function == "local_time":
+        name, instant = time.arguments
+        if exact.is_in(str(_constant(name))):
+            try:
+                made = to_dialect(str(_constant(form)), "spark")
+            except ValueError as error:
+                raise UnsupportedOperation(str(error)) from error
+            return ir.Call("date_format({0}, {1})", (exact.operand(instant), ir.Literal(made)))
     exact.check_zone()
     return Exact.call(exact, node)
 

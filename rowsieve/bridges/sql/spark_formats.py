@@ -18,7 +18,7 @@ from rowsieve.bridges.sql.time_formats import last_string
 from rowsieve.bridges.sql.visits import Reads
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
-from rowsieve.predicate.functions.java_times import UnknownFormat, pattern_of
+from rowsieve.predicate.functions.java_formats import UnknownFormat, pattern_of
 from rowsieve.types.logical import Date, Int, LogicalType, String, Timestamp, type_name
 
 _DEFAULT: Final = "yyyy-MM-dd HH:mm:ss"  # of `unix_timestamp` alone

@@ -1,9 +1,11 @@
 """Text of a constant Java format as a time: `parse_java_timestamp(text, 'yyyy-MM-dd HH:mm:ss')`.
 
 Read as Spark's `to_timestamp(text, format)` reads it where `timeParserPolicy` is CORRECTED: two
-digits for `MM dd HH mm ss`, one or more for `M d H m s`, four for `yyyy` or more behind a sign, up
-to as many as there are letters for `S`. What the format leaves out is 1970-01-01 00:00. An instant
-is that of the local time in a constant zone: the earlier of repeated ones, skipped ones shifted.
+digits for `MM dd HH hh KK mm ss`, one or more for `M d H h K m s`, four for `yyyy` or more behind a
+sign, two of this century for `yy`, up to as many as there are letters for `S`, English names of
+months for `MMM LLL` and `MMMM LLLL`, AM or PM for `a`, an offset for `X x Z`. What the format
+leaves out is 1970-01-01 00:00, and AM. An instant is that of the local time at the offset, or in a
+constant zone: the earlier of repeated ones, skipped ones shifted. A local time drops the offset.
 Soundness: an allow-list of formats; a text has Spark's value, has none, or raises `UnreadText`: the
 last is for years beyond 64 bits, on which Spark fails even where it tries, and for four letters
 that Java takes for others whatever their case.
@@ -13,9 +15,8 @@ against Spark by `tests/predicate/test_java_times.py`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -23,10 +24,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask
+from rowsieve.predicate.functions.java_formats import (
+    MONTHS,
+    UnknownFormat,
+    has_names,
+    pattern_of,
+)
 from rowsieve.predicate.functions.row import Argument, Evaluator, Function, NullRule, Signature
 from rowsieve.predicate.functions.spark_texts import checked, refuse
 from rowsieve.predicate.functions.spark_times import (
     LAST_KNOWN_DAY,
+    Numbers,
     days_of_parts,
     micros_of_fraction,
     number_of_part,
@@ -38,89 +46,39 @@ from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import String, Timestamp
 from rowsieve.types.time_zones import RepeatedTime, SkippedTime, zone, zone_name
 
-_PART: Final = {"y": "year", "M": "month", "d": "day", "H": "hour", "m": "minute", "s": "second"}
-_DATES: Final = frozenset(("", "y", "yM", "yMd", "Md"))
-_CLOCKS: Final = frozenset(("", "H", "Hm", "Hms", "HmsS"))
-_MOST_DIGITS: Final = 19  # of a number of any length
-_PIECE: Final = re.compile(
-    r"(?P<field>([A-Za-z])\2*)|'(?P<quoted>[ -&(-/:-~]+)'(?!')|(?P<plain>[ -\"$-&(-/:-@^-`|~]+)"
-)
+_PARTS: Final = ("sign", "year", "month", "day", "minute", "second", "fraction")
+_ABSENT: Final = {"year": "1970", "month": "1", "day": "1"}
+_ABBREVIATED: Final = pa.array([name[:3] for name in MONTHS])
+_OFFSET: Final = "^(?P<sign>[+-])(?P<hour>[0-9]{2}):?(?P<minute>[0-9]{0,2})$"
+_FARTHEST_EAST: Final = 18 * 60  # minutes
+_HALF, _NO_HOUR = 12, 99
 _FOLDED: Final = "[\u0130\u0131\u017f\u212a]"  # to Java an I, i, s or k in any case
 _LOCAL: Final = Timestamp()
 _INSTANT: Final = Timestamp(utc=True)
 
 
-class UnknownFormat(ValueError):
-    """Say why a format is not read."""
-
-
-@cache
-def pattern_of(form: str) -> tuple[str, str]:
-    """The regular expressions of texts of a format and of those with years that are too long.
-
-    `UnknownFormat` where it holds other fields, or fields beside each other that Java may divide
-    in another way.
-    """
-    pieces, fields, beside = ["(?i)^"], "", ""
-    place = 0
-    while place < len(form):
-        piece = _PIECE.match(form, place)
-        if piece is None:
-            raise UnknownFormat(f"{form[place:]!r} in the format {form!r} is not read")
-        place, field = piece.end(), piece["field"]
-        if not field:
-            pieces.append(re.escape(piece["quoted"] or piece["plain"]))
-            beside = ""
-            continue
-        pieces.append(_number(field, form))
-        if beside and not (_is_fixed(beside) and _is_fixed(field)):
-            raise UnknownFormat(f"{field!r} needs a separator before it in the format {form!r}")
-        fields, beside = fields + field[0], field
-    date = "".join(sorted((f for f in fields if f in "yMd"), key="yMd".index))
-    clock = "".join(sorted((f for f in fields if f in "HmsS"), key="HmsS".index))
-    if date not in _DATES or clock not in _CLOCKS or not fields:
-        raise UnknownFormat(f"the fields of the format {form!r} name no one time")
-    whole = "".join([*pieces, "$"])
-    return whole, whole.replace(_SIGNED_YEAR, "[+-][0-9]{7,19}")
-
-
-_SIGNED_YEAR: Final = "(?P<sign>[+-]?)(?P<year>0{0,13}[0-9]{4,6})"
-
-
-def _number(field: str, form: str) -> str:
-    """The regular expression of a field's digits."""
-    letter, count = field[0], len(field)
-    if field == "yyyy":
-        return _SIGNED_YEAR
-    if letter == "S" and count <= 9:
-        return f"(?P<fraction>[0-9]{{1,{count}}})"
-    if letter in "MdHms" and count <= 2:
-        digits = "[0-9]{2}" if count == 2 else f"0{{0,{_MOST_DIGITS - 2}}}[0-9]{{1,2}}"
-        return f"(?P<{_PART[letter]}>{digits})"
-    raise UnknownFormat(f"the field {field!r} of the format {form!r} is not read")
-
-
-def _is_fixed(field: str) -> bool:
-    """Whether Java knows where the field ends without a separator."""
-    return field == "yyyy" or (field[0] != "S" and len(field) == 2)
-
-
 def read_times(values: pa.Array, form: str, target: Timestamp, zone_of_session: str) -> Computed:
     """Texts of the format as timestamps; instants are those of local times of the zone."""
     near, far = pattern_of(form)
-    parts = _with_all(pc.extract_regex(values, pattern=near))
+    found = pc.extract_regex(values, pattern=near)
+    parts = _with_all(found)
     odd = null_mask(parts) & matches(values, far)
-    if re.search("[iks]", _quoted(form), re.IGNORECASE):
+    if has_names(form):
         odd |= matches(values, _FOLDED)
     refuse(values, odd, target, f"its value by the format {form!r} is unknown to Rowsieve")
     days, good = days_of_parts(parts)
-    hour, minute, second = (number_of_part(parts, name) for name in ("hour", "minute", "second"))
+    hour = _hours(found)
+    minute, second = (number_of_part(parts, name) for name in ("minute", "second"))
+    east, has_offset = _minutes_east(found)
     good &= _has_its_sign(parts) & (hour < 24) & (minute < 60) & (second < 60)
+    good &= np.abs(east) <= _FARTHEST_EAST
     beyond = good & (np.abs(days) > LAST_KNOWN_DAY)
     refuse(values, beyond, target, "spark fails where 64 bits end, even if it tries")
     micros = np.where(good, days, 0) * DAY_US + micros_of_fraction(parts)
     micros += ((hour * 60 + minute) * 60 + second) * 1_000_000
-    if target.utc:
+    if target.utc and has_offset:
+        micros -= east * 60_000_000
+    elif target.utc:
         micros, failed, _ = zone(zone_of_session).instants(
             np.where(good, micros, 0), RepeatedTime.EARLIER, SkippedTime.SHIFTED
         )
@@ -138,23 +96,45 @@ def _has_its_sign(parts: pa.Array) -> Mask:
     return np.where(minus, ~matches(year, "^0+$"), plus == is_long)
 
 
-def _quoted(form: str) -> str:
-    """The texts between quotes in the format."""
-    return "".join(form.split("'")[1::2])
-
-
 def _with_all(parts: pa.Array) -> pa.Array:
     """The parts with empty ones for fields that the format lacks, which is 1970 for the year."""
-    known = {field.name for field in parts.type}
-    names = ("sign", *_PART.values(), "fraction")
+    known = {field.name: parts.field(field.name) for field in parts.type}
+    if (short := known.get("short_year")) is not None:
+        known["year"] = pc.binary_join_element_wise("20", pc.fill_null(short, ""), "")
+    if (name := known.get("name")) is not None:
+        first = pc.utf8_slice_codeunits(pc.utf8_lower(name), 0, 3)
+        known["month"] = pc.add(pc.index_in(first, _ABBREVIATED), 1).cast(pa.string())
     columns = [
-        parts.field(name) if name in known else pa.repeat(_ABSENT.get(name, ""), len(parts))
-        for name in names
+        known[name] if name in known else pa.repeat(_ABSENT.get(name, ""), len(parts))
+        for name in _PARTS
     ]
-    return pa.StructArray.from_arrays(columns, names, mask=pa.array(null_mask(parts)))
+    return pa.StructArray.from_arrays(columns, _PARTS, mask=pa.array(null_mask(parts)))
 
 
-_ABSENT: Final = {"year": "1970", "month": "1", "day": "1"}
+def _hours(parts: pa.Array) -> Numbers:
+    """Hours from 0; at least 24 where the part is no hour of its kind."""
+    known = {field.name for field in parts.type}
+    if "clock_hour" in known:
+        clock = number_of_part(parts, "clock_hour")
+        hour = np.where((clock < 1) | (clock > _HALF), _NO_HOUR, clock % _HALF)
+    elif "half_hour" in known:
+        half = number_of_part(parts, "half_hour")
+        hour = np.where(half < _HALF, half, _NO_HOUR)
+    else:
+        return number_of_part(parts, "hour") if "hour" in known else np.zeros(len(parts), np.int64)
+    if "half" in known:
+        hour += _HALF * as_mask(pc.equal(pc.utf8_lower(parts.field("half")), "pm"))
+    return hour
+
+
+def _minutes_east(parts: pa.Array) -> tuple[Numbers, bool]:
+    """Minutes of the offsets, very many where one is no offset; and whether the format has one."""
+    if "offset" not in {field.name for field in parts.type}:
+        return np.zeros(len(parts), np.int64), False
+    offset = pc.extract_regex(pc.fill_null(parts.field("offset"), ""), pattern=_OFFSET)
+    hour, minute = (number_of_part(offset, name) for name in ("hour", "minute"))
+    east = np.where(minute < 60, hour * 60 + minute, 10 * _FARTHEST_EAST)
+    return np.where(as_mask(pc.equal(offset.field("sign"), "-")), -east, east), True
 
 
 def _resolve_local(arguments: Sequence[Argument]) -> Signature | None:

@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import rowsieve as rs
+from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import to_operand
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import compute
@@ -78,3 +80,40 @@ def test_a_function_returns_the_values_of_spark(session: tuple[Any, Semantics]) 
         found = [row[0] for row in frame.selectExpr(text).collect()]
         wanted = values.to_pylist()
         assert all(map(alike, found, wanted)), (text, found, wanted)
+
+
+DAYS = ("2011-12-29", "2011-12-30", "2024-03-10", "2024-04-06", "2024-10-05", "2024-11-03")
+ZONES = ("America/New_York", "Australia/Lord_Howe", "Pacific/Apia")
+FORMAT = "date_format(tz, 'yyyy-MM-dd HH:mm')"
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_formatted_instants_are_written_for_a_session_of_the_same_zone(
+    spark: Any, zone: str
+) -> None:
+    """In repeated and skipped hours, too."""
+    starts = [datetime.datetime.fromisoformat(f"{day}T06:00:00Z") for day in DAYS]
+    moments = [at + n * datetime.timedelta(minutes=17) for at in starts for n in range(100)]
+    rows = pa.table({"tz": pa.array(moments, pa.timestamp("us", "UTC"))})
+    schema = schema_of(rows.schema)[0]
+    semantics = Semantics.of_spark(ansi=True, time_zone=zone)
+    bound = bind_operand(to_operand(FORMAT, "spark", schema, semantics), schema, semantics)
+    ours = compute(bound, rows.combine_chunks().to_batches()[0])[0].to_pylist()
+    session = Session(zone, ansi=True)
+    written = rs.translate(
+        f"{FORMAT} = '{ours[5]}'", "spark", target="spark", schema=rows.schema,
+        session=session, target_session=session, strict=True,
+    ).expression  # fmt: skip
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        found = spark.createDataFrame(rows).selectExpr(FORMAT, str(written)).toArrow()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    assert found[0].to_pylist() == ours
+    assert found[1].to_pylist() == [text == ours[5] for text in ours]
+    other = rs.translate(
+        f"{FORMAT} = ''", "spark", target="spark", schema=rows.schema, session=session,
+        target_session=Session("Asia/Kathmandu", ansi=True),
+    )  # fmt: skip
+    assert other.expression is None
