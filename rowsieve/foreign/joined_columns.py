@@ -72,7 +72,7 @@ def join_columns(
     found += [pa.field(name, type_) for name, type_ in partitions.types.items()]
     if schema is not None:
         found = _chosen(schema, {field.name: field for field in found})
-    table, next_id = schema_of(pa.schema([_nullable(field) for field in found]))
+    table, next_id = schema_of(pa.schema([nullable_field(field) for field in found]))
     ids = {field.name: field.id for field in table}
     names = {
         place: {ids[labels[key]]: field.name for key, field in columns.items() if key in labels}
@@ -117,7 +117,7 @@ def _joined(known: tuple[pa.Field, str] | None, field: pa.Field, uri: str) -> tu
 
 def _type_of(field: pa.Field, uri: str) -> logical.LogicalType:
     try:
-        return logical_type(_nullable(field), _next_of(count()))
+        return logical_type(nullable_field(field), _next_of(count()))
     except SchemaMismatch as error:
         raise SchemaMismatch(f"{uri}: {error}; or name the other columns in schema=") from error
 
@@ -142,7 +142,7 @@ def _next_of(numbers: Any) -> Callable[[], int]:
     return lambda: int(next(numbers))
 
 
-def _nullable(field: pa.Field) -> pa.Field:
+def nullable_field(field: pa.Field) -> pa.Field:
     """The field with all its members nullable; only the name of an extension type is kept."""
     extension = (field.metadata or {}).get(EXTENSION_KEY)
     kept = None if extension is None else {EXTENSION_KEY: extension}
@@ -155,7 +155,7 @@ def _nullable_type(type_: pa.DataType) -> pa.DataType:
         key = pa.field("key", _nullable_type(type_.key_type), nullable=False)
         return pa.map_(key, pa.field("value", _nullable_type(type_.item_type)))
     if types.is_struct(type_):
-        return pa.struct([_nullable(type_.field(i)) for i in range(type_.num_fields)])
+        return pa.struct([nullable_field(type_.field(i)) for i in range(type_.num_fields)])
     if types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_):
         return pa.list_(pa.field("element", _nullable_type(type_.value_type)))
     return type_

@@ -23,7 +23,7 @@ SUFFIXES: Final = (".parquet", ".pq", ".parq")
 _GLOB: Final = re.compile(r"[*?\[]")
 _FORMATS: Final = {
     "_rowsieve": "a Rowsieve table: open it with open_table",
-    "_delta_log": "a Delta table, whose files may hold rows that were deleted: read it as Delta",
+    "_delta_log": "a Delta table, whose files may hold rows that were deleted: use from_delta",
 }
 
 

@@ -32,7 +32,7 @@ from rowsieve.parquet.foreign_statistics import foreign_column
 from rowsieve.parquet.leaf_columns import FileColumn, leaves_by_name
 from rowsieve.parquet.stored_bounds import StoredBounds
 from rowsieve.stats.tabulate import statistics_name
-from rowsieve.storage.manifest import FileRef, PartTable, placed_parts
+from rowsieve.storage.manifest import DeletionVectorRef, FileRef, PartTable, placed_parts
 from rowsieve.types import logical
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.schema import Schema, schema_to_json
@@ -69,15 +69,27 @@ class _Chunks:
         return StoredBounds(rows, nulls, np.array(self.bounded, np.bool_), self.lower, self.upper)
 
 
-def parts_of(footers: Sequence[Footer], joined: JoinedColumns, partitions: Partitions) -> PartTable:
-    """Return a part per file that has rows, in the order of the files."""
+def parts_of(
+    footers: Sequence[Footer],
+    joined: JoinedColumns,
+    partitions: Partitions,
+    *,
+    vectors: Mapping[str, DeletionVectorRef] | None = None,
+    instants: bool = False,
+) -> PartTable:
+    """Return a part per file that has rows, in the order of the files.
+
+    `vectors`: deletion vectors by URI. `instants`: that of `FileMapping`.
+    """
     ids = {column.name: column.id for column in joined.schema}
     refs: list[FileRef] = []
     with_fields = tuple(each for each in joined.schema if logical.is_nested(each.type))
     nested = schema_to_json(Schema(joined.schema.id, with_fields)) if with_fields else None
     for footer, values in zip(footers, partitions.values, strict=True):
         constants = {ids[name]: value for name, value in values.items() if name in ids}
-        mapping = FileMapping(joined.names_of(footer), constants, joined.schema.id, nested)
+        mapping = FileMapping(
+            joined.names_of(footer), constants, joined.schema.id, nested, instants
+        )
         refs.append(
             FileRef(
                 footer.uri,
@@ -94,7 +106,9 @@ def parts_of(footers: Sequence[Footer], joined: JoinedColumns, partitions: Parti
     rows = [partitions.values[i] for i in some]
     counts = np.array([refs[i].rows for i in some], np.int64)
     statistics.update(_of_constants(joined.schema, partitions, rows, counts))
-    return placed_parts([refs[i] for i in some], statistics, joined.schema.id)
+    placed = [refs[i] for i in some]
+    hidden = [(vectors or {}).get(ref.path) for ref in placed]
+    return placed_parts(placed, statistics, joined.schema.id, hidden)
 
 
 def statistics_of(footers: Sequence[Footer], joined: JoinedColumns) -> dict[str, pa.Array]:

@@ -58,13 +58,15 @@ class FileMapping(msgspec.Struct, frozen=True):
 
     A column in neither is NULL in all rows, unless it was added to the table later; then it has its
     fill default. `schema`: the id of the table's schema when the file was imported.
-    `nested`: the JSON form of the columns with fields, as they were then.
+    `nested`: the JSON form of the columns with fields, as they were then. `instants`: whether times
+    without a zone are in UTC where the table's column is an instant, as in INT96 of Spark.
     """
 
     names: dict[int, str]
     constants: dict[int, str | None] = {}
     schema: int = 0
     nested: dict[str, Any] | None = None
+    instants: bool = False
 
     def nested_fields(self) -> dict[int, Field]:
         """The columns with fields, as they were when the file was imported, by field id."""

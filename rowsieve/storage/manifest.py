@@ -418,12 +418,15 @@ class PartTable:
 
 
 def placed_parts(
-    refs: Sequence[FileRef], statistics: Mapping[str, pa.Array], schema_id: int
+    refs: Sequence[FileRef],
+    statistics: Mapping[str, pa.Array],
+    schema_id: int,
+    vectors: Sequence[DeletionVectorRef | None],
 ) -> PartTable:
     """Make a manifest of files that are not ours, each a part, with these columns of statistics."""
     entries = [
-        PartEntry(uuid.uuid4().hex, 0, schema_id, False, ref, None, (), ())  # noqa: FBT003
-        for ref in refs
+        PartEntry(uuid.uuid4().hex, 0, schema_id, False, ref, None, (), (), dv)  # noqa: FBT003
+        for ref, dv in zip(refs, vectors, strict=True)
     ]
     parts = PartTable.of([NewPart(entry) for entry in entries], Schema(schema_id, ()), ())
     table = parts.table

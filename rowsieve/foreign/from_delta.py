@@ -1,0 +1,172 @@
+"""Open a Delta table as a read-only table over the same files: `from_delta`.
+
+deltalake reads the log; the files are planned and read by us. Partition values are constant
+columns, deletion vectors hide rows, and columns are found by the names that column mapping gives
+them in the files. Times of type `timestamp` are instants, also in INT96.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import unquote
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from rowsieve.arguments import checked
+from rowsieve.arguments.annotations import StorageOptions, TableUri
+from rowsieve.bridges.extras import imported
+from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
+from rowsieve.foreign.footers import Footer, read_footers
+from rowsieve.foreign.hive import Partitions
+from rowsieve.foreign.joined_columns import JoinedColumns, nullable_field
+from rowsieve.foreign.open_parquet import view_of
+from rowsieve.foreign.placed_parts import parts_of
+from rowsieve.objects import Location, open_store
+from rowsieve.predicate.rowset import RowSet
+from rowsieve.storage.deletion_vectors import inline_deletion_vector
+from rowsieve.storage.manifest import DeletionVectorRef
+from rowsieve.table import Table
+from rowsieve.types.encodings import schema_of
+from rowsieve.types.logical import is_nested
+from rowsieve.types.schema import Schema
+from rowsieve.types.stored_defaults import constant_text
+
+_PHYSICAL: Final = "delta.columnMapping.physicalName"
+_READ_ONLY: Final = (
+    "the Delta table was opened with from_delta, which changes nothing; write to it with "
+    "deltalake, or create a table with its rows"
+)
+
+
+@checked
+def from_delta(
+    uri: TableUri,
+    version: int | None = None,
+    *,
+    storage_options: StorageOptions | None = None,
+) -> Table:
+    """Open a version of a Delta table as a read-only table; copies nothing.
+
+    Deletion vectors, column mapping and partition values are honoured. NotFound if there is no
+    Delta table or version; MissingExtra without deltalake.
+    """
+    delta: Any = imported("deltalake", "delta")
+    location = Location.parse(uri)
+    if location.scheme == "memory":
+        raise InvalidInput("from_delta: memory:// holds Rowsieve tables only")
+    place = location.path if location.scheme == "file" else location.uri
+    options = {name: str(value) for name, value in (storage_options or {}).items()}
+    opened = _opened(delta, place, location, version, options)
+    return _view(opened, location, storage_options)
+
+
+def _opened(
+    delta: Any, place: str, location: Location, version: int | None, options: dict[str, str]
+) -> Any:
+    errors = delta.exceptions
+    try:
+        return delta.DeltaTable(place, version=version, storage_options=options or None)
+    except errors.TableNotFoundError as error:
+        raise NotFound(f"from_delta: there is no Delta table at {location.uri}") from error
+    except errors.DeltaError as error:
+        if version is not None:
+            raise NotFound(
+                f"from_delta: {location.uri} has no version {version} that can be read: {error}"
+            ) from error
+        raise UnsupportedOperation(
+            f"from_delta: deltalake cannot read {location.uri}: {error}"
+        ) from error
+
+
+def _view(opened: Any, location: Location, storage_options: StorageOptions | None) -> Table:
+    arrow = pa.schema(opened.schema().to_arrow())
+    fields = pa.schema([nullable_field(field) for field in arrow])
+    if not len(fields):
+        raise InvalidInput(f"from_delta: {location.uri} has no columns")
+    schema, next_id = schema_of(fields)
+    actions = pa.table(opened.get_add_actions())
+    uris = [_uri_of(location, path) for path in actions["path"].to_pylist()]
+    store = open_store(location.uri, storage_options)
+    footers = read_footers(store, uris)
+    physical = _physical_names(opened, schema)
+    partitions = _partitions(opened, actions, schema)
+    names = {
+        id(footer.schema): _names_in(footer, schema, physical, partitions) for footer in footers
+    }
+    vectors = _vectors(opened, footers, location)
+    parts = parts_of(
+        footers, JoinedColumns(schema, next_id, names), partitions, vectors=vectors, instants=True
+    )
+    return view_of(store, schema, next_id, parts, _READ_ONLY, storage_options)
+
+
+def _uri_of(table: Location, path: str) -> str:
+    """The URI of a file in the log: a URI, or a percent-encoded path below the table."""
+    if "://" in path:
+        return Location.parse(path).uri
+    return Location(table.scheme, table.authority, f"{table.path}/{unquote(path)}").uri
+
+
+def _physical_names(opened: Any, schema: Schema) -> dict[int, str]:
+    """The name in the files of each column, by field id."""
+    fields = msgspec.json.decode(opened.schema().to_json())["fields"]
+    found: dict[int, str] = {}
+    for field, described in zip(schema, fields, strict=True):
+        found[field.id] = str(described.get("metadata", {}).get(_PHYSICAL, field.name))
+        if is_nested(field.type) and _PHYSICAL in described.get("metadata", {}):
+            raise UnsupportedOperation(
+                f"from_delta: column {field.name!r} has fields, and column mapping gives them "
+                "other names in the files, which is not supported; read the table with deltalake"
+            )
+    return found
+
+
+def _names_in(
+    footer: Footer, schema: Schema, physical: Mapping[int, str], partitions: Partitions
+) -> dict[int, str]:
+    """The columns of the table that a file has; others were added later, or are partitions."""
+    return {
+        field.id: physical[field.id]
+        for field in schema
+        if field.name not in partitions.types and physical[field.id] in footer.schema.names
+    }
+
+
+def _partitions(opened: Any, actions: pa.Table, schema: Schema) -> Partitions:
+    columns = list(opened.metadata().partition_columns)
+    if not columns:
+        return Partitions({}, [{}] * actions.num_rows)
+    values = actions["partition"].combine_chunks()
+    texts: dict[str, list[str | None]] = {}
+    for name in columns:
+        field = schema.field(name)
+        texts[name] = [
+            constant_text(value, field.type, name) if value.is_valid else None
+            for value in values.field(name)
+        ]
+    rows = [{name: texts[name][i] for name in columns} for i in range(actions.num_rows)]
+    return Partitions({name: values.type.field(name).type for name in columns}, rows)
+
+
+def _vectors(
+    opened: Any, footers: Sequence[Footer], location: Location
+) -> dict[str, DeletionVectorRef]:
+    """The deletion vector of each file that has one, by the file's URI."""
+    rows = {footer.uri: int(footer.metadata.num_rows) for footer in footers}
+    found: dict[str, DeletionVectorRef] = {}
+    reader = pa.RecordBatchReader.from_stream(opened.deletion_vectors())
+    for batch in reader:
+        for path, kept in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
+            uri = Location.parse(path).uri if "://" in path else _uri_of(location, path)
+            if uri not in rows:
+                raise CorruptData(
+                    f"from_delta: a deletion vector is of {uri}, which is no file of the version"
+                )
+            mask = ~np.asarray(kept.values.to_numpy(zero_copy_only=False), dtype=np.bool_)
+            hidden = RowSet.from_ids(np.flatnonzero(mask), rows[uri])
+            if not hidden.is_empty:
+                found[uri] = inline_deletion_vector(hidden)
+    return found

@@ -1,0 +1,205 @@
+"""Delta tables, read through our planner: the rows are those that deltalake reads."""
+
+from __future__ import annotations
+
+import json
+import struct
+import uuid
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyroaring
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+import rowsieve as rs
+from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
+
+ROWS = pa.table(
+    {
+        "id": [1, 2, 3, 4, 5, 6],
+        "p": ["a b", "é%", "x=/y", None, "a b", "a%20b"],
+        "day": [date(2020, 1, 1)] * 3 + [None] * 3,
+        "f": [1.5, float("nan"), None, -0.0, 2.0, 3.0],
+        "ts": pa.array([datetime(2020, 1, i, tzinfo=UTC) for i in range(1, 7)]),
+        "local": pa.array([datetime(2020, 1, i) for i in range(1, 7)], pa.timestamp("us")),
+    }
+)
+CONDITIONS = (
+    *("id = 3", "id > 4", "p = 'a b'", "p IS NULL", "p LIKE 'a%'", "day = date '2020-01-01'"),
+    *("f = 0", "f IS NULL", "f > 2", "ts >= timestamptz '2020-01-04 00:00:00+00'"),
+    *("local < timestamp '2020-01-03'", "p <> 'x=/y' AND id < 6", "day IS NULL OR id = 1"),
+)
+
+
+def delta_rows(uri: Path, version: int | None = None) -> pa.Table:
+    return pa.table(DeltaTable(uri, version=version).to_pyarrow_table())
+
+
+def in_order(table: pa.Table) -> list[str]:
+    return sorted(map(repr, table.to_pylist()))
+
+
+def check_same(uri: Path, expected: pa.Table, version: int | None = None) -> rs.Table:
+    """Compare with rows read by another reader; the oracle filters them in a table of ours."""
+    table = rs.from_delta(uri, version)
+    assert in_order(table.to_arrow().cast(expected.schema)) == in_order(expected)
+    memory = rs.create_table(f"memory:///{uuid.uuid4().hex}", expected)
+    for condition in CONDITIONS if "p" in expected.column_names else ():
+        full = memory.scan(condition, pruning="off").to_arrow()
+        pruned = table.scan(condition, pruning="soft").to_arrow().cast(full.schema)
+        assert in_order(pruned) == in_order(full), condition
+        assert table.count(condition) == full.num_rows
+    return table
+
+
+@pytest.mark.parametrize("partitions", [None, ["p"], ["p", "day"]])
+def test_rows_are_those_that_deltalake_reads(partitions: list[str] | None, tmp_path: Path) -> None:
+    uri = tmp_path / "t é"
+    write_deltalake(uri, ROWS, partition_by=partitions)
+    write_deltalake(uri, ROWS.slice(2, 3), mode="append")
+    DeltaTable(uri).delete("id = 3")
+    table = check_same(uri, delta_rows(uri))
+    check_same(uri, delta_rows(uri, 0), 0)
+    if partitions:
+        scan = table.scan("p = 'é%'")
+        assert scan.to_arrow()["id"].to_pylist() == [2]
+        assert scan.metrics.parts_considered - scan.metrics.parts_pruned == 1
+
+
+def test_columns_that_were_added_are_null_in_older_files(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, pa.table({"id": pa.array([1], pa.int32())}))
+    newer = pa.table({"id": pa.array([2], pa.int32()), "n": [[{"x": 1}]]})
+    write_deltalake(tmp_path, newer, mode="append", schema_mode="merge")
+    table = check_same(tmp_path, delta_rows(tmp_path))
+    assert table.scan("n IS NULL").to_arrow()["id"].to_pylist() == [1]
+
+
+# Logs as other writers make them
+
+
+def z85(data: bytes) -> str:
+    digits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+    data += bytes(-len(data) % 4)
+    written = ""
+    for (number,) in struct.iter_unpack(">I", data):
+        written += "".join(digits[number // 85**place % 85] for place in (4, 3, 2, 1, 0))
+    return written
+
+
+def vector(rows: list[int]) -> dict[str, Any]:
+    data = struct.pack("<I", 1681511377) + pyroaring.BitMap64(rows).serialize()
+    inline = {"storageType": "i", "pathOrInlineDv": z85(data), "sizeInBytes": len(data)}
+    return {**inline, "cardinality": len(rows)}
+
+
+def field(name: str, type_: str, **metadata: Any) -> dict[str, Any]:
+    return {"name": name, "type": type_, "nullable": True, "metadata": metadata}
+
+
+def write_log(
+    folder: Path,
+    fields: list[dict[str, Any]],
+    files: list[dict[str, Any]],
+    features: list[str],
+    **configuration: str,
+) -> None:
+    (folder / "_delta_log").mkdir()
+    protocol: dict[str, Any] = {"minReaderVersion": 3, "minWriterVersion": 7}
+    protocol |= {"readerFeatures": features, "writerFeatures": features}
+    metadata = {
+        "id": "0" * 8 + "-0000-0000-0000-" + "0" * 12,
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps({"type": "struct", "fields": fields}),
+        "partitionColumns": [],
+        "configuration": configuration,
+        "createdTime": 0,
+    }
+    adds = [
+        {"add": {"partitionValues": {}, "modificationTime": 0, "dataChange": True, **file}}
+        for file in files
+    ]
+    lines = [{"protocol": protocol}, {"metaData": metadata}, *adds]
+    text = "\n".join(map(json.dumps, lines))
+    (folder / "_delta_log" / f"{0:020}.json").write_text(text)
+
+
+def test_deletion_vectors_hide_rows(tmp_path: Path) -> None:
+    rows = pa.table({"id": range(100)})
+    pq.write_table(rows, tmp_path / "a.parquet", row_group_size=30)
+    pq.write_table(pa.table({"id": range(100, 110)}), tmp_path / "b.parquet")
+    gone = [0, 29, 30, 31, 99]
+    files: list[dict[str, Any]] = [
+        {"path": f"{name}.parquet", "size": (tmp_path / f"{name}.parquet").stat().st_size}
+        for name in "ab"
+    ]
+    files[0]["deletionVector"] = vector(gone)
+    for file, count in zip(files, (100, 10), strict=True):
+        file["stats"] = json.dumps({"numRecords": count})
+    write_log(
+        tmp_path, [field("id", "long")], files, ["deletionVectors"],
+        **{"delta.enableDeletionVectors": "true"},
+    )  # fmt: skip
+    table = rs.from_delta(tmp_path)
+    left = [i for i in range(110) if i not in gone]
+    assert sorted(table.to_arrow()["id"].to_pylist()) == left
+    assert table.count() == len(left)
+    assert table.count("id BETWEEN 28 AND 33") == 3
+    assert table.scan("id = 30").to_arrow().num_rows == 0
+    assert table.scan("id <= 29", pruning="soft").count() == 28
+    (split,) = table.scan("id = 31 OR id = 32").plan().splits_to_bytes()
+    assert rs.read_split(split).read_all()["id"].to_pylist() == [32]
+
+
+def test_int96_is_an_instant(tmp_path: Path) -> None:
+    moment = datetime(2020, 1, 1, tzinfo=UTC)
+    rows = pa.table({"ts": pa.array([moment, None], pa.timestamp("us", "UTC"))})
+    pq.write_table(rows, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
+    size = (tmp_path / "a.parquet").stat().st_size
+    write_log(tmp_path, [field("ts", "timestamp")], [{"path": "a.parquet", "size": size}], [])
+    table = rs.from_delta(tmp_path)
+    assert table.to_arrow()["ts"].to_pylist() == [moment, None]
+    assert table.count("ts = timestamptz '2020-01-01 00:00:00+00'") == 1
+
+
+def test_column_mapping_finds_columns_by_their_names_in_files(tmp_path: Path) -> None:
+    rows = pa.table({"col-1": [1, 2], "b": ["dropped", "x"], "col-3": ["y", None]})
+    pq.write_table(rows, tmp_path / "a.parquet")
+    size = (tmp_path / "a.parquet").stat().st_size
+    mapped = [
+        field(name, type_, **{"delta.columnMapping.id": i, "delta.columnMapping.physicalName": own})
+        for i, (name, type_, own) in enumerate(
+            [("id", "long", "col-1"), ("b", "string", "col-3"), ("new", "long", "col-4")]
+        )
+    ]
+    write_log(
+        tmp_path, mapped, [{"path": "a.parquet", "size": size}], ["columnMapping"],
+        **{"delta.columnMapping.mode": "name"},
+    )  # fmt: skip
+    try:
+        DeltaTable(tmp_path)
+    except Exception as error:
+        with pytest.raises((UnsupportedOperation, NotFound)):
+            rs.from_delta(tmp_path)
+        pytest.skip(f"this deltalake does not read column mapping: {error}")
+    table = rs.from_delta(tmp_path)
+    assert table.to_arrow().to_pylist() == [
+        {"id": 1, "b": "y", "new": None},
+        {"id": 2, "b": None, "new": None},
+    ]
+    assert table.count("b = 'dropped'") == 0
+
+
+def test_tables_that_are_not_there_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no Delta table"):
+        rs.from_delta(tmp_path)
+    write_deltalake(tmp_path / "t", ROWS)
+    with pytest.raises(NotFound, match="no version 7"):
+        rs.from_delta(tmp_path / "t", 7)
+    with pytest.raises(InvalidInput, match="memory"):
+        rs.from_delta("memory:///x")
+    with pytest.raises(UnsupportedOperation, match="from_delta"):
+        rs.from_delta(tmp_path / "t").append(ROWS)
