@@ -5,14 +5,17 @@ from __future__ import annotations
 import decimal
 import random
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
 from datafusion import SessionContext
+from typer.testing import CliRunner
 
 import rowsieve as rs
+from rowsieve.cli import app as cli
 from rowsieve.errors import InvalidPredicate, RowsieveError, SchemaMismatch
 from rowsieve.types.numeric_bytes import STORAGE, encoded, to_text
 
@@ -213,6 +216,49 @@ def test_wide_decimals_are_numbers_of_any_size(tmp_path: Path) -> None:
     assert rs.to_native(table.scan().to_arrow()).column("n").to_pylist() == [
         "1.25", None, str(10**70)
     ]  # fmt: skip
+
+
+def test_the_command_line_reads_numbers_of_files(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"id,n\n1,1.50\n2,{'9' * 50}\n3,\n")
+    (tmp_path / "a.jsonl").write_text('{"id": 4, "n": "1e60"}\n')
+    uri = str(tmp_path / "t")
+    runner = CliRunner()
+    for command in (
+        ["create", uri, str(tmp_path / "a.csv"), "--key", "id", "--type", "n=numeric"],
+        ["upsert", uri, str(tmp_path / "a.csv")],
+        ["upsert", uri, str(tmp_path / "a.jsonl")],
+    ):
+        result = runner.invoke(cli.app, command)
+        assert result.exit_code == 0, result.output
+    table = rs.open_table(uri)
+    assert rs.to_native(table.scan(order_by_key=True).to_arrow()).column("n").to_pylist() == [
+        "1.5", "9" * 50, None, "1" + "0" * 60
+    ]  # fmt: skip
+    shown = runner.invoke(cli.app, ["query", "SELECT n FROM t WHERE n['approx'] < 2", uri])
+    assert '"approx":1.5' in shown.output
+    assert "numeric" in runner.invoke(cli.app, ["inspect", uri]).output
+
+
+@pytest.mark.spark
+def test_spark_sees_a_struct(spark: Any, numbers: tuple[rs.Table, list[str | None]]) -> None:
+    table, texts = numbers
+    wanted = [
+        place
+        for place, text in enumerate(texts)
+        if text and _rank(text)[1] > 10 and "n" not in text
+    ]
+    frame = spark.read.format("rowsieve").load(table.uri)
+    assert frame.schema["n"].dataType.simpleString() == "struct<approx:double,exact:binary>"
+    found = frame.filter("n.approx > 10 AND n.approx < double('Infinity')").collect()
+    finite = [place for place in wanted if float(D(texts[place] or 0)) != float("inf")]
+    assert sorted(row["id"] for row in found) == finite
+    rows = {row["id"]: row["n"] for row in frame.collect()}
+    assert all(
+        (rows[place] is None) if not text else (bytes(rows[place]["exact"]) == encoded(text))
+        for place, text in enumerate(texts)
+    )
+    asked = spark.read.format("rowsieve").option("where", "n IS NULL").load(table.uri)
+    assert [row["id"] for row in asked.collect()] == [texts.index(None)]
 
 
 def test_a_number_is_no_key(tmp_path: Path) -> None:

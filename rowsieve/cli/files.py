@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 from rowsieve.cli.csv_quotes import open_quote
 from rowsieve.errors import InvalidData, InvalidInput
+from rowsieve.types.numeric_bytes import is_stored
 
 _COMPRESSED: Final = (".gz", ".bz2", ".zst")
 _EXACT_IN_FLOAT: Final = 2**53
@@ -237,8 +238,13 @@ def _not_utf8(source: Input, why: str) -> InvalidData:
 
 
 def _known(schema: pa.Schema | None) -> list[pa.Field]:
-    """The columns that text can represent; UUIDs are bytes, which it cannot."""
-    fields: list[pa.Field] = list(schema or ())
+    """The columns that text can represent; UUIDs are bytes, which it cannot.
+
+    Unbounded numbers are read as text, whose digits a float would lose.
+    """
+    fields: list[pa.Field] = [
+        field.with_type(pa.string()) if is_stored(field.type) else field for field in schema or ()
+    ]
     return [field for field in fields if not pa.types.is_fixed_size_binary(field.type)]
 
 

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import SchemaMismatch
 from rowsieve.types import interval_bytes, logical, numeric_bytes
+from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import (
     BOOL8_EXTENSION,
     arrow_field,
@@ -36,13 +37,12 @@ _ALL_VALID = (
     logical.Decimal,
     logical.Binary,
     logical.Date,
-    logical.Time,
     logical.Timestamp,
     logical.Uuid,
     logical.Interval,
 )
-"""Types whose Arrow type holds nothing but valid values; text may not be UTF-8, and NaN has many
-forms."""
+"""Types whose Arrow type holds nothing but valid values; text may not be UTF-8, NaN has many forms,
+and a time may be outside of a day."""
 
 
 def conform(rows: Any, schema: Schema) -> Any:
@@ -188,12 +188,22 @@ def _convert_flat(
             values = _cast(values, target)
         if isinstance(type_, logical.String | logical.Json):
             values.validate(full=True)  # bounds and comparisons need valid UTF-8
+        if isinstance(type_, logical.Time):
+            _check_times(values)
     except (pa.ArrowException, ValueError) as error:
         raise SchemaMismatch(
             f"column {path!r}: a value of type {source} does not fit {logical.type_name(type_)} "
             f"without loss: {error}"
         ) from error
     return _canonical_floats(values, zeros=False) if isinstance(type_, logical.Float) else values
+
+
+def _check_times(values: pa.Array) -> None:
+    """Raise ValueError for times before midnight, or a day or more after it."""
+    ends = pc.min_max(values.view(pa.int64()))
+    for end in (ends["min"].as_py(), ends["max"].as_py()):
+        if end is not None and not 0 <= end < DAY_US:
+            raise ValueError(f"{end} microseconds after midnight are not within a day")
 
 
 def _numbers(values: pa.Array) -> pa.Array:
