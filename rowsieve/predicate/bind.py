@@ -40,6 +40,7 @@ from rowsieve.predicate.zoned import (
     zoned_call,
     zoned_trunc,
 )
+from rowsieve.types.aliases import may_compare
 from rowsieve.types.logical import (
     Bool,
     Decimal,
@@ -158,6 +159,8 @@ class _Binder:
             case ir.Not(term=term):
                 return ir.Not(self.predicate(term))
             case ir.Comparison(op=op, left=left, right=right):
+                self.check_alias(left)
+                self.check_alias(right)
                 sides = self.sides(left, right)
                 return compare_operands(op, *sides, self.semantics)
             case ir.InList():
@@ -170,6 +173,26 @@ class _Binder:
                 return ir.BooleanOperand(self.boolean(operand))
             case _:
                 assert_never(node)
+
+    def check_alias(self, node: ir.Operand) -> None:
+        """Refuse a column whose alias has an order of its own; engines compare the storage."""
+        field = None if self.semantics.compares_storage else self.field_of(node)
+        if field is not None and not may_compare(field.alias):
+            raise InvalidPredicate(
+                f"the column {field.name!r} is a {field.alias}, which cannot be compared; compare "
+                "a field or an item of it, or test IS NULL"
+            )
+
+    def field_of(self, node: ir.Operand) -> Field | None:
+        """Return the field of a column, or of a member of a struct column."""
+        match node:
+            case ir.Column(name=name):
+                return self.schema.field(name)
+            case ir.FieldAccess(operand=parent, name=name):
+                outer = self.field_of(parent)
+                if outer is not None and isinstance(outer.type, Struct):
+                    return _member(outer.type, name)
+        return None
 
     def sides(
         self, left: ir.Operand, right: ir.Operand
@@ -243,6 +266,7 @@ class _Binder:
         return column
 
     def in_list(self, node: ir.InList) -> ir.Predicate:
+        self.check_alias(node.operand)
         operand, type_ = self.operand(node.operand)
         if type_ is None:
             operand, type_ = self.typed_operand(node.operand)

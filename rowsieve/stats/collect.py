@@ -27,6 +27,7 @@ from rowsieve.stats.subjects import COMPARABLES, LENGTH, TEXT_FACTS
 from rowsieve.stats.text_facts import SampledTextCollector, TextCollector
 from rowsieve.stats.trim import drop_sampled, trim
 from rowsieve.stats.values import Extremes, ValueCollector, Values, extremes_together
+from rowsieve.types.aliases import is_opaque
 from rowsieve.types.logical import Field, Int, List, Map, Struct
 
 
@@ -63,7 +64,7 @@ class StatisticsCollector:
         collecting: Collecting | None = None,
     ) -> None:
         overrides = collecting.overrides if collecting else {}
-        self._fields = tuple(fields)
+        self._fields = tuple(field for field in fields if not is_opaque(field.alias))
         self._options = options
         self._metrics = collecting.metrics if collecting else WriterMetrics()
         self._rows = 0

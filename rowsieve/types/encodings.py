@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from rowsieve.errors import SchemaMismatch
 from rowsieve.types import logical, numeric_bytes
+from rowsieve.types.aliases import ALIASES, PREFIX, find_alias
 from rowsieve.types.schema import Schema
 
 FIELD_ID_KEY = b"PARQUET:field_id"
@@ -29,7 +30,6 @@ BOOL8_EXTENSION = b"arrow.bool8"  # of Arrow's specification: a boolean in a byt
 
 DEEPEST_LEVELS = 90  # pyarrow reads files of up to 98 levels, with the row and the leaf
 
-_OURS = b"rowsieve."
 _EXTENSIONS: Mapping[type[logical.LogicalType], bytes] = {
     logical.Uuid: UUID_EXTENSION,
     logical.Json: JSON_EXTENSION,
@@ -94,7 +94,9 @@ def arrow_type(type_: logical.LogicalType) -> pa.DataType:
 def arrow_field(field: logical.Field) -> pa.Field:
     """Return the Arrow field: storage type, nullability, and the id as metadata."""
     metadata = {FIELD_ID_KEY: str(field.id).encode()}
-    if (extension := _EXTENSIONS.get(type(field.type))) is not None:
+    if field.alias is not None:
+        metadata[EXTENSION_KEY] = f"{PREFIX}{field.alias}".encode()
+    elif (extension := _EXTENSIONS.get(type(field.type))) is not None:
         metadata[EXTENSION_KEY] = extension
     return pa.field(field.name, arrow_type(field.type), field.nullable, metadata)
 
@@ -144,7 +146,24 @@ def logical_type(field: pa.Field, allocate: Callable[[], int]) -> logical.Logica
     SchemaMismatch for an unsupported type; it names the field and the remedy.
     """
     check_nesting(field)
-    return _logical_type(field, allocate)
+    return _aliased_type(field, allocate)
+
+
+def _aliased_type(field: pa.Field, allocate: Callable[[], int]) -> logical.LogicalType:
+    name = alias_name(field)
+    if name is None:
+        return _logical_type(field, allocate)
+    alias, found = find_alias(name), _logical_type(field.remove_metadata(), allocate)
+    if alias is None or not alias.fits(found):
+        raise _unknown_extension(field.name, PREFIX + name, field.type)
+    return found
+
+
+def alias_name(field: pa.Field) -> str | None:
+    """Return the alias that the metadata of a column names, such as `range.1`, or None."""
+    extension = (field.metadata or {}).get(EXTENSION_KEY, b"").decode(errors="replace")
+    name = extension.removeprefix(PREFIX)
+    return name if name != extension and find_alias(name) is not None else None
 
 
 def check_nesting(field: pa.Field) -> None:
@@ -188,7 +207,7 @@ def _logical_type(field: pa.Field, allocate: Callable[[], int]) -> logical.Logic
         return logical.Json()
     if extension == BOOL8_EXTENSION:
         return logical.Bool()
-    if extension is not None and extension.startswith(_OURS):
+    if extension is not None and extension.startswith(PREFIX.encode()):
         raise _unknown_extension(field.name, extension.decode(errors="replace"), type_)
     flat = _flat_type(type_)
     return flat if flat is not None else _nested_type(field, type_, allocate)
@@ -207,7 +226,9 @@ def _unwrapped(field: pa.Field) -> tuple[bytes | None, pa.DataType]:
 
 
 def _unknown_extension(name: str, extension: str, type_: pa.DataType) -> SchemaMismatch:
-    known = ", ".join(f"{known.decode()} ({form})" for known, form in _OUR_FORMS.items())
+    forms = {known.decode(): form for known, form in _OUR_FORMS.items()}
+    forms |= {PREFIX + alias: found.form for alias, found in ALIASES.items()}
+    known = ", ".join(f"{known} ({form})" for known, form in forms.items())
     return SchemaMismatch(
         f"column {name!r} has the extension type {extension!r} over {type_}, which this version of "
         f"rowsieve does not know; it knows {known}. Upgrade rowsieve, or remove the metadata "
@@ -234,7 +255,8 @@ def schema_of(
     for item in schema:
         field_id = allocate()
         nullable = bool(item.nullable) and item.name not in not_null
-        fields.append(logical.Field(field_id, item.name, logical_type(item, allocate), nullable))
+        type_, alias = logical_type(item, allocate), alias_name(item)
+        fields.append(logical.Field(field_id, item.name, type_, nullable, alias=alias))
     return Schema(schema_id, tuple(fields)), last + 1
 
 
@@ -302,7 +324,8 @@ def _nested_type(
     def member(item: pa.Field, *, nullable: bool | None = None) -> logical.Field:
         field_id = allocate()
         null = bool(item.nullable) if nullable is None else nullable
-        return logical.Field(field_id, item.name, _logical_type(item, allocate), null)
+        type_, alias = _aliased_type(item, allocate), alias_name(item)
+        return logical.Field(field_id, item.name, type_, null, alias=alias)
 
     if is_list(type_):
         return logical.List(member(type_.value_field))

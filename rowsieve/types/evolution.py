@@ -19,7 +19,7 @@ from typing import TypeAlias, assert_never
 import pyarrow as pa
 
 from rowsieve.errors import InvalidSchemaChange
-from rowsieve.types.encodings import arrow_field, check_nesting, logical_type
+from rowsieve.types.encodings import alias_name, arrow_field, check_nesting, logical_type
 from rowsieve.types.field_paths import (
     Chain,
     Path,
@@ -216,13 +216,14 @@ def _add(schema: Schema, change: AddColumn, next_field_id: int) -> tuple[Schema,
 
     field_id = allocate()
     type_ = logical_type(change.field.with_name(name), allocate)
+    alias = alias_name(change.field)
     text = constant_text(change.default, type_, shown_name)
     if text is None and not change.field.nullable:
         raise InvalidSchemaChange(
             f"cannot add column {shown_name!r} as NOT NULL without a default: rows that exist "
             "would have no value; give a default, or make the column nullable"
         )
-    field = Field(field_id, name, type_, bool(change.field.nullable), schema.id, text, text)
+    field = Field(field_id, name, type_, bool(change.field.nullable), schema.id, text, text, alias)
     place = len(others)
     if change.after is not None:
         place = others.index(_among(others, change.after, schema, parent)) + 1

@@ -145,7 +145,8 @@ class Field:
     `added` is the id of the schema that added the column; 0 for the columns of the table's creation
     and nested fields. In rows of older schemas it has the value `fill`, which never changes
     (invariant 14). `default` is the value for new rows that lack the column. Both are text, see
-    `rowsieve.types.stored_defaults`; None is NULL.
+    `rowsieve.types.stored_defaults`; None is NULL. `alias` is another system's name for the type:
+    see `rowsieve.types.aliases`.
     """
 
     id: int
@@ -155,6 +156,7 @@ class Field:
     added: int = 0
     fill: str | None = None
     default: str | None = None
+    alias: str | None = None
 
 
 def type_name(type_: LogicalType) -> str:

@@ -170,6 +170,8 @@ def _field_to_json(field: Field) -> dict[str, Any]:
         found["fill"] = field.fill
     if field.default is not None:
         found["default"] = field.default
+    if field.alias is not None:
+        found["alias"] = field.alias
     return found
 
 
@@ -185,6 +187,7 @@ def _field_from_json(value: Mapping[str, Any]) -> Field:
         int(value.get("added", 0)),
         _text_or_none(value, "fill"),
         _text_or_none(value, "default"),
+        _text_or_none(value, "alias"),
     )
 
 
