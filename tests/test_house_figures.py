@@ -17,4 +17,4 @@ def test_the_figures_of_the_house_are_printed() -> None:
     (total,) = (line for line in lines if line.startswith("rowsieve: "))
     assert total.startswith(f"rowsieve: {sum(map(house.line_count, house.sources())):,} lines")
     assert {"longest files:", "circles of rooms:", "names that only tests use:"} <= set(lines)
-    assert "  predicate/functions/made_texts.py" in lines  # where lpad is
+    assert "  predicate/functions/text_building.py" in lines  # where lpad is

@@ -26,7 +26,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Timestamp
 from tests.bridges.excluded_failures import has_failing_term, rows_or_failure
-from tests.bridges.sql.vouched import EVERY, conditions
+from tests.bridges.sql.allow_list import EVERY, conditions
 from tests.profiles import examples
 from tests.strategies import SCHEMA, SEMANTICS, batches, predicates
 

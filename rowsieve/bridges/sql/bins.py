@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from rowsieve.bridges.sql.intervals import interval_of
 from rowsieve.bridges.sql.nanoseconds import within_nanoseconds
-from rowsieve.bridges.sql.visits import Reads, Writes
+from rowsieve.bridges.sql.protocols import Reads, Writes
 from rowsieve.predicate.ir import Call, Literal, Operand
 from rowsieve.types.days import DAY_US
 from rowsieve.types.interval_texts import IntervalParts

@@ -15,14 +15,15 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from rowsieve.bridges.functions import TABLE
+from rowsieve.bridges.sql.dialect_calls import HANDLERS, NAMES, day, seconds
 from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT
 from rowsieve.bridges.sql.intervals import moved
 from rowsieve.bridges.sql.list_calls import HANDLERS as LISTS
 from rowsieve.bridges.sql.list_calls import named_list
 from rowsieve.bridges.sql.nested_access import json_operator, json_path
-from rowsieve.bridges.sql.own_calls import HANDLERS, NAMES, day, seconds
 from rowsieve.bridges.sql.parts import EXTRACTED, PART_ALIASES, PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.pattern_calls import regex, substring
+from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.spark_coercion import QUOTIENT, WHOLE_QUOTIENT
 from rowsieve.bridges.sql.spark_formats import read_by_format
 from rowsieve.bridges.sql.spark_names import BY_FORMAT, is_spark_name, truncated_date
@@ -36,7 +37,6 @@ from rowsieve.bridges.sql.special_functions import (
 )
 from rowsieve.bridges.sql.templates import forms, recognise
 from rowsieve.bridges.sql.typenames import arrow_named
-from rowsieve.bridges.sql.visits import Reads
 from rowsieve.bridges.sql.zones import (
     at_time_zone,
     converted,

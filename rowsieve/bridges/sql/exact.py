@@ -5,7 +5,7 @@ collect in a list, names of types that the engine lacks. If the engine is not kn
 `UnsupportedOperation` says why.
 
 Soundness: the result keeps TRUE, FALSE and NULL on every row, and everything in it is listed in
-`vouched`.
+`allow_list`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 
 from rowsieve.bridges.functions import Use
 from rowsieve.bridges.functions.casts import kinds_of
+from rowsieve.bridges.sql.allow_list import CASTS, doubt, is_narrow
 from rowsieve.bridges.sql.dialects import DATAFUSION_TYPES, Dialect, IntegerWidths
 from rowsieve.bridges.sql.render_calls import BYTE_ORDER, UNSIGNED_NAN
 from rowsieve.bridges.sql.templates import is_bare_trim
-from rowsieve.bridges.sql.vouched import CASTS, doubt, is_narrow
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.casts import cast_rule

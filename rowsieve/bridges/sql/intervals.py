@@ -15,8 +15,8 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.spark_names import INTERVALS, steps
-from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate.ir import Call, Literal, Operand
 from rowsieve.types.interval_bytes import encoded
 from rowsieve.types.interval_texts import IntervalParts, parse_interval

@@ -12,12 +12,12 @@ from rowsieve.bridges.differences.merged_lists import merged_at_top
 from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql import parse_predicate
+from rowsieve.bridges.sql.coercion import as_compared, check_coercion
 from rowsieve.bridges.sql.column_zones import check_zones
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.exact import said_exactly
 from rowsieve.bridges.sql.instant_zones import with_local_times
 from rowsieve.bridges.sql.integer_widths import with_widths
-from rowsieve.bridges.sql.mixtures import as_compared, check_mixtures
 from rowsieve.bridges.sql.render import Writer
 from rowsieve.bridges.sql.repeated_times import check_repeated
 from rowsieve.bridges.sql.spark_exact import SparkExact, eased
@@ -122,7 +122,7 @@ def as_meant(
     found = as_compared(found, schema, meant)
     root = bind(found, schema, meant, simplified=False).root
     check(root, known.name, Direction.ANSWERS)
-    check_mixtures(found, root, schema, meant)
+    check_coercion(found, root, schema, meant)
     if known.name == "datafusion":
         check_zones(found, schema)
     if known.gives_types:

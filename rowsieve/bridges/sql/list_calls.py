@@ -11,9 +11,9 @@ from typing import Any
 
 from sqlglot import exp
 
+from rowsieve.bridges.sql.dialect_calls import array_size
 from rowsieve.bridges.sql.nested_access import SLICED, element_at, sliced
-from rowsieve.bridges.sql.own_calls import array_size
-from rowsieve.bridges.sql.visits import Reads
+from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Bool, Int
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from sqlglot import exp
 
+from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.spark_names import place
-from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Int
 

@@ -19,8 +19,8 @@ from rowsieve.bridges.sql.found_regexes import (
     from_re2_replacement,
     to_re2_replacement,
 )
+from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.regexes import Flavour, similar_to_re2, to_re2
-from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.found_patterns import group_count
 from rowsieve.predicate.functions.patterns import BY_LOCALE

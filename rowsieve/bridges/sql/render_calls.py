@@ -11,13 +11,13 @@ from rowsieve.bridges.sql.intervals import interval_text
 from rowsieve.bridges.sql.nested_access import PLAIN_PATH, SLICED
 from rowsieve.bridges.sql.parts import PARTS, PORTABLE_PARTS, TRUNCATIONS
 from rowsieve.bridges.sql.pattern_calls import FOUND, in_flavour
+from rowsieve.bridges.sql.protocols import Writes
 from rowsieve.bridges.sql.regexes import Flavour, from_re2
 from rowsieve.bridges.sql.render_literals import quoted
 from rowsieve.bridges.sql.spark_names import WRITTEN
 from rowsieve.bridges.sql.spellings import PARTS as OWN_PARTS
 from rowsieve.bridges.sql.templates import fill, written
 from rowsieve.bridges.sql.time_formats import FORMATTED, in_words
-from rowsieve.bridges.sql.visits import Writes
 from rowsieve.bridges.sql.zones import zone_text
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand

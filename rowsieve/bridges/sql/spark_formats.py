@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.spark_calls import Handler, Types
 from rowsieve.bridges.sql.spark_coercion import INSTANT, is_text
 from rowsieve.bridges.sql.spark_names import BY_FORMAT
 from rowsieve.bridges.sql.spark_values import Value
 from rowsieve.bridges.sql.time_formats import last_string
-from rowsieve.bridges.sql.visits import Reads
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.java_formats import UnknownFormat, pattern_of

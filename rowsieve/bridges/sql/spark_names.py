@@ -13,10 +13,10 @@ from typing import Any
 from sqlglot import exp
 
 from rowsieve.bridges.functions import TABLE
+from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.spark_coercion import QUOTIENT
 from rowsieve.bridges.sql.spark_rules import DATE_UNITS, UNITS
 from rowsieve.bridges.sql.spark_type_names import cast_target
-from rowsieve.bridges.sql.visits import Reads
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.types.logical import Bool, Date, Int, LogicalType, Timestamp

@@ -20,8 +20,8 @@ from sqlglot.dialects.dialect import Dialect as Grammar
 from rowsieve.bridges.functions import TABLE, Spelling, Use, spelling_of
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.pattern_calls import FOUND, found
+from rowsieve.bridges.sql.protocols import Reads, Writes
 from rowsieve.bridges.sql.time_formats import FORMATTED, formatted
-from rowsieve.bridges.sql.visits import Reads, Writes
 from rowsieve.predicate.ir import Call, Literal, Operand
 from rowsieve.types.logical import String
 

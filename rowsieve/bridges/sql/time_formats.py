@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rowsieve.bridges.sql.visits import Reads
+from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.predicate.functions.time_texts import pieces_of
 from rowsieve.predicate.ir import Call, Literal
 

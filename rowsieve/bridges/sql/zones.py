@@ -12,8 +12,8 @@ from typing import Any
 from sqlglot import exp
 
 from rowsieve.bridges.session import UNKNOWN_TO_ICU
+from rowsieve.bridges.sql.protocols import Reads, Writes
 from rowsieve.bridges.sql.render_literals import quoted
-from rowsieve.bridges.sql.visits import Reads, Writes
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import zoned
 from rowsieve.predicate.functions.temporal import CLOCK_UNITS

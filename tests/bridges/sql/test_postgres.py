@@ -24,6 +24,7 @@ from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Float
 from tests.bridges.awkward import rows
+from tests.bridges.sql.allow_list import EVERY, conditions
 from tests.bridges.sql.postgres import (
     connection,
     databases,
@@ -31,7 +32,6 @@ from tests.bridges.sql.postgres import (
     postgres_rows,
     postgres_values,
 )
-from tests.bridges.sql.vouched import EVERY, conditions
 from tests.strategies import SCHEMA
 
 ROWS = rows(3, 60)

@@ -18,8 +18,8 @@ from hypothesis import given, reject
 
 import rowsieve as rs
 import rowsieve.errors
+from rowsieve.bridges.sql.allow_list import verified
 from rowsieve.bridges.sql.language import from_text, to_text
-from rowsieve.bridges.sql.vouched import verified
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidInput, InvalidPredicate
 from rowsieve.predicate.bind import bind
@@ -177,11 +177,9 @@ UNASKED = {"nullif", "coalesce"}  # Velox's parser has none of unequal types
 
 @pytest.mark.skipif(importlib.util.find_spec("pyvelox") is None, reason="pyvelox is not installed")
 def test_written_text_has_the_same_meaning_in_velox() -> None:
-    """All functions that are vouched for; there are wheels for Linux and Python up to 3.13."""
-    vouched = verified("trino") | {"regex_matches"}
-    names = [
-        name for name in CALLS if {name, name.split("_")[0]} & vouched and name not in LEFT_OUT
-    ]
+    """All functions on the allow-list; there are wheels for Linux and Python up to 3.13."""
+    listed = verified("trino") | {"regex_matches"}
+    names = [name for name in CALLS if {name, name.split("_")[0]} & listed and name not in LEFT_OUT]
     found = subprocess.run(
         [sys.executable, "-m", "tests.bridges.sql.velox"],
         input=json.dumps(names),

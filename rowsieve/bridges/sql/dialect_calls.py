@@ -1,8 +1,8 @@
-"""Functions that dialects spell, count or type each in their own way, as calls of ours.
+"""Readers of functions whose name, counting or result type depends on the dialect.
 
-Soundness: what a dialect means by a name is looked up under that dialect, never under the name
-alone: `dayofweek` begins with Sunday as 1 in Spark and as 0 elsewhere, `^` is a power in two
-dialects and bits in two others, `isnan(NULL)` is FALSE in Spark.
+Soundness: the meaning of a name is looked up by dialect and name, never by the name alone:
+`dayofweek` begins with Sunday as 1 in Spark and as 0 elsewhere, `^` is a power in two dialects and
+a bitwise operator in two others, `isnan(NULL)` is FALSE in Spark.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from sqlglot import exp
 
 from rowsieve.bridges.sql.bins import binned
-from rowsieve.bridges.sql.visits import Reads
+from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
 from rowsieve.types.logical import Bool, Date, Float, Int, String
 

@@ -1,4 +1,4 @@
-"""Conditions on every function that is vouched for, and the rows that we keep by them."""
+"""Conditions on every function that is on the allow-list, and the rows that we keep by them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Numbers of several types that an engine brings to another type than we do.
+"""Mixed-type comparisons that the engine coerces differently.
 
-Beside a float32 DuckDB and DataFusion bring whole numbers, and DuckDB decimals, to float32; beside
-a decimal DataFusion brings floats to decimals; a list and a BETWEEN have one type for all of their
-members. We compare each pair as float64. Soundness: text in which that can show is refused; what
-passes is compared with constants that both types hold, or has one type.
+Compared with a float32, DuckDB and DataFusion convert integers to float32, and DuckDB decimals too;
+compared with a decimal, DataFusion converts floats to decimals; a list and a BETWEEN convert all of
+their items to one type. We compare each pair as float64. Soundness: text is rejected where the
+coercion can change a result; what passes has constants that both types hold exactly, or one type.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from rowsieve.types.schema import Schema
 
 
 def as_compared(predicate: ir.Predicate, schema: Schema, semantics: Semantics) -> ir.Predicate:
-    """The condition with the casts that the engine makes in comparisons of two kinds of numbers.
+    """Add the casts that the engine inserts in comparisons of two numeric types.
 
-    DuckDB and DataFusion bring whole numbers beside a float32 to float32, and DuckDB decimal
-    constants; DataFusion makes a decimal of a float constant beside a decimal.
+    DuckDB and DataFusion convert integers to float32 where the other side is a float32, DuckDB also
+    decimal constants; DataFusion converts a float constant compared with a decimal to a decimal.
     """
     if semantics.name not in _TO_FLOAT32:
         return predicate
@@ -131,7 +131,7 @@ _LISTS = ("a list", _EQUALS)
 _WHOLE_IN_DOUBLE, _DECIMAL_DIGITS = 2**53, 15
 
 
-def check_mixtures(
+def check_coercion(
     predicate: ir.Predicate, root: ir.Predicate, schema: Schema, semantics: Semantics
 ) -> None:
     """Refuse what the engine may compare or compute otherwise; `root` is the bound predicate."""

@@ -1,4 +1,4 @@
-"""What a handler of one kind of node may ask of the reader, or the writer, that it belongs to."""
+"""Protocols of the reader and the writer of SQL, as the handlers of single nodes use them."""
 
 from __future__ import annotations
 

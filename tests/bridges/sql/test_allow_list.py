@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rowsieve.bridges.sql.vouched import verified
+from rowsieve.bridges.sql.allow_list import verified
+from tests.bridges.sql.allow_list import EVERY, conditions
 from tests.bridges.sql.engines import JUDGES
-from tests.bridges.sql.vouched import EVERY, conditions
 
 
 @pytest.mark.parametrize("dialect", JUDGES)

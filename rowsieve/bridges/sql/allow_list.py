@@ -1,8 +1,8 @@
-"""What each engine's SQL is known to mean as we do, besides the table of functions.
+"""Allow-list: zone functions, patterns and casts verified to behave alike in each engine.
 
-Zones, regular expressions and casts: `to_sql` writes whatever reads back as the same tree; an
-engine may still mean something else by it. Soundness: what is not listed here or in the table is
-refused, and takes its whole condition with it.
+`to_sql` writes whatever reads back as the same tree, but the engine may interpret it differently.
+Soundness: translation rejects a construct that neither this list nor the table of functions names,
+together with its whole condition.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ ZONED: Mapping[str, frozenset[str]] = {
 
 
 def doubt(use: Use, dialect: str) -> str:
-    """Why the dialect may give other values for the call; empty if it gives the same."""
+    """The reason why the dialect may compute other values for the call; empty if it does not."""
     name = use.call.function
     if name in ZONE_FUNCTIONS:
         known = name in ZONED.get(dialect, ()) and is_proved(use.call, dialect)
         return "" if known else f"{name} may give other values in {dialect}"
     if name == "regex_matches":
-        return "" if _reads_back(use, dialect) else f"{dialect} reads this pattern in another way"
+        return "" if _reads_back(use, dialect) else f"{dialect} interprets this pattern differently"
     if name in FOUND and in_flavour(use.call, dialect) is None:
-        return f"{dialect} may find another text by this pattern"
+        return f"{dialect} may match another text with this pattern"
     return refusal(use, dialect)
 
 
 def verified(dialect: str) -> frozenset[str]:
-    """The functions that the dialect gives the same values for, for some arguments."""
+    """Functions that the dialect computes as we do, at least for some arguments."""
     return frozenset(
         name
         for name, row in TABLE.items()
@@ -80,5 +80,5 @@ _NARROW = frozenset(
 
 
 def is_narrow(operand: Operand) -> bool:
-    """Whether engines give this function, a 64-bit number here, 32 bits."""
+    """Whether engines return 32 bits from this function, which returns 64 bits here."""
     return isinstance(operand, Call) and operand.function in _NARROW
