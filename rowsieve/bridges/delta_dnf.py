@@ -47,7 +47,7 @@ Filters: TypeAlias = list[Filter] | list[list[Filter]]
 MAX_FILTERS = 100_000  # limit of tuples written, because ANDs of ORs multiply
 
 _EXACT, _NO = Exactness.EXACT, Exactness.UNSUPPORTED
-_FLOATS = "of floats by IEEE's rules"
+_FLOATS = "floats by IEEE 754"
 OPERATORS: tuple[Row, ...] = (
     Row("=", "=", _EXACT, _EXACT),
     Row("==", "=", _EXACT, _NO, "written as ="),
@@ -57,7 +57,7 @@ OPERATORS: tuple[Row, ...] = (
     Row(">", ">", _EXACT, _EXACT, f"{_FLOATS}: NaN is never above"),
     Row(">=", ">=", _EXACT, _EXACT, f"{_FLOATS}: NaN is never above"),
     Row("in", "InList", _EXACT, _EXACT, "compares bits, NULL with NULL; [None] is IS NULL"),
-    Row("not in", "Not(InList)", _EXACT, _EXACT, "TRUE of NULL; written with None in the list"),
+    Row("not in", "Not(InList)", _EXACT, _EXACT, "TRUE for NULL; written with None in the list"),
 )
 _PLAIN = (bool, int, float, str, bytes, decimal.Decimal, datetime.date, datetime.datetime)
 _ROWS = {row.foreign: row for row in OPERATORS}

@@ -44,8 +44,8 @@ from rowsieve.types.logical import (
 from rowsieve.types.schema import Schema
 
 _EXACT, _NO = Exactness.EXACT, Exactness.UNSUPPORTED
-_VALUE = "a value of the column's own kind"
-_EMPTY = "no empty list is written; NOT IN of one is read where the ANSI mode is given"
+_VALUE = "a value of the column's type"
+_EMPTY = "an empty list is never written; its NOT IN is read if the ANSI mode is given"
 _NOTHING = (
     "NOT IN of nothing keeps NULL where ANSI mode is on, and not where it is off: "
     "pass ansi= to from_spark_filters"

@@ -35,23 +35,23 @@ def _functions() -> Iterator[Row]:
         yield Row(spelling.templates[0], name, read, exact, note)
 
 
-_QUERY = "a filter over one table holds no query"
-_NO_ROW = "it does not map one row to one value"
+_QUERY = "a filter cannot contain a subquery"
+_NO_ROW = "it does not compute a value for each row"
 _SIMILAR = "a regular expression in DataFusion, and SQL's own pattern elsewhere; write ~"
 _NO_NODE = "Rowsieve has no such operation"
 
 VARIANTS: tuple[Row, ...] = (
-    both("Column", "Column", "a qualifier is dropped: there is one table"),
+    both("Column", "Column", "a qualifier is dropped, because there is one table"),
     both("Literal", "Literal", "of the types that columns may have"),
     reads("Alias", "the expression itself", "a name changes nothing"),
     both("BinaryExpr", "", "by its operator"),
     both("ScalarFunction", "", "by its name"),
     both("Not", "Not"),
     both("IsNull", "IsNull"),
-    both("InList", "InList", "a list of constants; floats of other signs of zero get a guard"),
+    both("InList", "InList", "a list of constants; zeros of floats get a guard"),
     both("Case", "Case"),
     both("Cast", "Cast", "as in SQL text; to a named zone as AT TIME ZONE"),
-    reads("TryCast", "Cast(try_)", "of text; of others where no value can fail"),
+    reads("TryCast", "Cast(try_)", "text; other types where no value can fail"),
     both("IsNotNull", "Not(IsNull)"),
     both("IsTrue", "IS NOT DISTINCT FROM TRUE"),
     both("IsFalse", "IS NOT DISTINCT FROM FALSE"),
@@ -61,13 +61,13 @@ VARIANTS: tuple[Row, ...] = (
     reads("IsNotUnknown", "Not(IsNull)", "written as IS NOT NULL"),
     reads("Between", "And of two comparisons", "written as the two comparisons"),
     both("Like", "Like", "a constant pattern"),
-    both("Negative", "negate", "not of bits; of floats where the sign of NaN does not show"),
+    both("Negative", "negate", "not bitwise; floats only where the sign of NaN cannot matter"),
     refused("RLike", _SIMILAR),
     refused("SimilarTo", _SIMILAR),
-    refused("ILike", "never shown: an ILIKE is a Like whose operator says so"),
-    refused("HigherOrderFunction", "functions of functions have no counterpart in Rowsieve"),
-    refused("Lambda", "functions of functions have no counterpart in Rowsieve"),
-    refused("LambdaVariable", "functions of functions have no counterpart in Rowsieve"),
+    refused("ILike", "never produced: ILIKE is a Like with another operator"),
+    refused("HigherOrderFunction", "higher-order functions have no counterpart in Rowsieve"),
+    refused("Lambda", "higher-order functions have no counterpart in Rowsieve"),
+    refused("LambdaVariable", "higher-order functions have no counterpart in Rowsieve"),
     refused("Placeholder", "a parameter has no value yet; pass the value"),
     refused("ScalarVariable", "a session's variable is unknown to Rowsieve; pass the value"),
     refused("Exists", _QUERY),
@@ -80,7 +80,7 @@ VARIANTS: tuple[Row, ...] = (
 
 _PATTERNS = "constant patterns that RE2 shares"
 _RANK = "equal types, whole numbers, decimals, dates and timestamps, or a constant that fits"
-_NAN = "of floats: written with nanvl around it, because NaN of either sign may come out"
+_NAN = "floats are wrapped in nanvl, because the result may be a NaN of either sign"
 _ARRAYS = "containment of lists and JSON has no counterpart in Rowsieve"
 
 COMPARISONS: Mapping[str, ComparisonOp] = {
@@ -132,7 +132,9 @@ FUNCTIONS: tuple[Row, ...] = (
     both("to_local_time", "local_time", "of AT TIME ZONE 'Area/City'"),
     both("get_field", "FieldAccess", "a constant name; written with a guard for a NULL struct"),
     both("array_element", "list_element", _cases("list_element")),
-    both("array_has", "InList", "a constant list without NULL; long lists are written so"),
+    both(
+        "array_has", "InList", "a constant list without NULL; long lists are written in this form"
+    ),
     both("now", "Now"),
     reads("current_date", "CAST(Now AS date)", "written as the cast"),
 )

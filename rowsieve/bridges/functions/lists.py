@@ -33,7 +33,7 @@ ROWS = (
         "array_to_string({0}, {1})",
         of_list,
         spark="array_join({0}, {1})",
-        duckdb=Absent("of NULLs alone it makes NULL"),
+        duckdb=Absent("NULL if all arguments are NULL"),
         trino="array_join({0}, {1})",
     ),
     function(

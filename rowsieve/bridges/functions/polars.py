@@ -79,7 +79,7 @@ def _on_text(use: Use) -> bool:
 
 
 _given_text = Arguments(
-    "text, with constant text that is given",
+    "text, with an explicit constant",
     lambda use: (
         _on_text(use) and len(use.types) == 2 and all(isinstance(v, str) for v in use.constants)
     ),
@@ -93,7 +93,7 @@ _constant_place = Arguments(
     lambda use: _on_text(use) and use.numbers[0] >= 1 and use.numbers[-1] >= 0,
 )
 _replaced_constant = Arguments(
-    "constants, what is replaced not empty",
+    "constants, with a non-empty text to replace",
     lambda use: constant_text.holds(use) and replaced_not_empty.holds(use),
 )
 _signed = Arguments(

@@ -36,8 +36,12 @@ ROWS = (
         "initcap",
         (),
         postgres=Absent(_LOCALE),
-        spark=Absent("it takes for words what stands between spaces, others letters and digits"),
-        datafusion=Absent("it takes for words runs of letters and digits, Spark what is spaced"),
+        spark=Absent(
+            "it splits words at spaces only, other engines at everything but letters and digits"
+        ),
+        datafusion=Absent(
+            "it splits words at everything but letters and digits, Spark at spaces only"
+        ),
         duckdb=Absent(),
         trino=Absent(),
     ),

@@ -20,8 +20,8 @@ from rowsieve.types.logical import (
 )
 
 _EXACT, _NO = Exactness.EXACT, Exactness.UNSUPPORTED
-_NULL = "TRUE of NULL in the evaluator; written beside NotNull"
-_BOUND = "the column by its name; unbound is written"
+_NULL = "TRUE for NULL in the evaluator; written together with NotNull"
+_BOUND = "the column by its name; written unbound"
 
 COMPARISONS: Mapping[str, ComparisonOp] = {
     "EqualTo": ComparisonOp.EQ,
@@ -36,7 +36,7 @@ JUNCTIONS: tuple[Row, ...] = (
     Row("AlwaysFalse", "FALSE", _EXACT, _EXACT),
     Row("And", "And", _EXACT, _EXACT),
     Row("Or", "Or", _EXACT, _EXACT),
-    Row("Not", "Not", _EXACT, _NO, "written into the comparisons, where it means the same to all"),
+    Row("Not", "Not", _EXACT, _NO, "pushed down into the comparisons"),
 )
 PREDICATES: tuple[Row, ...] = (
     Row("IsNull", "IsNull", _EXACT, _EXACT),
@@ -47,8 +47,14 @@ PREDICATES: tuple[Row, ...] = (
         Row(name, op.value, _EXACT, _EXACT, _NULL if op is ComparisonOp.NE else "")
         for name, op in COMPARISONS.items()
     ),
-    Row("In", "InList", _EXACT, _EXACT, "FALSE of NULL; zeros of floats by their bits in a scan"),
-    Row("NotIn", "Not(InList)", _EXACT, _EXACT, "TRUE of NULL; written beside NotNull"),
+    Row(
+        "In",
+        "InList",
+        _EXACT,
+        _EXACT,
+        "FALSE for NULL; a scan compares zeros of floats by their bits",
+    ),
+    Row("NotIn", "Not(InList)", _EXACT, _EXACT, "TRUE for NULL; written together with NotNull"),
     Row("StartsWith", "starts_with", _EXACT, _EXACT, "and LIKE 'text%'"),
     Row("NotStartsWith", "Not(starts_with)", _EXACT, _EXACT, _NULL),
 )
@@ -57,7 +63,13 @@ BOUND: tuple[Row, ...] = tuple(
 )
 TERMS: tuple[Row, ...] = (
     Row("Reference", "Column, FieldAccess", _EXACT, _EXACT, "members of structs by dots"),
-    Row("BoundReference", "Column", _EXACT, _NO, "not of a member, whose path it does not tell"),
+    Row(
+        "BoundReference",
+        "Column",
+        _EXACT,
+        _NO,
+        "not of a struct field, whose path it does not keep",
+    ),
 )
 _LIMITS = "what lies beyond a type is decided when it is bound"
 LITERALS: tuple[Row, ...] = (
@@ -69,8 +81,14 @@ LITERALS: tuple[Row, ...] = (
         Row(f"{name}Literal", "Literal", _EXACT, _EXACT)
         for name in ("Date", "Time", "Timestamp", "UUID")
     ),
-    Row("FloatLiteral", "Literal", _EXACT, _NO, "a DoubleLiteral is written, which becomes one"),
-    Row("FixedLiteral", "", _NO, _NO, "bytes of a fixed length have no type in Rowsieve"),
+    Row(
+        "FloatLiteral",
+        "Literal",
+        _EXACT,
+        _NO,
+        "written as a DoubleLiteral, which pyiceberg converts",
+    ),
+    Row("FixedLiteral", "", _NO, _NO, "bytes of fixed length have no type in Rowsieve"),
     *(
         Row(f"{kind}{end}", "TRUE or FALSE", _EXACT, _NO, f"{_LIMITS}; refused in lists")
         for kind in ("Int", "Long", "Float")

@@ -15,7 +15,7 @@ from rowsieve.bridges.rows import both, reads, refused, refused_all
 from rowsieve.bridges.translation import Row
 from rowsieve.predicate.ir import ComparisonOp
 
-_NO_ROW = "it does not map one row to one value"
+_NO_ROW = "it does not compute a value for each row"
 _PYTHON = "a function of Python's is unknown to Rowsieve, and pickled code is never loaded"
 
 NODES: tuple[Row, ...] = (
@@ -27,7 +27,7 @@ NODES: tuple[Row, ...] = (
     both("Cast", "Cast", f"{shown('polars')}; one that wraps around is refused"),
     both("Ternary", "Case", "when, then, otherwise; the branches of one type"),
     refused("AnonymousFunction", _PYTHON),
-    refused("Selector", "it may be several columns; name one"),
+    refused("Selector", "it can select several columns; name one"),
     *refused_all("Agg Over Rolling Explode Filter Gather Len Slice", _NO_ROW),
     *refused_all("Sort SortBy Eval Element", _NO_ROW),
     refused("DataTypeFunction", "it is a type, not a value"),
@@ -65,8 +65,8 @@ OPERATORS: tuple[Row, ...] = (
             strict=True,
         )
     ),
-    both("And", "And", "of booleans; of numbers it is of bits, which have no counterpart"),
-    both("Or", "Or", "of booleans; of numbers it is of bits, which have no counterpart"),
+    both("And", "And", "booleans; the bitwise operation on numbers has no counterpart"),
+    both("Or", "Or", "booleans; the bitwise operation on numbers has no counterpart"),
     reads("Xor", "<>", "of booleans; written as `!=`"),
     both("Plus", "add", f"{_NUMBERS}; of text concat_strict; with a duration shift"),
     both("Minus", "subtract", f"{_NUMBERS}; with a duration shift"),
@@ -75,7 +75,7 @@ OPERATORS: tuple[Row, ...] = (
     both("TruncDivide", "divide", "of whole numbers of one type"),
     reads("FloorDivide", "divide", f"{_FLOORED}; written as truncdiv"),
     reads("Modulus", "modulo", f"{_FLOORED}; written with truncdiv"),
-    *refused_all("Divide LogicalAnd LogicalOr", "never shown by an expression"),
+    *refused_all("Divide LogicalAnd LogicalOr", "expressions never contain it"),
 )
 
 _FLOATS = "of floats"

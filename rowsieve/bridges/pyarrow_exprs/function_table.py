@@ -58,14 +58,14 @@ FIRST_UNIT = 3  # pyarrow numbers units from the nanosecond
 
 _KIND = "equal types, or whole numbers, or a float64 beside any number; float32 beside floats"
 _NUMBER = "whole numbers of one sign, floats of one width, decimals of up to 38 digits"
-_NULLS = "of NULL it is FALSE there: written with NULL beside it where that shows; never of NaN"
+_NULLS = "FALSE for NULL: written with a check for NULL where that matters; never with NaN"
 _ZONES = "by Arrow's changes of the zone, without rules after 2037: written if ours are the same"
 _ALIKE = "arguments of one type"
-_WRAPS = "it wraps around where the checked one fails"
+_WRAPS = "it wraps around; the checked function fails"
 _BITS = "bits have no counterpart in Rowsieve"
 _REGEX = "regular expressions have no counterpart in Rowsieve"
 _MATHS = "Rowsieve has no such function"
-_NEVER_FAILS = "nothing here can give its NULL or NaN; write the condition"
+_NEVER_FAILS = "its NULL or NaN has no counterpart here; write the condition"
 
 FUNCTIONS: tuple[Row, ...] = (
     *(both(name, op.value, _KIND) for name, op in COMPARISONS.items()),
@@ -77,7 +77,7 @@ FUNCTIONS: tuple[Row, ...] = (
     reads("is_nan", "x <> x", "written as x != x"),
     both("is_in", "InList", _NULLS),
     *(both(name, ours, _NUMBER) for name, ours in ARITHMETIC.items()),
-    both("divide_checked", "divide", "of whole numbers; by zero it fails"),
+    both("divide_checked", "divide", "integers; division by zero fails"),
     both("divide", "divide", "of floats of one width"),
     *(both(name, ours, "of numbers") for name, ours in SIGNS.items()),
     *(both(name, ours, "of floats, without digits") for name, ours in ROUNDING.items()),
@@ -105,12 +105,10 @@ FUNCTIONS: tuple[Row, ...] = (
     *refused_all("add subtract multiply negate abs power shift_left shift_right", _WRAPS),
     *refused_all("bit_wise_and bit_wise_not bit_wise_or bit_wise_xor", _BITS),
     *refused_all("shift_left_checked shift_right_checked", _BITS),
-    *refused_all(
-        "and or xor and_not", "a NULL wins over FALSE and TRUE there; use the Kleene form"
-    ),
+    *refused_all("and or xor and_not", "NULL dominates FALSE and TRUE there; use the Kleene form"),
     *refused_all("and_not_kleene", "write a & ~b"),
     *refused_all(
-        "modulo modulo_checked remainder remainder_checked", "zero and signs are taken otherwise"
+        "modulo modulo_checked remainder remainder_checked", "zero and signs behave differently"
     ),
     *refused_all(
         "match_substring_regex count_substring_regex find_substring_regex extract_regex "
@@ -126,11 +124,11 @@ FUNCTIONS: tuple[Row, ...] = (
     ),
     *refused_all("is_finite is_inf true_unless_null", _NEVER_FAILS),
     *refused_all(
-        "strftime", "names of days, months and zones are of the locale; compare the parts"
+        "strftime", "names of days, months and zones depend on the locale; compare the parts"
     ),
-    *refused_all("max_element_wise min_element_wise", "they pass over NaN, which counts here"),
+    *refused_all("max_element_wise min_element_wise", "they skip NaN, which counts here"),
     *refused_all("case_when choose index_in random make_struct", "write if_else"),
-    *refused_all("struct_field", "a member by its number; name it, as in field('s', 'x')"),
+    *refused_all("struct_field", "a struct field by its number; name it, as in field('s', 'x')"),
     *refused_all(
         "list_element list_slice list_value_length map_lookup",
         "lists and maps are read from SQL text only",
@@ -141,7 +139,7 @@ FUNCTIONS: tuple[Row, ...] = (
         "ascii_lower ascii_lpad ascii_ltrim ascii_ltrim_whitespace ascii_reverse ascii_rpad "
         "ascii_rtrim ascii_rtrim_whitespace ascii_split_whitespace ascii_swapcase ascii_title "
         "ascii_trim ascii_trim_whitespace ascii_upper string_is_ascii",
-        "text has more than ASCII here; use the utf8 function",
+        "text is not limited to ASCII here; use the utf8 function",
     ),
     *refused_all(
         "utf8_capitalize utf8_center utf8_is_alnum utf8_is_alpha utf8_is_decimal utf8_is_digit "

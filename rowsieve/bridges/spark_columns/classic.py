@@ -75,10 +75,10 @@ _TRIMS: Mapping[str, str] = {
 _REFUSED: Mapping[str, str] = {
     name: reason
     for reason, names in {
-        "a filter over one table holds no query": "ScalarSubquery Exists InSubquery ListQuery",
-        "code of users is not read": "PythonUDF ScalaUDF UserDefinedExpression",
-        "functions of functions have no counterpart in Rowsieve": "LambdaFunction",
-        "it does not map one row to one value": "WindowExpression AggregateExpression Explode",
+        "a filter cannot contain a subquery": "ScalarSubquery Exists InSubquery ListQuery",
+        "user-defined code cannot be read": "PythonUDF ScalaUDF UserDefinedExpression",
+        "higher-order functions have no counterpart in Rowsieve": "LambdaFunction",
+        "it does not compute a value for each row": "WindowExpression AggregateExpression Explode",
         "text is compared by its bytes here": "Collate",
     }.items()
     for name in names.split()

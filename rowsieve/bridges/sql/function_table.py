@@ -98,7 +98,7 @@ def _rows() -> Iterator[tuple[str, str, Mapping[str, str], str]]:
             else "unsupported"
             for dialect in DIALECTS
         }
-        yield "function", name, cells, "by the rules of the engine for times that occur twice"
+        yield "function", name, cells, "by the engine's rules for repeated local times"
     flavours = {flavour.value for flavour in Flavour}
     shared = {
         dialect: "exact for patterns that RE2 shares" if dialect in flavours else "unsupported"

@@ -21,27 +21,27 @@ from rowsieve.bridges.rows import both, reads, refused, refused_all
 from rowsieve.bridges.translation import Row
 from rowsieve.predicate.ir import ComparisonOp
 
-_QUERY = "a filter over one table holds no query"
-_LAMBDA = "functions of functions have no counterpart in Rowsieve"
+_QUERY = "a filter cannot contain a subquery"
+_LAMBDA = "higher-order functions have no counterpart in Rowsieve"
 # The numbers of the fields of `Expression`.
 EXPRESSIONS: Mapping[int, Row] = {
     1: both("literal", "Literal", "by its type"),
-    2: both("selection", "Column, FieldAccess", "fields of the input by their places"),
+    2: both("selection", "Column, FieldAccess", "fields of the input by position"),
     3: both("scalar_function", "", "by its name"),
     6: both("if_then", "Case", "branches of one type, conditions that are never NULL (coalesce)"),
     8: both("singular_or_list", "InList", "constants of one type"),
-    5: refused("window_function", "it does not map one row to one value"),
+    5: refused("window_function", "it does not compute a value for each row"),
     7: refused("switch_expression", "write if_then"),
     9: refused("multi_or_list", "write OR of comparisons"),
     10: refused("enum", "an argument without a value"),
-    11: refused("cast", "what it does with values that do not fit is left to the engine"),
+    11: refused("cast", "its result for values out of range depends on the engine"),
     12: refused("subquery", _QUERY),
-    13: refused("nested", "structs, lists and maps are not made here"),
+    13: refused("nested", "structs, lists and maps cannot be constructed here"),
     14: refused("dynamic_parameter", "a parameter has no value yet; pass the value"),
     15: refused("lambda", _LAMBDA),
     16: refused("lambda_invocation", _LAMBDA),
     17: refused("execution_context_variable", "a session's variable is unknown to Rowsieve"),
-    18: refused("detached_expression_ordinal", "the expression lies outside of this message"),
+    18: refused("detached_expression_ordinal", "the expression is outside of this message"),
     19: refused("named_lambda_reference", _LAMBDA),
 }
 _NAN = "floats by IEEE's rules; written with is_nan where engines differ"
@@ -54,8 +54,8 @@ COMPARISONS: Mapping[str, ComparisonOp] = {
     "gte": ComparisonOp.GE,
 }
 _ORDERED = ("lt", "lte", "gt", "gte")
-_ROW, _MATH = "it does not map one row to one value", "it has no counterpart in Rowsieve"
-_ROUNDED = "its digits and its halves are left to the engine"
+_ROW, _MATH = "it does not compute a value for each row", "it has no counterpart in Rowsieve"
+_ROUNDED = "its digits and the rounding of halves depend on the engine"
 # The components of `extract`, and those that count from 1 where the message says ONE.
 PARTS: Mapping[str, str] = {
     "YEAR": "year",
@@ -114,21 +114,22 @@ FUNCTIONS: Mapping[tuple[str, str], Row] = {
         ),
         both("extract", "extract", _EXTRACTED),
         both("local_timestamp", "local_time", "a named time zone; pyarrow lacks it"),
-        refused("assume_timezone", "times that a zone skips or repeats are left to the engine"),
+        refused("assume_timezone", "local times that a zone skips or repeats depend on the engine"),
     ),
     **_named(
         STRING,
         *_of(STRING),
-        refused("concat", "what it makes of NULL is left to the engine"),
+        refused("concat", "its result for NULL depends on the engine"),
     ),
     **_named(
         ARITHMETIC,
         *_of(ARITHMETIC),
-        refused("divide", "what it makes of zero is left to the engine"),
-        refused("negate", "written as 0 less the number"),
+        refused("divide", "its result for zero depends on the engine"),
+        refused("negate", "written as 0 - x"),
         *refused_all("sum avg min max std_dev variance", _ROW),
         *refused_all(
-            "bitwise_and bitwise_or bitwise_xor bitwise_not", "bits are left to the engine"
+            "bitwise_and bitwise_or bitwise_xor bitwise_not",
+            "results of bitwise functions depend on the engine",
         ),
         *refused_all("abs sign sqrt exp power sin cos tan asin acos atan atan2", _MATH),
         *refused_all("sinh cosh tanh asinh acosh atanh", _MATH),

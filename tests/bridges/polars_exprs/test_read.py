@@ -249,10 +249,10 @@ def test_junctions_of_them_too(seed: int, parts: list[int]) -> None:
 @pytest.mark.parametrize(
     ("expression", "reason"),
     [
-        (c("i32").max() > 1, "Agg: it does not map one row to one value"),
-        (c("i32").sum().over("b") > 1, "Over: it does not map one row to one value"),
-        (pl.len() > 1, "Len: it does not map one row to one value"),
-        (c("i32").is_unique(), "is_unique: it does not map one row to one value"),
+        (c("i32").max() > 1, "Agg: it does not compute a value for each row"),
+        (c("i32").sum().over("b") > 1, "Over: it does not compute a value for each row"),
+        (pl.len() > 1, "Len: it does not compute a value for each row"),
+        (c("i32").is_unique(), "is_unique: it does not compute a value for each row"),
         (c("i32").shift(1) > 1, "Shift: it has no counterpart in Rowsieve"),
         (pl.all() > 1, "Selector: it may be several columns"),
         (pl.col("i32", "k") > 1, "Selector: it may be several columns"),
