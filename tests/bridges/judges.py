@@ -61,8 +61,11 @@ def substrait_rows(message: bytes, batch: pa.RecordBatch) -> list[int] | None:
 def iceberg_rows(
     expression: Any, batch: pa.RecordBatch, schema: Schema = SCHEMA
 ) -> list[int] | None:
-    """The rows that a scan of pyiceberg keeps."""
-    return iceberg_exprs.scanned(expression, schema, batch)
+    """The rows that a scan of pyiceberg keeps, and its evaluator too: that of what is written."""
+    scanned = iceberg_exprs.scanned(expression, schema, batch)
+    judged = iceberg_exprs.judged(expression, schema, batch)
+    assert scanned is None or scanned == judged, expression
+    return judged
 
 
 JUDGES: Mapping[str, Judge] = {

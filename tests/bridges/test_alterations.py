@@ -114,7 +114,7 @@ def test_a_default_is_a_constant_of_the_column(definition: str, value: Any) -> N
         (r"ADD COLUMN b bytea DEFAULT '\x00'", "cannot be written as text"),
     ],
 )
-def test_what_is_not_known_is_refused(
+def test_unknown_actions_are_rejected(
     text: str, words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("WARNING"), pytest.raises(RowsieveError, match=words):

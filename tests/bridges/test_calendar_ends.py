@@ -20,6 +20,7 @@ from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Date, Int, LogicalType, Timestamp
+from tests.bridges.conformance import ours
 from tests.bridges.datafusion_exprs import engine as datafusion_engine
 from tests.bridges.polars_exprs import engine as polars_engine
 from tests.bridges.sql.engines import JUDGES
@@ -93,7 +94,7 @@ def test_functions_of_the_first_and_the_last_moments_keep_their_rows(target: str
         made = rs.translate(predicate, target=target, schema=BATCH.schema, semantics=semantics)
         if made.exactness is not Exactness.EXACT:
             continue
-        mine = polars_engine.ours(predicate, SCHEMA, BATCH, semantics)
+        mine = ours(predicate, SCHEMA, BATCH, semantics)
         found = ENGINES[target](made.expression, BATCH)
         if found is None:
             assert target.startswith("datafusion")
@@ -111,12 +112,12 @@ def test_timestamps_beyond_nanoseconds_have_no_datafusion_literal() -> None:
     )
     last_second = ir.Literal(9_223_372_036_854_775, Timestamp())
     for predicate in (ir.Comparison(ir.ComparisonOp.LT, ir.Column("ts"), far), listed):
-        mine = polars_engine.ours(predicate, SCHEMA, BATCH, Semantics.DATAFUSION)
+        mine = ours(predicate, SCHEMA, BATCH, Semantics.DATAFUSION)
         for target in ("datafusion", "datafusion_exprs"):
             made = rs.translate(predicate, target=target, schema=BATCH.schema).exact()
             assert ENGINES[target](made, BATCH) == mine
             again = rs.translate(made, target, target="rowsieve", schema=BATCH.schema).exact()
-            assert polars_engine.ours(again, SCHEMA, BATCH, Semantics.DATAFUSION) == mine
+            assert ours(again, SCHEMA, BATCH, Semantics.DATAFUSION) == mine
     assert JUDGES["datafusion"]("ts < TIMESTAMP '9999-12-31 00:00:00'", BATCH) is None
     near = ir.Comparison(ir.ComparisonOp.LT, ir.Column("ts"), last_second)
     text = rs.translate(near, target="datafusion", schema=BATCH.schema).exact()

@@ -10,7 +10,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -28,18 +27,16 @@ from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
-from rowsieve.predicate.evaluate import evaluate, matching
+from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Float, Int
 from tests.bridges.awkward import rows
-from tests.bridges.iceberg_exprs.test_iceberg import simple
-from tests.oracle_texts import known_texts
+from tests.bridges.conformance import awkward_batch, ours
 from tests.profiles import examples
-from tests.strategies import SCHEMA, SEMANTICS, predicates
+from tests.strategies import SCHEMA
 
 D = decimal.Decimal
-BATCHES = [rows(seed, 40) for seed in range(100)]
 CONSTANTS: dict[str, list[Any]] = {
     "b": [True, None],
     "i8": [0, -128, 200, 2**40, 1.5, None],
@@ -83,11 +80,6 @@ def theirs(listed: Any, batch: pa.RecordBatch) -> list[int]:
     return found
 
 
-def ours(predicate: ir.Predicate, batch: pa.RecordBatch, semantics: Semantics) -> list[int]:
-    bound = bind(predicate, SCHEMA, semantics)
-    return [int(row) for row in np.flatnonzero(matching(bound, batch))]
-
-
 def test_every_operator_of_pyarrow_is_listed() -> None:
     source = inspect.getsource(pq.filters_to_expression)
     assert {row.foreign for row in OPERATORS} == set(re.findall(r"op == [\"']([^\"']+)", source))
@@ -100,53 +92,13 @@ def test_rows_are_those_of_pyarrow(listed: Any, seed: int) -> None:
     if read.exactness is not Exactness.EXACT:
         return
     try:
-        found = theirs(listed, BATCHES[seed])
+        found = theirs(listed, awkward_batch(seed))
     except pa.ArrowException:
         reject()
-    assert ours(read.exact(), BATCHES[seed], Semantics.PYARROW) == found
+    assert ours(read.exact(), SCHEMA, awkward_batch(seed), Semantics.PYARROW) == found
     written = to_dnf_filters(read.exact(), SCHEMA)
     if written.exactness is Exactness.EXACT:
-        assert theirs(written.exact(), BATCHES[seed]) == found
-
-
-def check(predicate: ir.Predicate, batch: pa.RecordBatch, semantics: Semantics) -> None:
-    try:
-        written = to_dnf_filters(predicate, SCHEMA, semantics)
-    except InvalidPredicate:
-        reject()
-    if written.expression is None:
-        assert written.exactness is Exactness.UNSUPPORTED
-        return
-    whole = evaluate(bind(predicate, SCHEMA, semantics), batch)
-    found = theirs(written.expression, batch)
-    if whole.failed.any():
-        return
-    mine = [int(row) for row in np.flatnonzero(whole.true)]
-    if written.exactness is Exactness.EXACT:
-        assert found == mine
-    else:
-        assert set(mine) <= set(found)
-
-
-@pytest.mark.parametrize("semantics", [Semantics.PYARROW, *SEMANTICS], ids=lambda it: it.name)
-@examples(60)
-@given(
-    terms=st.lists(simple(), min_size=1, max_size=3),
-    kind=st.sampled_from([ir.And, ir.Or]),
-    seed=st.integers(0, 99),
-)
-@known_texts()
-def test_supported_conditions_are_written_exactly(
-    semantics: Semantics, terms: list[ir.Predicate], kind: Any, seed: int
-) -> None:
-    check(ir.Not(kind(tuple(terms))), BATCHES[seed], semantics)
-    check(kind(tuple(terms)), BATCHES[seed], semantics)
-
-
-@examples(60)
-@given(predicate=predicates(1), seed=st.integers(0, 99))
-def test_random_predicates_lose_no_row(predicate: ir.Predicate, seed: int) -> None:
-    check(predicate, BATCHES[seed], Semantics.PYARROW)
+        assert theirs(written.exact(), awkward_batch(seed)) == found
 
 
 @pytest.mark.parametrize(
@@ -223,7 +175,9 @@ def test_lists_find_the_zeros_that_the_semantics_find(zero: float) -> None:
             if found.expression is None:
                 assert "NaN of every kind" in found.notes[0]
                 continue
-            assert theirs(found.exact(), BATCHES[0]) == ours(predicate, BATCHES[0], semantics)
+            assert theirs(found.exact(), awkward_batch(0)) == ours(
+                predicate, SCHEMA, awkward_batch(0), semantics
+            )
 
 
 def test_ands_of_ors_do_not_grow_without_end() -> None:
@@ -237,21 +191,6 @@ def test_ands_of_ors_do_not_grow_without_end() -> None:
     assert written.exactness is Exactness.SUPERSET
     assert isinstance(written.residual, ir.And)
     assert len(written.residual.terms) == 15
-
-
-def test_wide_disjunctions_and_long_lists_pass() -> None:
-    equals = (ir.Literal(n, Int(64)) for n in range(10_000))
-    wide = ir.Or(
-        tuple(ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i64"), literal) for literal in equals)
-    )
-    written = to_dnf_filters(wide, SCHEMA).exact()
-    assert len(written) == 10_000
-    assert from_dnf_filters(written, SCHEMA).exact() == wide
-    values = ir.ValueSet(pa.array(range(1_000_000)), Int(64))
-    listed = to_dnf_filters(ir.InList(ir.Column("i64"), values), SCHEMA).exact()
-    read = from_dnf_filters(listed, SCHEMA).exact()
-    batch = pa.record_batch({"i64": pa.array([-1, 3, 9_999, None])})
-    assert theirs(listed, batch) == ours(read, batch, Semantics.PYARROW) == [1, 2]
 
 
 def test_scans_take_filters(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_an_example_is_found_in_its_engine_alone(row: Difference) -> None:
     check(root, "pyarrow", row.direction)
 
 
-def test_rows_are_of_known_engines_and_say_where_they_matter() -> None:
+def test_rows_name_known_engines_and_their_direction() -> None:
     for row in DIFFERENCES:
         assert Semantics.named(row.engine).name == row.engine
         assert row.direction

@@ -34,7 +34,7 @@ COLUMNS = schema_of(ROWS.schema)[0]
 FLOATS = [1.0, -0.0, 0.0, math.nan, math.inf, -math.inf, None]
 
 
-def test_every_rule_is_seen_to() -> None:
+def test_every_rule_has_a_handler() -> None:
     assert {field.name for field in fields(Semantics)} == RULES
 
 

@@ -132,7 +132,7 @@ def ours(dialect: str, text: str, session: rs.Session) -> list[int]:
     return [row for row, found in enumerate(kept) if found]
 
 
-def test_what_is_printed_runs_in_spark_and_keeps_the_rows(session: tuple[Any, rs.Session]) -> None:
+def test_printed_text_runs_in_spark_and_keeps_the_rows(session: tuple[Any, rs.Session]) -> None:
     """As columns, as text, and beside both Spark's own text: all in one query, to save time."""
     from pyspark.sql import functions
 
@@ -160,7 +160,7 @@ REFUSED = [  # meant in ANSI mode and UTC, and run without it in another zone
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_text_that_would_be_read_otherwise_there_is_left_out(text: str) -> None:
+def test_text_that_spark_interprets_differently_is_omitted(text: str) -> None:
     meant, there = rs.Session("UTC", ansi=True), rs.Session("Asia/Kathmandu", ansi=False)
     made = rs.translate(
         text,
@@ -173,7 +173,7 @@ def test_text_that_would_be_read_otherwise_there_is_left_out(text: str) -> None:
     assert (made.expression, made.residual is not None) == (None, True)
 
 
-def test_a_fraction_that_becomes_a_whole_number_is_left_out_in_ansi_mode() -> None:
+def test_a_fraction_cast_to_an_integer_is_omitted_in_ansi_mode() -> None:
     schema = columns_of(COLUMNS["spark"], "spark")
     meant = Semantics.of_spark(ansi=False, time_zone="UTC")
     there = rs.Session("UTC", ansi=True)
@@ -193,6 +193,6 @@ def test_a_fraction_that_becomes_a_whole_number_is_left_out_in_ansi_mode() -> No
 @pytest.mark.parametrize(
     ("dialect", "text"), [("postgres", "CAST(w AS int) = 5"), ("duckdb", "CAST(n AS DATE) < d")]
 )
-def test_text_that_is_read_by_other_rules_is_left_out(dialect: str, text: str) -> None:
+def test_text_with_other_rules_is_omitted(dialect: str, text: str) -> None:
     made = rs.translate(text, dialect, target="spark", schema=ROWS.schema)
     assert made.expression is None

@@ -193,7 +193,7 @@ def test_members_of_structs_are_paths() -> None:
     ],
     ids=repr,
 )
-def test_values_of_another_kind_are_left_to_spark(item: Any) -> None:
+def test_values_of_another_type_go_to_the_residual(item: Any) -> None:
     read = from_spark_filters([spark.IsNull(("b",)), item], SPARK_SCHEMA)
     assert read.exactness is Exactness.SUPERSET
     assert read.residual == [item]
@@ -211,7 +211,7 @@ def test_conditions_without_a_spark_filter_are_residual() -> None:
     assert written.residual == either
 
 
-def test_differences_of_semantics_are_not_passed_over() -> None:
+def test_differences_of_semantics_go_to_the_residual() -> None:
     above = ir.Comparison(ir.ComparisonOp.GT, ir.Column("f"), ir.Literal(0.0, Float(64)))
     assert to_spark_filters(above, SPARK_SCHEMA, IEEE).expression is None
     zeros = ir.InList(ir.Column("f"), ir.ValueSet(pa.array([0.0, 1.0, 2.0, 3.0]), Float(64)))

@@ -200,7 +200,7 @@ def test_a_change_of_syntax_is_not_an_exact_filter() -> None:
         rs.translate("id > (SELECT 1)", "mysql", target="duckdb", syntax_only=True)
 
 
-def test_a_condition_of_the_wrong_types_is_left_alone() -> None:
+def test_a_condition_of_the_wrong_types_is_unchanged() -> None:
     made = rs.translate("id > 5 AND greatest(name, id) = 1", "spark", target="duckdb", schema=ROWS)
     assert made.expression == '"id" > 5'
     assert made.residual == "greatest(name, id) = 1"

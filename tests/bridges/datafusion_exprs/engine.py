@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import datafusion
-import numpy as np
 import pyarrow as pa
 
-from rowsieve.predicate.bind import bind
-from rowsieve.predicate.evaluate import evaluate
-from rowsieve.predicate.ir import Predicate
-from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.schema import Schema
-
-ROW = "row number"
+from tests.bridges.sql.engines import FAILURES, ROW
 
 
 def frame(batch: pa.RecordBatch) -> datafusion.DataFrame:
@@ -32,24 +25,3 @@ def theirs(expression: datafusion.Expr, batch: pa.RecordBatch) -> list[int] | No
             raise
         return None
     return sorted(found.column(0).to_pylist())
-
-
-FAILURES = (
-    "overflow",
-    "Overflow",
-    "Divide by zero",
-    "Cast error",
-    "not fit",
-    "out of range",
-    "Cannot cast",
-)
-
-
-def ours(
-    predicate: Predicate, schema: Schema, batch: pa.RecordBatch, semantics: Semantics
-) -> list[int] | None:
-    """The numbers of the rows that our evaluator keeps; None where it fails."""
-    outcome = evaluate(bind(predicate, schema, semantics), batch)
-    if outcome.failed.any():
-        return None
-    return [int(row) for row in np.flatnonzero(outcome.true)]

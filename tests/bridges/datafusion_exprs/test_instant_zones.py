@@ -10,7 +10,8 @@ import pytest
 import rowsieve as rs
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
-from tests.bridges.datafusion_exprs.engine import frame, ours, theirs
+from tests.bridges.conformance import ours
+from tests.bridges.datafusion_exprs.engine import frame, theirs
 
 # A moment near which each zone changes its clock, besides moments of all years.
 EDGES = {

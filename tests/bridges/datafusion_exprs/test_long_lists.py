@@ -17,7 +17,8 @@ from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import logical_type, schema_of
-from tests.bridges.datafusion_exprs.engine import ours, theirs
+from tests.bridges.conformance import ours
+from tests.bridges.datafusion_exprs.engine import theirs
 
 DAY = datetime.date(2024, 3, 31)
 MEMBERS: dict[str, tuple[pa.DataType, list[Any]]] = {

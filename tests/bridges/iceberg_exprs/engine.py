@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.expressions.visitors import bind as bind_expression
@@ -13,10 +12,6 @@ from pyiceberg.io.pyarrow import expression_to_pyarrow, schema_to_pyarrow
 from pyiceberg.typedef import Record
 
 from rowsieve.bridges.iceberg_exprs.columns import Columns
-from rowsieve.predicate.bind import bind
-from rowsieve.predicate.evaluate import matching
-from rowsieve.predicate.ir import Predicate
-from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
 
 
@@ -67,10 +62,3 @@ def physical(column: pa.Array) -> list[Any]:
     if pa.types.is_struct(type_):  # a member of NULL is NULL
         return [Record(*((value or {}).get(field.name) for field in type_)) for value in values]
     return values
-
-
-def ours(
-    predicate: Predicate, schema: Schema, batch: pa.RecordBatch, semantics: Semantics
-) -> list[int]:
-    """The numbers of the rows that our evaluator keeps."""
-    return [int(row) for row in np.flatnonzero(matching(bind(predicate, schema, semantics), batch))]

@@ -42,7 +42,7 @@ LISTED: list[tuple[LogicalType, list[Any]]] = [
 
 
 @pytest.mark.parametrize(("type_", "values"), LISTED, ids=lambda item: str(item)[:12])
-def test_a_long_list_is_what_the_constructors_make(
+def test_a_long_list_equals_one_built_by_the_constructors(
     type_: LogicalType, values: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every attribute of each object, and what is read of it."""
@@ -82,7 +82,7 @@ def _insides(expression: Any) -> Any:
     return found
 
 
-def test_a_long_list_beyond_the_columns_type_is_left_to_pyiceberg() -> None:
+def test_a_long_list_out_of_range_goes_to_the_residual() -> None:
     numbers = ice.In("i32", [2**40, *range(1_200)])
     assert "beyond the column's type" in from_iceberg(numbers, SCHEMA).notes[0]
     decimals = ice.In("d", [decimal.Decimal(number) for number in range(1_200)])

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
-
-from rowsieve.predicate.bind import bind
-from rowsieve.predicate.evaluate import evaluate
-from rowsieve.predicate.ir import Predicate
-from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.schema import Schema
 
 ROW = "row number"
 
@@ -27,13 +20,3 @@ def theirs(expression: pl.Expr, batch: pa.RecordBatch) -> list[int] | None:
             raise
         return None
     return sorted(found)
-
-
-def ours(
-    predicate: Predicate, schema: Schema, batch: pa.RecordBatch, semantics: Semantics
-) -> list[int] | None:
-    """The numbers of the rows that our evaluator keeps; None where it fails."""
-    outcome = evaluate(bind(predicate, schema, semantics), batch)
-    if outcome.failed.any():
-        return None
-    return [int(row) for row in np.flatnonzero(outcome.true)]

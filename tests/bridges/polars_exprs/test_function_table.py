@@ -67,7 +67,7 @@ def test_the_functions_listed_exist() -> None:
         assert row.ours in ("FieldAccess", "CAST(… AS date)") or row.ours.startswith("extract ")
 
 
-def test_rows_that_are_not_exact_say_why() -> None:
+def test_rows_that_are_not_exact_have_a_note() -> None:
     rows = [*function_table.NODES, *function_table.OPERATORS, *function_table.BOOLEANS.values()]
     for row in (*rows, *function_table.FUNCTIONS.values(), *function_table.OTHERS):
         assert row.note or (row.reads is row.writes is Exactness.EXACT)

@@ -17,7 +17,8 @@ from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
-from tests.bridges.polars_exprs.engine import ours, theirs
+from tests.bridges.conformance import ours
+from tests.bridges.polars_exprs.engine import theirs
 from tests.zones import EDGES, NAMES
 
 MOMENTS = pa.array(EDGES).cast(pa.timestamp("us"))
@@ -78,7 +79,7 @@ def test_a_condition_in_a_zone_keeps_the_rows_that_polars_keeps(zone: str) -> No
         > AWARE,
     ],
 )
-def test_what_raises_in_polars_fails_here(condition: pl.Expr) -> None:
+def test_expressions_that_raise_in_polars_fail_here(condition: pl.Expr) -> None:
     with pytest.raises(pl.exceptions.ComputeError):
         theirs(condition, BATCH)
     read = from_polars(condition, SCHEMA)
@@ -104,7 +105,7 @@ def test_what_raises_in_polars_fails_here(condition: pl.Expr) -> None:
     ],
     ids=str,
 )
-def test_what_keeps_a_zone_is_refused(condition: pl.Expr, why: str) -> None:
+def test_expressions_that_keep_a_zone_are_rejected(condition: pl.Expr, why: str) -> None:
     read = from_polars(condition & (TS > NOON), SCHEMA)
     assert read.exactness is Exactness.SUPERSET
     assert any(why in note for note in read.notes), read.notes

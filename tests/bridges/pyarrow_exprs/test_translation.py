@@ -9,13 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
-from hypothesis import given, reject
 
 import rowsieve as rs
 from rowsieve.bridges.pyarrow_exprs import from_pyarrow, to_pyarrow
 from rowsieve.bridges.pyarrow_exprs.function_table import FUNCTIONS
 from rowsieve.bridges.translation import Exactness
-from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
+from rowsieve.errors import UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate, matching
@@ -23,9 +22,7 @@ from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Float, Int, Uuid
-from tests.oracle_texts import known_texts
-from tests.profiles import examples
-from tests.strategies import SCHEMA, SEMANTICS, batches, predicates
+from tests.strategies import SCHEMA
 
 F = pc.field
 FAILURES = (
@@ -226,49 +223,6 @@ def test_bytes_that_are_not_utf8_are_residual_too() -> None:
     assert "holds bytes" in read.notes[0]
 
 
-@pytest.mark.parametrize("semantics", [*SEMANTICS, Semantics.PYARROW], ids=lambda item: item.name)
-@examples(20)
-@given(predicate=predicates(1), batch=batches(min_rows=1))
-@known_texts()
-def test_random_predicates_keep_the_same_rows(
-    semantics: Semantics, predicate: ir.Predicate, batch: pa.RecordBatch
-) -> None:
-    try:
-        written = to_pyarrow(predicate, SCHEMA, semantics)
-    except InvalidPredicate:
-        reject()
-    if written.expression is None:
-        assert written.exactness is Exactness.UNSUPPORTED
-        return
-    mine = ours(predicate, batch, semantics)
-    found = theirs(written.expression, pa.table(batch))
-    if mine is None or found is None:
-        return
-    if written.exactness is Exactness.EXACT:
-        assert found == mine, written.expression
-        return
-    assert written.residual is not None
-    kept = ours(written.residual, batch, semantics)
-    assert set(mine) <= set(found), written.expression
-    assert kept is None or sorted(set(found) & set(kept)) == mine
-
-
-@examples(60)
-@given(predicate=predicates(1), batch=batches(min_rows=1))
-def test_written_expressions_are_read_back(predicate: ir.Predicate, batch: pa.RecordBatch) -> None:
-    try:
-        written = to_pyarrow(predicate, SCHEMA)
-    except InvalidPredicate:
-        reject()
-    if written.exactness is not Exactness.EXACT:
-        return
-    read = from_pyarrow(written.exact(), SCHEMA)
-    assert read.exactness is Exactness.EXACT, read.notes
-    mine = ours(predicate, batch, Semantics.PYARROW)
-    again = ours(read.exact(), batch, Semantics.PYARROW)
-    assert mine is None or again is None or mine == again
-
-
 @pytest.mark.parametrize("negated", [False, True])
 @pytest.mark.parametrize("members", [[1, 2], [1, None], [], [None]])
 def test_lists_come_back_as_they_went(members: list[int | None], *, negated: bool) -> None:
@@ -294,32 +248,6 @@ def test_lists_at_the_top_level_have_no_guard() -> None:
     listed = ir.InList(ir.Column("i64"), ir.ValueSet(pa.array([1, 2]), Int(64)))
     written = to_pyarrow(ir.Or((listed, listed)), SCHEMA).exact()
     assert written.equals(F("i64").isin(pa.array([1, 2])) | F("i64").isin(pa.array([1, 2])))
-
-
-def test_conditions_that_cannot_be_written_are_residual() -> None:
-    one = ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i64"), ir.Literal(1, Int(64)))
-    elsewhere = ir.Opaque("rlike(s, 'a')", "spark", ("s",))
-    written = to_pyarrow(ir.And((one, elsewhere)), SCHEMA)
-    assert written.exactness is Exactness.SUPERSET
-    assert written.residual == elsewhere
-    assert to_pyarrow(ir.Or((one, elsewhere)), SCHEMA).expression is None
-    with pytest.raises(UnsupportedOperation, match="another engine"):
-        to_pyarrow(elsewhere, SCHEMA, strict=True)
-
-
-def test_wide_disjunctions_and_long_lists_pass() -> None:
-    rows = pa.table({"i64": pa.array([-1, 3, 9_999, None])})
-    wide = ir.Or(
-        tuple(
-            ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i64"), ir.Literal(n, Int(64)))
-            for n in range(6_000)
-        )
-    )
-    written = to_pyarrow(wide, SCHEMA).exact()
-    assert theirs(written, rows) == [1]
-    assert from_pyarrow(written, SCHEMA).exact() == wide
-    listed = ir.InList(ir.Column("i64"), ir.ValueSet(pa.array(range(1_000_000)), Int(64)))
-    assert from_pyarrow(to_pyarrow(listed, SCHEMA).exact(), SCHEMA).exact() == listed
 
 
 def test_unknown_columns_are_errors() -> None:

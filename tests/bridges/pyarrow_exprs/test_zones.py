@@ -179,7 +179,7 @@ def test_conditions_read_in_such_a_zone_are_written_again() -> None:
     ],
     ids=str,
 )
-def test_a_zone_that_is_not_known_is_left_to_pyarrow(expression: pc.Expression) -> None:
+def test_an_unknown_zone_goes_to_the_residual(expression: pc.Expression) -> None:
     schema = schema_of(rows("Europe/Berlin").schema)[0]
     assert from_pyarrow(expression, schema).expression is None
     with pytest.raises(UnsupportedOperation):

@@ -200,7 +200,7 @@ def test_rows_are_those_of_the_server(frame: Any) -> None:
 
 
 @pytest.mark.spark
-def test_what_hangs_on_the_time_zone_is_read_where_it_is_known(frame: Any) -> None:
+def test_conditions_that_depend_on_the_time_zone_need_a_known_zone(frame: Any) -> None:
     columns = [build(connect.col, connect) for build in ZONED]
     judged = theirs(frame, columns, functions=connect)
     for column, wanted in zip(columns, judged, strict=True):
@@ -211,7 +211,7 @@ def test_what_hangs_on_the_time_zone_is_read_where_it_is_known(frame: Any) -> No
 
 
 @pytest.mark.spark
-def test_what_is_written_keeps_the_same_rows_and_is_read_again(frame: Any, remote: None) -> None:
+def test_written_columns_keep_the_same_rows_and_are_read_back(frame: Any, remote: None) -> None:
     utc = Session(time_zone="UTC")  # of the session that runs them; a client alone has none
     predicates = [parse_predicate(text) for text in WRITTEN]
     columns = [to_spark_column(predicate, SCHEMA, session=utc).exact() for predicate in predicates]
@@ -273,7 +273,7 @@ def test_such_moments_are_others_on_the_server(frame: Any) -> None:
     assert theirs(frame, [connect.col("day") == day], functions=connect) == [[]]
 
 
-def test_casts_in_long_lists_are_not_passed_over() -> None:
+def test_casts_in_long_lists_are_checked() -> None:
     numbers = [*range(2 * SHORT), 70_000]  # the last one does not fit
     cast = [connect.lit(number).cast("smallint") for number in numbers]
     assert ours(read(connect.col("k").isin(cast)).exact()) is None  # it fails, as in Spark
@@ -368,7 +368,7 @@ def test_the_mode_of_the_session_is_an_argument() -> None:
         (lambda c, f: c("f").cast("string") == "1.0", "float64 to string"),
     ],
 )
-def test_what_cannot_be_said_is_left_to_spark(build: Build, reason: str) -> None:
+def test_conditions_without_a_translation_go_to_the_residual(build: Build, reason: str) -> None:
     column = (connect.col("i") > 1) & build(connect.col, connect)
     found = read(column)
     assert found.exactness is Exactness.SUPERSET

@@ -20,7 +20,7 @@ from tests.profiles import DEEP_FACTOR, IS_DEEP
 
 pytestmark = pytest.mark.spark
 
-COUNT = 800 * DEEP_FACTOR if IS_DEEP else 120
+COUNT = 800 * DEEP_FACTOR if IS_DEEP else 60
 AT_ONCE = 40
 
 
@@ -32,7 +32,7 @@ def mode(request: pytest.FixtureRequest, spark: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("way", ["column", "text"])
-def test_conditions_are_on_each_row_what_they_are_in_spark(spark: Any, mode: str, way: str) -> None:
+def test_conditions_have_sparks_outcome_on_each_row(spark: Any, mode: str, way: str) -> None:
     from pyspark.sql import functions as f
 
     frame = numbered(spark)

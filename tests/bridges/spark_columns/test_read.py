@@ -408,7 +408,9 @@ def test_columns_of_methods_are_read_too(spark: Any) -> None:
         ("i > current_user()", "CURRENT USER"),
     ],
 )
-def test_what_cannot_be_said_is_left_to_spark(spark: Any, text: str, reason: str) -> None:
+def test_conditions_without_a_translation_go_to_the_residual(
+    spark: Any, text: str, reason: str
+) -> None:
     from pyspark.sql import functions as f
 
     column = (f.col("i") > 1) & f.expr(text)
@@ -440,7 +442,7 @@ def test_constants_are_computed_by_spark(spark: Any, text: str) -> None:
     assert [ours(from_spark_column(column, SCHEMA).exact())] == theirs(in_spark(spark), [column])
 
 
-def test_what_changes_from_query_to_query_is_no_constant(spark: Any) -> None:
+def test_volatile_functions_are_not_constants(spark: Any) -> None:
     from pyspark.sql import functions as f
 
     for text in ("uuid() = s", "rand(5) > f", "date_format(current_date(), 'MMM') = s"):
@@ -522,7 +524,7 @@ def test_nothing_is_dropped_under_or_and_not(spark: Any) -> None:
         assert str(read.residual) == str(column)
 
 
-def test_conditions_of_sql_text_are_told_apart(spark: Any) -> None:
+def test_conditions_inside_sql_text_are_translated_separately(spark: Any) -> None:
     from pyspark.sql import functions as f
 
     read = from_spark_column(f.expr("i > 1 AND s RLIKE st.y AND b"), SCHEMA)
@@ -575,7 +577,7 @@ def test_local_times_are_read_in_any_zone(spark: Any) -> None:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
-def test_what_means_nothing_to_spark_is_refused(spark: Any) -> None:
+def test_columns_that_spark_rejects_are_rejected(spark: Any) -> None:
     from pyspark.sql import functions as f
 
     with pytest.raises(UnknownColumn, match="nowhere"):

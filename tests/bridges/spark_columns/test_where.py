@@ -37,7 +37,7 @@ def test_scans_and_changes_take_columns(spark: Any, table: rs.Table) -> None:
     assert table.delete(f.col("s").isNull()).rows_deleted == 1
 
 
-def test_frames_take_what_scans_take(spark: Any, table: rs.Table) -> None:
+def test_frames_accept_the_same_conditions_as_scans(spark: Any, table: rs.Table) -> None:
     import datafusion
     from pyspark.sql import functions as f
 

@@ -229,7 +229,7 @@ def test_every_function_is_written(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_what_is_written_is_read_again(spark: Any, text: str) -> None:
+def test_written_columns_are_read_back(spark: Any, text: str) -> None:
     predicate = parse_predicate(text)
     read = from_spark_column(written(predicate), nasty.SCHEMA)
     assert read.exactness is Exactness.EXACT, read.notes
@@ -284,7 +284,7 @@ def test_a_null_among_times_needs_no_type_that_spark_switches_off(spark: Any) ->
     assert "only by a setting" in to_spark_column(alone, schema).notes[0]
 
 
-def test_a_session_without_ansi_mode_gets_what_it_says_alike(spark: Any) -> None:
+def test_without_ansi_mode_only_equivalent_conditions_are_exact(spark: Any) -> None:
     texts = ["i + 1 > 0", "whole / 2 > 0", "CAST(k AS integer) = 1", "d / 2 = 1", "-i = 1"]
     said = ["f + 1 > 2", "d + d = 3", "CAST(i AS bigint) = 12", "CAST(day AS text) = ''", "-f = 0"]
     for text in texts:
@@ -306,7 +306,7 @@ def test_a_session_without_ansi_mode_gets_what_it_says_alike(spark: Any) -> None
     assert judged == [ours(parse_predicate(text)) for text in said]
 
 
-def test_differences_of_semantics_are_not_passed_over(spark: Any) -> None:
+def test_differences_of_semantics_go_to_the_residual(spark: Any) -> None:
     above = ir.Comparison(ir.ComparisonOp.GT, ir.Column("f"), ir.Literal(0.0, Float(64)))
     bound = bind(above, nasty.SCHEMA, IEEE)
     guarded = to_spark_column(above, nasty.SCHEMA, IEEE).exact()
@@ -379,7 +379,7 @@ def test_names_are_taken_as_they_are_written(spark: Any) -> None:
     assert bind(read, schema, Semantics.SPARK) == bind(predicate, schema, Semantics.SPARK)
 
 
-def test_case_is_written_where_it_is_meant_in_full(spark: Any) -> None:
+def test_full_case_mapping_is_written_where_the_semantics_have_it(spark: Any) -> None:
     full = parse_predicate("upper(s) = 'SS'")
     assert to_spark_column(full, nasty.SCHEMA, Semantics.SQL).expression is None
     assert theirs(in_spark(spark), [written(full)]) == [ours(full)]

@@ -72,7 +72,7 @@ def test_a_condition_of_a_zone_is_written_for_a_session_of_that_zone(
             assert (zone, text, kept(frame, made.expression)) == (zone, text, ours(text, meant))
 
 
-def test_a_condition_of_another_zone_keeps_its_rows_or_is_left_out(
+def test_a_condition_of_another_zone_keeps_its_rows_or_goes_to_the_residual(
     session: Any, frame: Any
 ) -> None:
     exact = 0
@@ -139,7 +139,7 @@ def test_the_session_that_runs_a_column_can_be_named(session: Any, frame: Any) -
     assert kept(frame, made.exact()) == ours("hour(tz) = 1", meant)
 
 
-def test_a_classic_column_is_meant_by_its_own_session(session: Any) -> None:
+def test_a_classic_column_has_the_settings_of_its_own_session(session: Any) -> None:
     from pyspark.sql import functions as f
 
     with pytest.raises(InvalidInput, match="its own running session"):

@@ -57,7 +57,7 @@ def kept(column: Any) -> list[int]:
     return [int(row) for row in np.flatnonzero(matching(bound, BATCH))]
 
 
-def test_a_column_means_what_it_means_in_its_session(spark: Any) -> None:
+def test_a_column_has_the_meaning_of_its_session(spark: Any) -> None:
     from pyspark.sql import functions as f
 
     values = ", ".join(

@@ -70,7 +70,7 @@ def test_dates_and_time_stamps() -> None:
     "member",
     ["'x'", "b", "1e5", "DATE '2013-01-01'", "99999999999999999999", "TRUE", "(1)", "1 + 1"],
 )
-def test_a_list_of_mixed_members_is_left_to_the_grammar(member: str) -> None:
+def test_a_list_of_mixed_items_is_read_by_the_parser(member: str) -> None:
     text = f"a IN ({NUMBERS}, {member})"
     assert not lift_lists(text, POSTGRES).lists
     assert isinstance(parse_predicate(text), ir.InList | ir.Or)

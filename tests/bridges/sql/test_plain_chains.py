@@ -70,7 +70,7 @@ def test_the_grammar_reads_one_term_of_each_shape() -> None:
     assert grammar.call_count == 2
 
 
-def test_chains_that_the_grammar_reads_differently_are_left_to_it() -> None:
+def test_chains_that_the_parser_reads_differently_are_read_by_it() -> None:
     source = parse._source("a = 1 OR a = 2 OR b = 3", dialect_named("postgres"))
     odd = parse.predicate("a = 5", "postgres")
     assert plain_chains.plain_chain(source, lambda _: odd) is None

@@ -75,7 +75,7 @@ def test_the_grammar_reads_a_plain_shape_once(
 
 
 @pytest.mark.parametrize("text", ["true = 5", "current_date = 5", "null = 1", "user = 1"])
-def test_keywords_are_left_to_the_grammar(text: str) -> None:
+def test_keywords_are_read_by_the_parser(text: str) -> None:
     other = text.replace("5", "6").replace("1", "2")
     for each in (text, other):
         assert outcome(parse_predicate, each, "postgres") == outcome(

@@ -73,7 +73,7 @@ def test_texts_at_once_are_those_of_one(
         (Int(64), -(2**63)),
     ],
 )
-def test_values_that_text_spells_otherwise_are_left_to_the_writer_of_one(
+def test_values_with_another_spelling_are_written_one_by_one(
     type_: LogicalType, value: int
 ) -> None:
     assert list_texts(arrow_array([0, value], type_), type_, DIALECTS["duckdb"]) is None
@@ -139,7 +139,7 @@ def test_invalid_members_are_rejected_in_long_lists_too(member: str) -> None:
     ],
     ids=lambda body: body[-1],
 )
-def test_lists_of_several_types_are_left_to_the_grammar(body: list[str]) -> None:
+def test_lists_of_several_types_are_read_by_the_parser(body: list[str]) -> None:
     assert not lift_lists(f"a IN ({', '.join(body)})", DIALECTS["duckdb"]).lists
 
 
