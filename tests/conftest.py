@@ -57,6 +57,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "rowsieve tests",
         {
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             "spark.log.level": "OFF",
             "spark.sql.shuffle.partitions": "3",
             "spark.connect.grpc.binding.address": "localhost",

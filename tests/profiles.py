@@ -1,6 +1,7 @@
-"""How many examples a property gets: few in `make test`, 5 times as many in `make test-deep`.
+"""How many examples a property gets: a third of its count in `make test`, 5 times it in deep runs.
 
-`ROWSIEVE_EXAMPLES=25 make test-deep` gives it 25 times as many, for a machine that has the night.
+`make test` repeats the same examples each time, so more of them cost time and find nothing new.
+`ROWSIEVE_EXAMPLES=25 make test-deep` draws 25 times the count, for a machine that has the night.
 Five is what a run of a few hours can finish: one that nobody finishes proves nothing. Counts that
 we promise, such as 200 rounds of two writers, do not depend on the factor: they are named where
 they are tested, and `examples(count, promised=…)` holds a property to one.
@@ -15,13 +16,15 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, settings
 
 DEEP_FACTOR = int(os.environ.get("ROWSIEVE_EXAMPLES", "5"))
+# The small profile draws one in so many of the count, and at least so many. Mutants need them all.
+SMALL_SHARE, FEWEST = int(os.environ.get("ROWSIEVE_SHARE", "3")), 4
 IS_DEEP = os.environ.get("ROWSIEVE_TESTS") == "deep"
 
 
 def examples(count: int, *, promised: int = 0) -> Callable[[Any], Any]:
-    """Decorate a property with its number of examples in the small profile.
+    """Decorate a property with its count of examples; the profile draws fewer or more of them.
 
-    The deep profile multiplies them, and gives at least as many as are `promised`.
+    The deep profile draws at least as many as are `promised`.
     """
     return _examples(count, promised)
 
@@ -34,9 +37,14 @@ def judged(count: int) -> Callable[[Any], Any]:
     return settings(_examples(count), phases=[Phase.explicit, Phase.reuse, Phase.generate])
 
 
+def few(count: int) -> int:
+    """How many of so many examples the small profile draws."""
+    return max(count // SMALL_SHARE, min(count, FEWEST))
+
+
 def _examples(count: int, promised: int = 0) -> settings:
     return settings(
-        max_examples=max(count * DEEP_FACTOR, promised) if IS_DEEP else count,
+        max_examples=max(count * DEEP_FACTOR, promised) if IS_DEEP else few(count),
         deadline=None,
         print_blob=True,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -89,6 +89,7 @@ _MOMENTS = ("2013-01-01 10:30", "2013-01-01T10:30:00.5", "1969-12-31")
 _DAYS = (-719_162, -25_567, -1, 0, 1, 15_706, 15_765, 19_782, 2_932_896)
 
 
+@functools.cache
 def values_of(type_: LogicalType) -> st.SearchStrategy[Any]:
     """Physical values of a type, without NULL."""
     match type_:
@@ -173,6 +174,7 @@ def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
     return pa.record_batch(dict(zip((*COLUMN_TYPES, "pair"), arrays, strict=True)))
 
 
+@functools.cache
 def literals_of(type_: LogicalType) -> st.SearchStrategy[ir.Literal]:
     """Constants of the type, sometimes NULL."""
     return st.builds(ir.Literal, values_of(type_), st.just(type_)) | st.just(
@@ -192,6 +194,7 @@ _BARE_NUMBERS = (
 _BARE_NUMBER_TEXT = st.sampled_from(["0", "7", "-1", "300"]).map(ir.Literal)
 
 
+@functools.cache
 def numbers(depth: int = 2) -> st.SearchStrategy[ir.Operand]:
     """Numeric operands: columns, constants, arithmetic, casts, choices."""
     columns = st.sampled_from(_NUMERIC).map(ir.Column)
@@ -259,6 +262,7 @@ def _is_typed(operand: ir.Operand) -> bool:
 _TRIMS = ("trim", "ltrim", "rtrim")
 
 
+@functools.cache
 def texts() -> st.SearchStrategy[ir.Operand]:
     """Text operands."""
     columns = st.sampled_from([ir.Column("s"), ir.Column("t")])
@@ -301,6 +305,7 @@ def texts() -> st.SearchStrategy[ir.Operand]:
     )
 
 
+@functools.cache
 def instants() -> st.SearchStrategy[ir.Operand]:
     """Dates and timestamps."""
     columns = st.sampled_from([ir.Column("day"), ir.Column("ts"), ir.Column("tz")])
@@ -333,6 +338,7 @@ _INSTANT_CONSTANTS = (
 _OPS = st.sampled_from(list(ir.ComparisonOp))
 
 
+@functools.cache
 def comparisons(depth: int) -> st.SearchStrategy[ir.Predicate]:
     """Comparisons of every family, with the constant on either side or none."""
     number = numbers(depth)
@@ -353,6 +359,7 @@ def comparisons(depth: int) -> st.SearchStrategy[ir.Predicate]:
     return st.builds(lambda op, sides: ir.Comparison(op, *sides), _OPS, swapped)
 
 
+@functools.cache
 @st.composite
 def in_lists(draw: st.DrawFn, depth: int) -> ir.Predicate:
     """IN over lists of the column's own type and of kindred ones, with NULL members at times."""
@@ -376,6 +383,7 @@ _PATTERNS = st.sampled_from(
 )
 
 
+@functools.cache
 def predicates(depth: int = 2) -> st.SearchStrategy[ir.Predicate]:
     """Predicates that bind in `SCHEMA`, of at most this depth of junctions."""
     anything = (

@@ -57,7 +57,7 @@ def table() -> Table:
         "k = frobnicate()",
     ],
 )
-def test_what_is_ill_typed_or_unknown_is_refused_before_anything_is_read(where: str) -> None:
+def test_ill_typed_or_unknown_conditions_are_rejected_before_any_read(where: str) -> None:
     table = keyed(schema=SCHEMA)
     calls = (
         table.scan,
@@ -88,7 +88,7 @@ def test_ten_thousand_levels_are_refused(table: Table) -> None:
     assert table.version == 2
 
 
-def test_thousands_of_conditions_beside_each_other_are_fine(table: Table) -> None:
+def test_thousands_of_sibling_conditions_are_accepted(table: Table) -> None:
     assert pairs(table, " OR ".join(f"k = {i}" for i in range(2, 6_002))) == [(2, 2)]
     assert pairs(table, " AND ".join(f"k <> {i}" for i in range(2, 6_002))) == [
         (1, 1),

@@ -157,7 +157,7 @@ def test_a_merged_read_without_its_peer_is_not_measured(
 
 
 @pytest.mark.parametrize(("written", "behind"), [(50, False), (5_000, True)])
-def test_a_compaction_that_writes_nothing_is_no_rival(written: int, behind: bool) -> None:
+def test_a_compaction_that_writes_nothing_is_not_compared(written: int, behind: bool) -> None:
     one = Series("rowsieve", samples=[Sample(1.0, 1.0, 0, 10_000)])
     two = Series("deltalake", samples=[Sample(0.1, 0.1, 0, written)])
     assert bool(peers._behind(Case("compaction after 50%", [one, two]))) is behind

@@ -343,7 +343,7 @@ def test_a_missing_file_is_wrong_usage(flights: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "code"), [(CommitConflict("somebody else"), 4), (StoreError("no network"), 5)]
 )
-def test_what_to_do_next_is_in_the_exit_code(
+def test_the_exit_code_tells_what_to_do_next(
     flights: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -402,7 +402,7 @@ def test_leaving_a_stream_early_leaves_with_the_right_code(tmp_path: Path) -> No
         assert len(left.stdout.splitlines()) == 1
 
 
-def test_creating_what_stands_says_so(tmp_path: Path) -> None:
+def test_creating_an_existing_table_is_reported(tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
     rows.write_text("id,v\n1,2\n")
     arguments = ["create", str(tmp_path / "t"), str(rows), "--key", "id", "--if-exists", "ignore"]
@@ -472,7 +472,7 @@ def test_a_condition_is_printed_to_be_pasted() -> None:
     )
 
 
-def test_a_condition_is_meant_in_the_session_of_its_options(tmp_path: Path) -> None:
+def test_a_condition_has_the_settings_of_its_options(tmp_path: Path) -> None:
     rows = pa.table({"id": [1], "at": [datetime(2024, 7, 1, 23, 30, tzinfo=UTC)]})
     rs.create_table(str(tmp_path / "t"), rows, key=["id"])
     where, zone = "CAST(at AS DATE) = DATE '2024-07-02'", ("--time-zone", "Europe/Berlin")

@@ -41,7 +41,7 @@ def run(at: int, *arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_ctrl_c_at_any_moment_leaves_with_130_and_says_what_was_committed(tmp_path: Path) -> None:
+def test_ctrl_c_at_any_moment_exits_with_130_and_reports_commits(tmp_path: Path) -> None:
     uri = tmp_path / "t"
     rs.create_table(uri, pa.table({"id": [0]}), key=["id"])
     (tmp_path / "a.csv").write_text("id\n1\n")

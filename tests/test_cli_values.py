@@ -59,7 +59,7 @@ def odd(tmp_path: Path) -> Path:
         ("x" * 500, "x" * 500),
     ],
 )
-def test_a_value_is_shown_whole_and_for_what_it_is(value: Any, shown: str) -> None:
+def test_a_value_is_shown_whole_and_unambiguously(value: Any, shown: str) -> None:
     assert cell(value) == shown
 
 
@@ -202,7 +202,7 @@ def test_types_are_given_by_name(tmp_path: Path) -> None:
     assert rs.open_table(tmp_path / "v").schema.field("n").type == pa.int16()
 
 
-def test_devices_are_no_input_and_pipes_are(tmp_path: Path) -> None:
+def test_devices_are_rejected_as_input_and_pipes_accepted(tmp_path: Path) -> None:
     run("create", tmp_path / "t", text_file(tmp_path, "a.csv", ["id", "1"]), "--key", "id")
     assert "neither a regular file nor a pipe" in run(
         "upsert", tmp_path / "t", "/dev/zero", "--format", "csv", code=3
@@ -231,7 +231,7 @@ def test_update_overwrite_and_restore(tmp_path: Path) -> None:
     assert "VersionNotFound" in run("restore", table, 99, code=3)
 
 
-def test_what_changes_nothing_says_so(tmp_path: Path) -> None:
+def test_a_command_that_changes_nothing_reports_it(tmp_path: Path) -> None:
     run("create", tmp_path / "t", text_file(tmp_path, "a.csv", ["id", "1"]), "--key", "id")
     empty = text_file(tmp_path, "b.csv", ["id"])
     assert run("upsert", tmp_path / "t", empty) == "nothing to upsert: still at version 0\n"
@@ -254,7 +254,7 @@ def test_every_command_has_short_help() -> None:
         ("rowsieve.cli.bundles.print_commit", "version 1 exists: this command committed it"),
     ],
 )
-def test_ctrl_c_says_what_was_committed(
+def test_ctrl_c_reports_commits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, said: str
 ) -> None:
     path = text_file(tmp_path, "a.csv", ["id", "1"])
@@ -325,7 +325,7 @@ def test_closed_stdin_and_stderr_change_no_answer(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stdout) == (0, b'{"id":7}\n')
 
 
-def test_a_reader_that_leaves_is_no_error_to_speak_of(tmp_path: Path) -> None:
+def test_a_closed_pipe_is_not_reported_as_an_error(tmp_path: Path) -> None:
     rs.create_table(tmp_path / "t", {"id": range(200_000)})
     sql = "SELECT * FROM t"
     running = rowsieve("query", sql, tmp_path / "t", "--json", stdout=subprocess.PIPE)

@@ -202,9 +202,9 @@ def test_attempts_end_at_the_deadline(
     now = [0.0]
     monkeypatch.setattr(retries, "time", FakeTime(now))
     table, handle, tries = crowded()
-    with pytest.raises(CommitConflict, match="retry_timeout_s=30"):
-        change(handle, retry_timeout_s=30.0)
-    assert now[0] >= 30.0
+    with pytest.raises(CommitConflict, match="retry_timeout_s=2"):
+        change(handle, retry_timeout_s=2.0)
+    assert now[0] >= 2.0
     assert len(tries) > 5
     assert pairs(table) == [(1, tries[-1])]
 
@@ -223,7 +223,7 @@ class FakeTime:
 
 
 @pytest.mark.parametrize("timeout_s", [-1, float("nan"), True, "60", None])
-def test_a_deadline_that_is_no_time_is_refused(timeout_s: Any) -> None:
+def test_an_invalid_deadline_is_rejected(timeout_s: Any) -> None:
     table = keyed({"k": [1], "v": [0]})
     if timeout_s is None:
         table.delete("v = 1", retry_timeout_s=None)  # no deadline
@@ -240,7 +240,7 @@ def test_upserts_never_conflict_however_many_come_between() -> None:
     assert pairs(table) == [(1, 100), *[(n + 2, n) for n in range(12)]]
 
 
-def test_what_becomes_an_error_in_between_is_raised_and_not_committed() -> None:
+def test_an_error_caused_by_a_concurrent_commit_is_raised_and_not_committed() -> None:
     table = keyed({"k": [1], "v": [1]})
     with pytest.raises(EvaluationError):
         once(table, lambda o: o.upsert(kv((1, 0)))).update({"v": "10 / v"})
@@ -249,7 +249,7 @@ def test_what_becomes_an_error_in_between_is_raised_and_not_committed() -> None:
     assert [c.operation for c in table.history(2)] == ["upsert", "upsert"]
 
 
-def test_a_change_that_finds_nothing_left_commits_nothing() -> None:
+def test_a_change_without_remaining_rows_commits_nothing() -> None:
     table = keyed({"k": [1], "v": [1]})
     commit = once(table, lambda o: o.upsert(kv((1, 2)))).delete("v = 1")
     assert (commit.version, commit.rows_deleted) == (2, 0)
@@ -284,11 +284,11 @@ def test_readers_of_old_versions_are_not_disturbed() -> None:
     assert reader.read_all().num_rows == 2
 
 
-WRITERS, COMMITS = 8, 10
+WRITERS, COMMITS = (8, 10) if IS_DEEP else (4, 5)
 
 
 def write(path: str, writer: int) -> None:
-    """Ten commits: a key of its own each, one that all share, and its own counter."""
+    """Commits: a key of its own each, one that all share, and its own counter."""
     table = rowsieve.open_table(path)
     for i in range(COMMITS):
         table.upsert(kv((1000 * writer + i, i), (0, writer)), token=(f"writer-{writer}", i))
@@ -311,13 +311,13 @@ def run_processes(work: Callable[[str, int], None], path: str) -> None:
     assert [process.exitcode for process in processes] == [0] * WRITERS
 
 
-def test_eight_processes_lose_nothing(tmp_path: Path) -> None:
+def test_many_processes_lose_nothing(tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     table = rowsieve.create_table(
         path, kv((-1, 0)), key=["k"], properties={"checkpoint_interval": "7"}
     )
     run_processes(write, path)
-    updates = 2 * WRITERS
+    updates = COMMITS // 5 * WRITERS
     assert table.refresh() == WRITERS * COMMITS + updates
     assert len({commit.commit_id for commit in table.history()}) == table.version + 1
     found = dict(pairs(table))
@@ -330,7 +330,7 @@ def test_eight_processes_lose_nothing(tmp_path: Path) -> None:
     )
 
 
-HOT_KEYS, UPDATES = 4, 100 if IS_DEEP else 8
+HOT_KEYS, UPDATES = 4, 100 if IS_DEEP else 4
 
 
 def heat(path: str, writer: int) -> None:
@@ -348,7 +348,10 @@ def test_updates_of_few_rows_by_many_processes_all_count(tmp_path: Path) -> None
     assert table.refresh() == WRITERS * UPDATES
 
 
-def test_readers_beside_a_writer_of_their_process_see_a_whole_log(tmp_path: Path) -> None:
+WRITES = 60 if IS_DEEP else 20
+
+
+def test_readers_see_a_whole_log_while_their_process_writes(tmp_path: Path) -> None:
     """What another thread has seen meanwhile is no hole in what this one reads."""
     table = rowsieve.create_table(str(tmp_path / "t"), pa.table({"k": [0], "n": [0]}), key=["k"])
     done = threading.Event()
@@ -365,10 +368,10 @@ def test_readers_beside_a_writer_of_their_process_see_a_whole_log(tmp_path: Path
     readers = [threading.Thread(target=read) for _ in range(3)]
     for reader in readers:
         reader.start()
-    for i in range(60):
+    for i in range(WRITES):
         table.upsert(pa.table({"k": [i], "n": [i]}))
     done.set()
     for reader in readers:
         reader.join()
     assert failures == []
-    assert table.scan().count() == 60
+    assert table.scan().count() == WRITES

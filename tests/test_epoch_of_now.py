@@ -52,7 +52,7 @@ CONDITIONS = [
 
 
 @pytest.mark.parametrize(("text", "count", "pruned"), CONDITIONS)
-def test_a_number_beside_now_is_milliseconds_and_prunes(
+def test_a_number_compared_with_now_is_milliseconds_and_prunes(
     table: rs.Table, text: str, count: int, pruned: int
 ) -> None:
     scan = table.scan(text)
@@ -64,7 +64,7 @@ def test_a_number_beside_now_is_milliseconds_and_prunes(
     assert scan.metrics.parts_pruned >= pruned
 
 
-def test_other_engines_and_floats_compare_no_number_with_a_time() -> None:
+def test_other_engines_and_floats_reject_comparing_a_number_with_a_time() -> None:
     schema, _ = schema_of(SCHEMA)
     for text, semantics in (("ms < now()", Semantics.DUCKDB), ("ms < now()", Semantics.SPARK)):
         with pytest.raises(InvalidPredicate):

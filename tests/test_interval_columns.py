@@ -170,7 +170,7 @@ def test_timedeltas_of_python_are_intervals(tmp_path: Path) -> None:
     )
 
 
-def test_an_interval_is_no_key(tmp_path: Path) -> None:
+def test_an_interval_is_rejected_as_a_key(tmp_path: Path) -> None:
     with pytest.raises(RowsieveError, match="interval"):
         rs.create_table(str(tmp_path / "t"), pa.table({"span": _INTERVALS}), key=["span"])
 

@@ -368,7 +368,7 @@ def test_a_table_directory_may_itself_be_a_symbolic_link(tmp_path: Path) -> None
     assert store.uri == f"file://{tmp_path}/real"
 
 
-def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_fifo_is_rejected_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     store = LocalStore(tmp_path)
@@ -445,7 +445,7 @@ def test_slashes_do_not_make_another_memory_table() -> None:
     "endpoint",
     ["::::x", "http://", "x", "http://[", "ftp://x", "http://a b", "", " ", "http://a:99999", "\0"],
 )
-def test_an_endpoint_that_is_no_url_is_refused_before_any_request(endpoint: str) -> None:
+def test_an_endpoint_that_is_not_a_url_is_rejected_before_any_request(endpoint: str) -> None:
     """obstore's client panics over most of them at its first request."""
     options = {"region": "x", "access_key_id": "a", "secret_access_key": "SECRET"}
     for name in ("endpoint", "aws_endpoint_url"):
@@ -454,7 +454,7 @@ def test_an_endpoint_that_is_no_url_is_refused_before_any_request(endpoint: str)
         assert "SECRET" not in str(raised.value)
 
 
-def test_a_table_cannot_be_a_file_or_lie_in_one(tmp_path: Path) -> None:
+def test_a_table_cannot_be_a_file_or_inside_one(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     os.mkfifo(tmp_path / "fifo")
     for place in ("file", "fifo", "file/t", "file/t/u"):

@@ -50,7 +50,7 @@ def test_rows_come_as_arrow_pandas_and_polars() -> None:
     assert polars["twice"].to_list() == [None, 40, 60]
 
 
-def test_a_lazy_frame_filters_with_what_we_cannot_read() -> None:
+def test_a_lazy_frame_applies_filters_that_we_cannot_read() -> None:
     table = keyed({"k": list(range(100)), "v": list(range(100))})
     odd = pl.col("v").map_batches(lambda v: v % 7 == 3, return_dtype=pl.Boolean)
     frame = table.scan_polars()
@@ -81,14 +81,14 @@ def test_files_are_all_that_a_version_reads() -> None:
     assert plain.files()["kind"].to_pylist() == ["data", "vector"]
 
 
-def test_a_table_says_what_it_is() -> None:
+def test_the_repr_of_a_table_describes_it() -> None:
     table = keyed(PAIRS)
     shown = repr(table)
     for said in (table.uri, "version: 1, ", "key: k", "3 rows in 1 parts", "k  int64 NOT NULL"):
         assert said in shown
 
 
-def test_a_scan_says_what_it_reads() -> None:
+def test_the_repr_of_a_scan_describes_it() -> None:
     table = keyed(PAIRS, {"k": [30], "v": [1]})
     shown = repr(table.scan("k = 30", ["v"], limit=5))
     for said in (table.uri, '"k" = 30', "1 of 2 parts to read", "limit: 5 rows", "v  int64"):
@@ -96,7 +96,7 @@ def test_a_scan_says_what_it_reads() -> None:
     assert "where: all rows" in repr(table.scan())
 
 
-def test_html_escapes_what_is_not_ours() -> None:
+def test_html_escapes_foreign_text() -> None:
     name = "<script>alert(1)</script>&\x1b[2J"
     schema = pa.schema([pa.field("k", pa.int64(), nullable=False), pa.field(name, pa.string())])
     table = rowsieve.create_table(fresh_uri(), schema, key=["k"])

@@ -20,7 +20,7 @@ from rowsieve.demo.effort import measured
 from tests.odd_names import ODD_NAMES, PAIRS
 from tests.profiles import IS_DEEP
 
-HANDFUL = ODD_NAMES if IS_DEEP else ("a%20b", "a?b", "a\nb", "s3:x")
+HANDFUL = ODD_NAMES if IS_DEEP else ("a%20b", "a\nb")
 """What reaches other processes, which are slow to start."""
 
 
@@ -63,10 +63,10 @@ def test_splits_of_200_odd_names_read_their_own_table(tables: dict[str, rs.Table
         assert numbers(rs.read_split(split)) == [number]
 
 
-def test_commands_take_200_odd_names_by_path_and_by_uri(
+def test_commands_take_odd_names_by_path_and_by_uri(
     folder: Path, tables: dict[str, rs.Table]
 ) -> None:
-    for number, (name, table) in enumerate(tables.items()):
+    for number, (name, table) in [*enumerate(tables.items())][:: 1 if IS_DEEP else 5]:
         places = (table.uri, f"{folder}/{name}")
         for place in places if IS_DEEP else places[number % 2 :][:1]:
             arguments = ["query", "select n from t where id = 1", "--table", f"t={place}", "--json"]
@@ -123,7 +123,7 @@ def test_a_name_that_is_not_utf_8_is_a_name(tmp_path: Path) -> None:
     assert [os.fsencode(made.name) for made in tmp_path.iterdir()] == [b"\xff\xe9 \x80%FF"]
 
 
-def test_a_symbolic_link_is_named_by_what_it_leads_to(tmp_path: Path) -> None:
+def test_a_symbolic_link_resolves_to_its_target(tmp_path: Path) -> None:
     made = make(tmp_path / "a b", 1)
     (tmp_path / "a%20b").symlink_to(tmp_path / "a b")
     assert rs.open_table(tmp_path / "a%20b").uri == made.uri

@@ -28,7 +28,7 @@ def test_a_number_has_the_bytes_that_the_formats_say(value: int, encoded: bytes)
 
 @examples(200)
 @given(value=st.integers(0, 2**64 - 1), before=st.binary(max_size=3), after=st.binary(max_size=3))
-def test_what_is_written_is_read_back(value: int, before: bytes, after: bytes) -> None:
+def test_written_varints_are_read_back(value: int, before: bytes, after: bytes) -> None:
     encoded = encode_varint(value)
     stop = len(before) + len(encoded)
     assert decode_varint(memoryview(before + encoded + after), len(before)) == (value, stop)

@@ -178,7 +178,7 @@ changes = st.lists(
 
 @examples(60)
 @given(changes, st.sampled_from(["v = 1", "v <> 2 AND k > 3", "k < 5", "TRUE"]), st.booleans())
-def test_what_is_left_is_what_the_plan_did_not_return(
+def test_a_planned_delete_leaves_the_rows_outside_the_plan(
     batches: list[list[tuple[int, int]]], where: str, has_key: bool
 ) -> None:
     if has_key:

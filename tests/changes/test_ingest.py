@@ -72,7 +72,7 @@ class NoStream:
 
 
 @pytest.mark.parametrize("kind", [pa.Table, pa.RecordBatch, pl.DataFrame, pd.DataFrame])
-def test_a_class_is_no_data(kind: Any) -> None:
+def test_a_class_is_rejected_as_data(kind: Any) -> None:
     with pytest.raises(InvalidInput, match=f"not the class {kind.__name__}"):
         keyed().upsert(kind)
 

@@ -71,7 +71,7 @@ def test_dictionaries_of_bytes_in_views_are_bytes() -> None:
     assert rows(data, ["id"]) == [{"id": 1, "c": b"x"}, {"id": 2, "c": None}]
 
 
-def test_an_empty_dictionary_column_is_no_rows() -> None:
+def test_an_empty_dictionary_column_has_no_rows() -> None:
     empty = pa.table({"id": pa.array([], pa.int64()), "c": coded(pa.string_view()).slice(1)})
     table = rs.create_table(fresh_uri(), ONCE, key=["id"])
     assert table.upsert(empty).rows_written == 0
@@ -208,6 +208,6 @@ def test_dataframes_of_spark_are_data_with_their_instants_and_clocks(
             assert row["clock"] == datetime(2024, 10, 27, 1, 30)
 
 
-def test_a_stream_that_is_no_rows_is_refused() -> None:
+def test_a_stream_without_rows_is_rejected() -> None:
     with pytest.raises(InvalidData, match="the ChunkedArray could not be read"):
         rs.create_table(fresh_uri(), pa.chunked_array([[1]]))

@@ -51,7 +51,7 @@ def test_levels_of_the_index_with_a_name_are_columns_and_others_are_left_out() -
         ),
     ],
 )
-def test_names_that_are_no_names_of_columns_are_refused(frame: pd.DataFrame, said: str) -> None:
+def test_labels_that_are_not_column_names_are_rejected(frame: pd.DataFrame, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         rows_of(frame)
 
@@ -82,7 +82,7 @@ def test_python_objects_that_pyarrow_would_change_are_refused(
         rows_of(frame)
 
 
-def test_objects_beside_nan_are_what_they_are_without_it() -> None:
+def test_nan_does_not_change_the_type_of_objects() -> None:
     nan = float("nan")
     for value in (BIG, "x", b"x", True, date(2026, 1, 1), datetime(2026, 1, 1, tzinfo=UTC)):
         column = pd.Series([nan, None, pd.NaT, pd.NA, value], dtype=object)
@@ -124,7 +124,7 @@ def test_whole_numbers_that_no_float_holds_go_through_pandas_unchanged(big: int)
         assert table.to_arrow().column("v").to_pylist() == [big, None]
 
 
-def test_whole_numbers_that_floats_hold_are_floats_beside_null() -> None:
+def test_integers_stored_as_floats_stay_floats_with_null() -> None:
     table = rowsieve.create_table(fresh_uri(), {"k": [1, 2], "v": [2**53, None], "n": [None, 1]})
     assert [str(dtype) for dtype in table.to_pandas().dtypes] == ["int64", "float64", "float64"]
     unsigned = rowsieve.create_table(
@@ -133,7 +133,7 @@ def test_whole_numbers_that_floats_hold_are_floats_beside_null() -> None:
     assert unsigned.to_pandas()["v"].iloc[0] == 2**64 - 1
 
 
-def test_a_frame_without_rows_and_with_guessed_types_is_no_rows() -> None:
+def test_an_empty_frame_of_objects_has_no_rows() -> None:
     table = rowsieve.create_table(fresh_uri(), {"k": [1], "v": ["a"]}, key=["k"])
     empty = pd.DataFrame({"k": pd.Series([], dtype=object), "v": pd.Series([], dtype=float)})
     assert not table.upsert(empty).committed

@@ -143,7 +143,7 @@ def test_a_value_that_does_not_fit_is_named(
         pytest.param(5, "a list of values, not int", id="a number"),
     ],
 )
-def test_what_pyarrow_would_mix_is_refused(values: Any, said: str) -> None:
+def test_values_that_pyarrow_would_mix_are_rejected(values: Any, said: str) -> None:
     with pytest.raises(InvalidData, match=said):
         rowsieve.create_table(fresh_uri(), {"v": values})
 
@@ -153,7 +153,7 @@ def test_columns_of_different_lengths_are_refused() -> None:
         rowsieve.create_table(fresh_uri(), {"a": [1], "b": [1, 2]})
 
 
-def test_other_objects_are_refused_with_what_is_taken() -> None:
+def test_other_objects_are_rejected_and_accepted_types_named() -> None:
     for wrong in ("rows", 5, [1, 2], [{"k": 1}, 5], {1, 2}):
         with pytest.raises(InvalidInput, match="a list of dicts, a dict of lists"):
             keyed().upsert(wrong)
@@ -241,7 +241,7 @@ def test_a_column_without_an_order_or_a_length_is_refused(values: Any) -> None:
 @pytest.mark.parametrize(
     "values", [np.int64(5), np.float64(1), np.array(5), np.zeros((0, 2)), np.zeros((2, 2))], ids=str
 )
-def test_numpy_values_of_other_than_one_dimension_are_no_column(values: Any) -> None:
+def test_numpy_arrays_need_one_dimension(values: Any) -> None:
     with pytest.raises(InvalidData, match="column 'v' must be a list of values, not "):
         rowsieve.create_table(fresh_uri(), {"v": values})
 
@@ -281,7 +281,7 @@ MAPS = pa.schema({"k": pa.int64(), "m": pa.map_(pa.string(), pa.timestamp("us"))
         pytest.param({"a": datetime(2026, 1, 1), "b": AT}, "with and without a zone", id="zones"),
     ],
 )
-def test_a_value_that_is_no_map_is_refused(value: Any, said: str) -> None:
+def test_a_value_that_is_not_a_map_is_rejected(value: Any, said: str) -> None:
     table = rowsieve.create_table(fresh_uri(), MAPS)
     with pytest.raises(InvalidData, match=said):
         table.append([{"k": 1, "m": {}}, {"k": 2, "m": value}])

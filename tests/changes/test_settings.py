@@ -82,7 +82,9 @@ def test_nothing_is_committed_where_nothing_changes() -> None:
         ({"uuid": "0"}, "identifies the table in its files"),
     ],
 )
-def test_what_cannot_be_set_is_refused_and_says_why(wanted: dict[str, str], message: str) -> None:
+def test_properties_that_cannot_be_set_are_rejected_with_a_reason(
+    wanted: dict[str, str], message: str
+) -> None:
     table = keyed({"k": [1], "v": [1]})
     with pytest.raises(InvalidInput, match=message):
         table.set_properties(wanted)
@@ -162,7 +164,7 @@ def test_a_change_that_reads_starts_again_once_isolation_changed() -> None:
 
 
 @pytest.mark.parametrize("make", [keyed, appended])
-def test_writes_and_rewrites_go_on_beside_a_change_of_properties(
+def test_writes_and_rewrites_run_during_a_change_of_properties(
     make: Callable[..., Table],
 ) -> None:
     table = make({"k": [1], "v": [1]}, {"k": [2], "v": [2]})
@@ -204,7 +206,7 @@ def test_an_older_table_that_is_given_an_isolation_level_needs_a_newer_writer() 
 
 
 @pytest.mark.parametrize("change", [{"key": ("v",)}, {"mode": "append"}, {"uuid": "0" * 32}])
-def test_an_entry_that_changes_what_a_table_is_is_corrupt(change: dict[str, object]) -> None:
+def test_an_entry_that_changes_the_kind_of_table_is_corrupt(change: dict[str, object]) -> None:
     table = keyed({"k": [1], "v": [1]})
     table.set_properties({"audit_percent": "5"})
     log = commit_log.CommitLog(copy(table.store))

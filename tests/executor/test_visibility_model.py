@@ -469,7 +469,7 @@ def test_visibility_of_few_keys_is_not_used_for_all_keys() -> None:
     assert pairs(table) == list(enumerate(values))
 
 
-def test_splits_of_parts_that_nobody_has_read_share_no_row() -> None:
+def test_splits_of_unread_parts_share_no_row() -> None:
     table = keyed({"k": list(range(30)), "v": [0] * 30}, {"k": [0, 14, 29], "v": [1] * 3})
     rows = [frozen({"k": key, "v": int(key in (0, 14, 29))}) for key in range(30)]
     Asked(table, table.version, None, rows, KV_SHAPE.schema).in_splits(in_process=True)

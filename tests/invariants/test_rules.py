@@ -79,7 +79,7 @@ def test_rule_10_parts_of_one_commit_are_disjoint_ranges() -> None:
 # Rule 11: rewrites keep the order of commits
 
 
-def test_rule_11_what_was_written_during_a_rewrite_stays_newer_than_it() -> None:
+def test_rule_11_rows_written_during_a_rewrite_stay_newer() -> None:
     table = keyed({"k": [1, 2], "v": [1, 1]}, {"k": [1], "v": [2]})
     other = rowsieve.open_table(table.uri)
 

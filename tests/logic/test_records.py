@@ -61,7 +61,7 @@ never
 """
 
 
-def test_records_of_other_engines_and_after_a_halt_are_left_out() -> None:
+def test_records_of_other_engines_and_after_a_halt_are_skipped() -> None:
     assert list(records(TEXT)) == [
         Statement(4, "CREATE TABLE t (a int)\n  AS VALUES (1)"),
         Statement(8, "DROP TABLE u", "not found"),
@@ -117,7 +117,7 @@ def test_a_table_is_given_again_after_it_changed() -> None:
         "query I\nSELECT b\n",
     ],
 )
-def test_a_file_of_ours_is_held_to_what_it_says(tmp_path: Path, text: str) -> None:
+def test_our_own_files_are_checked(tmp_path: Path, text: str) -> None:
     path = tmp_path / "wrong.slt"
     path.write_text(text)
     assert run_ours(path, merges=True).wrong

@@ -213,7 +213,7 @@ def test_statistics_that_contradict_themselves_are_counted(kept: Kept) -> None:
     assert "rowsieve_scan_statistics_contradicting_total" in reporter.text()
 
 
-def test_a_scan_that_is_refused_is_no_read(table: Table, kept: Kept) -> None:
+def test_a_rejected_scan_is_not_reported_as_a_read(table: Table, kept: Kept) -> None:
     with pytest.raises(InvalidInput):
         table.scan("k > 10", limit=-1)
     assert kept.scans == []

@@ -66,7 +66,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=str)
-def test_what_a_mutant_breaks_still_stands(mutant: Mutant) -> None:
+def test_the_text_that_a_mutant_replaces_exists(mutant: Mutant) -> None:
     compile(mutant.applied(source_of(mutant.module)), mutant.module, "exec")
     assert all((REPOSITORY / test).exists() for test in mutant.tests or SUITES[mutant.module])
 
@@ -85,7 +85,7 @@ def test_a_mutant_that_breaks_nothing_is_refused() -> None:
         pytest.param("import threading; threading.Event().wait()", True, id="it waits"),
     ],
 )
-def test_a_mutant_that_never_ends_is_seen_by_what_it_spends(
+def test_a_mutant_that_never_ends_is_noticed_by_its_cpu_time(
     program: str, never: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shop, "CPU_LIMIT_S", 1)

@@ -114,6 +114,7 @@ class Workshop:
         """Whether these tests pass as the copy is now."""
         command = [sys.executable, "-c", _RUN, str(self._root), *tests]
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "ROWSIEVE_TESTS": "small"}
+        environment["ROWSIEVE_SHARE"] = "1"
         environment["PYTHONPATH"] = str(self._root)
         with TemporaryFile("w+") as output:
             running = psutil.Popen(

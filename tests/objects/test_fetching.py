@@ -65,7 +65,7 @@ def test_a_read_gives_the_bytes_whatever_was_expected(
         assert store._held_bytes <= budget_bytes or len(held) == 1
 
 
-def test_what_was_expected_is_fetched_once_and_what_is_kept_is_read_again() -> None:
+def test_expected_ranges_are_fetched_once_and_then_read_from_the_cache() -> None:
     inner = Counting()
     store = FetchingStore(inner, 1_000)
     store.expect([("a", 0, 100), ("a", 0, 100), ("a", 10, 20)])
@@ -85,7 +85,7 @@ def test_an_empty_span_asks_for_nothing_and_takes_no_room() -> None:
     assert inner.reads == [("a", 0, 1)]
 
 
-def test_an_error_of_what_was_fetched_early_is_asked_for_again() -> None:
+def test_a_failed_early_fetch_is_repeated() -> None:
     inner = Counting()
     inner.failures = 1
     store = FetchingStore(inner, 1_000)
@@ -138,7 +138,7 @@ def test_few_tasks_go_on_aside_so_that_requests_find_room(monkeypatch: pytest.Mo
     assert len(began) == fetching.MOST_ASIDE + 2
 
 
-def test_what_fails_aside_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_in_the_background_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     def task() -> None:
         raise StoreError("no checkpoint today")
 

@@ -340,7 +340,7 @@ def test_a_filter_of_an_unknown_kind_is_ignored(place: int) -> None:
         b"\x1f\x00",
     ],
 )
-def test_bytes_that_are_no_filter_are_malformed(data: bytes) -> None:
+def test_bytes_that_are_not_a_filter_are_malformed(data: bytes) -> None:
     with pytest.raises(MalformedThrift):
         BloomFilter.parse(COLUMN, data)
 

@@ -75,7 +75,7 @@ def test_files_beyond_the_cache_limit_are_pruned_again(monkeypatch: pytest.Monke
     assert len(predicate.remembered) == 1
 
 
-def test_a_predicate_is_what_it_asks_not_what_it_remembers() -> None:
+def test_predicates_are_equal_by_content_not_by_their_caches() -> None:
     table, files = made()
     one, other = bound(table, "v > 25"), bound(table, "v > 25")
     ask(table, files, one)

@@ -62,7 +62,7 @@ def test_rows_that_a_vector_hides_do_not_count() -> None:
     assert pruned_by_limit(table, limit=1) == 0
 
 
-def test_tombstones_are_no_rows() -> None:
+def test_tombstones_do_not_count_as_rows() -> None:
     table = three_parts()
     apply(table, ("d", 100, None), ("d", 101, None))
     assert pruned_by_limit(table, limit=30) == 0

@@ -103,7 +103,7 @@ def test_a_plan_decides_all_but_the_columns() -> None:
         table.scan(plan=plan, version=0)
 
 
-def test_bytes_are_no_plan_yet() -> None:
+def test_bytes_are_not_a_plan_yet() -> None:
     table = keyed({"k": [1], "v": [10]})
     data: Any = table.scan().plan().to_bytes()
     for use in (table.scan, table.delete):
@@ -142,7 +142,7 @@ def test_a_plan_of_a_newer_format_is_refused() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00", b"PAR1", b"\x80", b'{"format": 1}', b"\xc1" * 40])
-def test_other_bytes_are_no_plan(data: bytes) -> None:
+def test_other_bytes_are_not_a_plan(data: bytes) -> None:
     with pytest.raises(InvalidInput, match="not a scan plan"):
         ScanPlan.from_bytes(data)
 

@@ -126,7 +126,9 @@ def test_prunable_conditions_pass(where: str, *, rows: bool) -> None:
         ),
     ],
 )
-def test_unprunable_conditions_say_why(where: str, condition: str, why: str, *, rows: bool) -> None:
+def test_unprunable_conditions_have_a_reason(
+    where: str, condition: str, why: str, *, rows: bool
+) -> None:
     with pytest.raises(UnprunablePredicate, match="cannot be pruned by") as caught:
         table(rows, text_statistics="").require_pruning(where)
     assert why in str(caught.value)

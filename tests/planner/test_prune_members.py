@@ -80,7 +80,7 @@ def _drawn(rng: random.Random) -> ir.Predicate:
     return ir.Comparison(rng.choice(OPS), member, ir.Literal(rng.randrange(-5, 105)))
 
 
-def test_no_row_that_matches_or_fails_is_left_out(table: rs.Table) -> None:
+def test_no_row_that_matches_or_fails_is_pruned(table: rs.Table) -> None:
     rng, pruned = random.Random(3), 0
     for _ in range(60):
         predicate = _drawn(rng)

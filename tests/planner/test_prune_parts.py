@@ -158,7 +158,7 @@ def test_pruning_follows_the_rules_part_by_part(
 
 @examples(100)
 @given(some_parts(), st.sampled_from(CONDITIONS))
-def test_pieces_and_counts_say_the_same(parts: list[Part], where: str | None) -> None:
+def test_pieces_and_counts_agree(parts: list[Part], where: str | None) -> None:
     bound = None if where is None else bind(to_predicate(where, "postgres"), SCHEMA)
     facts = KnownParts(manifest(parts), SCHEMA, ORDER)
     found = prune_parts(facts, bound)

@@ -142,7 +142,7 @@ def test_splits_with_few_pages_to_read_are_joined() -> None:
     assert (len(cut.splits), len(join_small_splits(cut, part_bytes).splits)) == (3, 1)
 
 
-def test_a_resolved_plan_says_what_left_out_which_rows() -> None:
+def test_a_resolved_plan_reports_what_pruned_which_rows() -> None:
     table = appended({"k": [*range(64)], "v": [*range(64)]})
     (part,) = table.scan("v BETWEEN 17 AND 19").plan(resolve=True).resolved or ()
     assert (part.row_groups, part.row_groups_by_statistics, part.row_groups_by_bloom) == (8, 7, 0)

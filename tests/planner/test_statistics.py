@@ -83,7 +83,7 @@ def test_a_limit_that_cuts_leaves_bounds(ordered: bool) -> None:
     assert summary(table, limit=0, order_by_key=ordered)["null_count"] == 0
 
 
-def test_tombstones_widen_bounds_and_are_no_values() -> None:  # trap T4
+def test_tombstones_widen_bounds_but_are_not_values() -> None:  # trap T4
     table = keyed()
     table.apply_changes(
         pa.table({"k": [1, 5, 9], "v": [0, 1, 0], "op": ["d", "u", "d"], "lsn": [1, 2, 3]}),

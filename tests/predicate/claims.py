@@ -6,6 +6,7 @@ the ranges alone. It says nothing of precision, only of soundness.
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -25,18 +26,14 @@ from rowsieve.types.logical import (
     is_ordered,
 )
 from tests.predicate.sample_calls import Sample
-from tests.predicate.sample_ranges import draw_parts, schema_of
+from tests.predicate.sample_ranges import Parts, draw_parts, schema_of
 
 
 def violations(sample: Sample, semantics: Semantics, seed: int, part_count: int = 60) -> list[str]:
     """Rows whose value the interpreter does not allow; those of unread texts have none."""
     columns = sample.columns
     schema = schema_of(columns)
-    parts = draw_parts(
-        *(columns, random.Random(seed), part_count),
-        nans=random.Random(~seed),
-        texts=sample.texts,
-    )
+    parts = _drawn(sample, seed, part_count)
     bound = bind_operand(sample.operand, schema, semantics)
     evaluator = _Evaluator(parts.batch, semantics)
     computed, _ = evaluator.operand(bound.root)
@@ -50,6 +47,13 @@ def violations(sample: Sample, semantics: Semantics, seed: int, part_count: int 
         f"{shown([computed.values], row)} (failed: {failed[row]}), part {parts.part_of_row[row]}"
         for row in np.flatnonzero(wrong)[:3]
     ]
+
+
+@functools.lru_cache(maxsize=1)
+def _drawn(sample: Sample, seed: int, part_count: int) -> Parts:
+    """The parts of a sample; kept, as they are asked for under each semantics in turn."""
+    random_, nans = random.Random(seed), random.Random(~seed)
+    return draw_parts(sample.columns, random_, part_count, nans=nans, texts=sample.texts)
 
 
 def shown(columns: Sequence[pa.Array], row: int) -> str:

@@ -260,7 +260,7 @@ CALLS = {
 
 @pytest.mark.spark
 @pytest.mark.parametrize("ansi", [True, False])
-def test_the_functions_of_spark_give_what_spark_gives(session: Any, ansi: bool) -> None:
+def test_the_functions_of_spark_agree_with_spark(session: Any, ansi: bool) -> None:
     session.conf.set("spark.sql.session.timeZone", "Pacific/Apia")
     session.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
     semantics = Semantics.of_spark(ansi=ansi, time_zone="Pacific/Apia")

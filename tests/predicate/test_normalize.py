@@ -153,7 +153,7 @@ def test_floats_stay_out_of_lists() -> None:
     assert normalize(ir.Or(terms)) == ir.Or(terms)
 
 
-def test_an_instant_and_a_local_time_are_left_to_the_time_zone() -> None:
+def test_comparing_an_instant_with_a_local_time_needs_the_time_zone() -> None:
     sides = ir.Literal(0, Timestamp(utc=False)), ir.Literal(0, Timestamp(utc=True))
     assert normalize(ir.Comparison(ir.ComparisonOp.EQ, *sides)) == ir.Comparison(
         ir.ComparisonOp.EQ, *sides

@@ -61,7 +61,7 @@ def test_any_column_is_searched_correctly_or_not_at_all(
         assert value is None or is_found == (value in members)
 
 
-def test_one_value_out_of_order_and_nulls_are_left_to_the_hash_table() -> None:
+def test_unordered_values_and_nulls_use_the_hash_table() -> None:
     ascending: list[int | None] = list(range(64))
     assert asked(ascending, [7]).tolist() == [value == 7 for value in ascending]
     assert asked([*ascending[:40], 3, *ascending[40:]], [3]) is None

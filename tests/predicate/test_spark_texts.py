@@ -32,7 +32,7 @@ from tests.oracle_texts import plain
 from tests.oracle_values import Failed
 from tests.profiles import IS_DEEP
 
-COUNT = 1_000 if IS_DEEP else 80  # random texts, beside those that show something
+COUNT = 1_000 if IS_DEEP else 40  # random texts, beside those that show something
 
 TYPES: dict[str, LogicalType] = {
     "BOOLEAN": Bool(),

@@ -92,7 +92,7 @@ def test_registry_adds_resolves_and_removes() -> None:
         registry.remove("nothing")
 
 
-def test_registry_refuses_what_could_not_be_called() -> None:
+def test_registry_rejects_procedures_that_cannot_be_called() -> None:
     registry = ProcedureRegistry([Nothing()])
     with pytest.raises(InvalidInput, match="exists already"):
         registry.add(Nothing())

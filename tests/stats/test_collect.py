@@ -131,7 +131,7 @@ def test_t13_a_zero_bound_covers_both_zeros(batches: tuple[list[float], ...]) ->
     assert not found.upper_exact
 
 
-def test_t4_tombstones_widen_the_bounds_and_are_no_rows() -> None:
+def test_t4_tombstones_widen_the_bounds_but_are_not_rows() -> None:
     found = collect(Int(), [5, 6], deleted=[1, 5, 9])
     assert (plain(found.lower), plain(found.upper), found.null_count) == (1, 9, 0)
     assert not found.lower_exact

@@ -168,7 +168,7 @@ def of_type(type_: pa.DataType, lower: Any, upper: Any) -> ColumnStatistics:
         pytest.param(Timestamp(), of_type(pa.timestamp("us"), 2, 1), id="timestamp"),
     ],
 )
-def test_inverted_bounds_of_any_type_are_no_bounds(
+def test_inverted_bounds_of_any_type_are_ignored(
     type_: LogicalType, inverted: ColumnStatistics
 ) -> None:
     schema = Schema(0, (Field(1, "c", type_),))
@@ -180,7 +180,7 @@ def test_inverted_bounds_of_any_type_are_no_bounds(
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(math.nan, 1.0), (1.0, math.nan)])
-def test_a_nan_bound_is_no_bound(lower: float, upper: float) -> None:
+def test_a_nan_bound_is_ignored(lower: float, upper: float) -> None:
     found = known(parts_of((5, 0, {2: floats(0, 0, lower, upper)})), "x")
     assert all(value is None or not math.isnan(value) for value in bounds(found)[0])
 

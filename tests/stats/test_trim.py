@@ -147,7 +147,7 @@ class Fixed:
         yield from self._found
 
 
-def test_a_collector_may_be_replaced_and_what_cannot_be_is_left_out() -> None:
+def test_a_collector_can_be_replaced_and_uncollectable_columns_are_skipped() -> None:
     fields = (Field(1, "id", Int()), Field(2, "s", String()))
     wrong: list[tuple[Subject, ColumnStatistics]] = [
         (2, ColumnStatistics(lower=pa.scalar(1))),

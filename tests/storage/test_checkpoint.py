@@ -55,7 +55,7 @@ def test_an_interval_is_a_positive_number(text: str) -> None:
         checkpoint_interval({"checkpoint_interval": text})
 
 
-def test_a_damaged_checkpoint_is_passed_over() -> None:
+def test_a_damaged_checkpoint_is_skipped() -> None:
     log, head = create(memory_store(), 9, checkpoint_interval="4")
     whole = log._store.get(checkpoint_path(8))
     for position in range(0, len(whole), 29):
@@ -67,7 +67,7 @@ def test_a_damaged_checkpoint_is_passed_over() -> None:
         assert CommitLog(store).as_of(head.timestamp_us - 1) == log.at(8)
 
 
-def test_a_checkpoint_without_its_parts_is_passed_over() -> None:
+def test_a_checkpoint_without_its_parts_is_skipped() -> None:
     log, head = create(memory_store(), 9, checkpoint_interval="4")
     parts = [path for path in log._store.list(CHECKPOINTS) if path.endswith(".arrow")]
     assert len(parts) == 2
@@ -87,7 +87,7 @@ def test_without_any_readable_start_the_table_is_corrupt() -> None:
         CommitLog(store).latest()
 
 
-def test_a_checkpoint_of_a_newer_protocol_is_not_passed_over() -> None:
+def test_a_checkpoint_of_a_newer_protocol_is_not_skipped() -> None:
     log, _ = create(memory_store(), 4, checkpoint_interval="4")
     body = log._store.get(checkpoint_path(4)).rpartition(b'{"checksum"')[0]
     newer = sealed(body.replace(b'"reader":1', b'"reader":2'))

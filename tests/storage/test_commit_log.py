@@ -90,7 +90,7 @@ def test_a_table_is_not_made_among_foreign_files(name: str) -> None:
     assert store.list("") == [name]
 
 
-def test_what_a_creation_left_behind_is_no_obstacle() -> None:
+def test_leftovers_of_a_failed_creation_are_ignored() -> None:
     store = memory_store()
     store.put_new(f"data/{'0' * 32}.0.parquet", b"")
     store.put_new(f"_rowsieve/log/{'a' * 32}.arrow", b"")
@@ -107,7 +107,9 @@ def test_what_a_creation_left_behind_is_no_obstacle() -> None:
         ([f"data/{'0' * 32}.0.parquet"], "holds data"),
     ],
 )
-def test_a_missing_and_a_foreign_directory_are_told_apart(names: list[str], message: str) -> None:
+def test_a_missing_and_a_foreign_directory_raise_different_errors(
+    names: list[str], message: str
+) -> None:
     store = memory_store()
     for name in names:
         store.put_new(name, b"")
@@ -275,7 +277,7 @@ def test_a_request_that_makes_no_sense_is_refused(request_: dict[str, Any], mess
     assert log._store.list("") == before
 
 
-def test_metadata_is_what_history_will_say() -> None:
+def test_metadata_agrees_with_history() -> None:
     log, s0 = create(memory_store())
     request = upsert(metadata={"a": (1, 2), "b": {"c": None}, "z": "ä\u2028\r\n"})
     line, _ = log.commit(request, s0, never)
@@ -337,7 +339,7 @@ def test_versions_of_the_future_and_of_no_kind_are_refused() -> None:
             log.at(wrong)  # type: ignore[arg-type]
 
 
-def test_expired_versions_say_so() -> None:
+def test_expired_versions_raise_their_own_error() -> None:
     log, head = create(memory_store(), 9, checkpoint_interval="4")
     expired = CommitLog(copy(log._store, *(log_path(version) for version in range(7))))
     assert expired.latest() == head
@@ -403,7 +405,7 @@ def test_history_is_newest_first_and_may_be_limited() -> None:
 # Finding the head.
 
 
-def test_refreshing_reads_only_what_is_new() -> None:
+def test_refreshing_reads_new_entries_only() -> None:
     log, s3 = create(memory_store(), 3)
     store = FaultyStore(log._store)
     follower = CommitLog(store)

@@ -37,12 +37,12 @@ def test_invariant_7_read_modify_write_looks_at_every_change() -> None:
         assert resolve(Kind.READING, theirs) is Resolution.CONFLICT
 
 
-def test_invariant_rule_12_a_compaction_is_no_change() -> None:
+def test_invariant_rule_12_a_compaction_does_not_count_as_a_change() -> None:
     for ours in (Kind.BLIND, Kind.READING):
         assert resolve(ours, "compact") is Resolution.REBASE
 
 
-def test_invariant_rule_13_a_compaction_conflicts_with_what_replaces_content() -> None:
+def test_invariant_rule_13_a_compaction_conflicts_with_replaced_content() -> None:
     for theirs in (*REPLACING, "compact"):
         assert resolve(Kind.REWRITING, theirs) is Resolution.CONFLICT
     assert resolve(Kind.REPLACING, "compact") is Resolution.CONFLICT

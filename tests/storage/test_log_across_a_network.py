@@ -44,7 +44,7 @@ def across_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commit_log_module, "aside", lambda _, task: task())
 
 
-def test_refreshing_reads_only_what_is_new() -> None:  # type: ignore[no-redef] # other requests
+def test_refreshing_reads_new_entries_only() -> None:  # type: ignore[no-redef] # other requests
     log, known = create(memory_store(), 3)
     store = FaultyStore(log._store)
     follower = CommitLog(store)

@@ -163,7 +163,7 @@ def test_a_sealed_entry_of_another_form_is_corrupt(kind: str, line: str, message
         ("schema", VECTORS, "type 'vector'"),
     ],
 )
-def test_what_is_newer_is_unsupported_and_named(kind: str, line: str, message: str) -> None:
+def test_newer_features_are_unsupported_and_named(kind: str, line: str, message: str) -> None:
     with pytest.raises(UnsupportedProtocol, match=message):
         decode(with_line(kind, line))
 

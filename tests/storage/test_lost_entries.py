@@ -42,7 +42,7 @@ def test_a_newest_entry_that_is_lost_is_named_by_its_checkpoint() -> None:
 
 
 @pytest.mark.parametrize("gone", [(3, 4), (2, 3, 4), (4,), (1, 4)])
-def test_checkpoints_bound_what_the_log_must_hold(gone: tuple[int, ...]) -> None:
+def test_checkpoints_bound_the_entries_that_must_exist(gone: tuple[int, ...]) -> None:
     log, _ = checkpointed(4)
     lost = copy(log._store, *map(log_path, gone))
     with pytest.raises(CorruptData, match="is absent"):

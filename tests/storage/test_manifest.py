@@ -202,7 +202,7 @@ def test_a_missing_or_mistyped_column_is_refused() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"ARROW1", b"x" * 100])
-def test_bytes_that_are_no_arrow_file_are_refused(data: bytes) -> None:
+def test_bytes_that_are_not_an_arrow_file_are_rejected(data: bytes) -> None:
     with pytest.raises(CorruptData, match="not a readable Arrow IPC file"):
         PartTable.from_ipc(data)
 

@@ -83,7 +83,7 @@ def test_they_are_what_one_table_would_be(
     same(columns.select(lambda each: each == name), table.select([name]))
 
 
-def test_only_what_is_named_is_read_and_only_once() -> None:
+def test_only_named_columns_are_read_and_only_once() -> None:
     file = File(pa.table({"a": [1, 2, 3], "b": ["x", "y", "z"]}))
     columns = Columns.of(file).append([Columns.of(pa.table({"a": [4]}))]).take(np.array([0, 2, 3]))
     assert file.asked == []

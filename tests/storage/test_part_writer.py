@@ -110,7 +110,7 @@ def test_sizes_and_checksums_are_those_of_the_file(store: ObjectStore) -> None:
         assert ref.tail_checksum == checksum(data[ref.tail_start :])
 
 
-def test_nothing_to_write_is_no_part(store: ObjectStore, tmp_path: Path) -> None:
+def test_an_empty_write_makes_no_part(store: ObjectStore, tmp_path: Path) -> None:
     parts = write(store, rows_of([]), keys_of([]))
     assert len(parts) == 0
     assert parts == PartTable.empty()

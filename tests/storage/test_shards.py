@@ -51,7 +51,7 @@ def file_of(store: ObjectStore) -> str:
     return path
 
 
-def test_what_is_read_back_is_what_was_written() -> None:
+def test_shards_are_read_back_as_written() -> None:
     log, head = five_parts()
     found = read_checkpoint(log._store, 5)
     assert (len(found.parts), found.parts.key_ids) == (5, (1,))
@@ -179,7 +179,7 @@ def test_parts_in_another_order_take_no_place_of_damaged_ones() -> None:
     assert read_checkpoint(store, 5, lambda: head.parts.take(range(5))) == head
 
 
-def test_a_damaged_index_is_no_checkpoint() -> None:
+def test_a_damaged_index_invalidates_the_checkpoint() -> None:
     log, head = five_parts()
     size = log._store.size(file_of(log._store))
     places = source_of(read_checkpoint(log._store, 5))._places

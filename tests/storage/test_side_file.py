@@ -62,7 +62,7 @@ def kept(snapshot: Snapshot, text: str) -> tuple[int, int]:
     return parts, plan.statistics_unreadable
 
 
-def test_large_statistics_lie_aside_and_all_is_as_it_was() -> None:
+def test_large_statistics_in_a_side_file_do_not_change_reads() -> None:
     table, store = made()
     whole, plain = made(statistics_inline_bytes="1000000")
     assert len(side_files(store)) == 3
@@ -124,7 +124,9 @@ DAMAGE: dict[str, Callable[[ObjectStore, list[str]], ObjectStore]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_what_is_lost_is_unknown_and_counted(damage: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_lost_statistics_are_unknown_and_counted(
+    damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
     table, store = made(statistics_inline_bytes="1")
     paths = side_files(store)[:2]
     found = latest(DAMAGE[damage](store, paths))

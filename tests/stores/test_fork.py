@@ -98,7 +98,7 @@ def test_a_fork_reads_and_writes_on_local_disk_whatever_locks_were_held(
     assert table.scan().count() == 5
 
 
-def test_a_fork_does_not_wait_for_what_a_thread_of_its_parent_computes(tmp_path: Path) -> None:
+def test_a_fork_does_not_wait_for_a_thread_of_its_parent(tmp_path: Path) -> None:
     begun, done = threading.Event(), threading.Event()
 
     def compute() -> tuple[()]:
@@ -116,7 +116,7 @@ def test_a_fork_does_not_wait_for_what_a_thread_of_its_parent_computes(tmp_path:
         thread.join()
 
 
-def test_a_fork_never_sees_what_a_lock_guards_half_changed() -> None:
+def test_a_fork_never_sees_guarded_state_half_changed() -> None:
     lock, counts, done = ForkSafeLock(), [0, 0], threading.Event()
 
     def change() -> None:

@@ -13,9 +13,13 @@ from tests import profiles, small_tables
 from tests.storage.log_fixtures import commit_many, create
 from tests.stores.s3_server import S3
 from tests.test_concurrency import (
-    test_a_race_with_a_key,
+    RACES,
+    Act,
     test_a_token_counts_once_whoever_was_first,
     test_readers_of_old_versions_are_not_disturbed,
+)
+from tests.test_concurrency import (
+    test_a_race_with_a_key as run_race,
 )
 
 if profiles.IS_DEEP:
@@ -23,7 +27,6 @@ if profiles.IS_DEEP:
     from tests.traps.test_trap_merge import *  # noqa: F403 - all of its stories
 
 __all__ = [
-    "test_a_race_with_a_key",
     "test_a_token_counts_once_whoever_was_first",
     "test_readers_of_old_versions_are_not_disturbed",
 ]
@@ -45,6 +48,11 @@ def tables_on_s3(s3: S3, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
     monkeypatch.setattr(small_tables, "fresh_uri", fresh_uri)
     yield made
     assert any(open_store(uri).list("_rowsieve") for uri in made), "the test ran elsewhere"
+
+
+@pytest.mark.parametrize("race", [*RACES.values()][:: 1 if profiles.IS_DEEP else 4])
+def test_a_race_on_s3(race: tuple[Act, Act, list[tuple[int, int]]]) -> None:
+    run_race(race)
 
 
 def test_four_processes_commit_and_lose_nothing(tables_on_s3: list[str]) -> None:

@@ -59,7 +59,7 @@ def test_t1_null_in_the_stale_version() -> None:
     assert through_datafusion(table, "v IS NULL") == []
 
 
-def test_t2_tombstones_stay_when_the_rows_beside_them_are_refuted() -> None:
+def test_t2_tombstones_stay_when_their_part_is_refuted() -> None:
     table = keyed({"k": [1, 3], "v": [5, 5]})
     apply(table, ("d", 1, None), ("u", 2, 1))  # one part: row 2 with v=1, tombstone 1
     assert pairs(table, "v = 5") == [(3, 5)]

@@ -38,7 +38,7 @@ def test_t34_row_sets_of_different_sources_never_meet() -> None:
             meet(long)
 
 
-def test_t35_what_statistics_only_half_answer_is_asked_of_the_rows() -> None:
+def test_t35_conditions_that_statistics_answer_in_part_are_evaluated_on_rows() -> None:
     table = appended({"k": [1, 2, 3], "v": [1, 5, 9]}, {"k": [4, 5], "v": [20, 30]})
     scan = table.scan("v > 4")
     assert scan.explain().filtered
@@ -51,7 +51,7 @@ def test_t35_what_statistics_only_half_answer_is_asked_of_the_rows() -> None:
         assert sorted((row["k"], row["v"]) for row in rows) == pairs(table, where)
 
 
-def test_t35_a_bloom_filter_that_says_perhaps_is_no_answer() -> None:
+def test_t35_a_bloom_filter_hit_proves_nothing() -> None:
     schema = pa.schema([pa.field("k", pa.string(), nullable=False), pa.field("v", pa.int64())])
     table = keyed(schema=schema)
     table.upsert(pa.table({"k": [f"k{i:05}" for i in range(0, 4000, 2)], "v": [1] * 2000}))

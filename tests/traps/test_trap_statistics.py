@@ -45,7 +45,7 @@ def keys(table: Table, where: str) -> list[int]:
     return found
 
 
-def test_t17_what_stands_at_a_path_is_told_apart() -> None:
+def test_t17_objects_at_a_path_are_distinguished() -> None:
     table = documents(
         ['{"a": null}'],
         ["{}"],
@@ -159,7 +159,7 @@ def test_t32_statistics_that_make_no_sense_fail_open(
     assert keys(table, where) == right
 
 
-def test_t33_a_critical_member_keeps_what_leads_to_it() -> None:
+def test_t33_a_critical_field_keeps_its_parents() -> None:
     schema = pa.schema(
         [
             pa.field("k", pa.int64(), nullable=False),

@@ -114,7 +114,7 @@ def test_t20_t21_a_column_that_the_data_lacks_is_null_and_found_so() -> None:
     assert pairs(table, "v IS DISTINCT FROM 5") == [(2, None)]
 
 
-def test_t21_a_part_without_any_value_is_refuted_only_by_what_needs_one() -> None:
+def test_t21_an_all_null_part_is_refuted_only_by_conditions_that_need_a_value() -> None:
     table = keyed({"k": [1], "v": [None]}, {"k": [2], "v": [1]})
     assert pairs(table, "v IS NULL") == [(1, None)]
     assert pairs(table, "coalesce(v, 7) = 7") == [(1, None)]

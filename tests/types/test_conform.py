@@ -138,7 +138,9 @@ def test_units_and_zones_change_while_the_moment_stays(
         (pa.array([1]), PAIRS, "map<string, int64>"),
     ],
 )
-def test_what_would_change_meaning_is_refused(values: Any, type_: LogicalType, reason: str) -> None:
+def test_conversions_that_change_the_meaning_are_rejected(
+    values: Any, type_: LogicalType, reason: str
+) -> None:
     with pytest.raises(SchemaMismatch, match=reason) as refused:
         bring(values, type_)
     assert "column 'c" in str(refused.value)

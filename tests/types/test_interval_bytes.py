@@ -132,7 +132,7 @@ def test_more_nanoseconds_than_arrow_has_cannot_be_decoded() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1", "1 fortnight", "1.5 days", "9999999999 months"])
-def test_text_that_is_no_interval_is_refused(text: str) -> None:
+def test_text_that_is_not_an_interval_is_rejected(text: str) -> None:
     with pytest.raises(InvalidPredicate, match="is not an interval"):
         parse_text(text, Interval())
 

@@ -103,8 +103,6 @@ def test_a_default_that_does_not_fit_is_refused(
     ],
     ids=str,
 )
-def test_text_in_the_log_that_is_no_constant_is_damage(
-    type_: logical.LogicalType, text: str
-) -> None:
+def test_a_malformed_default_in_the_log_is_corrupt(type_: logical.LogicalType, text: str) -> None:
     with pytest.raises(CorruptData, match="default"):
         constant(text, type_)

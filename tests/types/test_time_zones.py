@@ -89,7 +89,7 @@ def test_an_instant_is_the_one_of_zoneinfo_on_either_side_of_a_fold(name: str) -
         assert not null.any()
 
 
-def test_a_skipped_and_a_repeated_time_have_what_the_rule_says() -> None:
+def test_skipped_and_repeated_times_follow_the_rule() -> None:
     own = zone("America/New_York")
     skipped, repeated, plain = (
         np.array([(moment - EPOCH.replace(tzinfo=None)) // datetime.timedelta(microseconds=1)])
@@ -249,7 +249,7 @@ def test_a_zone_has_one_name(name: str, canonical: str) -> None:
         "a/" * 5_000,
     ],
 )
-def test_a_name_that_is_no_zone_is_refused(name: str) -> None:
+def test_an_unknown_zone_name_is_rejected(name: str) -> None:
     with pytest.raises(InvalidPredicate, match="time zone"):
         zone(name)
 
