@@ -23,7 +23,7 @@ _OWN_RULES = "sql"  # our own predicates
 _NO_ZONE: Final[Mapping[str, str]] = {
     "datafusion": "casts and fields go by the zone that a column declares; only now() and text "
     "without an offset go by the session's: write to_local_time(x AT TIME ZONE 'Area/City')",
-    "trino": "what hangs on the session's zone is refused; write the zone into the text",
+    "trino": "conditions that depend on its zone are rejected; write the zone into the text",
 }
 _FOLLOWS_ZONE: Final = frozenset({"postgres", "duckdb", "spark", _OWN_RULES})
 

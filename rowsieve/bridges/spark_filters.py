@@ -228,14 +228,14 @@ def _physical(value: Any, type_: LogicalType) -> ir.PhysicalValue:
             plain: ir.PhysicalValue = bytes(value) if isinstance(value, bytearray) else value
             return plain
     raise UnsupportedOperation(
-        f"{type(value).__name__} {value!r} beside a column of type {type_name(type_)}"
+        f"{type(value).__name__} {value!r} compared with a column of type {type_name(type_)}"
     )
 
 
 def _microseconds(value: datetime.datetime, type_: Timestamp) -> int:
     if (value.tzinfo is not None) != type_.utc:
         raise UnsupportedOperation(
-            f"{value.isoformat()} beside a {type_name(type_)}: one of them has a time zone"
+            f"{value.isoformat()} compared with a {type_name(type_)}: one of them has a time zone"
         )
     zone = datetime.UTC if type_.utc else None
     return (value - _EPOCH.replace(tzinfo=zone)) // _MICROSECOND

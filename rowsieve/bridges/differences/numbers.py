@@ -56,7 +56,7 @@ def _long_sign(node: ir.Node) -> bool:
 
 
 def _negative_beside_nan(node: ir.Node) -> bool:
-    """`-x < NaN`, of which DuckDB's optimiser makes `x > -NaN`: no number is above NaN."""
+    """`-x < NaN`, which DuckDB's optimiser rewrites to `x > -NaN`: no number is above NaN."""
     if not isinstance(node, ir.Comparison) or node.op not in _RANGES:
         return False
     return any(

@@ -86,7 +86,7 @@ def _mixes_real(items: list[ir.Operand]) -> bool:
 
 
 def _narrows_list(node: ir.Node) -> bool:
-    """A list beside a float32 has its members as float32 there."""
+    """A list compared with a float32 is converted to float32 there."""
     if not isinstance(node, ir.InList) or len(node.values) < 2:
         return False
     if type_of(_uncast(node.operand)) != _REAL or pa.types.is_float32(node.values.array.type):
@@ -151,7 +151,9 @@ ROWS = (
         "greatest(f32, i32) = 2147483647",
         _narrows_choice,
     ),
-    _read("takes members beside a float32 for one", "f32 IN (0.1, 1.5)", _narrows_list),
+    _read(
+        "converts the items of a list compared with a float32", "f32 IN (0.1, 1.5)", _narrows_list
+    ),
     _read(
         "makes floats of whole numbers of 64 bits", "floor(i64) = 9007199254740992", _rounds_longs
     ),

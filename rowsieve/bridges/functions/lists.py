@@ -52,7 +52,7 @@ ROWS = (
         spark="arrays_overlap({0}, {1})",
         datafusion=Absent(_SHARED),
         duckdb=Absent(_SHARED),
-        trino=Absent("a NULL item makes it NULL beside an empty list, too"),
+        trino=Absent("a NULL item makes it NULL, even if the other list is empty"),
     ),
     function(
         "map_has_key",

@@ -83,7 +83,7 @@ def function(
 
 
 def unverified(reason: str, *templates: str) -> Spelling:
-    """A spelling that is read and written, and never taken for exact."""
+    """A spelling that is read and written, but never exact."""
     return Spelling(templates, reason=reason)
 
 

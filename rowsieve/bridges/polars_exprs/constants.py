@@ -144,7 +144,7 @@ def _value(value: Any, type_: LogicalType) -> Any:
 def _microseconds(ticks: int, unit: str) -> int:
     if unit not in _PER_MICROSECOND:
         raise UnsupportedOperation(
-            f"a constant of {unit.lower()}, to which polars would cut what stands beside it"
+            f"a constant of {unit.lower()}, to which polars would truncate the other operand"
         )
     whole, rest = divmod(int(ticks), _PER_MICROSECOND[unit])
     if rest:

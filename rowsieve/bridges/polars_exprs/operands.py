@@ -1,6 +1,6 @@
 """The types that polars gives to what meets: of columns of two types, and of plain constants.
 
-Soundness: a constant takes the type beside it only where polars gives it the same value; any other
+Soundness: a constant takes the type of the other operand if polars keeps its value; any other
 mixture is refused.
 """
 
@@ -153,7 +153,7 @@ class Operands(TreeReader[Any]):
 def as_float(value: float, type_: Float) -> ir.Literal:
     """A number written plainly, as the float that polars makes of it."""
     if isinstance(value, int) and abs(value) > 2 ** (24 if type_.bits == 32 else 53):
-        raise UnsupportedOperation(f"the whole number {value} beside a float; write a float")
+        raise UnsupportedOperation(f"the integer {value} compared with a float; write a float")
     made = float(value)
     if type_.bits == 32:
         made = pa.scalar(made, pa.float64()).cast(pa.float32()).as_py()

@@ -36,9 +36,7 @@ def _bits(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this", "expression", requires_int128=False)
     sides = (node.this, node.expression)
     if any(isinstance(side, exp.Binary) and not isinstance(side, exp.Dot) for side in sides):
-        raise reader.source.refusal(
-            node, "put what stands beside an operator of bits in parentheses"
-        )
+        raise reader.source.refusal(node, "put the operands of a bitwise operator in parentheses")
     return Call(_BITS[type(node)], tuple(reader.beside(side) for side in sides))
 
 

@@ -22,7 +22,7 @@ def as_decimal(operand: Operand) -> Operand:
         with decimal.localcontext(prec=40):
             digits = decimal.Decimal(_scaled(value)).scaleb(-_DIGITS)
         return literal_of(pa.array([digits], pa.decimal128(30, _DIGITS)))
-    raise UnsupportedOperation("a float beside a decimal; cast the float to a decimal")
+    raise UnsupportedOperation("a float compared with a decimal; cast the float to a decimal")
 
 
 def _scaled(value: float) -> int:

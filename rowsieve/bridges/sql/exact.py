@@ -133,7 +133,7 @@ class Exact:
         return ir.Comparison(node.op, left, right)
 
     def in_list(self, node: ir.InList) -> ir.Predicate:
-        """Rewrite IN with constants; DataFusion gets NULL beside the list, where it is kept."""
+        """Rewrite IN with constants; for DataFusion, NULL is a condition outside of the list."""
         self.check_order(type_of(node.operand))
         operand, values = self.operand(node.operand), node.values
         if self.dialect.name == "datafusion" and values.array.null_count:

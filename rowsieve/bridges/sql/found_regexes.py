@@ -75,14 +75,16 @@ def _check_groups(pattern: str) -> None:
 def _check_longest(written: str) -> None:
     pieces = pieces_of(written)
     if "|" in pieces:
-        raise ValueError("branches, of which the longest match is taken; ask for each alone")
+        raise ValueError(
+            "branches, where the engine takes the longest match; write one condition for each"
+        )
     plain = "".join("x" if len(piece) > 1 else piece for piece in pieces)
     if re.search(r"\)(?:[*+?]|\{)", plain):
-        raise ValueError("a repeated group, of which the longest match is taken")
+        raise ValueError("a repeated group, where the engine takes the longest match")
     if re.search(r"[*+?}]\?", plain):
         raise ValueError("a repetition of as few as possible")
     if len(_REPETITION.findall(plain)) > 1:
-        raise ValueError("several repetitions, of which the longest match is taken")
+        raise ValueError("several repetitions, where the engine takes the longest match")
 
 
 def to_re2_replacement(text: str, pattern: str, flavour: Flavour) -> str:

@@ -62,8 +62,8 @@ def from_text(
             raise found
         if found in merged:
             raise UnsupportedOperation(
-                "lists about one value, one of them with columns, of which datafusion's optimiser "
-                "makes a list that loses the columns"
+                "lists about one value, one of them with columns: datafusion's optimiser merges "
+                "them and loses the columns"
             )
         found = as_engine_means(found, schema, known, meant)
         if known.orders_by_collation and orders_text(

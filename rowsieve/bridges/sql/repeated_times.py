@@ -14,7 +14,7 @@ _LOCAL = Timestamp(utc=False)
 
 
 def check_repeated(predicate: ir.Predicate) -> None:
-    """Refuse a local time of an instant beside a constant that the zone has twice.
+    """Reject a local time compared with a constant that occurs twice in the zone.
 
     Spark's optimiser compares the instants instead: of a constant that occurs twice it takes the
     earlier one, so that `CAST(tz AS TIMESTAMP_NTZ) = …` finds one of two rows there.
@@ -30,7 +30,7 @@ def check_repeated(predicate: ir.Predicate) -> None:
         for side, constants in pairs:
             if (name := _zone_of_cast(side)) is not None and _occur_twice(name, constants):
                 raise UnsupportedOperation(
-                    f"a local time of {name} beside a constant that occurs twice: Spark's "
+                    f"a local time of {name} compared with a constant that occurs twice: Spark's "
                     "optimiser compares instants; compare it with an instant, TIMESTAMP '…'"
                 )
 

@@ -24,7 +24,7 @@ from rowsieve.types.logical import (
 
 _INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 INSTANT = Timestamp(utc=True)
-# Operators whose function hangs on the types of their sides, which the text does not say.
+# Operators whose function depends on the types of the operands, which the text does not contain.
 QUOTIENT, WHOLE_QUOTIENT, AMONG = "/", "div", "in"
 
 
@@ -54,7 +54,7 @@ def common_type(left: LogicalType, right: LogicalType, *, ansi: bool) -> Logical
 
 
 def as_decimal(type_: LogicalType) -> Decimal:
-    """The decimal type that Spark gives a whole number beside a decimal."""
+    """The decimal type to which Spark coerces an integer compared with a decimal."""
     assert isinstance(type_, Int | Decimal)
     return Decimal(_INTEGER_DIGITS[type_.bits], 0) if isinstance(type_, Int) else type_
 

@@ -95,7 +95,7 @@ class SparkExact(Exact):
         return Exact.comparison(self, node)
 
     def in_list(self, node: ir.InList) -> ir.Predicate:
-        """IN, of members in the type that Spark has for them; a NULL of times beside the list."""
+        """IN, with items in the type that Spark gives them; a NULL time is outside of the list."""
         self.check_order(type_of(node.operand))
         values = node.values
         if isinstance(values.type, Time) and values.array.null_count:

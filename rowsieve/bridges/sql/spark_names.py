@@ -1,6 +1,6 @@
 """Functions that Spark alone has, or counts in its own way, as calls of ours.
 
-Soundness: what a function means where an argument hangs on types (a place in a list, a key of a
+Soundness: the meaning of a function that depends on argument types (a place in a list, a key of a
 map) is left to `spark_calls`, which knows them.
 """
 

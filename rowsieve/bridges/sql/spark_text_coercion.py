@@ -50,7 +50,7 @@ def in_comparison(other: LogicalType, *, ansi: bool) -> LogicalType:
 
 
 def in_arithmetic(name: str, other: LogicalType | None, *, ansi: bool) -> LogicalType:
-    """The type of both sides of an operator, one of which is text."""
+    """The type of both operands of an operator where one of them is text."""
     if ansi and isinstance(other, Int | Float | Decimal):
         return _widest(other)
     if not ansi and name != "div" and isinstance(other, Int | Float | Decimal | String | None):

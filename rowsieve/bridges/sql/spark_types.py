@@ -3,7 +3,7 @@
 A whole number in Spark's text has 32 bits if it fits, arithmetic has the width of its sides, `/` is
 of doubles or decimals, and a float meets whole numbers as a float or a double, as the mode is. The
 tree comes back with the casts that Spark writes into it. Soundness: a mixture of types without a
-rule here is refused, as is arithmetic of decimals of which Spark drops digits.
+rule here is rejected, and so is decimal arithmetic where Spark drops digits.
 Source: Catalyst's `TypeCoercion`, `AnsiTypeCoercion` and `DecimalPrecision` (Spark 4.3).
 """
 
@@ -60,7 +60,7 @@ from rowsieve.types.logical import (
 )
 from rowsieve.types.schema import Schema
 
-_MOST_MEMBERS = 1000  # of a list that is taken apart
+_MOST_MEMBERS = 1000  # of a list that is expanded to comparisons
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "modulo"})
 
 
@@ -414,7 +414,7 @@ def _is_unread(operand: ir.Operand) -> bool:
 
 
 def _any_width(operand: ir.Operand) -> ir.Operand:
-    """A whole constant as it is written: beside a value its width does not matter."""
+    """An integer constant as it is written: next to a value its width does not matter."""
     if isinstance(operand, ir.Literal) and operand.type == Int(32):
         return ir.Literal(operand.value, Int(64))
     return operand

@@ -1,4 +1,4 @@
-"""Conditions on text whose meaning hangs on the engine: unknown readings, an unknown collation.
+"""Conditions on text whose meaning depends on the engine: casts of text, an unknown collation.
 
 Soundness: what is refused here is left in its own words, as a whole condition.
 """

@@ -155,7 +155,7 @@ class Source(TreeReader[Value]):
     def _listed(self, inner: Message) -> ir.Predicate:
         operand = self.operand(one(inner, 1))
         if (type_ := self.type_of(operand)) is None:
-            raise UnsupportedOperation("a list beside a NULL without a type")
+            raise UnsupportedOperation("a list with a NULL that has no type")
         if 2 not in inner:
             return ir.FALSE  # an OR of nothing, of NULL as well
         if len(inner[2]) >= FEWEST and (found := members_at_once(inner[2], type_)) is not None:
@@ -274,7 +274,7 @@ def _functions(whole: Message) -> Iterator[tuple[int, tuple[str, str]]]:
 
 
 def _columns(base: Message) -> list[tuple[str, Message]]:
-    """The columns of the input with their types; names of members are passed over."""
+    """The columns of the input with their types; names of struct fields are skipped."""
     names = [text(item) for item in base.get(1, [])]
     found: list[tuple[str, Message]] = []
     at = 0

@@ -1,7 +1,7 @@
 """Our tree as an extended expression: bound first, so that both sides have one type.
 
 pyarrow reads what is written here, except time zones, for which it has no functions. Soundness: NaN
-and NULL are told apart by functions of their own wherever engines disagree about them; a refusal
+and NULL are tested by their own functions wherever engines disagree about them; a refusal
 takes its whole condition.
 """
 

@@ -277,7 +277,7 @@ def test_junctions_of_them_too(seed: int, parts: list[int]) -> None:
         (c("u") == c("d"), "a comparison of uint64 with decimal(8,2)"),
         (c("i32") == c("f"), "a comparison of int32 with float64"),
         (c("d") == 1.5, "a comparison of decimal(8,2) with 1.5"),
-        (c("f") == 2**53 + 1, "beside a float"),
+        (c("f") == 2**53 + 1, "compared with a float"),
         (c("g") == 1e300, "beyond float32"),
         (pl.lit(1) == pl.lit(1), "a comparison of plain constants"),
         (c("ts") == c("tz"), "a comparison of timestamp with timestamptz"),
