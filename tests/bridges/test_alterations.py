@@ -97,7 +97,7 @@ def test_a_default_is_a_constant_of_the_column(definition: str, value: Any) -> N
         ("ADD COLUMN b bigint DEFAULT 1.5", "int64"),
         ("ADD COLUMN b smallint DEFAULT 40000", "fit"),
         ("ADD COLUMN b numeric(3,2) DEFAULT 1.555", "fit"),
-        ("ADD COLUMN b date DEFAULT 'yesterday'", "no value of type date|yesterday"),
+        ("ADD COLUMN b date DEFAULT 'yesterday'", "not a value of type date|yesterday"),
         ("ADD COLUMN b bigint; DROP TABLE t", "cannot read"),
         ("DROP COLUMN a CASCADE", "CASCADE"),
         ("DROP COLUMN IF EXISTS a", "EXISTS"),

@@ -16,7 +16,7 @@ from rowsieve.bridges.translation import Row
 from rowsieve.predicate.ir import ComparisonOp
 
 _NO_ROW = "it does not compute a value for each row"
-_PYTHON = "a function of Python's is unknown to Rowsieve, and pickled code is never loaded"
+_PYTHON = "Python functions are unknown to Rowsieve, and pickled code is never loaded"
 
 NODES: tuple[Row, ...] = (
     both("Column", "Column"),

@@ -451,7 +451,7 @@ def test_the_time_of_the_statement_is_one_node() -> None:
 
 def test_aggregates_windows_and_parameters_are_refused() -> None:
     for expression in (f.count(col("i")) > lit(1), f.row_number() > lit(1)):
-        with pytest.raises(UnsupportedOperation, match=r"does not map one row|unknown to Rowsieve"):
+        with pytest.raises(UnsupportedOperation, match=r"a value for each row|unknown to Rowsieve"):
             from_datafusion(expression, SCHEMA, strict=True)
 
 

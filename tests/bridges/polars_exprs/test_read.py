@@ -24,7 +24,8 @@ from rowsieve.errors import UnknownColumn, UnsupportedOperation
 from rowsieve.predicate.ir import And, InList, Or
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
-from tests.bridges.polars_exprs.engine import ours, theirs
+from tests.bridges.conformance import ours
+from tests.bridges.polars_exprs.engine import theirs
 from tests.profiles import examples
 
 D = decimal.Decimal
@@ -254,9 +255,12 @@ def test_junctions_of_them_too(seed: int, parts: list[int]) -> None:
         (pl.len() > 1, "Len: it does not compute a value for each row"),
         (c("i32").is_unique(), "is_unique: it does not compute a value for each row"),
         (c("i32").shift(1) > 1, "Shift: it has no counterpart in Rowsieve"),
-        (pl.all() > 1, "Selector: it may be several columns"),
-        (pl.col("i32", "k") > 1, "Selector: it may be several columns"),
-        (c("i32").map_elements(bool, return_dtype=pl.Boolean), "AnonymousFunction: a function"),
+        (pl.all() > 1, "Selector: it can select several columns"),
+        (pl.col("i32", "k") > 1, "Selector: it can select several columns"),
+        (
+            c("i32").map_elements(bool, return_dtype=pl.Boolean),
+            "AnonymousFunction: Python functions",
+        ),
         (c("f").is_close(1.0), "is_close: its tolerance"),
         (c("i32").is_in(c("l")), "is_in is read with a list of constants"),
         (c("i32").is_in(pl.Series([2**70], dtype=pl.Int128)), "a type of polars' own"),
@@ -286,7 +290,7 @@ def test_junctions_of_them_too(seed: int, parts: list[int]) -> None:
         (c("s") == pl.lit("x", dtype=pl.Categorical), "Categorical has no counterpart"),
         (c("s").str.contains("(?s)a.b"), "the group '(?s)'"),
         (c("s").str.contains_any(["a"]), "ContainsAny: it has no counterpart"),
-        (c("s").str.strip_chars() == "a", "with constant text that is given only"),
+        (c("s").str.strip_chars() == "a", "with an explicit constant only"),
         (c("s").cast(pl.Int64) == 1, "a cast from string to int64"),
         (c("k").cast(pl.Int8, wrap_numerical=True) == 1, "a cast that wraps around"),
         (c("f").round(1) == 1.0, "a float, with decimals=0"),
@@ -302,7 +306,9 @@ def test_junctions_of_them_too(seed: int, parts: list[int]) -> None:
     ],
     ids=str,
 )
-def test_what_has_no_counterpart_is_named_and_left(expression: pl.Expr, reason: str) -> None:
+def test_constructs_without_a_counterpart_are_named_and_go_to_the_residual(
+    expression: pl.Expr, reason: str
+) -> None:
     read = from_polars(c("b") & expression, SCHEMA)
     assert read.exactness is Exactness.SUPERSET
     assert reason in read.notes[0]
