@@ -11,9 +11,10 @@ stored with a dictionary is decoded to dictionary arrays, because these are chea
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +32,7 @@ from rowsieve.parquet.footer import read_metadata, starts_of
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.leaf_columns import fields_by_id, leaves_of, names_by_id, schema_id_of
 from rowsieve.parquet.nested_columns import NestedColumn, nested_column
-from rowsieve.parquet.page_reader import PageReader
+from rowsieve.parquet.page_reader import PageReader, read_together
 from rowsieve.parquet.pages import PageDirectory, Pages
 from rowsieve.parquet.spans import Span, requests
 from rowsieve.predicate.arrays import as_type, repeated
@@ -108,14 +109,36 @@ class RowGroup:
         bytes cost less than a second round trip.
         """
         pages = self._pages(self.wanted)
-        if pages is not None and len(columns) <= PAGE_COLUMNS_AT_ONCE:
-            groups = self.file.rows_by_group(self.number, pages)
-            if len(pages) == len(groups):
-                return True
+        if pages is not None and self._has_few_pages(columns, pages):
+            return True
         if not self.file.fetches_together:
             return False
         spans = self.file.spans(self.number, columns, pages)
         return sum(stop - start for start, stop in spans) <= BYTES_OF_A_ROUND_TRIP
+
+    def _has_few_pages(self, columns: Schema, pages: Pages) -> bool:
+        """Whether there are few columns, and one wanted page per row group."""
+        if len(columns) > PAGE_COLUMNS_AT_ONCE:
+            return False
+        return len(pages) == len(self.file.rows_by_group(self.number, pages))
+
+    def joinable(self, columns: Schema) -> tuple[FewPages, Hashable] | None:
+        """The wanted pages, and a key that is equal for pages which can be decoded together.
+
+        None unless one read of these columns costs less than two, and our writer stored each of
+        them in the file; nested columns may have other fields in each file.
+        """
+        pages, file = self._pages(self.wanted), self.file
+        if pages is None or file.fetches_together or not self._has_few_pages(columns, pages):
+            return None
+        names = [each for each in file.stored(columns) if isinstance(each, str)]
+        if file.pages is None or file.mapping is not None or not names:
+            return None
+        if len(names) < len(columns) or any(is_nested(each.type) for each in columns.fields):
+            return None
+        rows, decoded = self._within(self.wanted, pages)
+        few = FewPages(self, pages, np.arange(decoded) if rows is None else rows, decoded)
+        return few, (tuple(names), file.pages.stored_form(names))
 
     def places(self, columns: Schema) -> Iterator[Place]:
         """The byte ranges that `read_only` of the wanted rows requests from the store."""
@@ -194,6 +217,10 @@ class RowGroup:
                     yield _joined(self.file.as_now(table.column(each), field))
                 else:
                     yield repeated(each, self._row_count(pages))
+        self._note(pages, size_bytes)
+
+    def _note(self, pages: Pages | None, size_bytes: int) -> None:
+        """Count a read in the metrics."""
         read = [(self.number, self.row_count)]
         if pages is not None:
             read = self.file.rows_by_group(self.number, pages)
@@ -202,15 +229,50 @@ class RowGroup:
             size_bytes = 0
 
 
+@dataclass(frozen=True, slots=True)
+class FewPages:
+    """Wanted pages of a row group: `rows` are positions in their `row_count` rows."""
+
+    group: RowGroup
+    pages: Pages
+    rows: Rows
+    row_count: int
+
+
+def read_few_pages(units: Sequence[FewPages], columns: Schema) -> pa.RecordBatch:
+    """Decode the wanted rows of units with equal keys (`joinable`), in the decoder's types.
+
+    The units may belong to several files, whose pages are decoded by one call.
+    """
+    first = units[0].group.file
+    names = [each for each in first.stored(columns) if isinstance(each, str)]
+    wanted = [
+        (unit.group.file.pages, unit.group.number, unit.pages)
+        for unit in units
+        if unit.group.file.pages is not None
+    ]
+    table, sizes = read_together(wanted, names)
+    for unit, size_bytes in zip(units, sizes, strict=True):
+        unit.group._note(unit.pages, size_bytes)
+    ends = list(accumulate(unit.row_count for unit in units))
+    rows = [unit.rows + end - unit.row_count for unit, end in zip(units, ends, strict=True)]
+    keep = selection(np.concatenate(rows), ends[-1])
+    arrays = [
+        keep(_joined(first.as_now(table.column(name), field)))
+        for name, field in zip(names, columns.fields, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=list(columns.names))
+
+
 class OpenFile:
     """A file that several threads read; each call uses a reader of its own.
 
-    `page_rows`: the rows of a page; 0 if single pages cannot be read. `starts`: the first row of
+    `pages` reads single pages, of `page_rows` rows; None and 0 if these cannot be read. `starts`: the first row of
     each row group, and the number of rows. `mapping`: that of a file that is not ours.
     """
 
-    __slots__ = ("_idle", "_leaves", "_metadata", "_names", "_pages", "_ref", "_store",
-                 "fetches_together", "mapping", "page_rows", "starts")  # fmt: skip
+    __slots__ = ("_idle", "_leaves", "_metadata", "_names", "_ref", "_store",
+                 "fetches_together", "mapping", "page_rows", "pages", "starts")  # fmt: skip
 
     def __init__(self, store: ObjectStore, ref: FileRef) -> None:
         self._store = store
@@ -220,7 +282,7 @@ class OpenFile:
         self._names = names_by_id(self._metadata)
         self._idle: deque[ParquetReader] = deque()
         directory = PageDirectory.of(self._metadata)
-        self._pages = None if directory is None else PageReader(store, ref, directory, self._leaves)
+        self.pages = None if directory is None else PageReader(store, ref, directory, self._leaves)
         self.page_rows = 0 if directory is None else directory.page_rows
         self.fetches_together = store.overlaps
         self.starts = starts_of(self._metadata)
@@ -260,15 +322,15 @@ class OpenFile:
         if not fields:
             return []
         if pages is not None:
-            assert self._pages is not None
-            return self._pages.spans(row_group, [self._names[each.id] for each in fields], pages)
+            assert self.pages is not None
+            return self.pages.spans(row_group, [self._names[each.id] for each in fields], pages)
         group = self._metadata.row_group(row_group)
         return requests(chunk_span(group.column(leaf)) for leaf in self._leaves_of(fields))
 
     def rows_by_group(self, row_group: int, pages: Pages) -> list[tuple[int, int]]:
         """The row groups that these pages belong to, each with the number of rows in its pages."""
-        assert self._pages is not None
-        return self._pages.rows_by_group(row_group, pages)
+        assert self.pages is not None
+        return self.pages.rows_by_group(row_group, pages)
 
     def as_now(self, column: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
         """Convert a decoded column to the table's type; text may stay in a dictionary."""
@@ -320,8 +382,8 @@ class OpenFile:
         """
         fields = [field for field in columns if field.id in self._names]
         if pages is not None:
-            assert self._pages is not None
-            return self._pages.read(row_group, [self._names[each.id] for each in fields], pages)
+            assert self.pages is not None
+            return self.pages.read(row_group, [self._names[each.id] for each in fields], pages)
         leaves = self._leaves_of(fields)
         try:
             reader = self._idle.pop()

@@ -13,17 +13,17 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import groupby, islice
-from typing import TypeAlias
 
 import pyarrow as pa
 
 from rowsieve.config import DEFAULT
 from rowsieve.executor.decode_row_group import RowGroup
+from rowsieve.executor.joined_files import Task, Unit, joined_tasks
 from rowsieve.executor.live_rows import LiveRows, is_resolved, with_columns
 from rowsieve.executor.package import Packaging, take_first
 from rowsieve.executor.read_ahead import ReadAhead
@@ -46,14 +46,12 @@ from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Float
 from rowsieve.types.schema import Schema
 
+CORES = os.cpu_count() or 1  # asking again reads files
 NETWORK_THREADS = 32  # for a remote store, where each thread mostly waits
 PREFETCH_DIVISOR = 8  # prefetched bytes take at most this fraction of a read's memory
 GROUPS_AHEAD = 16  # row groups that one read prefetches
 PARTS_TOGETHER = 16  # parts whose footers, bloom filters and pages are interpreted at once
 FOOTERS_AHEAD = 256  # parts whose footers are prefetched
-
-Task: TypeAlias = Callable[[], pa.RecordBatch | None]
-"""Reads one row group; any thread may run it."""
 
 
 class Execution:
@@ -77,7 +75,7 @@ class Execution:
         self._packaging = Packaging(plan)
         self._resolved = rows_by_part(plan)
         remote_threads = NETWORK_THREADS if store.overlaps else 0
-        self._threads = threads or remote_threads or os.cpu_count() or 1
+        self._threads = threads or remote_threads or CORES
         self._memory_bytes = memory_bytes
         self.metrics = ScanMetrics() if metrics is None else metrics
 
@@ -177,12 +175,13 @@ class Execution:
         if self._plan.ordered:
             found = (batch for piece in pieces for batch in self._in_order(piece, ahead))
         else:
-            found = ahead.done(self._tasks(pieces, ahead), _size_bytes)
+            tasks = joined_tasks(self._units(pieces, ahead))
+            found = ahead.done(tasks, _size_bytes)
         rows = (batch for batch in found if batch is not None and batch.num_rows)
         yield from map(self._packaging.project, take_first(rows, self._plan.limit))
 
-    def _tasks(self, pieces: Iterator[Piece], ahead: ReadAhead) -> Iterator[Task]:
-        """Independent tasks, one per row group, in output order."""
+    def _units(self, pieces: Iterator[Piece], ahead: ReadAhead) -> Iterator[Task | Unit]:
+        """Independent tasks and units, one per row group, in output order."""
         groups = [list(same) for _, same in groupby(pieces, key=lambda piece: piece.parts)]
         for number, same in enumerate(groups):
             if number % PARTS_TOGETHER == 0:
@@ -200,9 +199,12 @@ class Execution:
                     continue
             left = live.left(reads)
             live.look_up(left)
-            readers = self._readers(self._columns)
             for read in left:
-                yield from self._row_groups(live, read, readers[read.residual])
+                reader = self._unordered[read.residual]
+                if self._plan.limit is None:
+                    yield from ((reader, group) for group in self._expected(live, read, reader))
+                else:  # few of the row groups may be read
+                    yield from self._row_groups(live, read, reader)
 
     def _prune_together(self, groups: Sequence[Sequence[Piece]]) -> None:
         """Prune the row groups and pages of all parts that overlap no other, in one evaluation.
@@ -266,7 +268,7 @@ class Execution:
         live.look_up(piece.reads)
         if not piece.needs_merge:
             (read,) = piece.reads
-            tasks = self._row_groups(live, read, self._readers(self._columns)[read.residual])
+            tasks = self._row_groups(live, read, self._unordered[read.residual])
             found = ahead.done(tasks, _size_bytes)
             yield from (batch for batch in found if batch is not None)
             return
@@ -302,9 +304,8 @@ class Execution:
     def _count(self, live: LiveRows, reads: Sequence[Read], ahead: ReadAhead) -> int:
         total = 0
         live.look_up(reads)
-        readers = self._readers(self._columns)
         for read in reads:
-            reader = readers[read.residual]
+            reader = self._unordered[read.residual]
             if reader.predicate is None:
                 total += live.count(read)
             else:
@@ -317,6 +318,11 @@ class Execution:
         asked = self._packaging.predicate_columns(self._schema)
         plain = RowReader.of(columns, None, asked)
         return plain, RowReader.of(columns, self._packaging.filter, asked)
+
+    @cached_property
+    def _unordered(self) -> tuple[RowReader, RowReader]:
+        """The readers of output in any order."""
+        return self._readers(self._columns)
 
     @cached_property
     def _columns(self) -> Schema:

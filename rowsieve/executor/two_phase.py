@@ -8,12 +8,19 @@ phase decodes them all.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.executor.decode_row_group import RowGroup, as_stored, selection
+from rowsieve.executor.decode_row_group import (
+    FewPages,
+    RowGroup,
+    as_stored,
+    read_few_pages,
+    selection,
+)
 from rowsieve.executor.repeats import Rows
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.bind import BoundPredicate
@@ -70,6 +77,15 @@ class RowReader:
             both = _matching_rows(group, matches)
             kept = _join_columns(kept, group.read_only(self.columns.select(rest), None, both))
         return as_stored(kept.select(list(names)), self.target)
+
+    def read_together(self, units: Sequence[FewPages]) -> pa.RecordBatch | None:
+        """The matching rows of units that were joined for `all_columns`; None if there are none."""
+        assert self.predicate is not None
+        rows = as_stored(read_few_pages(units, self.all_columns), self.predicate_target)
+        matches = matching(self.predicate, rows)
+        if not matches.any():
+            return None
+        return as_stored(_only(rows, matches).select(list(self.columns.names)), self.target)
 
     def first_of(self, group: RowGroup) -> Schema:
         """The columns that are decoded before the predicate is evaluated."""

@@ -57,25 +57,40 @@ class PageReader:
         Page 0 is the first of `row_group`; pages may belong to the row groups after it. CorruptData
         if the bytes differ from those that were written.
         """
+        groups, size_bytes = self.fetch(row_group, names, pages)
+        with reading(self._path, row_group if len(groups) == 1 else None):
+            return self._decoded(groups, names), size_bytes
+
+    def fetch(
+        self, row_group: int, names: Sequence[str], pages: Pages
+    ) -> tuple[list[GroupPages], int]:
+        """Read and check the bytes of these pages, by row group; also returns the bytes read."""
         parts = self._directory.by_row_group(row_group, pages)
         with reading(self._path, row_group if len(parts) == 1 else None):
             self._source = self._source or self._open()
-            groups, size_bytes = self._groups(parts, names)
-            file = mini_file(FileSchema.of(self._tail).begin(names), groups)
-            read = set(names)
-            dictionaries = [name for name in dictionary_columns(self._metadata) if name in read]
-            opened = pq.ParquetFile(
-                pa.BufferReader(file), read_dictionary=dictionaries, pre_buffer=False
-            )
-            table = opened.reader.read_all(use_threads=False)
+            return self._groups(parts, names)
+
+    def stored_form(self, names: Sequence[str]) -> tuple[bytes, tuple[str, ...]]:
+        """How the file stores these columns; pages of files with equal forms decode together."""
+        read = set(names)
+        dictionaries = [name for name in dictionary_columns(self._metadata) if name in read]
+        return FileSchema.of(self._tail).begin(names).data, tuple(dictionaries)
+
+    def _decoded(self, groups: Sequence[GroupPages], names: Sequence[str]) -> pa.Table:
+        file = mini_file(FileSchema.of(self._tail).begin(names), groups)
+        _, dictionaries = self.stored_form(names)
+        opened = pq.ParquetFile(
+            pa.BufferReader(file), read_dictionary=list(dictionaries), pre_buffer=False
+        )
+        table = opened.reader.read_all(use_threads=False)
         row_count = sum(group.row_count for group in groups)
         if table.num_rows != row_count or table.num_columns != len(names):
             raise CorruptData(
-                f"{self._path}, row group {row_group}: {len(pages)} pages decode to "
-                f"{table.num_rows} of {row_count} rows; restore the file from a copy, or the "
-                "table to a version without it"
+                f"{self._path}: pages of {len(groups)} row groups decode to {table.num_rows} of "
+                f"{row_count} rows; restore the file from a copy, or the table to a version "
+                "without it"
             )
-        return table, size_bytes
+        return table
 
     def spans(self, row_group: int, names: Sequence[str], pages: Pages) -> list[Span]:
         """The byte ranges that `read` requests."""
@@ -163,6 +178,20 @@ class PageReader:
             "differ from the page that was written; restore the file from a copy, or the table to "
             "a version without it"
         )
+
+
+def read_together(
+    wanted: Sequence[tuple[PageReader, int, Pages]], names: Sequence[str]
+) -> tuple[pa.Table, list[int]]:
+    """Decode pages of several files, as `PageReader.read` those of one; their order is kept.
+
+    The files have equal `stored_form`s of these columns. Also returns the bytes read of each.
+    """
+    fetched = [reader.fetch(row_group, names, pages) for reader, row_group, pages in wanted]
+    first = wanted[0][0]
+    groups = [group for found, _ in fetched for group in found]
+    with reading(first._path):
+        return first._decoded(groups, names), [size_bytes for _, size_bytes in fetched]
 
 
 def _spans(place: ChunkPages, pages: Pages) -> list[Span]:
