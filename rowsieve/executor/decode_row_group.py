@@ -267,8 +267,9 @@ def read_few_pages(units: Sequence[FewPages], columns: Schema) -> pa.RecordBatch
 class OpenFile:
     """A file that several threads read; each call uses a reader of its own.
 
-    `pages` reads single pages, of `page_rows` rows; None and 0 if these cannot be read. `starts`: the first row of
-    each row group, and the number of rows. `mapping`: that of a file that is not ours.
+    `pages` reads single pages, of `page_rows` rows; None and 0 if these cannot be read. `starts`:
+    the first row of each row group, and the number of rows. `mapping`: that of a file that is not
+    ours.
     """
 
     __slots__ = ("_idle", "_leaves", "_metadata", "_names", "_ref", "_store",

@@ -21,7 +21,7 @@ import xxhash
 
 from rowsieve.parquet.leaf_columns import FileColumn
 from rowsieve.parquet.thrift import MalformedThrift, read_struct
-from rowsieve.predicate.arrays import filled
+from rowsieve.predicate.arrays import filled, plain_numbers
 from rowsieve.types.widening import holds_all_of
 
 BLOCK_BYTES: Final = 32
@@ -32,6 +32,9 @@ _SALT: Final = np.array(
     ],
     dtype=np.uint32,
 )  # fmt: skip
+_SALTS = [(32 * place, int(salt)) for place, salt in enumerate(_SALT)]
+_LOW_HALF: Final = 2**32 - 1
+FEW: Final = 16  # values
 _BLOCK, _XXHASH, _UNCOMPRESSED = 2, 3, 4  # unions in the header; we know member 1
 _HALF = np.uint64(32)
 _US_PER_DAY: Final = 86_400_000_000
@@ -95,6 +98,8 @@ def probes_of(values: pa.Array, column: FileColumn) -> Probes | None:
     encoded = plain_encoded(values, column)
     if encoded is None:
         return None
+    if len(encoded) <= FEW:
+        return [None if value is None else _probe(value) for value in encoded]
     held = [value for value in encoded if value is not None]
     hashes = np.fromiter(map(xxhash.xxh64_intdigest, held), np.uint64, len(held))
     bits = np.uint32(1) << ((hashes.astype(np.uint32)[:, None] * _SALT) >> _FIVE_BITS_LEFT)
@@ -102,6 +107,15 @@ def probes_of(values: pa.Array, column: FileColumn) -> Probes | None:
     shares = (hashes >> _HALF).tolist()
     found = iter(zip(shares, (int.from_bytes(block, "little") for block in blocks), strict=True))
     return [None if value is None else next(found) for value in encoded]
+
+
+def _probe(value: bytes) -> tuple[int, int]:
+    """The probe of one encoded value; for few values, Python's integers are faster than numpy."""
+    found = xxhash.xxh64_intdigest(value)
+    low, bits = found & _LOW_HALF, 0
+    for place, salt in _SALTS:
+        bits |= 1 << (place + ((low * salt & _LOW_HALF) >> 27))
+    return found >> 32, bits
 
 
 def plain_encoded(values: pa.Array, column: FileColumn) -> list[bytes | None] | None:
@@ -130,6 +144,12 @@ def plain_encoded(values: pa.Array, column: FileColumn) -> list[bytes | None] | 
 def _encoded_integers(values: pa.Array, column: FileColumn) -> list[bytes | None] | None:
     """Numbers, days and microseconds as 4 or 8 little-endian bytes."""
     width = 4 if column.physical == "INT32" else 8
+    if len(values) <= FEW and values.type == column.type and values.type.bit_width == width * 8:
+        if pa.types.is_floating(values.type):
+            return None
+        mask = (1 << width * 8) - 1
+        plain = plain_numbers(values).to_pylist()
+        return [(value & mask).to_bytes(width, "little") for value in plain]
     numbers = filled(values)
     if not np.issubdtype(numbers.dtype, np.integer):
         return None

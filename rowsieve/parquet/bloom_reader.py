@@ -52,35 +52,37 @@ class BloomReader:
 
         Neighbouring filters are read together.
         """
-        found: dict[int, BloomFilter] = {}
-        missing: list[int] = []
-        for group in row_groups:
-            cached = _CACHE.get(self._key(column, group))
-            if cached is not None:
-                found[group] = cached
-            elif (group, column.index) in self._sealed():
-                missing.append(group)
+        key = (self._store.uri, self._ref.path, self._ref.tail_checksum, column.index)
+        found = [_CACHE.get((*key, group)) for group in row_groups]
+        if None not in found:
+            return found
+        missing = [
+            group
+            for group, each in zip(row_groups, found, strict=True)
+            if each is None and (group, column.index) in self._sealed()
+        ]
+        new: dict[int, BloomFilter] = {}
         for group, data in self._read(column, missing) if missing else ():
             if (parsed := self._parse(column, group, data)) is not None:
-                found[group] = parsed
-                _CACHE.put(self._key(column, group), parsed, len(parsed.blocks))
-        return [found.get(group) for group in row_groups]
+                new[group] = parsed
+                _CACHE.put((*key, group), parsed, len(parsed.blocks))
+        return [
+            new.get(group) if each is None else each
+            for group, each in zip(row_groups, found, strict=True)
+        ]
 
     def expect(self, column: FileColumn, row_groups: Sequence[int]) -> None:
         """Prefetch these filters."""
         if self._store.overlaps:
+            key = (self._store.uri, self._ref.path, self._ref.tail_checksum, column.index)
             places = [
                 self._sealed()[group, column.index][:2]
                 for group in row_groups
-                if (group, column.index) in self._sealed()
-                and _CACHE.get(self._key(column, group)) is None
+                if (group, column.index) in self._sealed() and _CACHE.get((*key, group)) is None
             ]
             self._store.expect(
                 (self._ref.path, start, stop) for start, stop in requests(places, GAP_BYTES)
             )
-
-    def _key(self, column: FileColumn, group: int) -> tuple[object, ...]:
-        return (self._store.uri, self._ref.path, self._ref.tail_checksum, column.index, group)
 
     def _sealed(self) -> dict[FilterPlace, tuple[int, int, str]]:
         """The byte range and digest of each filter."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,6 +19,8 @@ import pyarrow.parquet as pq
 from rowsieve.parquet.file_mapping import SCHEMA_KEY, mapping_of
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.types.encodings import FIELD_ID_KEY
+
+_MOST_SHARED: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +52,17 @@ def file_columns(metadata: pq.FileMetaData) -> dict[int, FileColumn]:
             leaf = schema.column(index)
             if field_id is None or leaf.path != path:  # the path of a repeated leaf is longer
                 continue
-            found[int(field_id)] = FileColumn(
+            column = FileColumn(
                 index, member.name, member.type, str(leaf.physical_type), int(leaf.length)
             )
+            found[int(field_id)] = _shared(column)
     return found
+
+
+@lru_cache(_MOST_SHARED)
+def _shared(column: FileColumn) -> FileColumn:
+    """The same object for equal columns of several files, which are then compared quickly."""
+    return column
 
 
 def _single_leaves(field: pa.Field, first: int) -> Iterator[tuple[int, str, pa.Field]]:

@@ -61,16 +61,17 @@ def find_candidates(
     store, and `CorruptData` for an invalid tail. Files never change, so the bound predicate caches
     the result for up to `MOST_REMEMBERED` files; cached plans keep their predicates.
     """
-    uri, known = store.uri, predicate.remembered
-    questions = [("candidates", uri, schema.id, ref, only) for ref in files]
-    found: list[Candidates | None] = [known.get(question) for question in questions]
+    known: dict[tuple[str, str], Candidates]
+    known = predicate.remembered.setdefault(("candidates", store.uri, schema.id, only), {})
+    names = [(ref.path, ref.tail_checksum) for ref in files]
+    found = [known.get(name) for name in names]
     new = [i for i, each in enumerate(found) if each is None]
     if new:
         fresh = _find(store, [files[i] for i in new], predicate, schema, only)
         for i, candidates in zip(new, fresh, strict=True):
             found[i] = candidates
             if len(known) < MOST_REMEMBERED:
-                known[questions[i]] = candidates
+                known[names[i]] = candidates
     return [each for each in found if each is not None]
 
 
@@ -88,17 +89,26 @@ def _find(
         for ref, tail in zip(files, tails, strict=True)
     ]
     groups = prune_row_groups(predicate, opened, schema, only=only)
-    undecided = [(tail, each.verdicts) for tail, each in zip(tails, groups, strict=True)]
+    left = [place for place, each in enumerate(groups) if each.left]
+    undecided = [(tails[place], groups[place].verdicts) for place in left]
     pages = prune_pages(predicate, undecided, schema, ROW_GROUP_ROWS, only=only)
+    pages_of = dict(zip(left, pages, strict=True))
     return [
-        _candidates(ref, tail, of_groups, of_pages)
-        for ref, tail, of_groups, of_pages in zip(files, tails, groups, pages, strict=True)
+        _candidates(ref, tails[place], groups[place], pages_of.get(place))
+        for place, ref in enumerate(files)
     ]
 
 
 def _candidates(
-    ref: FileRef, tail: Tail, of_groups: PrunedGroups, of_pages: KeptPages
+    ref: FileRef, tail: Tail, of_groups: PrunedGroups, of_pages: KeptPages | None
 ) -> Candidates:
+    """`of_pages` is None for a file without a row group that is left."""
+    directory = PageDirectory.of(tail.metadata)
+    page_rows = 0 if directory is None else directory.page_rows
+    count, by_bloom = len(of_groups.verdicts), of_groups.by_bloom
+    if of_pages is None:
+        nothing = RowSet.empty(ref.rows)
+        return Candidates(nothing, count, count - by_bloom, by_bloom, page_rows=page_rows)
     rows = RowSet.empty(ref.rows)
     directory = PageDirectory.of(tail.metadata)
     if directory is None:  # row groups of any size
@@ -110,10 +120,10 @@ def _candidates(
     refuted = int(np.count_nonzero(of_groups.verdicts == _NONE))
     return Candidates(
         rows,
-        len(of_groups.verdicts),
-        refuted - of_groups.by_bloom,
-        of_groups.by_bloom,
+        count,
+        refuted - by_bloom,
+        by_bloom,
         of_pages.considered,
         of_pages.pruned,
-        0 if directory is None else directory.page_rows,
+        page_rows,
     )

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from rowsieve.byte_cache import ByteCache
+from rowsieve.errors import CorruptData
 from rowsieve.planner.overlap import Codes, Groups, group_by_codes, key_codes
 from rowsieve.planner.plan import PlannedPart
 from rowsieve.predicate.bind import BoundPredicate
@@ -33,10 +34,14 @@ from rowsieve.types.schema import Schema
 Verdicts: TypeAlias = npt.NDArray[np.int8]
 Indices: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
+K = TypeVar("K")
+V = TypeVar("V")
 
 _OF_PARTS: Final = ("data.rows", "deletes.rows", "schema_id")
 CACHE_BYTES: Final = 64 * 1024 * 1024
 MOST_PARTS: Final = 4_096  # of a version whose facts are kept
+MOST_KEPT: Final = 64  # parts that a predicate keeps; their groups are remembered
+MOST_ANSWERS: Final = 256
 _BYTES_PER_PART: Final = 4_096  # planned part, numbers, decoded bounds of up to 64 subjects
 
 
@@ -101,6 +106,31 @@ class PartFacts:
         parts = judged[1] if judged is not None and same else _only(self.parts, kept)
         return group_by_codes(*key_codes(parts.select("key.").table, self.order))
 
+    def newest_first(self, kept: Indices, members: Indices, number: Indices) -> Indices:
+        """Sort the members of each group by commit, newest first; members index `kept`.
+
+        `number`: (n,) the group of each member. CorruptData if commits of a group interleave.
+        """
+        newest, oldest = (commits[kept[members]] for commits in self.commits)
+        places = np.lexsort((-oldest, -newest, number))
+        members, newest, oldest = members[places], newest[places], oldest[places]
+        # Overlapping parts must be ordered by commit as wholes (invariant 11). Parts of one commit
+        # share a commit_ts but no key, so their order does not matter.
+        above = newest[1:] > oldest[:-1]
+        touching = newest[1:] == oldest[:-1]
+        same = (newest[1:] == newest[:-1]) & (oldest[1:] == oldest[:-1])
+        wrong = (number[1:] == number[:-1]) & (above | (touching & ~same))
+        if wrong.any():
+            i = int(np.argmax(wrong))
+            ids = self.parts.column("part_id")
+            newer, older = (ids[int(kept[members[j]])].as_py() for j in (i, i + 1))
+            raise CorruptData(
+                f"parts {newer} and {older} overlap in keys and their commits "
+                f"[{oldest[i]}, {newest[i]}] and [{oldest[i + 1]}, {newest[i + 1]}] interleave, "
+                "but they carry no commit_ts by row; the manifest is damaged"
+            )
+        return members
+
     def planned(self, indices: Indices) -> list[PlannedPart]:
         """The fields that a read needs of these parts, in the order given."""
         return planned_parts(self.parts, indices)
@@ -117,6 +147,8 @@ class KnownParts(PartFacts):
         super().__init__(parts, schema, order)
         self._decoded: Decoded = {}
         self._planned: dict[int, PlannedPart] = {}
+        self._grouped: dict[bytes, Groups] = {}
+        self._sorted: dict[tuple[bytes, ...], Indices] = {}
 
     def judge_by_key(self, predicate: BoundPredicate) -> tuple[Verdicts, int]:
         """(n,) verdicts by the key columns alone, and the number of contradictory statistics."""
@@ -138,7 +170,23 @@ class KnownParts(PartFacts):
         if self.order is None:
             return Groups.singles(len(kept))
         lower, upper = self._codes
-        return group_by_codes(lower[kept], upper[kept])
+        if len(kept) > MOST_KEPT:
+            return group_by_codes(lower[kept], upper[kept])
+        key = kept.tobytes()
+        if (found := self._grouped.get(key)) is None:
+            found = group_by_codes(lower[kept], upper[kept])
+            _keep(self._grouped, key, found)
+        return found
+
+    def newest_first(self, kept: Indices, members: Indices, number: Indices) -> Indices:
+        """Sort the members of each group by commit, newest first, as `PartFacts` does."""
+        if len(kept) > MOST_KEPT:
+            return super().newest_first(kept, members, number)
+        key = kept.tobytes(), members.tobytes(), number.tobytes()
+        if (found := self._sorted.get(key)) is None:
+            found = super().newest_first(kept, members, number)
+            _keep(self._sorted, key, found)
+        return found
 
     def planned(self, indices: Indices) -> list[PlannedPart]:
         """The fields that a read needs of these parts, in the order given."""
@@ -196,6 +244,13 @@ def planned_parts(parts: PartTable, indices: Indices | Sequence[int]) -> list[Pl
             strict=True,
         )
     ]
+
+
+def _keep(known: dict[K, V], key: K, value: V) -> None:
+    """Add a value for the parts that one predicate keeps; at `MOST_ANSWERS` start again."""
+    if len(known) >= MOST_ANSWERS:
+        known.clear()
+    known[key] = value
 
 
 def _only(parts: PartTable, indices: Indices) -> PartTable:

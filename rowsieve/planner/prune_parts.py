@@ -18,7 +18,6 @@ from enum import IntEnum
 
 import numpy as np
 
-from rowsieve.errors import CorruptData
 from rowsieve.planner.overlap import Groups
 from rowsieve.planner.part_facts import Indices, Mask, PartFacts, Verdicts
 from rowsieve.predicate.bind import BoundPredicate
@@ -138,12 +137,19 @@ def _needed(facts: PartFacts, kept: Indices, groups: Groups, verdicts: Verdicts)
     the result index `kept`.
     """
     read = verdicts != Verdict.NONE
+    if len(groups) == len(groups.members):  # each group has one part
+        members = groups.members[read[groups.members]]
+        return Groups(members, np.arange(len(members) + 1))
+    if len(groups) == 1 and read.any():
+        members = facts.newest_first(kept, groups.members, np.zeros(len(groups.members), np.int64))
+        stop = int(read[members].nonzero()[0][-1]) + 1
+        return Groups(members[:stop], np.array([0, stop]))
     number = groups.of_members()
     alive = np.zeros(len(groups), dtype=np.bool_)
     alive[number[read[groups.members]]] = True
     members, number = groups.members[alive[number]], number[alive[number]]
     if len(members) > int(alive.sum()):  # otherwise each group has one part
-        members = _newest_first(facts, kept, members, number)
+        members = facts.newest_first(kept, members, number)
         last_read = np.full(len(groups), -1)
         places = np.flatnonzero(read[members])
         last_read[number[places]] = places  # ascending, so the last one stays
@@ -167,26 +173,3 @@ def _enough(facts: PartFacts, left: Groups, certain: Mask, limit: int) -> Mask:
     if sure.sum() < limit:
         return np.ones(len(left.members), dtype=np.bool_)
     return (sure > 0) & (before < limit)
-
-
-def _newest_first(facts: PartFacts, kept: Indices, members: Indices, number: Indices) -> Indices:
-    """Sort the members of each group by commit, newest first."""
-    newest, oldest = (commits[kept[members]] for commits in facts.commits)
-    places = np.lexsort((-oldest, -newest, number))
-    members, newest, oldest = members[places], newest[places], oldest[places]
-    # Overlapping parts must be ordered by commit as wholes (invariant 11). Parts of one commit
-    # share a commit_ts but no key, so their order does not matter.
-    above = newest[1:] > oldest[:-1]
-    touching = newest[1:] == oldest[:-1]
-    same = (newest[1:] == newest[:-1]) & (oldest[1:] == oldest[:-1])
-    wrong = (number[1:] == number[:-1]) & (above | (touching & ~same))
-    if wrong.any():
-        i = int(np.argmax(wrong))
-        ids = facts.parts.column("part_id")
-        newer, older = (ids[int(kept[members[j]])].as_py() for j in (i, i + 1))
-        raise CorruptData(
-            f"parts {newer} and {older} overlap in keys and their commits "
-            f"[{oldest[i]}, {newest[i]}] and [{oldest[i + 1]}, {newest[i + 1]}] interleave, but "
-            "they carry no commit_ts by row; the manifest is damaged"
-        )
-    return members

@@ -8,9 +8,9 @@ FALSE or NULL on every row, and then no other conjunct may raise (invariant 27).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, islice, repeat
+from itertools import accumulate, islice
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
@@ -29,16 +29,17 @@ from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Bool, Float
+from rowsieve.types.logical import Bool, Float, Int
 from rowsieve.types.schema import Schema
 
 Verdicts = npt.NDArray[np.int8]
-T = TypeVar("T", bound=np.generic)
+Values = TypeVar("Values", npt.NDArray[np.int8], npt.NDArray[np.bool_], list[bool])
 
 MAX_VALUES: Final = 1_000  # a longer list matches in most groups anyway
 HASHED_AT_ONCE: Final = 128  # longer lists: hash only the values within a row group's bounds
 MAX_PROBES: Final = 32  # at 3% false positives, 32 absent values refute a group 4 times in 10
-_SOME: Final = int(Verdict.SOME)  # numpy compares with an int faster than with an enum
+_NONE: Final = int(Verdict.NONE)  # numpy compares with an int faster than with an enum
+_SOME: Final = int(Verdict.SOME)
 _FILTERS_AT_ONCE: Final = 64  # 4 MiB of them
 
 
@@ -56,10 +57,21 @@ class Blooms(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PrunedGroups:
-    """(g,) `Verdict` values of a file's row groups, and how many only a Bloom filter refuted."""
+    """(g,) `Verdict` values of a file's row groups, and how many only a Bloom filter refuted.
+
+    `left`: whether any row group is left.
+    """
 
     verdicts: Verdicts
     by_bloom: int = 0
+    left: bool = True
+
+    def without(self, refuted: Collection[int]) -> PrunedGroups:
+        """The same file after Bloom filters refuted these row groups."""
+        if not refuted:
+            return self
+        verdicts = _without(self.verdicts, refuted)
+        return PrunedGroups(verdicts, len(refuted), left=bool(verdicts.any()))
 
 
 def prune_row_groups(
@@ -76,48 +88,47 @@ def prune_row_groups(
     """
     together, statistics = joined_row_groups([metadata for metadata, _ in files], schema, only)
     verdicts = interpret(predicate, together)
-    verdicts_of = cut_by(verdicts, together.part_counts)
-    is_open = verdicts == _SOME
-    points = _points(predicate) if is_open.any() else ()
-    if not points:
-        return [PrunedGroups(own) for own in verdicts_of]
-    undecided = [own.nonzero()[0].tolist() for own in cut_by(is_open, together.part_counts)]
-    for one, groups, (_, blooms) in zip(statistics, undecided, files, strict=True):
-        if groups and blooms is not None:
-            _expect_filters(points, one, groups, blooms)
-    return [
-        PrunedGroups(own)
-        if blooms is None or not groups
-        else _probed(own, points, one, groups, blooms)
-        for one, own, groups, (_, blooms) in zip(
-            statistics, verdicts_of, undecided, files, strict=True
+    found = [
+        PrunedGroups(own, left=True in left)
+        for own, left in zip(
+            cut_by(verdicts, together.part_counts),
+            cut_by((verdicts != _NONE).tolist(), together.part_counts),
+            strict=True,
         )
     ]
+    undecided = [
+        (place, groups)
+        for place, each in enumerate(found)
+        if each.left and (groups := (each.verdicts == _SOME).nonzero()[0].tolist())
+    ]
+    points = _points(predicate) if undecided else ()
+    if not points:
+        return found
+    for place, groups in undecided:
+        _expect_filters(points, statistics[place], groups, files[place][1])
+    for place, groups in undecided:
+        blooms = files[place][1]
+        if blooms is not None:
+            refuted = _refuted_by_blooms(points, statistics[place], groups, blooms)
+            found[place] = found[place].without(refuted)
+    return found
 
 
-def cut_by(values: npt.NDArray[T], counts: Sequence[int]) -> list[npt.NDArray[T]]:
-    """Cut an array into pieces of these lengths."""
+def cut_by(values: Values, counts: Sequence[int]) -> list[Values]:
+    """Cut an array or a list into pieces of these lengths."""
     ends = list(accumulate(counts))
     return [values[end - count : end] for count, end in zip(counts, ends, strict=True)]
 
 
-def _probed(
-    verdicts: Verdicts,
+def _expect_filters(
     points: Sequence[Point],
     statistics: RowGroupStatistics,
     groups: Sequence[int],
-    blooms: Blooms,
-) -> PrunedGroups:
-    refuted = _refuted_by_blooms(points, statistics, groups, blooms)
-    return PrunedGroups(_without(verdicts, refuted), len(refuted))
-
-
-def _expect_filters(
-    points: Sequence[Point], statistics: RowGroupStatistics, groups: Sequence[int], blooms: Blooms
+    blooms: Blooms | None,
 ) -> None:
     """Announce the filters that are requested first, for points with one value."""
     for point in points:
-        if len(point.values) == 1:
+        if blooms is not None and len(point.values) == 1:
             column = statistics.file_column(point.column.field_id)
             if column is not None:
                 blooms.expect(column, groups[:_FILTERS_AT_ONCE])
@@ -141,6 +152,9 @@ def _refuted_by_blooms(
         if column is None:
             continue
         left = [group for group in groups if group not in refuted] if refuted else groups
+        if len(point.values) == 1:
+            refuted.update(_without_value(blooms, column, left, point.probes(column)))
+            continue
         candidates = _candidates(point, column, statistics, left)
         while batch := list(islice(candidates, _FILTERS_AT_ONCE)):
             filters = blooms.filters(column, [group for group, _ in batch])
@@ -150,7 +164,18 @@ def _refuted_by_blooms(
     return refuted
 
 
-def _without(verdicts: Verdicts, refuted: set[int]) -> Verdicts:
+def _without_value(
+    blooms: Blooms, column: FileColumn, groups: Sequence[int], probes: Probes | None
+) -> Iterator[int]:
+    """The groups of which a filter has none of these probes."""
+    for start in range(0, len(groups), _FILTERS_AT_ONCE):
+        some = groups[start : start + _FILTERS_AT_ONCE]
+        for group, bloom in zip(some, blooms.filters(column, some), strict=True):
+            if bloom is not None and not bloom.may_contain_any(probes):
+                yield group
+
+
+def _without(verdicts: Verdicts, refuted: Collection[int]) -> Verdicts:
     if not refuted:
         return verdicts
     verdicts = verdicts.copy()
@@ -164,15 +189,18 @@ class Point:
 
     column: ir.BoundColumn
     values: pa.Array
-    _probes: dict[FileColumn, Probes | None] = field(
-        default_factory=dict, compare=False, repr=False
+    _probes: list[tuple[FileColumn, Probes | None]] = field(
+        default_factory=list, compare=False, repr=False
     )
 
     def probes(self, column: FileColumn) -> Probes | None:
         """Return the hashes of all values for a stored column; equal in all files."""
-        if column not in self._probes:
-            self._probes[column] = probes_of(self.values, column)
-        return self._probes[column]
+        for known, probes in self._probes:  # columns are shared, and hashing one takes longer
+            if known is column or known == column:
+                return probes
+        found = probes_of(self.values, column)
+        self._probes.append((column, found))
+        return found
 
 
 def _points(predicate: BoundPredicate) -> tuple[Point, ...]:
@@ -196,8 +224,11 @@ def _point(term: ir.Predicate) -> Point | None:
         ):
             if constant.value is None or constant.type != column.type:
                 return None
-            value = scalar(constant)
-            values = pa.array([value], value.type)  # untyped, pyarrow looks for other packages
+            if isinstance(column.type, Int):
+                values = pa.array([constant.value], arrow_type(column.type))
+            else:
+                value = scalar(constant)
+                values = pa.array([value], value.type)  # untyped, pyarrow looks for packages
         case ir.InList(operand=ir.BoundColumn() as column, values=members):
             if len(members) > MAX_VALUES or members.type != column.type:
                 return None
@@ -217,9 +248,6 @@ def _candidates(
     groups: Sequence[int],
 ) -> Iterator[tuple[int, Probes | None]]:
     """Yield the groups worth probing, with the values within their bounds."""
-    if len(point.values) == 1:
-        yield from zip(groups, repeat(point.probes(column)))
-        return
     known = from_column(point.column, statistics.column(point.column), statistics.part_count)
     probes = point.probes(column) if len(point.values) <= HASHED_AT_ONCE else None
     for group in groups:

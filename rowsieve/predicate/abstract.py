@@ -15,13 +15,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, runtime_checkable
+from functools import cached_property
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.predicate.arrays import Mask, as_mask, compare, null_mask, repeated, without
+from rowsieve.predicate.arrays import (
+    Mask,
+    as_mask,
+    compare,
+    null_mask,
+    plain_numbers,
+    repeated,
+    without,
+)
 from rowsieve.predicate.ir import BoundColumn, ComparisonOp, Literal, Operand
 from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.semantics import NanOrder
@@ -32,6 +42,21 @@ MOST_ALTERNATIVES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
+class NumberBounds:
+    """Bounds of integers, dates or times that exist in every part; all arrays are (n,).
+
+    `lower` and `upper` are the stored integers of values of `type`, and never contradict.
+    `present`: there may be values; `certain`: all rows have one.
+    """
+
+    type: pa.DataType
+    lower: npt.NDArray[Any]
+    upper: npt.NDArray[Any]
+    present: Mask
+    certain: Mask
+
+
+@dataclass(frozen=True)
 class AbstractColumn:
     """Statistics of one column in n parts; all fields have length n.
 
@@ -48,6 +73,26 @@ class AbstractColumn:
     may_be_nan: Mask | None = None
     all_nan: Mask | None = None
     ranges: tuple[tuple[pa.Array, pa.Array], ...] = ()
+
+    @cached_property
+    def number_bounds(self) -> NumberBounds | None:
+        """The bounds as integers; None if a part has none, or they are of another kind."""
+        type_ = self.lower.type
+        if self.ranges or self.lower.null_count or self.upper.null_count:
+            return None
+        if not (pa.types.is_integer(type_) or pa.types.is_date32(type_)) and not (
+            pa.types.is_timestamp(type_)
+        ):
+            return None
+        if self.upper.type != type_:
+            return None
+        sides = [
+            plain_numbers(side).to_numpy(zero_copy_only=False) for side in (self.lower, self.upper)
+        ]
+        if (sides[0] > sides[1]).any():
+            return None
+        present = ~self.empty
+        return NumberBounds(type_, sides[0], sides[1], present, present & ~self.may_be_null)
 
 
 class AbstractColumns(Protocol):

@@ -55,7 +55,7 @@ from rowsieve.predicate.narrow import narrowed, said_together
 from rowsieve.predicate.nested_facts import OPPOSITES, implied_by_equality, implied_by_order
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.ordered_members import are_members, members_within
-from rowsieve.predicate.plain_comparisons import plain_truth
+from rowsieve.predicate.plain_comparisons import plain_truth, plain_verdicts
 from rowsieve.predicate.semantics import NanOrder, NestedNulls, Semantics
 from rowsieve.types.logical import Bool, Float, Int, Struct, Timestamp, is_nested, is_ordered
 
@@ -79,6 +79,8 @@ def interpret(
 
     `now_us`: the earliest time that a `Now` in the predicate may have (invariant 30).
     """
+    if (plain := plain_verdicts(predicate, columns)) is not None:
+        return plain
     part_count = columns.part_count
     interpreter = _Interpreter(columns, predicate.semantics, part_count, now_us)
     refuted, certain = nowhere(part_count), everywhere(part_count)

@@ -91,21 +91,21 @@ MUTANTS = (
     Mutant(
         CANDIDATES,
         "rows that blooms refute count as refuted by statistics",
-        "refuted - of_groups.by_bloom,",
+        "refuted - by_bloom,",
         "refuted,",
     ),
     Mutant(
         CANDIDATES,
         "rows left by all columns are found again for the key's alone (trap T1)",
-        "uri, schema.id, ref, only) for",
-        "uri, schema.id, ref) for",
+        "store.uri, schema.id, only), {}",
+        "store.uri, schema.id), {}",
         ("tests/planner/test_candidates.py",),
     ),
     Mutant(
         CANDIDATES,
         "rows of one file are found again for another",
-        "uri, schema.id, ref, only) for",
-        "uri, schema.id, only) for",
+        "[(ref.path, ref.tail_checksum) for",
+        "[(store.uri, store.uri) for",
         ("tests/planner/test_candidates.py",),
     ),
 )

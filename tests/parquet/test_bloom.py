@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from rowsieve.errors import CorruptData, SnapshotExpired
 from rowsieve.objects import open_store
-from rowsieve.parquet.bloom import BloomFilter, plain_encoded, probes_of
+from rowsieve.parquet.bloom import FEW, BloomFilter, plain_encoded, probes_of
 from rowsieve.parquet.bloom_reader import SEAL_KEY, BloomReader, seal_blooms
 from rowsieve.parquet.footer import read_footer
 from rowsieve.parquet.leaf_columns import FileColumn, file_columns
@@ -99,6 +99,18 @@ def test_every_value_is_found_and_most_others_are_not(type_: LogicalType, repeat
     found = filter_of(written(schema_of_one(type_), [rows], ["c"]))
     assert may_contain(found, here).all()
     assert may_contain(found, absent).mean() < 0.15
+
+
+@every_key_type
+def test_a_few_values_are_probed_as_many_are(type_: LogicalType) -> None:
+    here, _ = split(type_)
+    column = filter_of(written(schema_of_one(type_), [pa.record_batch({"c": here})], ["c"])).column
+    together = probes_of(here, column)
+    assert together is not None
+    assert len(together) > FEW
+    assert [probes_of(here.slice(i, 1), column) for i in range(len(here))] == [
+        [probe] for probe in together
+    ]
 
 
 @given(

@@ -17,7 +17,7 @@ from rowsieve.predicate import ir, narrow
 from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import interpret
-from rowsieve.predicate.plain_comparisons import plain_truth
+from rowsieve.predicate.plain_comparisons import plain_truth, plain_verdicts
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, Int, LogicalType, Timestamp
@@ -132,6 +132,7 @@ def verdicts(root: ir.Predicate, known: Known) -> list[int]:
 def general(root: ir.Predicate, known: Known) -> list[int]:
     """What it says without its short ways."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interpreter, "plain_verdicts", lambda *_: None)
         patch.setattr(interpreter, "plain_truth", lambda *_: None)
         patch.setattr(narrow, "adds_nothing", lambda *_: False)
         return verdicts(root, known)
@@ -161,6 +162,20 @@ def test_plain_comparisons_take_the_short_way(type_: LogicalType) -> None:
     column = ir.BoundColumn(1, "c", type_)
     node = ir.Comparison(ir.ComparisonOp.LT, column, ir.Literal(3, type_))
     assert plain_truth(node, one(3, 5, type_)) is not None
+    between = ir.And((node, ir.Comparison(ir.ComparisonOp.GE, column, ir.Literal(1, type_))))
+    for root in (node, between):
+        asked = BoundPredicate(root, 0, Semantics.SQL)
+        assert plain_verdicts(asked, one(3, 5, type_)) == [0]
+
+
+def test_predicates_with_other_conjuncts_use_the_general_path() -> None:
+    column = ir.BoundColumn(1, "c", Int(64))
+    less = ir.Comparison(ir.ComparisonOp.LT, column, ir.Literal(3, Int(64)))
+    other = ir.Comparison(ir.ComparisonOp.NE, column, ir.Literal(9, Int(64)))
+    for root in (other, ir.And((less, other)), ir.Or((less, other)), ir.TRUE, ir.IsNull(column)):
+        assert plain_verdicts(BoundPredicate(root, 0, Semantics.SQL), one(3, 5, Int(64))) is None
+    for known in (one(None, 5, Int(64)), one(6, 5, Int(64)), one(1, 5, Int(32)), Known(1, {})):
+        assert plain_verdicts(BoundPredicate(less, 0, Semantics.SQL), known) is None
 
 
 def test_ends_of_the_range_compare_as_numbers() -> None:
