@@ -72,12 +72,20 @@ class SparkProvider(Protocol):
         """Write a DataFrame into the table in one commit."""
 
 
+class DeltaProvider(Protocol):
+    """Readers of Delta read the files of a version."""
+
+    def export_log(self, target: ObjectStore, snapshot: Snapshot, source_uri: str) -> int:
+        """Write the next version of the Delta log in `target`, and return its number."""
+
+
 PROVIDERS: Final = {
     "datafusion": "rowsieve.providers.datafusion.registered_table",
     "datafusion_catalog": "rowsieve.providers.datafusion.catalog_tables",
     "arrow": "rowsieve.providers.arrow.dataset",
     "pandas": "rowsieve.providers.pandas.frames",
     "polars": "rowsieve.providers.polars.frames",
+    "delta": "rowsieve.providers.delta.export",
     "spark": "rowsieve.providers.spark.frames",
 }
 """The module of each provider; it defines the functions of the provider's protocol."""
@@ -106,6 +114,11 @@ def pandas() -> PandasProvider:
 def polars() -> PolarsProvider:
     """The provider for Polars."""
     return cast("PolarsProvider", import_module(PROVIDERS["polars"]))
+
+
+def delta() -> DeltaProvider:
+    """The provider for readers of Delta."""
+    return cast("DeltaProvider", import_module(PROVIDERS["delta"]))
 
 
 def spark() -> SparkProvider:

@@ -6,13 +6,15 @@ list of files.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from rowsieve import engines
-from rowsieve.arguments.annotations import Moment
+from rowsieve.arguments.annotations import Moment, StorageOptions, TableUri
 from rowsieve.bridges.session import Session
+from rowsieve.errors import InvalidInput
+from rowsieve.objects import open_store
 from rowsieve.retention.retaining import Retaining
 from rowsieve.scan import Columns, Scan
 from rowsieve.shown import Shown, html, size_text
@@ -135,6 +137,29 @@ class Reading(Retaining):
                 if path is not None:
                     found.append(row)
         return pa.Table.from_pylist(found, FILES)
+
+    def export(
+        self,
+        format: Literal["delta"],  # noqa: A002 - the word of Delta and Spark
+        uri: TableUri | None = None,
+        *,
+        storage_options: StorageOptions | None = None,
+    ) -> int:
+        """Write metadata with which Delta readers read the newest version over the same files.
+
+        Writes the next version of a Delta log at `uri`, by default beside the table's own, and
+        returns its number; copies no data. UnsupportedOperation, which says to compact first,
+        unless all rows of all files are visible and have the current columns. Later changes of the
+        table are not exported; expiring a version deletes files that its export refers to.
+        """
+        if format != "delta":
+            raise InvalidInput(f"export: format must be 'delta', not {format!r}")
+        snapshot = self._resolve(None, None)
+        target = self._store
+        if uri is not None:
+            options = self._storage_options if storage_options is None else storage_options
+            target = open_store(uri, options or None)
+        return engines.delta().export_log(target, snapshot, self._store.uri)
 
     def __repr__(self) -> str:
         return self._shown().text()

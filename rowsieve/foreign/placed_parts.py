@@ -142,7 +142,7 @@ def _gathered(footers: Sequence[Footer], joined: JoinedColumns) -> Mapping[Any, 
             if (chunks := found.get(key)) is None:
                 chunks = found[key] = _Chunks(column, leaf)
             targets.append((column.index, chunks))
-        for rows, statistics in row_group_statistics(footer.data) if columns else ():
+        for rows, statistics in row_group_statistics(footer.data, leaves) if columns else ():
             for index, chunks in targets:
                 chunks.add(number, rows, statistics[index])
     return found

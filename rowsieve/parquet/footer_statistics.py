@@ -40,6 +40,8 @@ _OLD_MAX, _OLD_MIN, _NULLS, _MAX, _MIN = 1, 2, 3, 5, 6
 _BOOLEAN, _INT32, _INT64, _INT96, _FLOAT, _DOUBLE, _BYTES, _FIXED = range(8)
 _LENGTHS: Final = {_BOOLEAN: 1, _INT32: 4, _INT64: 8, _FLOAT: 4, _DOUBLE: 8}
 _STRUCT: Final = 12
+_VERSION: Final = b"\x15"  # the first field, 32 bits
+_LIST_AFTER_VERSION: Final = b"\x19"
 _LIST_AFTER_CREATOR: Final = b"\x19"  # the list in the field after the writer's name
 _BY_TYPE: Final = b"\x1c\0\0"
 _WANTED: Final = {ROW_GROUPS: {_COLUMNS: {_METADATA: {_STATISTICS: None}}, _ROWS: None}}
@@ -67,8 +69,16 @@ UNKNOWN: Final = ChunkStatistics()
 
 def leaves_in(footer: bytes) -> list[Leaf]:
     """The leaf columns of a footer, in their order."""
-    elements = read_fields(footer, 0, {SCHEMA: dict.fromkeys((1, 2, 5, 6, 10))})
-    return [_leaf(each) for each in elements[SCHEMA] if _TYPE in each and not each.get(CHILDREN)]
+    if footer[:1] == _VERSION and footer[2:3] == _LIST_AFTER_VERSION:  # skips nothing
+        count, position = read_list_head(footer, 3)
+        elements = []
+        for _ in range(count):
+            element, position = read_struct(footer, position)
+            elements.append(element)
+    else:
+        wanted = dict.fromkeys((_TYPE, _WIDTH, CHILDREN, _CONVERTED, _LOGICAL))
+        elements = read_fields(footer, 0, {SCHEMA: wanted})[SCHEMA]
+    return [_leaf(each) for each in elements if _TYPE in each and not each.get(CHILDREN)]
 
 
 def orders_by_type(footer: bytes, leaf_count: int) -> bool:
@@ -89,9 +99,10 @@ def ordered_list(leaf_count: int) -> bytes:
     return head + _BY_TYPE * leaf_count
 
 
-def row_group_statistics(footer: bytes) -> Iterator[tuple[int, list[ChunkStatistics]]]:
+def row_group_statistics(
+    footer: bytes, leaves: Sequence[Leaf]
+) -> Iterator[tuple[int, list[ChunkStatistics]]]:
     """Yield for each row group its rows, and the statistics of each leaf column."""
-    leaves = leaves_in(footer)
     by_type = orders_by_type(footer, len(leaves))
     for group in read_fields(footer, 0, _WANTED).get(ROW_GROUPS, []):
         chunks = group.get(_COLUMNS, [])

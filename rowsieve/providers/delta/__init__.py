@@ -1,0 +1,1 @@
+"""Delta tables as a form in which other engines read ours."""

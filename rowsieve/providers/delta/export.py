@@ -1,0 +1,203 @@
+"""Write a Delta log over the files of one version of a table: `table.export("delta")`.
+
+The log has the schema, and an `add` with path, size and row count for each file; no data is copied.
+Soundness: Delta readers return all rows of the files, so a version is exported only if they are all
+visible: parts do not overlap, and there are no tombstones or deletion vectors. All files have the
+current columns and are our own. Anything else is refused, with what to do.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+import numpy as np
+
+from rowsieve.errors import CommitConflict, CorruptData, UnsupportedOperation
+from rowsieve.objects import ObjectExists, ObjectStore
+from rowsieve.planner.part_facts import part_facts
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types import logical
+from rowsieve.types.schema import Schema
+
+LOG: Final = "_delta_log"
+_FLAT: Final[Mapping[logical.LogicalType, str]] = {
+    logical.Bool(): "boolean",
+    logical.Int(8): "byte",
+    logical.Int(16): "short",
+    logical.Int(32): "integer",
+    logical.Int(64): "long",
+    logical.Float(32): "float",
+    logical.Float(64): "double",
+    logical.String(): "string",
+    logical.Json(): "string",
+    logical.Binary(): "binary",
+    logical.Date(): "date",
+    logical.Timestamp(utc=True): "timestamp",
+    logical.Timestamp(utc=False): "timestamp_ntz",
+}
+
+
+def export_log(target: ObjectStore, snapshot: Snapshot, source_uri: str) -> int:
+    """Write the version as the next version of the Delta log in `target`; return its number.
+
+    UnsupportedOperation if Delta readers would read other rows than we do; CommitConflict if
+    another process wrote that version of the log.
+    """
+    check_clean(snapshot, "delta")
+    schema_text = msgspec.json.encode(_struct(snapshot.schema.fields, "")).decode()
+    prefix = "" if target.uri == source_uri else f"{source_uri}/"
+    adds = _adds(snapshot, prefix)
+    version, known, table_id = _read(target)
+    lines: list[dict[str, Any]] = [
+        {"commitInfo": {"timestamp": snapshot.timestamp_us // 1000, "operation": "WRITE"}},
+        {"protocol": _protocol(snapshot.schema)},
+        {"metaData": _metadata(table_id, schema_text, snapshot)},
+    ]
+    removed = {"deletionTimestamp": snapshot.timestamp_us // 1000, "dataChange": True}
+    lines += [{"remove": {"path": path, **removed}} for path in known if path not in adds]
+    lines += [{"add": add} for path, add in adds.items() if path not in known]
+    data = b"\n".join(msgspec.json.encode(line) for line in lines)
+    try:
+        target.put_new(f"{LOG}/{version:020}.json", data)
+    except ObjectExists as error:
+        raise CommitConflict(
+            f"export: another process wrote version {version} of {target.uri}/{LOG}; call it again"
+        ) from error
+    return version
+
+
+def check_clean(snapshot: Snapshot, form: str) -> None:
+    """Raise UnsupportedOperation unless every row of every file is visible, as it is stored."""
+    parts = snapshot.parts
+    facts = part_facts(snapshot)
+    groups = facts.groups(np.arange(len(parts)))
+    reasons = {
+        "rows that newer versions or deletes hide": len(groups) < len(parts)
+        or bool(parts.numbers("deletes.rows").any())
+        or parts.column("dv.path").null_count < len(parts),
+        "files of earlier columns": any(
+            schema_id != snapshot.schema.id for schema_id in parts.column("schema_id").to_pylist()
+        ),
+        "files that are not its own": any(
+            ref is not None and not ref.owned for ref in parts.files("data")
+        ),
+    }
+    for reason, applies in reasons.items():
+        if applies:
+            raise UnsupportedOperation(
+                f"export: version {snapshot.version} has {reason}, which readers of {form} would "
+                "read otherwise; compact first: table.compact(), or the procedure "
+                "rewrite_data_files with rewrite_all"
+            )
+
+
+def _adds(snapshot: Snapshot, prefix: str) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for ref in snapshot.parts.files("data"):
+        if ref is not None:
+            path = quote(f"{prefix}{ref.path}", safe="/:=%@,") if prefix else ref.path
+            found[path] = {
+                "path": path,
+                "partitionValues": {},
+                "size": ref.size_bytes,
+                "modificationTime": snapshot.timestamp_us // 1000,
+                "dataChange": True,
+                "stats": msgspec.json.encode({"numRecords": ref.rows}).decode(),
+            }
+    return found
+
+
+def _read(target: ObjectStore) -> tuple[int, set[str], str]:
+    """The next version of the log, the files of the last one, and the table's id."""
+    names = target.list(LOG)
+    if any(not name.endswith(".json") for name in names):
+        raise UnsupportedOperation(
+            f"export: {target.uri}/{LOG} has checkpoints or files of another writer; export to a "
+            "folder without a Delta table"
+        )
+    active: set[str] = set()
+    table_id = str(uuid.uuid4())
+    for number, name in enumerate(names):
+        if name != f"{LOG}/{number:020}.json":
+            raise CorruptData(f"export: {target.uri} lacks version {number} of its Delta log")
+        for line in target.get(name).splitlines():
+            action = msgspec.json.decode(line)
+            if "add" in action:
+                active.add(action["add"]["path"])
+            if "remove" in action:
+                active.discard(action["remove"]["path"])
+            table_id = action.get("metaData", {}).get("id", table_id)
+    return len(names), active, table_id
+
+
+def _protocol(schema: Schema) -> dict[str, Any]:
+    if not any(_has_local_time(field.type) for field in schema):
+        return {"minReaderVersion": 1, "minWriterVersion": 2}
+    features = {"readerFeatures": ["timestampNtz"], "writerFeatures": ["timestampNtz"]}
+    return {"minReaderVersion": 3, "minWriterVersion": 7, **features}
+
+
+def _has_local_time(type_: logical.LogicalType) -> bool:
+    match type_:
+        case logical.List(element=element):
+            return _has_local_time(element.type)
+        case logical.Struct(fields=fields):
+            return any(_has_local_time(field.type) for field in fields)
+        case logical.Map(key=key, value=value):
+            return _has_local_time(key.type) or _has_local_time(value.type)
+        case _:
+            return type_ == logical.Timestamp(utc=False)
+
+
+def _metadata(table_id: str, schema_text: str, snapshot: Snapshot) -> dict[str, Any]:
+    return {
+        "id": table_id,
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": schema_text,
+        "partitionColumns": [],
+        "configuration": {"rowsieve.version": str(snapshot.version)},
+        "createdTime": snapshot.timestamp_us // 1000,
+    }
+
+
+def _struct(fields: tuple[logical.Field, ...], path: str) -> dict[str, Any]:
+    return {
+        "type": "struct",
+        "fields": [
+            {
+                "name": field.name,
+                "type": _type(field.type, f"{path}{field.name}"),
+                "nullable": field.nullable,
+                "metadata": {},
+            }
+            for field in fields
+        ],
+    }
+
+
+def _type(type_: logical.LogicalType, path: str) -> Any:
+    match type_:
+        case logical.Decimal(precision=precision, scale=scale):
+            return f"decimal({precision},{scale})"
+        case logical.List(element=element):
+            of = _type(element.type, f"{path}.element")
+            return {"type": "array", "elementType": of, "containsNull": element.nullable}
+        case logical.Struct(fields=fields):
+            return _struct(fields, f"{path}.")
+        case logical.Map(key=key, value=value):
+            return {
+                "type": "map",
+                "keyType": _type(key.type, f"{path}.key"),
+                "valueType": _type(value.type, f"{path}.value"),
+                "valueContainsNull": value.nullable,
+            }
+    if (found := _FLAT.get(type_)) is None:
+        raise UnsupportedOperation(
+            f"export: column {path!r} has the type {logical.type_name(type_)}, which Delta does "
+            "not have; widen or drop the column, or export a table without it"
+        )
+    return found

@@ -1,0 +1,100 @@
+"""A version exported as a Delta log has the same rows for readers of Delta."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, QueryBuilder
+
+import rowsieve as rs
+from rowsieve.errors import InvalidInput, UnsupportedOperation
+
+ROWS = pa.table(
+    {
+        "id": pa.array(range(50), pa.int64()),
+        "i8": pa.array([i - 25 for i in range(50)], pa.int8()),
+        "f": [None if i % 3 else i / 4 for i in range(50)],
+        "s": [f"é{i}" for i in range(50)],
+        "b": [i % 2 == 0 for i in range(50)],
+        "bytes": [b"x" * i for i in range(50)],
+        "d": [date(2020, 1, 1)] * 50,
+        "ts": pa.array([datetime(2020, 1, 1, tzinfo=UTC)] * 50, pa.timestamp("us", "UTC")),
+        "local": pa.array([datetime(2020, 1, 1)] * 50, pa.timestamp("us")),
+        "dec": pa.array([Decimal(i) / 4 for i in range(50)], pa.decimal128(9, 2)),
+        "l": [[i, None] for i in range(50)],
+        "st": [{"x": i, "y": "z"} for i in range(50)],
+        "m": pa.array([[("k", i)] for i in range(50)], pa.map_(pa.string(), pa.int64())),
+    }
+)
+
+
+def by_id(rows: pa.Table) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = rows.to_pylist()
+    return sorted(found, key=lambda row: row["id"])
+
+
+def delta_rows(uri: Path, version: int | None = None) -> list[dict[str, Any]]:
+    return by_id(pa.table(DeltaTable(uri, version=version).to_pyarrow_table()))
+
+
+@pytest.mark.parametrize("key", [None, ["id"]])
+def test_readers_of_delta_read_the_same_rows(key: list[str] | None, tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "t", ROWS, key=key)
+    more = ROWS.slice(0, 5).set_column(0, "id", pa.array(range(100, 105), pa.int64()))
+    (table.upsert if key else table.append)(more)
+    assert table.export("delta") == 0
+    assert (
+        delta_rows(tmp_path / "t")
+        == by_id(table.to_arrow())
+        == by_id(rs.from_delta(tmp_path / "t").to_arrow())
+    )
+    assert rs.open_table(tmp_path / "t").count() == 55
+
+
+def test_later_exports_are_later_versions(tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "t", ROWS, key=["id"])
+    table.export("delta")
+    first = by_id(table.to_arrow())
+    table.delete("id < 10")
+    with pytest.raises(UnsupportedOperation, match=r"deletes hide.*compact first"):
+        table.export("delta")
+    table.compact()
+    assert table.export("delta") == 1
+    assert delta_rows(tmp_path / "t") == by_id(table.to_arrow()) != first
+    assert delta_rows(tmp_path / "t", 0) == first
+
+
+def test_another_folder_has_the_log_alone(tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "t a%20b", ROWS, key=["id"])
+    table.export("delta", tmp_path / "log")
+    delta = DeltaTable(tmp_path / "log")
+    builder = QueryBuilder().register("t", delta)
+    found = pa.table(builder.execute("SELECT id, s FROM t").read_all())
+    assert by_id(found) == by_id(table.scan(columns=["id", "s"]).to_arrow())
+    assert [path.name for path in (tmp_path / "log").iterdir()] == ["_delta_log"]
+    assert rs.from_delta(tmp_path / "log").count("id < 7") == 7
+
+
+def test_versions_that_delta_cannot_have_are_refused(tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "a", ROWS.select(["id", "s"]))
+    table.delete("id = 3")
+    with pytest.raises(UnsupportedOperation, match="compact first"):
+        table.export("delta")
+    evolved = rs.create_table(tmp_path / "b", ROWS.select(["id", "s"]))
+    evolved.add_column("x", "int64", default=5)
+    with pytest.raises(UnsupportedOperation, match="files of earlier columns"):
+        evolved.export("delta")
+    for i, type_ in enumerate((pa.uint32(), pa.time64("us"), pa.month_day_nano_interval())):
+        odd = rs.create_table(tmp_path / f"c{i}", pa.schema({"id": pa.int64(), "odd": type_}))
+        with pytest.raises(UnsupportedOperation, match="'odd' has the type"):
+            odd.export("delta")
+    placed = rs.from_parquet(tmp_path / "b/data", tmp_path / "d")
+    with pytest.raises(UnsupportedOperation, match="not its own"):
+        placed.export("delta")
+    with pytest.raises(InvalidInput, match="format"):
+        placed.export("csv")  # type: ignore[arg-type]
