@@ -35,6 +35,7 @@ class Sizes:
     list_values: int = 1_000_000
     terms: int = 10_000
     columns: int = 5_000
+    one_row_upserts: int = 5_000
     months: tuple[int, ...] = (1, 12, 120)
     monthly: int = 100_000
     suite: suite.Sizes = suite.FULL
@@ -62,6 +63,7 @@ TINY = Sizes(
     list_values=2_000,
     terms=300,
     columns=60,
+    one_row_upserts=8,
     months=(1, 3),
     monthly=200,
     suite=suite.TINY,

@@ -191,9 +191,10 @@ class LocalStore:
         """
         for path in paths:
             folder, _, name = path.rpartition("/")
-            checked_path(name.removeprefix(TEMPORARY_PREFIX))
+            checked_path(f"{folder or 'x'}/{name.removeprefix(TEMPORARY_PREFIX)}")
+            inside = self._resolved(folder) if folder else self._root
             with self._failing("delete", path), suppress(FileNotFoundError, NotADirectoryError):
-                os.unlink(f"{self._resolved(folder)}{os.sep}{name}")  # noqa: PTH108 - many files
+                os.unlink(f"{inside}{os.sep}{name}")  # noqa: PTH108 - there may be many
 
     def open_input(
         self,

@@ -34,6 +34,10 @@ GRACE_S: Final = 86_400.0
 """The patience with writers whose files are not committed yet, unless a call says otherwise."""
 
 
+_TEMPORARY_S: Final = 3_600.0
+"""The least age of a temporary file: a put that loses one in use fails."""
+
+
 @dataclass(frozen=True, slots=True)
 class Orphans:
     """Files that nobody has at a version of the table, by path, with their sizes.
@@ -125,8 +129,8 @@ def _lists(log: LogReader, store: ObjectStore, files: LogFiles, floor: int) -> d
 def _others(store: ObjectStore, files: LogFiles, oldest: int, grace_s: float) -> dict[str, int]:
     """Return parts of checkpoints that were never finished, and temporary files.
 
-    A checkpoint without its parts is skipped by readers; a put that loses its temporary file tries
-    again. So neither needs a floor.
+    A checkpoint without its parts is skipped by readers, and a put that loses its temporary file
+    fails. So neither needs a floor.
     """
     unclaimed = {
         id_: path
@@ -135,7 +139,7 @@ def _others(store: ObjectStore, files: LogFiles, oldest: int, grace_s: float) ->
     }
     claimed = {parts_path_of(store, version) for version in files.checkpoints} if unclaimed else ()
     found = _sizes(files, [path for path in unclaimed.values() if path not in claimed])
-    last_us = time.time_ns() // 1000 - round(grace_s * 1_000_000)
+    last_us = time.time_ns() // 1000 - round(max(grace_s, _TEMPORARY_S) * 1_000_000)
     for path, detail in store.leftovers().items():
         if detail.modified_us <= last_us:
             found[path] = detail.size_bytes

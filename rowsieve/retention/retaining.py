@@ -17,7 +17,7 @@ from rowsieve.arguments import Example
 from rowsieve.arguments.annotations import Metadata, Moment
 from rowsieve.changes.evolving import Evolving
 from rowsieve.changes.handle import changes
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.retention.expiring import (
     KEPT_S,
     checked_retain_last,
@@ -26,7 +26,13 @@ from rowsieve.retention.expiring import (
 )
 from rowsieve.retention.garbage import LogFiles
 from rowsieve.retention.leases import LEASE_S, Lease, LeaseWatch, lease_files, oldest_leased
-from rowsieve.retention.orphans import GRACE_S, delete_orphans, find_orphans, floor_for
+from rowsieve.retention.orphans import (
+    GRACE_S,
+    Orphans,
+    delete_orphans,
+    find_orphans,
+    floor_for,
+)
 from rowsieve.retention.removed_files import RemovedFiles
 from rowsieve.storage.commit_request import CommitRequest
 from rowsieve.storage.floors import check_kept, floors_of, raised
@@ -61,16 +67,14 @@ class Retaining(Evolving):
         writable.
         """
         if version is None and as_of is None:
+            if isinstance(self._read_only, str):
+                raise UnsupportedOperation(f"lease: {self._read_only}")
             snapshot = self._pinned if self._read_only else self._latest()
         else:
             snapshot = resolve_snapshot(self._log, version, as_of)
-        first = snapshot.version
-        if not snapshot.parts.in_memory:  # the files that its columns come from are protected, too
-            older = [v for v in LogFiles.of(self._store).checkpoints if v <= first]
-            first = max(older, default=0)
-        with Lease(self._store, snapshot.table.uuid, first, duration_s, holder):
+        with Lease(self._store, snapshot.table.uuid, snapshot.version, duration_s, holder):
             check_kept(snapshot.version, self._latest())  # after the lease: invariants, rule 16
-            if not snapshot.parts.in_memory:
+            if not snapshot.parts.in_memory:  # read columns from a checkpoint that stays
                 snapshot = self._log.read_version(snapshot.version)
             yield type(self)(
                 self._store,
@@ -144,8 +148,7 @@ class Retaining(Evolving):
         floors = floors_of(head.table.properties)
         floor = max(floors.oldest_base, floor_for(self._log, head, grace_s))
         if dry_run:
-            oldest = min_of(floors.oldest_version, oldest_leased(lease_files(self._store)))
-            found = find_orphans(self._log, self._store, head, oldest, floor, grace_s)
+            found = self._orphans(oldest_leased(lease_files(self._store)), floor, grace_s)
             return RemovedFiles(
                 "remove_orphans", found.sizes, oldest_version=floors.oldest_version, dry_run=True
             )
@@ -153,10 +156,8 @@ class Retaining(Evolving):
             watch = LeaseWatch(self._store, own)
             leased, over = watch.look_again(0.0)
             self._store.delete(list(over))
-            head = self._latest()
-            floors = floors_of(head.table.properties)
-            oldest = min_of(floors.oldest_version, leased)
-            found = find_orphans(self._log, self._store, head, oldest, floor, grace_s)
+            found = self._orphans(leased, floor, grace_s)
+            head, floors = found.head, floors_of(found.head.table.properties)
             if found.need_floor and floors.oldest_base < floor:
                 head = self._raise("remove_orphans", metadata, oldest_base=floor)
             deleted = delete_orphans(self._log, self._store, found, head)
@@ -179,6 +180,18 @@ class Retaining(Evolving):
         )
         orphans = self.remove_orphans(grace_s=grace_s, dry_run=dry_run, metadata=metadata)
         return expired.joined(orphans, "vacuum")
+
+    def _orphans(self, leased: int | None, floor: int, grace_s: float) -> Orphans:
+        """Find the orphans of the newest version; once more if versions expired meanwhile."""
+        while True:
+            head = self._latest()
+            floors = floors_of(head.table.properties)
+            oldest = min_of(floors.oldest_version, leased)
+            try:
+                return find_orphans(self._log, self._store, head, oldest, floor, grace_s)
+            except (CorruptData, NotFound):
+                if floors_of(self._latest().table.properties) == floors:
+                    raise
 
     def _expired(
         self,

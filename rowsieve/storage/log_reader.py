@@ -111,7 +111,14 @@ class LogReader:
             check_kept(version, head)
             if version == head.version:
                 return head
-        return self.read_version(version)
+        listed: list[int] = []
+        while True:
+            try:
+                return self.read_version(version)
+            except (CorruptData, SnapshotExpired):
+                before, listed = listed, self._checkpoints()
+                if listed == before:
+                    raise  # otherwise checkpoints of older versions may just have expired
 
     def read_version(self, version: int) -> Snapshot:
         """Read one version from the log even if it is below the floor; errors as for `at`."""

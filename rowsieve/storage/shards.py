@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 import xxhash
 
 from rowsieve.checksums import checksum_of_pieces
-from rowsieve.errors import CorruptData, RowsieveError, StoreError
+from rowsieve.errors import CorruptData, RowsieveError, SnapshotExpired, StoreError
 from rowsieve.objects import ObjectNotFound, ObjectStore
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.model import Derived, Subject
@@ -222,7 +222,8 @@ class ShardedParts:
     def _recover_or_drop(self, segments: Sequence[tuple[str, int]], error: RowsieveError) -> bool:
         """Recover all parts and return False; or mark the segments as unknown and return True.
 
-        CorruptData if recovery fails and a segment is not statistics, which must not be unknown.
+        If recovery fails and a segment is not statistics, which must not be unknown:
+        SnapshotExpired if the file is gone, else CorruptData.
         """
         if self._recover is not None:
             try:
@@ -235,6 +236,12 @@ class ShardedParts:
                 _log.warning("%s: rebuilding the parts from the log also failed: %s", error, cause)
         for group, i in segments:
             if not group.startswith(STATISTICS):
+                if isinstance(error, ObjectNotFound):
+                    raise SnapshotExpired(
+                        f"{error}: the checkpoint by which the table was opened has been removed; "
+                        "refresh the table, or open it again",
+                        path=error.path,
+                    ) from error
                 raise CorruptData(f"{error}; restore it from a copy of the table") from error
             count = int(np.diff(self._stops, prepend=0)[i])
             schema = self._groups[group]

@@ -23,6 +23,7 @@ from rowsieve.errors import (
 )
 from rowsieve.objects import LocalStore
 from rowsieve.retention.removed_files import RemovedFiles, kind_of
+from rowsieve.scan import Scan
 from rowsieve.storage.checkpoint import checkpoint_path
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.floors import floors_of
@@ -189,6 +190,18 @@ def test_a_table_without_a_key_keeps_the_vectors_of_kept_versions() -> None:
     assert rows_of(rowsieve.open_table(table.uri)) == [{"id": 3, "v": 3}, {"id": 4, "v": 4}]
 
 
+def test_files_that_came_back_by_a_restore_are_kept() -> None:
+    """Expired versions had them, the oldest kept one has not, and a later one has them again."""
+    table = with_history(versions=3)
+    table.overwrite(table_of((7, 7)))
+    table.restore(2)
+    removed = table.expire_versions(retain_last=2)
+    assert removed.oldest_version == 3
+    assert "data" not in removed.files
+    assert rows_of(table.scan(version=3)) == [{"id": 7, "v": 7}]
+    assert rows_of(rowsieve.open_table(table.uri)) == expected(2)
+
+
 def test_an_expired_version_is_not_restored() -> None:
     table = with_history(versions=4)
     late = rowsieve.open_table(table.uri)
@@ -335,19 +348,22 @@ def test_a_checkpoint_that_does_not_read_back_keeps_the_log(
 
 
 def test_a_table_in_shards_is_read_by_processes_that_opened_it_before() -> None:
+    """They have read few columns of the parts from the checkpoint by which they opened it."""
     for _ in tiny_shards(1):
-        table = with_history(versions=9, checkpoint_interval="4")
-        early = rowsieve.open_table(table.uri)  # has read few columns of the parts
-        pinned = early.scan()
-        table.upsert(table_of((0, 9), (9, 9)))
-        table.expire_versions(retain_last=2)
-        assert rows_of(pinned) == expected(8)
-        assert rows_of(early) == expected(9)
-        table.upsert(table_of((0, 10), (10, 10)))
-        table.upsert(table_of((0, 11), (11, 11)))
-        table.expire_versions(retain_last=1)
-        assert rows_of(early) == expected(11)
-        assert rows_of(rowsieve.open_table(table.uri)) == expected(11)
+        table = with_history(versions=10, checkpoint_interval="4")
+        pinned = rowsieve.open_table(table.uri, version=9)
+        idle, refreshing = (rowsieve.open_table(table.uri) for _ in range(2))
+        assert not idle.snapshot_for_engines().parts.in_memory
+        table.expire_versions(retain_last=1)  # supersedes the checkpoint of version 8
+        assert rows_of(pinned) == expected(9)
+        for version in (10, 11, 12):
+            table.upsert(table_of((0, version), (version, version)))
+            table.expire_versions(retain_last=1)
+        assert checkpoint_path(8) not in paths(table.store)
+        assert rows_of(refreshing) == expected(12)
+        assert rows_of(rowsieve.open_table(table.uri)) == expected(12)
+        with pytest.raises(SnapshotExpired):
+            Scan(idle.store, idle.snapshot_for_engines(), where="v < 9").to_arrow()
 
 
 def test_an_entry_published_below_the_oldest_one_is_no_version() -> None:

@@ -118,6 +118,29 @@ def test_a_lease_that_came_just_before_the_floor_is_honoured(
     assert paths(table.store, "data") == set(table.files()["path"].to_pylist())
 
 
+def test_a_lease_reads_the_floor_after_it_was_created(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process expires everything between the look at the version and the lease."""
+    table = with_history(versions=5)
+    other = rowsieve.open_table(table.uri)
+
+    def too_late(*args: Any) -> Lease:
+        monkeypatch.undo()
+        other.expire_versions(retain_last=1)
+        return Lease(*args)
+
+    for version in (None, 1):
+        monkeypatch.setattr(retaining, "Lease", too_late)
+        pinned = rowsieve.open_table(table.uri, version=4) if version is None else table
+        if version is None:
+            other.upsert(table_of((0, 5), (5, 5)))
+        with pytest.raises(SnapshotExpired, match="versions"), pinned.lease(version=version):
+            pass
+        assert paths(table.store, LEASES) == set()
+        if version is None:
+            table = with_history(versions=5)
+            other = rowsieve.open_table(table.uri)
+
+
 def test_a_lease_is_renewed_while_it_is_held() -> None:
     table = with_history(versions=2)
     with Lease(table.store, "uuid", 1, 0.3, "me") as lease:
@@ -203,10 +226,15 @@ def test_a_lease_of_what_was_deleted_already_delays_expiry_and_breaks_nothing() 
         assert table.expire_versions(retain_last=1).oldest_version == 7
 
 
-def test_a_lease_in_shards_protects_the_checkpoint_that_its_columns_come_from() -> None:
+def test_a_lease_in_shards_reads_a_checkpoint_that_stays() -> None:
+    """The handle came here from version 5, whose checkpoint goes; it has read few columns."""
     for _ in tiny_shards(1):
-        table = with_history(versions=10, checkpoint_interval="4")
-        with rowsieve.open_table(table.uri).lease(version=9) as pinned:
+        table = with_history(versions=6, checkpoint_interval="4")
+        early = rowsieve.open_table(table.uri)
+        for version in range(6, 10):
+            table.upsert(table_of((0, version), (version, version)))
+        with early.lease() as pinned:
+            assert not pinned.snapshot_for_engines().parts.in_memory
             for version in (10, 11, 12, 13):
                 table.upsert(table_of((0, version), (version, version)))
                 table.compact()

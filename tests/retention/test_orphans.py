@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import rowsieve
 from rowsieve import Table
-from rowsieve.errors import CommitConflict, InvalidInput
+from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
 from rowsieve.objects import ObjectStore
+from rowsieve.retention import retaining
 from rowsieve.storage.commit_ids import base_of, new_id
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.commit_request import CommitRequest
@@ -174,6 +176,28 @@ def test_a_change_under_way_writes_its_files_again(name: str) -> None:
     assert files.isdisjoint(removed.sizes)
 
 
+def test_what_is_committed_just_before_the_floor_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = with_history(versions=4)
+    store = Waiting(table.store)
+    slow = through(table, store)
+    thread = threading.Thread(target=slow.upsert, args=(table_of((0, 4), (4, 4)),))
+    thread.start()
+    assert store.reached.wait(60)
+    raise_floor = retaining.Retaining._raise
+
+    def between(self: Any, *args: Any, **options: Any) -> Any:
+        store.go_on.set()
+        thread.join(60)
+        return raise_floor(self, *args, **options)
+
+    monkeypatch.setattr(retaining.Retaining, "_raise", between)
+    shown = set(table.remove_orphans(grace_s=0, dry_run=True).sizes)
+    assert len(shown) == 2  # its rows and its list of parts, not committed yet
+    assert table.remove_orphans(grace_s=0).sizes == {}
+    assert shown <= paths(table.store)
+    assert rows_of(rowsieve.open_table(table.uri)) == expected(4)
+
+
 def test_files_based_below_the_floor_are_refused() -> None:
     table = with_history(versions=4)
     left_behind(table)
@@ -230,18 +254,21 @@ def test_foreign_files_and_tables_inside_are_left_alone(tmp_path: Path) -> None:
         assert rows_of(rowsieve.open_table(other.uri)) == expected(2)
 
 
-def test_temporary_files_go_after_the_grace(tmp_path: Path) -> None:
+def test_temporary_files_go_after_the_grace_and_an_hour(tmp_path: Path) -> None:
+    """One in use may look like a leftover: the put that loses it would fail."""
     table = with_history(tmp_path / "t", versions=2)
-    old, new = (tmp_path / "t" / "data" / f".tmp-{uuid.uuid4().hex}" for _ in range(2))
-    for path in (old, new):
+    folder = tmp_path / "t" / "data"
+    days = {age: folder / f".tmp-{uuid.uuid4().hex}" for age in (3.0, 0.5, 0.0)}
+    for age, path in days.items():
         path.write_bytes(b"half")
-    hour_ago = time.time() - 3600
-    os.utime(old, (hour_ago, hour_ago))
-    removed = table.remove_orphans(grace_s=600)
-    assert removed.files == {"temporary": 1}
-    assert (old.exists(), new.exists()) == (False, True)
-    assert table.remove_orphans(grace_s=0).size_bytes == 4
-    assert not new.exists()
+        moment = time.time() - age * 86_400
+        os.utime(path, (moment, moment))
+    removed = table.remove_orphans()
+    assert (removed.files, removed.size_bytes) == ({"temporary": 1}, 4)
+    assert [path.exists() for path in days.values()] == [False, True, True]
+    assert table.remove_orphans(grace_s=0).files == {"temporary": 1}
+    assert [path.exists() for path in days.values()] == [False, False, True]
+    assert table.version == 1
 
 
 def test_lists_of_lost_commits_go_and_those_of_older_writers() -> None:
@@ -267,3 +294,23 @@ def test_ids_name_the_version_they_are_based_on() -> None:
     for wrong in (-1, 2**48):
         with pytest.raises(ValueError, match="cannot name"):
             new_id(wrong)
+
+
+def test_files_that_were_imported_in_place_are_never_deleted(tmp_path: Path) -> None:
+    """Invariant 15: they are not ours, even if their names look so."""
+    outside = tmp_path / "outside" / "data"
+    outside.mkdir(parents=True)
+    file = outside / f"{uuid.uuid4().hex}.0.parquet"
+    pq.write_table(table_of((1, 1), (2, 2)), file)
+    table = rowsieve.from_parquet(str(file), tmp_path / "t", key=["id"])
+    table.upsert(table_of((2, 3)))
+    table.compact()
+    table.vacuum(retain_last=1, grace_s=0)
+    assert file.exists()
+    assert rows_of(rowsieve.open_table(table.uri)) == [{"id": 1, "v": 1}, {"id": 2, "v": 3}]
+    pinned = rowsieve.open_parquet(str(file))
+    with pytest.raises(UnsupportedOperation), pinned.lease():
+        pass
+    for method in (pinned.vacuum, pinned.expire_versions, pinned.remove_orphans):
+        with pytest.raises(UnsupportedOperation):
+            method()
