@@ -57,7 +57,8 @@ class RowGroup:
     """Rows [start, start + row_count) of a file, from row group `number` on.
 
     `wanted`: the rows to read; None for all. The rows may extend into the next row groups if few
-    pages of each are wanted (`rowsieve.executor.joined_groups`).
+    pages of each are wanted (`rowsieve.executor.joined_groups`). `mostly_match`: a hint that the
+    predicate keeps most of the wanted rows.
     """
 
     part_id: str
@@ -67,6 +68,7 @@ class RowGroup:
     row_count: int
     wanted: RowSet | None
     metrics: ScanMetrics
+    mostly_match: bool = False
 
     def runs(self, columns: Schema) -> Iterator[tuple[int, Callable[[], pa.RecordBatch]]]:
         """Runs of consecutive rows: the first row of each, and a function that decodes the run.
@@ -105,9 +107,11 @@ class RowGroup:
     def is_cheap_at_once(self, columns: Schema) -> bool:
         """Whether one read of all these columns costs less than two reads.
 
-        This holds for few columns with one wanted page per row group, and for a remote store if the
-        bytes cost less than a second round trip.
+        This holds if most rows match, for few columns with one wanted page per row group, and for a
+        remote store if the bytes cost less than a second round trip.
         """
+        if self.mostly_match:
+            return True
         pages = self._pages(self.wanted)
         if pages is not None and self._has_few_pages(columns, pages):
             return True

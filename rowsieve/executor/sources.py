@@ -95,14 +95,19 @@ class PartSource:
         return self._schema.select(tuple(column.name for column in predicate.columns))
 
     def row_groups(
-        self, wanted: RowSet | None = None, *, joined: bool = False
+        self, wanted: RowSet | None = None, *, joined: bool = False, mostly_match: bool = False
     ) -> Iterator[RowGroup]:
         """The row groups with a wanted row, in file order.
 
-        `joined`: consecutive row groups with few wanted pages become one unit.
+        `joined`: consecutive row groups with few wanted pages become one unit. `mostly_match`: the
+        hint of `RowGroup`.
         """
         ref = self.part.data
-        return iter(()) if ref is None else self._row_groups(ref, wanted, joined=joined)
+        return (
+            iter(())
+            if ref is None
+            else self._row_groups(ref, wanted, joined=joined, mostly_match=mostly_match)
+        )
 
     def rows(
         self,
@@ -188,7 +193,12 @@ class PartSource:
         self._known[ref.path, only] = (predicate, found)
 
     def _row_groups(
-        self, ref: FileRef, wanted: RowSet | None, *, joined: bool = False
+        self,
+        ref: FileRef,
+        wanted: RowSet | None,
+        *,
+        joined: bool = False,
+        mostly_match: bool = False,
     ) -> Iterator[RowGroup]:
         if wanted is not None and wanted.is_empty:
             return
@@ -206,7 +216,14 @@ class PartSource:
             here = None if wanted is None else wanted.slice(start, stop)
             if start < stop if here is None else not here.is_empty:
                 yield RowGroup(
-                    self.part.part_id, file, number, start, stop - start, here, self.metrics
+                    self.part.part_id,
+                    file,
+                    number,
+                    start,
+                    stop - start,
+                    here,
+                    self.metrics,
+                    mostly_match,
                 )
 
 

@@ -36,7 +36,7 @@ class Candidates:
 
     `by_statistics` and `by_bloom` count refuted row groups; blooms are probed after statistics.
     `pages` and `by_page_index` count pages of the undecided row groups. `page_rows`: rows per page,
-    0 if unknown.
+    0 if unknown. `mostly_match`: a hint that most of the rows certainly match.
     """
 
     rows: RowSet
@@ -46,6 +46,7 @@ class Candidates:
     pages: int = 0
     by_page_index: int = 0
     page_rows: int = 0
+    mostly_match: bool = False
 
 
 def find_candidates(
@@ -126,4 +127,5 @@ def _candidates(
         of_pages.considered,
         of_pages.pruned,
         page_rows,
+        2 * of_pages.certain > int(np.count_nonzero(of_pages.kept)),
     )

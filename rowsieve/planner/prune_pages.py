@@ -25,19 +25,22 @@ from rowsieve.types.schema import Schema
 
 _NONE: Final = int(Verdict.NONE)  # numpy compares with an int faster than with an enum
 _SOME: Final = int(Verdict.SOME)
+_ALL: Final = int(Verdict.ALL)
 
 
 @dataclass(frozen=True, slots=True)
 class KeptPages:
     """The kept pages of a file; each page has `rows` rows, the last one may have fewer.
 
-    `considered` counts the pages that the predicate was checked against, `pruned` those it refuted.
+    `considered` counts the pages that the predicate was checked against, `pruned` those it refuted,
+    `certain` the kept pages on which every row matches.
     """
 
     kept: Mask
     rows: int
     considered: int = 0
     pruned: int = 0
+    certain: int = 0
 
 
 def prune_pages(
@@ -53,7 +56,10 @@ def prune_pages(
     `group_rows` is the number of rows per row group. Only the pages of row groups with `SOME` are
     checked; all files are interpreted together. `only` is that of `prune_row_groups`.
     """
-    found = [KeptPages(verdicts != _NONE, group_rows) for _, verdicts in files]
+    found = [
+        KeptPages(verdicts != _NONE, group_rows, certain=int(np.count_nonzero(verdicts == _ALL)))
+        for _, verdicts in files
+    ]
     opened_files = [
         (place, opened)
         for place, (tail, verdicts) in enumerate(files)
@@ -65,7 +71,7 @@ def prune_pages(
     together = JoinedStatistics([opened.statistics for _, opened in opened_files])
     pages_of = cut_by(interpret(predicate, together), together.part_counts)
     for (place, opened), verdicts in zip(opened_files, pages_of, strict=True):
-        found[place] = opened.cut(found[place].kept, verdicts != _NONE)
+        found[place] = opened.cut(found[place], verdicts)
     return found
 
 
@@ -105,10 +111,11 @@ class _Opened:
             statistics, places[places < page_count], directory.page_rows, page_count, per_group
         )
 
-    def cut(self, groups: Mask, pages: Mask) -> KeptPages:
+    def cut(self, groups: KeptPages, verdicts: Verdicts) -> KeptPages:
         """Return the kept pages: those of kept row groups, unless the predicate refutes them."""
-        kept = np.repeat(groups, self.pages_per_group)[: self.page_count]
+        kept = np.repeat(groups.kept, self.pages_per_group)[: self.page_count]
+        pages = verdicts != _NONE
         kept[self.places] = pages
-        return KeptPages(
-            kept, self.page_rows, len(pages), len(pages) - int(np.count_nonzero(pages))
-        )
+        certain = groups.certain * self.pages_per_group + int(np.count_nonzero(verdicts == _ALL))
+        refuted = len(pages) - int(np.count_nonzero(pages))
+        return KeptPages(kept, self.page_rows, len(pages), refuted, certain)

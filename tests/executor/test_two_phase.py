@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import rowsieve as rs
 from rowsieve.errors import EvaluationError
 from rowsieve.storage.part_file import PAGE_ROWS
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS
+from tests.planner.test_one_form import calls_of
 
 ROWS = 3 * ROW_GROUP_ROWS
 
@@ -76,3 +78,28 @@ def test_rows_without_columns_are_still_counted() -> None:
         assert sum(b.num_rows for b in made.scan(where, columns=[]).to_batches()) == (
             10 if where is None else 5
         )
+
+
+@pytest.mark.parametrize(
+    ("where", "reads"),
+    [
+        pytest.param(f"k BETWEEN {PAGE_ROWS + 9} AND {6 * PAGE_ROWS}", 1, id="most pages whole"),
+        pytest.param(f"k BETWEEN {PAGE_ROWS + 9} AND {3 * PAGE_ROWS}", 2, id="few pages whole"),
+        pytest.param("code BETWEEN 3 AND 13", 6, id="no page whole"),
+    ],
+)
+def test_all_columns_are_read_at_once_where_most_rows_match(
+    table: rs.Table, where: str, reads: int
+) -> None:
+    found: list[pa.Table] = []
+    calls = calls_of(lambda: found.append(table.scan(where).to_arrow()))
+    assert calls["RowGroup.read_only"] == reads
+    rows = table.scan(pruning="off").to_arrow()
+    assert found[0].equals(rows.filter(table_filter(rows, where)))
+
+
+def table_filter(rows: pa.Table, where: str) -> pa.ChunkedArray:
+    """The mask of `column BETWEEN least AND most`."""
+    column, _, least, _, most = where.split()
+    values = rows.column(column)
+    return pc.and_(pc.greater_equal(values, int(least)), pc.less_equal(values, int(most)))

@@ -41,8 +41,8 @@ MUTANTS = (
     Mutant(
         PRUNING,
         "row groups of which all rows match are skipped",
-        "KeptPages(verdicts != _NONE, group_rows)",
-        "KeptPages(verdicts == _SOME, group_rows)",
+        "KeptPages(verdicts != _NONE, group_rows, certain",
+        "KeptPages(verdicts == _SOME, group_rows, certain",
     ),
     Mutant(
         PRUNING,
