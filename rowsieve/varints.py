@@ -14,6 +14,10 @@ def encode_varint(value: int) -> bytes:
     """Encode an integer, which must not be negative."""
     if value < 0x80:
         return bytes((value,))
+    if value < 0x4000:
+        return bytes((value & 0x7F | 0x80, value >> 7))
+    if value < 0x20_0000:
+        return bytes((value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14))
     found = bytearray()
     while value > 0x7F:
         found.append(value & 0x7F | 0x80)

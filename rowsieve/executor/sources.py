@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from rowsieve.executor.decode_row_group import OpenFile, RowGroup, as_stored, in_pieces
 from rowsieve.executor.joined_groups import FEW, units
@@ -19,6 +20,7 @@ from rowsieve.executor.windows import Numbered
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore, Place
 from rowsieve.parquet.footer import read_metadata
+from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.leaf_columns import names_by_id
 from rowsieve.parquet.row_groups import RowGroupStatistics
 from rowsieve.planner.candidates import Candidates, find_candidates
@@ -34,6 +36,7 @@ from rowsieve.types.keys import Key, KeyOrder, sort_form
 from rowsieve.types.schema import Schema
 
 _SAMPLED_GROUPS = 8  # row groups of a file used to estimate the decoded size of a row group
+_MOST_SIZES = 16  # sets of columns of a file whose sizes are kept
 
 
 class PartSource:
@@ -160,14 +163,12 @@ class PartSource:
         if ref is None:
             return 0, 0
         metadata = read_metadata(self._store, ref)
-        count = metadata.num_row_groups
-        some = range(0, count, max(1, count // _SAMPLED_GROUPS))
-        names = names_by_id(metadata)
-        return max(
-            (_decoded_size(metadata.row_group(i), columns, names) for i in some),
-            key=lambda size: size[1],
-            default=(0, 0),
-        )
+        known = _largest_batches(metadata)
+        if (found := known.get(columns)) is None:
+            if len(known) >= _MOST_SIZES:
+                known.clear()
+            found = known[columns] = _largest_batch(metadata, columns)
+        return found
 
     def _candidates(
         self, ref: FileRef, predicate: BoundPredicate, only: frozenset[int] | None
@@ -289,6 +290,23 @@ def _pieces(
         for first, read in group.runs(columns):
             for start, batch in in_pieces(read, batch_rows):
                 yield group.start + first + start, as_stored(batch, target)
+
+
+@cached_per_footer
+def _largest_batches(_: pq.FileMetaData) -> dict[Schema, tuple[int, int]]:
+    """The sizes of the largest row group of a file, by columns."""
+    return {}
+
+
+def _largest_batch(metadata: pq.FileMetaData, columns: Schema) -> tuple[int, int]:
+    count = metadata.num_row_groups
+    some = range(0, count, max(1, count // _SAMPLED_GROUPS))
+    names = names_by_id(metadata)
+    return max(
+        (_decoded_size(metadata.row_group(i), columns, names) for i in some),
+        key=lambda size: size[1],
+        default=(0, 0),
+    )
 
 
 def _decoded_size(group: Any, columns: Schema, names: Mapping[int, str]) -> tuple[int, int]:

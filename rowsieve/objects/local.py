@@ -80,8 +80,12 @@ class LocalStore:
 
     def get(self, path: str) -> bytes:
         """Return all bytes of a file."""
-        with self._reading(path) as full, io.FileIO(full) as file:
-            return file.readall()
+        try:
+            with io.FileIO(self._resolved(path)) as file:
+                return file.readall()
+        except OSError:
+            with self._reading(path):  # costs as much as the read
+                raise
 
     def get_range(self, path: str, start: int, stop: int) -> bytes:
         """Return bytes `[start, stop)` of a file; CorruptData if it is shorter."""
@@ -202,9 +206,13 @@ class LocalStore:
         size_bytes: int | None = None,  # noqa: ARG002 - the file system knows it
     ) -> NativeFile:
         """Open the file unmapped: reading a truncated memory map would raise SIGBUS."""
-        with self._reading(path) as full:
+        try:
+            full = self._resolved(path)
             self._size(full, path)  # reject non-regular files: opening a FIFO would block
             return pa.OSFile(os.fsencode(full), "rb")
+        except OSError:
+            with self._reading(path):
+                raise
 
     def _details(self, prefix: str, *, temporary: bool) -> Details:
         with self._failing("list", prefix):
