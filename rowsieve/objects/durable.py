@@ -27,8 +27,8 @@ def put_fresh(store: ObjectStore, path: str, data: bytes | memoryview) -> None:
     """Create an object under a name that nobody else uses (it contains a fresh uuid).
 
     "Already exists" may be the result of a hidden retry of our own put, so the stored bytes decide.
-    StoreError if no attempt succeeds, NotCreated at once; CorruptData if the name holds other
-    bytes.
+    StoreError if no attempt succeeds, at once where another one cannot; CorruptData if the name
+    holds other bytes.
     """
     patience = Patience(_ATTEMPTS)
     while True:
@@ -37,8 +37,8 @@ def put_fresh(store: ObjectStore, path: str, data: bytes | memoryview) -> None:
             store.put_new(path, data)
         except SyncFailed as error:
             raise StoreError(f"{error}; no commit refers to it") from error
-        except NotCreated:
-            raise
+        except NotCreated as error:
+            raise StoreError(str(error)) from error
         except (ObjectExists, StoreError) as error:
             problem = error
         else:
