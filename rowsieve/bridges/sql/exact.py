@@ -54,7 +54,7 @@ _NEVER_FAIL = frozenset(
 UNKNOWN = ir.BooleanOperand(ir.Literal(None, Bool()))
 
 
-def said_exactly(root: ir.Predicate, dialect: Dialect) -> ir.Predicate:
+def as_exact(root: ir.Predicate, dialect: Dialect) -> ir.Predicate:
     """Rewrite a condition, bound under the dialect's rules, to one that its engine reads alike."""
     return Exact(dialect).predicate(root)
 

@@ -6,6 +6,8 @@ cannot be read is left unchanged, as a whole condition of the top-level AND.
 
 from __future__ import annotations
 
+from functools import partial
+
 from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.differences import Direction, check
 from rowsieve.bridges.differences.merged_lists import merged_at_top
@@ -15,7 +17,7 @@ from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.sql.coercion import as_compared, check_coercion
 from rowsieve.bridges.sql.column_zones import check_zones
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
-from rowsieve.bridges.sql.exact import said_exactly
+from rowsieve.bridges.sql.exact import as_exact
 from rowsieve.bridges.sql.instant_zones import with_local_times
 from rowsieve.bridges.sql.integer_widths import with_widths
 from rowsieve.bridges.sql.render import Writer
@@ -56,26 +58,9 @@ def from_text(
     if known.name == "datafusion":
         merged = merged_at_top([each for _, each in conditions if isinstance(each, Predicate)])
 
-    def read(condition: tuple[str, Predicate | InvalidPredicate]) -> Predicate:
-        found = condition[1]
-        if isinstance(found, InvalidPredicate):
-            raise found
-        if found in merged:
-            raise UnsupportedOperation(
-                "lists about one value, one of them with columns: datafusion's optimiser merges "
-                "them and loses the columns"
-            )
-        found = as_engine_means(found, schema, known, meant)
-        if known.orders_by_collation and orders_text(
-            bind(found, schema, meant, simplified=False).root
-        ):
-            for part in parse.uncollated(condition[0], dialect):
-                check_order(bind(part, schema, meant, simplified=False).root, dialect)
-        return found
-
     return read_conditions(
         conditions,
-        read,
+        partial(_condition, schema=schema, known=known, meant=meant, merged=merged),
         _left,
         schema,
         meant,
@@ -84,13 +69,39 @@ def from_text(
     )
 
 
+def _condition(
+    condition: tuple[str, Predicate | InvalidPredicate],
+    *,
+    schema: Schema,
+    known: Dialect,
+    meant: Semantics,
+    merged: frozenset[Predicate],
+) -> Predicate:
+    """Type one condition of the top-level AND; `merged`: those that the optimiser merges."""
+    from rowsieve.bridges.sql import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
+
+    text, found = condition
+    if isinstance(found, InvalidPredicate):
+        raise found
+    if found in merged:
+        raise UnsupportedOperation(
+            "lists about one value, one of them with columns: datafusion's optimiser merges "
+            "them and loses the columns"
+        )
+    found = as_engine_means(found, schema, known, meant)
+    if known.orders_by_collation and orders_text(bind(found, schema, meant, simplified=False).root):
+        for part in parse.uncollated(text, known.name):
+            check_order(bind(part, schema, meant, simplified=False).root, known.name)
+    return found
+
+
 def as_engine_means(
     found: Predicate, schema: Schema, known: Dialect, meant: Semantics
 ) -> Predicate:
     """Type the values of a condition as the engine does; raise if its meaning differs from ours."""
     found, root = as_meant(found, schema, known, meant)
     if known.translates_listed:
-        said_exactly(root, known)
+        as_exact(root, known)
         if not known.listed_only:  # `where=` is evaluated here; no engine evaluates the rest
             check_texts(root, meant)
     if known.semantics.nan is NanOrder.SIGNED:
@@ -183,7 +194,7 @@ def in_words_of(
     if known.name == "datafusion":
         check_zones(kept, schema)
     check(kept, known.name, Direction.WRITES)
-    return said_exactly(kept, known)
+    return as_exact(kept, known)
 
 
 def _joined(texts: list[str]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from rowsieve.bridges.functions import Use, spelling_of
 from rowsieve.bridges.sql.bins import bin_text
@@ -25,62 +27,92 @@ from rowsieve.types.logical import Float
 
 BYTE_ORDER = "in the order of bytes"  # a text so; no function of the registry
 UNSIGNED_NAN = "a NaN without its sign"  # a float, and the NaN that stands for its own; likewise
+_Handler: TypeAlias = Callable[[Call, Writes], tuple[str, bool] | None]
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
     """Write a call, and return whether it is an infix operator."""
-    name, arguments, dialect = call.function, call.arguments, writer.dialect
+    name, dialect = call.function, writer.dialect
     if "{" in name:  # a template of the engine's own, inserted by `spark_exact`
         return written(name, call, writer)
     if dialect.name == "spark" and (own := WRITTEN.get(name)) is not None:
         return written(own, call, writer)
     if (in_zone := zone_text(call, writer)) is not None:
         return in_zone
-    if name == "concat_strict" and arguments[1:]:
-        return " || ".join(writer.atom(item) for item in arguments), True
-    if name == "divide" and not dialect.divides_integers and not _divides_floats(call, writer):
-        raise UnsupportedOperation(
-            f"{dialect.name} SQL divides integers as doubles; cast the dividend to a float"
-        )
-    if name == BYTE_ORDER:
-        return f'{writer.atom(arguments[0])} COLLATE "C"', True
-    if name == UNSIGNED_NAN:
-        return f"nanvl({', '.join(map(writer.text, arguments))})", False
-    if name == "negate" and len(arguments) == 1:
-        operand = writer.atom(arguments[0])
-        return f"-({operand})" if isinstance(arguments[0], Literal) else f"-{operand}", True
-    if name == "date_bin" and len(arguments) == 4:
-        if found := bin_text(call, writer):
-            return found, False
-        raise UnsupportedOperation(f"{dialect.name} has no bins of this width")
-    if name in ("add_interval", "shift", "shift_timestamp"):
-        return _interval(call, writer), True
     if name.startswith("json_") and dialect.name == "postgres":
         return _json(call, writer), True
-    if name == "list_element" and len(arguments) == 2 and (found := _element(call, writer)):
-        return found, False
-    if name == "slice" and len(arguments) == 3 and (found := _slice(call, writer)):
-        return found, dialect.name == "postgres"  # a second subscript there means dimensions
-    if name == "regex_matches" and len(arguments) == 2 and (found := _regex(call, writer)):
-        return found, False
-    if name == "date_trunc" and len(arguments) == 2:
-        unit = _constant(arguments[0])
-        if unit in TRUNCATIONS:
-            return f"date_trunc({quoted(unit, dialect)}, {writer.text(arguments[1])})", False
-    if name == "extract" and len(arguments) == 2:
-        name, arguments = f"extract_{_constant(arguments[0])}", arguments[1:]
-    part = name.removeprefix("extract_")
-    known = PARTS if dialect.name == "postgres" else PORTABLE_PARTS
-    if name == f"extract_{part}" and (own := OWN_PARTS.get((dialect.name, part))) is not None:
-        return own.format(*(writer.text(item) for item in arguments)), False
-    if name.startswith("extract_") and part in known and len(arguments) == 1:
-        return f"EXTRACT({part.upper()} FROM {writer.text(arguments[0])})", False
+    count = len(call.arguments)
+    handler = _HANDLERS.get((name, count)) or _HANDLERS.get((name, None))
+    if handler is not None and (found := handler(call, writer)) is not None:
+        return found
+    if (part := _part(call, writer)) is not None:
+        return part, False
     if (spelt := _by_template(call, writer)) is not None:
         return spelt
-    if dialect.name == "postgres" and _PLAIN_NAME.fullmatch(name):
-        return f"{name}({', '.join(writer.text(item) for item in arguments)})", False
+    if dialect.name == "postgres":
+        name, arguments = _named_part(call)
+        if _PLAIN_NAME.fullmatch(name):
+            return f"{name}({', '.join(map(writer.text, arguments))})", False
     raise UnsupportedOperation(f"the function {name!r} has no counterpart in {dialect.name} SQL")
+
+
+def _concatenation(call: Call, writer: Writes) -> tuple[str, bool] | None:
+    if not call.arguments[1:]:
+        return None
+    return " || ".join(writer.atom(item) for item in call.arguments), True
+
+
+def _quotient(call: Call, writer: Writes) -> None:
+    """Only check: `_by_template` writes the quotient."""
+    if not writer.dialect.divides_integers and not _divides_floats(call, writer):
+        raise UnsupportedOperation(
+            f"{writer.dialect.name} SQL divides integers as doubles; cast the dividend to a float"
+        )
+
+
+def _negation(call: Call, writer: Writes) -> tuple[str, bool]:
+    (argument,) = call.arguments
+    operand = writer.atom(argument)
+    return f"-({operand})" if isinstance(argument, Literal) else f"-{operand}", True
+
+
+def _bin(call: Call, writer: Writes) -> tuple[str, bool]:
+    if found := bin_text(call, writer):
+        return found, False
+    raise UnsupportedOperation(f"{writer.dialect.name} has no bins of this width")
+
+
+def _truncation(call: Call, writer: Writes) -> tuple[str, bool] | None:
+    unit = _constant(call.arguments[0])
+    if unit not in TRUNCATIONS:
+        return None
+    return f"date_trunc({quoted(unit, writer.dialect)}, {writer.text(call.arguments[1])})", False
+
+
+def _sliced(call: Call, writer: Writes) -> tuple[str, bool] | None:
+    found = _slice(call, writer)  # a second subscript means dimensions in PostgreSQL
+    return (found, writer.dialect.name == "postgres") if found else None
+
+
+def _named_part(call: Call) -> tuple[str, tuple[Operand, ...]]:
+    """The name and the arguments of a call, `extract('year', x)` as `extract_year(x)`."""
+    if call.function == "extract" and len(call.arguments) == 2:
+        return f"extract_{_constant(call.arguments[0])}", call.arguments[1:]
+    return call.function, call.arguments
+
+
+def _part(call: Call, writer: Writes) -> str | None:
+    """A part of a time, as the dialect names it."""
+    name, arguments = _named_part(call)
+    if not name.startswith("extract_"):
+        return None
+    part, dialect = name.removeprefix("extract_"), writer.dialect.name
+    if (own := OWN_PARTS.get((dialect, part))) is not None:
+        return own.format(*map(writer.text, arguments))
+    if part in (PARTS if dialect == "postgres" else PORTABLE_PARTS) and len(arguments) == 1:
+        return f"EXTRACT({part.upper()} FROM {writer.text(arguments[0])})"
+    return None
 
 
 def _by_template(call: Call, writer: Writes) -> tuple[str, bool] | None:
@@ -182,3 +214,41 @@ def _divides_floats(call: Call, writer: Writes) -> bool:
 def _constant(operand: Operand) -> str:
     value = operand.value if isinstance(operand, Literal) else None
     return value.lower() if isinstance(value, str) else ""
+
+
+def _not_infix(write: Callable[[Call, Writes], str | None]) -> _Handler:
+    """Make a handler from a writer of text that needs no parentheses."""
+
+    def handler(call: Call, writer: Writes) -> tuple[str, bool] | None:
+        found = write(call, writer)
+        return (found, False) if found else None
+
+    return handler
+
+
+def _shift(call: Call, writer: Writes) -> tuple[str, bool]:
+    return _interval(call, writer), True
+
+
+# By name and count of arguments; None: any count. A handler returns None for the general forms.
+_HANDLERS: Mapping[tuple[str, int | None], _Handler] = {
+    ("concat_strict", None): _concatenation,
+    ("divide", None): _quotient,
+    (BYTE_ORDER, None): lambda call, writer: (
+        f'{writer.atom(call.arguments[0])} COLLATE "C"',
+        True,
+    ),
+    (UNSIGNED_NAN, None): lambda call, writer: (
+        f"nanvl({', '.join(map(writer.text, call.arguments))})",
+        False,
+    ),
+    ("negate", 1): _negation,
+    ("date_bin", 4): _bin,
+    **dict.fromkeys(
+        ((name, None) for name in ("add_interval", "shift", "shift_timestamp")), _shift
+    ),
+    ("list_element", 2): _not_infix(_element),
+    ("slice", 3): _sliced,
+    ("regex_matches", 2): _not_infix(_regex),
+    ("date_trunc", 2): _truncation,
+}
