@@ -14,8 +14,8 @@ from rowsieve import engines
 from rowsieve.arguments.annotations import Moment, StorageOptions, TableUri
 from rowsieve.bridges.session import Session
 from rowsieve.errors import InvalidInput
+from rowsieve.maintenance.maintaining import Maintaining
 from rowsieve.objects import open_store
-from rowsieve.retention.retaining import Retaining
 from rowsieve.scan import Columns, Scan
 from rowsieve.shown import Shown, html, size_text
 from rowsieve.storage.resolve import resolve_snapshot
@@ -35,7 +35,7 @@ FILES = pa.schema(
 """The columns of `files`."""
 
 
-class Reading(Retaining):
+class Reading(Maintaining):
     """Base class of `Table` with simple reads; each looks up the newest version first."""
 
     def __bool__(self) -> bool:

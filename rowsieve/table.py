@@ -51,7 +51,6 @@ from rowsieve.changes.operations import (
     update_planned,
     update_where,
 )
-from rowsieve.compaction.run import COMPACTION_RETRY_TIMEOUT_S, Progress, plan_compaction
 from rowsieve.config import OnViolation, Pruning, current
 from rowsieve.errors import EmptyData, InvalidInput, StalePlan, UnsupportedOperation
 from rowsieve.metrics import Reporter, WriterMetrics
@@ -509,31 +508,6 @@ class Table(Reading):
         change = self._change("restore", notes, None, retry_timeout_s)
         target = self._log.at(version)
         return self._commit(change, self._latest(), lambda head: restore_to(change, head, target))
-
-    @changes("compact")
-    def compact(
-        self,
-        *,
-        metadata: Metadata | None = None,
-        progress: Progress | None = None,
-        retry_timeout_s: RetryTimeout = COMPACTION_RETRY_TIMEOUT_S,
-    ) -> Commit:
-        """Rewrite small parts, and parts with deleted rows or several versions of a key.
-
-        Each visible row is written once. No file is deleted, so readers of older versions are not
-        affected. Memory holds one output part and a batch per input part. If a concurrent commit
-        changes these parts, the compaction starts again; CommitConflict once `retry_timeout_s`
-        seconds have passed.
-        """
-        self._writable("compact")
-        notes = dict(metadata or {})
-        return self._commit_mutation(
-            self._change("compact", notes, None, retry_timeout_s),
-            lambda snapshot: plan_compaction(
-                self._store, snapshot, notes, progress, self._collecting
-            ),
-            any_columns=True,
-        )
 
     @changes("write_spark")
     def write_spark(self, frame: Any, mode: Literal["upsert", "append", "delete"]) -> Commit:

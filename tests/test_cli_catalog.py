@@ -64,3 +64,16 @@ def test_two_catalogs_or_versions_are_wrong_usage(lake: Path, arguments: tuple[s
 
 def test_call_without_a_catalog_is_wrong_usage() -> None:
     run("call", "SHOW PROCEDURES", code=2)
+
+
+def test_maintain_compacts_and_removes_files(lake: Path, rows: Path) -> None:
+    run("--catalog", lake, "create", "db.t", rows, "--key", "id")
+    run("--catalog", lake, "upsert", "db.t", rows)
+    advice = run_json("--catalog", lake, "maintain", "db.t", "--advice")
+    assert [each["action"] for each in advice["recommendations"]] == ["compact"]
+    assert "compact" in run("--catalog", lake, "maintain", "db.t", "--advice")
+    done = run_json("--catalog", lake, "maintain", "db.t", "--retain-last", "1", "--grace", "0")
+    assert (done["parts_removed"], done["parts_added"]) == (2, 1)
+    assert done["removed_files"] > 0
+    assert done["advice"]["recommendations"] == []
+    assert "nothing to compact" in run("--catalog", lake, "maintain", "db.t")

@@ -24,6 +24,7 @@ FLOORS = (
     ("executor",),
     ("changes",),
     ("compaction", "retention", "scan"),
+    ("maintenance",),
     ("engines",),
     ("reading",),
     ("table",),

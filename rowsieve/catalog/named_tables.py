@@ -31,7 +31,7 @@ from rowsieve.arguments.annotations import (
 from rowsieve.bridges.session import Session
 from rowsieve.catalog.catalog_log import CatalogLog, CatalogState
 from rowsieve.catalog.names import TableName, identifier, is_identifier, table_name
-from rowsieve.errors import InvalidInput, TableExists, TableNotFound
+from rowsieve.errors import InvalidInput, TableExists, TableNotFound, UnsupportedOperation
 from rowsieve.objects import open_store
 from rowsieve.opening import create_table, open_table
 from rowsieve.procedures.built_in import built_in
@@ -40,6 +40,7 @@ from rowsieve.procedures.call_statement import Call, classify
 from rowsieve.procedures.coordinator import Coordinator
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
 from rowsieve.properties import check_properties
+from rowsieve.retention.leases import lease_files, oldest_leased
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.table import Table
 
@@ -139,18 +140,26 @@ class Catalog:
             storage_options=self._storage_options,
         )
 
-    def drop_table(self, name: str) -> None:
-        """Remove the name `namespace.name`; its files stay where they are.
+    def drop_table(self, name: str, *, purge: bool = False) -> None:
+        """Remove the name `namespace.name`; its files stay where they are, unless `purge` is set.
 
-        A table of the same name may be created again. TableNotFound if there is none.
+        A table of the same name may be created again. TableNotFound if there is none. `purge`
+        deletes all files after the name is removed: UnsupportedOperation if a lease protects one
+        of them, or if the table was registered, for then its files are not the catalog's.
         """
         wanted = table_name(name)
+        places: list[str] = []
 
         def without_it(now: CatalogState) -> CatalogState:
-            self._standing(now, wanted)
+            places.append(self._standing(now, wanted))
+            if purge:
+                self._check_purged(wanted, places[-1])
             return _placed(now, {name: None})
 
         self._log.change("drop_table", without_it)
+        if purge:
+            store = open_store(self._uri(places[-1]), self._storage_options)
+            store.delete([*store.list(""), *store.leftovers()])
 
     def rename_table(self, name: str, new_name: str) -> None:
         """Give a table another name, in one step; its files stay where they are.
@@ -319,6 +328,20 @@ class Catalog:
         location = state.locations.get(name.plain, name.folder)
         if location is not None and (name.plain in state.locations or self._holds_table(location)):
             raise self._taken(name)
+
+    def _check_purged(self, name: TableName, location: str) -> None:
+        """UnsupportedOperation if files of the table must not be deleted."""
+        if "://" in location:
+            raise UnsupportedOperation(
+                f"drop_table: {name.plain} was registered from {location}, so its files are not "
+                "the catalog's to delete; drop it without purge"
+            )
+        store = open_store(self._uri(location), self._storage_options)
+        if (leased := oldest_leased(lease_files(store))) is not None:
+            raise UnsupportedOperation(
+                f"drop_table: a lease protects version {leased} of {name.plain}; wait until its "
+                "reader ends, or drop the table without purge"
+            )
 
     def _holds_table(self, location: str) -> bool:
         return CommitLog(open_store(self._uri(location), self._storage_options)).exists()

@@ -234,6 +234,22 @@ class Handle:
         reported = changes(request.operation)(Handle._commit_rewrite)
         return reported(self, base, request, started_s, own_commits)
 
+    def commit_added(self, base: Snapshot, request: CommitRequest, started_s: float) -> Commit:
+        """Commit new parts that were written elsewhere, based on `base`; pin the new version.
+
+        `started_s` is the start time by `time.perf_counter`. Never conflicts, except with changes
+        of columns. A request whose token was used returns that commit.
+        """
+        return changes(request.operation)(Handle._commit_added)(self, base, request, started_s)
+
+    def _commit_added(self, base: Snapshot, request: CommitRequest, started_s: float) -> Commit:
+        self._writable(request.operation)
+        commit, snapshot = self._log.commit(
+            request, base, lambda _head, _entries: request, Retries(request.operation)
+        )
+        self._pin(snapshot)
+        return self._reported(commit, started_s)
+
     def _commit_rewrite(
         self,
         base: Snapshot,

@@ -23,7 +23,15 @@ import typer
 from typer.core import TyperGroup
 
 import rowsieve
-from rowsieve.cli import calling, changing, cleaning, querying, run_demo, translating
+from rowsieve.cli import (
+    calling,
+    changing,
+    cleaning,
+    maintain_table,
+    querying,
+    run_demo,
+    translating,
+)
 from rowsieve.cli.interrupts import (
     INTERRUPTED,
     end_on_interrupt,
@@ -152,6 +160,7 @@ for _command in (
     querying.history,
     querying.inspect,
     changing.compact,
+    maintain_table.maintain,
     cleaning.expire,
     cleaning.vacuum,
     calling.call,

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from rowsieve.procedures.parameters import Parameter, ParameterType, Value
 from rowsieve.procedures.procedure import SCHEMA, TABLE_NAME, Procedure
+from rowsieve.storage.checkpoint import write_checkpoint
 from rowsieve.storage.log_entry import Commit
 from rowsieve.table import Table
 
@@ -21,6 +22,24 @@ _COMMIT: Final = pa.schema(
         ("parts_removed", pa.int64()),
     ]
 )
+
+
+class RewriteManifests(Procedure):
+    """Writes the list of parts of the newest version into one checkpoint."""
+
+    name = "rewrite_manifests"
+    meaning = "write the list of parts of the newest version into a checkpoint"
+    parameters = (SCHEMA, TABLE_NAME)
+    columns = pa.schema([("parts", pa.int64()), ("version", pa.int64())])
+
+    def call(self, table: Table, arguments: Mapping[str, Value]) -> pa.Table:
+        """Write the checkpoint; nothing if the version has one."""
+        del arguments
+        table.refresh()
+        snapshot = table.snapshot_for_engines()
+        write_checkpoint(table.store, snapshot)
+        row = {"parts": len(snapshot.parts), "version": snapshot.version}
+        return pa.Table.from_pylist([row], schema=self.columns)
 
 
 class _CommitProcedure(Procedure):
@@ -67,7 +86,8 @@ def _restored_as_of(table: Table, arguments: Mapping[str, Value]) -> Commit:
     return table.restore(table.scan(as_of=str(arguments["timestamp"])).version)
 
 
-TABLE_PROCEDURES: Final = (
+TABLE_PROCEDURES: Final[tuple[Procedure, ...]] = (
+    RewriteManifests(),
     _CommitProcedure(
         "compact",
         "rewrite small parts and parts with hidden rows, in this process",
@@ -77,6 +97,12 @@ TABLE_PROCEDURES: Final = (
     _CommitProcedure(
         "rollback_to_snapshot",
         "restore the rows of a version in a new commit",
+        (_VERSION,),
+        _restored,
+    ),
+    _CommitProcedure(
+        "set_current_snapshot",
+        "the same as rollback_to_snapshot, for any version",
         (_VERSION,),
         _restored,
     ),

@@ -16,10 +16,10 @@
   are computed again. The table's isolation level defines which rows count as read.
 - Replacing operations are `restore` and `overwrite` of the whole table. The log uses one name for
   both kinds of overwrite.
-- `compact` and `rewrite_data_files` (compact) do not change the table's rows (invariants, rule
-  12). They conflict with operations that replace the table's content (rule 13). The commit log
-  itself checks that their input parts, with their deletion vectors, are still live: a removed part
-  cannot be removed again.
+- `compact`, `rewrite_data_files` and `analyze` (compact) do not change the table's rows
+  (invariants, rule 12). They conflict with operations that replace the table's content (rule 13).
+  The commit log itself checks that their input parts, with their deletion vectors, are still live:
+  a removed part cannot be removed again.
 - `set_properties` and `unset_properties` (set) are computed again on any new head: they change the
   properties that they name and keep all others. A reading operation starts again after them,
   because the isolation level may have changed.
@@ -83,6 +83,7 @@ OPERATIONS: Final[Mapping[str, Kind]] = {
     "restore": Kind.REPLACING,
     "compact": Kind.REWRITING,
     "rewrite_data_files": Kind.REWRITING,
+    "analyze": Kind.REWRITING,
     "set_properties": Kind.SETTING,
     "unset_properties": Kind.SETTING,
     "expire_versions": Kind.SETTING,

@@ -22,6 +22,7 @@ from rowsieve.errors import (
     StoreError,
     TableExists,
     TableNotFound,
+    UnsupportedOperation,
     UnsupportedProtocol,
 )
 from rowsieve.objects import ObjectExists, open_store
@@ -56,6 +57,22 @@ def test_dropped_name_is_free_again_and_the_old_files_stay(catalog: rs.Catalog) 
     with pytest.raises(TableExists, match=r"db\.t exists already"):
         catalog.create_table("db.t", ONE)
     assert ids(catalog.create_table("db.t", ONE, if_exists="ignore")) == [2]
+
+
+def test_purge_deletes_the_files_of_the_table_alone(catalog: rs.Catalog, tmp_path: Path) -> None:
+    table = catalog.create_table("db.t", ONE, ["id"])
+    kept = catalog.create_table("db.u", ONE)
+    foreign = rs.create_table(tmp_path / "foreign", ONE)
+    catalog.register_table("db.foreign", foreign.uri)
+    with pytest.raises(UnsupportedOperation, match="was registered"):
+        catalog.drop_table("db.foreign", purge=True)
+    with table.lease(), pytest.raises(UnsupportedOperation, match="a lease protects version 0"):
+        catalog.drop_table("db.t", purge=True)
+    assert catalog.tables() == ["db.foreign", "db.t", "db.u"]
+    catalog.drop_table("db.t", purge=True)
+    assert [path for path in (tmp_path / "lake/db/t").rglob("*") if path.is_file()] == []
+    assert (ids(kept), ids(foreign)) == ([1], [1])
+    assert ids(catalog.create_table("db.t", ONE)) == [1]
 
 
 def test_renamed_table_keeps_its_rows_and_frees_its_name(catalog: rs.Catalog) -> None:

@@ -14,6 +14,7 @@ import pytest
 import rowsieve
 from rowsieve import Table
 from rowsieve.errors import (
+    CommitConflict,
     EvaluationError,
     InvalidInput,
     KeyViolation,
@@ -296,6 +297,13 @@ def test_each_change_of_columns_that_fails_is_reported(table: Table, kept: Kept)
         assert len(kept.commits) == number
 
 
+def test_parts_that_cannot_be_added_are_reported(table: Table, kept: Kept) -> None:
+    request = CommitRequest("append", removed=("nothing",))
+    with pytest.raises(CommitConflict):
+        table.commit_added(table.snapshot_for_engines(), request, 0.0)
+    assert (kept.commits[-1].operation, kept.commits[-1].error) == ("append", "CommitConflict")
+
+
 def test_each_change_that_fails_is_reported_with_its_error(table: Table, kept: Kept) -> None:
     version = table.version
     calls = failing_changes(table)
@@ -321,7 +329,7 @@ def test_every_changing_method_reports_what_it_raises() -> None:
     changing = set(failing_changes(keyed({"k": [1], "v": [1]}))) - {
         "apply",
         "rewrite_data_files",
-    } | {"apply_changes", "compact", "commit_rewrite"}
+    } | {"apply_changes", "compact", "commit_rewrite", "commit_added"}
     changing |= set(failing_alterations(keyed({"k": [1], "v": [1]})))
     returns_commit = {
         name

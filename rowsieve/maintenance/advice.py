@@ -1,0 +1,148 @@
+"""What would make a table cheaper to read, and why; from the manifest alone, no file is opened.
+
+The numbers count what a read must do: parts that a compaction would rewrite, hidden rows, and the
+read amplification, which is the number of parts that a read must look at for one row: 1.0 if no two
+parts overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from rowsieve.compaction.pick import pick_runs, units_of
+from rowsieve.shown import Shown, html, size_text
+from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.part_writer import target_part_bytes
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.keys import KeyOrder
+
+
+class Action(Enum):
+    """What can be done, by the method or procedure of that name."""
+
+    COMPACT = "compact"
+    ANALYZE = "analyze"
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """One action that would pay, the parts and bytes that it concerns, and the reason."""
+
+    action: Action
+    reason: str
+    parts: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """The state of one version, and the actions that would pay; none if it is healthy."""
+
+    version: int
+    parts: int
+    size_bytes: int
+    rows: int
+    hidden_rows: int
+    small_parts: int
+    read_amplification: float
+    parts_without_statistics: int
+    recommendations: tuple[Recommendation, ...] = ()
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether nothing is recommended."""
+        return not self.recommendations
+
+    def as_dict(self) -> dict[str, Any]:
+        """The advice as plain values."""
+        found = asdict(self)
+        found["recommendations"] = [
+            {**asdict(each), "action": each.action.value} for each in self.recommendations
+        ]
+        return found
+
+    def __str__(self) -> str:
+        return self._shown().text()
+
+    def _repr_html_(self) -> str:
+        return html(self._shown())
+
+    def _shown(self) -> Shown:
+        facts: Mapping[str, str] = {
+            "stored": f"{self.parts:,} parts, {size_text(self.size_bytes)}, {self.rows:,} rows",
+            "hidden": f"{self.hidden_rows:,} rows by deletes",
+            "small": f"{self.small_parts:,} parts",
+            "reads": f"{self.read_amplification:.2f} parts for each row",
+        }
+        advised = {each.action.value: each.reason for each in self.recommendations}
+        title = f"rowsieve.Advice for version {self.version}"
+        if self.is_healthy:
+            title = f"{title}: nothing to do"
+        return Shown(title, {**facts, **advised}, ())
+
+
+def advise(snapshot: Snapshot) -> Advice:
+    """Describe a version and recommend actions; O(parts)."""
+    parts, key = snapshot.parts, snapshot.table.key
+    order = KeyOrder.of(snapshot.schema, key) if key else None
+    target = target_part_bytes(snapshot.table.properties)
+    sizes = parts.numbers("data.size_bytes") + parts.numbers("deletes.size_bytes")
+    units = units_of(parts, order)
+    rows = sum(unit.row_count for unit in units)
+    read = sum(unit.row_count * len(unit.parts) for unit in units)
+    unknown = np.flatnonzero(_lacks_statistics(parts, snapshot))
+    found = Advice(
+        snapshot.version,
+        len(parts),
+        int(sizes.sum()),
+        rows,
+        sum(unit.hidden_row_count for unit in units),
+        int((sizes < target // 2).sum()),
+        read / rows if rows else 1.0,
+        len(unknown),
+    )
+    recommended = []
+    if chosen := [part for run in pick_runs(parts, order, target) for part in run]:
+        recommended.append(
+            Recommendation(
+                Action.COMPACT, _why_compact(found), len(chosen), int(sizes[chosen].sum())
+            )
+        )
+    if len(unknown) and snapshot.table.properties.get("statistics", "on") == "on":
+        why = f"{len(unknown):,} parts have no statistics, so conditions cannot skip them"
+        recommended.append(
+            Recommendation(Action.ANALYZE, why, len(unknown), int(sizes[unknown].sum()))
+        )
+    return Advice(**{**_fields(found), "recommendations": tuple(recommended)})
+
+
+def _fields(advice: Advice) -> dict[str, Any]:
+    return {name: getattr(advice, name) for name in advice.__dataclass_fields__}
+
+
+def _why_compact(found: Advice) -> str:
+    reasons: Sequence[tuple[bool, str]] = (
+        (
+            found.read_amplification > 1.0,
+            f"a read looks at {found.read_amplification:.1f} parts for each row",
+        ),
+        (found.hidden_rows > 0, f"deletes hide up to {found.hidden_rows:,} rows"),
+        (found.small_parts > 1, f"{found.small_parts:,} parts are small"),
+    )
+    return "; ".join(text for holds, text in reasons if holds)
+
+
+def _lacks_statistics(parts: PartTable, snapshot: Snapshot) -> np.ndarray:
+    """(n,) whether a part with rows of the current columns has statistics of none of them."""
+    known = set(parts.columns.schema.names)
+    lacking = np.asarray(parts.numbers("data.rows")) > 0
+    lacking &= np.asarray(parts.numbers("schema_id")) == snapshot.schema.id
+    for field in snapshot.schema:
+        if (name := f"stats.{field.id}.null_count") in known:
+            lacking &= ~np.asarray(parts.column(name).is_valid().to_numpy(), dtype=bool)
+    return np.asarray(lacking)

@@ -1,0 +1,225 @@
+"""`analyze`: collect statistics of parts that were written without them.
+
+A task reads some parts and collects the statistics that a writer would have collected, JSON paths
+that occur included. The commit replaces the manifest entries of these parts, not their files.
+
+Soundness: statistics cover every row and tombstone of the part, hidden ones included (trap T4). A
+part keeps its commit_ts (invariant I1). Parts with older columns are passed over: their statistics
+would be of other types. The commit fails if one of the parts was replaced meanwhile (rule 13).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from rowsieve.arguments.annotations import StorageOptions
+from rowsieve.errors import InvalidInput
+from rowsieve.executor.sources import PartSource
+from rowsieve.objects import ObjectStore, open_store
+from rowsieve.planner.pieces import planned_part
+from rowsieve.procedures.parameters import Parameter, ParameterType, Value
+from rowsieve.procedures.procedure import (
+    SCHEMA,
+    TABLE_NAME,
+    CallContext,
+    DistributedProcedure,
+    Handle,
+)
+from rowsieve.stats.collect import StatisticsCollector
+from rowsieve.stats.selection import StatisticsOptions, statistics_options
+from rowsieve.storage.commit_request import CommitRequest
+from rowsieve.storage.manifest import NewPart, PartEntry, PartTable
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.keys import KeyOrder
+from rowsieve.types.logical import Json
+from rowsieve.types.schema import Schema, schema_from_json, schema_to_json
+
+_TASK_BYTES = 256 * 2**20
+
+
+class AnalyzeTask(msgspec.Struct, frozen=True):
+    """One task: the entries of its parts without statistics, and what is needed to read them."""
+
+    table_uri: str
+    parts: bytes
+    schema: dict[str, Any]
+    key: tuple[str, ...]
+    columns: tuple[str, ...]
+    properties: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Analysis:
+    """What `begin` decided."""
+
+    base: Snapshot
+    removed: tuple[str, ...]
+    skipped: int
+    started_s: float
+
+
+class Analyze(DistributedProcedure):
+    """Collects statistics on workers and commits them once."""
+
+    name = "analyze"
+    meaning = "collect statistics of parts that were written without them"
+    parameters = (
+        SCHEMA,
+        TABLE_NAME,
+        Parameter(
+            "columns", ParameterType.TEXT, meaning="'a, b': columns whose statistics to keep first"
+        ),
+        Parameter(
+            "rewrite_all",
+            ParameterType.FLAG,
+            default=False,
+            meaning="collect anew for parts that have statistics, too",
+        ),
+    )
+    columns = pa.schema(
+        [
+            ("analyzed_files_count", pa.int64()),
+            ("skipped_files_count", pa.int64()),
+            ("version", pa.int64()),
+        ]
+    )
+
+    def begin(self, context: CallContext, arguments: Mapping[str, Value]) -> Handle:
+        """Pin the version, and cut the parts without statistics into tasks."""
+        started_s = time.perf_counter()
+        snapshot = context.table.snapshot_for_engines()
+        schema = snapshot.schema
+        columns = _named(schema, arguments["columns"])
+        wanted = np.asarray(snapshot.parts.numbers("data.rows")) > 0
+        if not arguments["rewrite_all"]:
+            wanted &= ~_has_statistics(snapshot.parts, schema, columns)
+        current = np.asarray(snapshot.parts.numbers("schema_id")) == schema.id
+        chosen = snapshot.parts.take(np.flatnonzero(wanted & current))
+        context.scanned.update(chosen.part_ids)
+        tasks = [
+            AnalyzeTask(
+                context.table.uri,
+                _without_statistics(some).to_ipc(),
+                schema_to_json(schema),
+                tuple(snapshot.table.key),
+                columns,
+                dict(snapshot.table.properties),
+            )
+            for some in _cut(chosen)
+        ]
+        removed, skipped = tuple(sorted(chosen.part_ids)), int((wanted & ~current).sum())
+        return Handle(
+            snapshot.version,
+            tuple(msgspec.msgpack.encode(task) for task in tasks),
+            _Analysis(snapshot, removed, skipped, started_s),
+        )
+
+    def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
+        """Read the parts; return their entries with statistics."""
+        work = msgspec.msgpack.decode(task, type=AnalyzeTask)
+        store, schema = open_store(work.table_uri, storage_options), schema_from_json(work.schema)
+        key = KeyOrder.of(schema, work.key).fields if work.key else ()
+        parts = PartTable.from_ipc(work.parts)
+        options = _options(work, schema)
+        found = [
+            _analyzed(store, entry, schema, Schema(schema.id, key), options)
+            for entry in parts.entries(range(len(parts)))
+        ]
+        yield len(found), PartTable.of(found, schema, key).to_ipc()
+
+    def finish(
+        self, context: CallContext, handle: Handle, fragments: Sequence[Sequence[bytes]]
+    ) -> pa.Table:
+        """Replace the entries of the parts in one commit; without tasks commit nothing."""
+        analysis = handle.details
+        assert isinstance(analysis, _Analysis)
+        version = handle.version
+        if handle.tasks:
+            parts = [PartTable.from_ipc(each) for found in fragments for each in found]
+            request = CommitRequest(
+                operation=self.name,
+                removed=analysis.removed,
+                restored=PartTable.empty().append(*parts),
+            )
+            commit = context.table.commit_rewrite(analysis.base, request, analysis.started_s)
+            version = commit.version
+        row = (len(analysis.removed), analysis.skipped, version)
+        return pa.Table.from_pylist(
+            [dict(zip(self.columns.names, row, strict=True))], schema=self.columns
+        )
+
+
+def _named(schema: Schema, text: Value) -> tuple[str, ...]:
+    """The columns of the argument; UnknownColumn for another name."""
+    if text is None:
+        return ()
+    names = [name.strip() for name in str(text).split(",")]
+    if not all(names):
+        raise InvalidInput(f"analyze: columns is {text!r}; give names such as 'a, b'")
+    return tuple(schema.field(name).name for name in names)
+
+
+def _has_statistics(
+    parts: PartTable, schema: Schema, columns: Sequence[str]
+) -> npt.NDArray[np.bool_]:
+    """(n,) whether a part has statistics of all named columns; of any column without names."""
+    known = set(parts.columns.schema.names)
+    ids = [schema.field(name).id for name in columns] or [field.id for field in schema]
+    found = [
+        np.asarray(parts.column(name).is_valid().to_numpy(), dtype=bool)
+        if (name := f"stats.{field_id}.null_count") in known
+        else np.zeros(len(parts), dtype=bool)
+        for field_id in ids
+    ]
+    combined = np.logical_and if columns else np.logical_or
+    return np.asarray(combined.reduce(found), dtype=bool)
+
+
+def _without_statistics(parts: PartTable) -> PartTable:
+    table = parts.table
+    return PartTable(
+        table.select([name for name in table.column_names if not name.startswith("stats.")])
+    )
+
+
+def _cut(parts: PartTable) -> Iterator[PartTable]:
+    """Cut the parts into tasks by bytes."""
+    sizes = parts.numbers("data.size_bytes") + parts.numbers("deletes.size_bytes")
+    tasks = np.cumsum(sizes) // _TASK_BYTES
+    for number in np.unique(tasks):
+        yield parts.take(np.flatnonzero(tasks == number))
+
+
+def _options(task: AnalyzeTask, schema: Schema) -> StatisticsOptions:
+    """The table's options with statistics on; the named columns are trimmed last."""
+    properties = {**task.properties, "statistics": "on"}
+    key = tuple(schema.field(name) for name in (*task.key, *task.columns))
+    options = statistics_options(properties, schema, key)
+    found = {field.id: ((),) for field in schema if isinstance(field.type, Json)}
+    return replace(options, json={**found, **options.json})
+
+
+def _analyzed(
+    store: ObjectStore,
+    entry: PartEntry,
+    schema: Schema,
+    key: Schema,
+    options: StatisticsOptions,
+) -> NewPart:
+    """The entry with the statistics of all its rows and tombstones."""
+    source = PartSource(store, planned_part(entry), schema)
+    collector = StatisticsCollector(schema, options)
+    for _, batch in source.rows(schema):
+        collector.add(pa.Table.from_batches([batch]))
+    if entry.deletes is not None:
+        for _, batch in source.tombstones(key):
+            collector.add_tombstones(pa.Table.from_batches([batch]))
+    return NewPart(entry, collector.finish())

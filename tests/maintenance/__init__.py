@@ -1,0 +1,1 @@
+"""Advice and maintenance."""

@@ -1,0 +1,73 @@
+"""What a table is advised to do, and `maintain`, which does it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.maintenance.advice import Action
+from tests.small_tables import appended, keyed, kv, pairs
+
+
+def test_healthy_table_needs_nothing() -> None:
+    for table in (keyed(), keyed({"k": [1], "v": [1]}), appended({"k": [1], "v": [1]})):
+        advice = table.maintenance_advice()
+        assert advice.is_healthy
+        assert advice.read_amplification == 1.0
+        assert "nothing to do" in str(advice)
+
+
+def test_advice_says_what_a_read_costs_and_why() -> None:
+    table = keyed(*({"k": [1, 2], "v": [i, i]} for i in range(4)))
+    table.delete("k = 2")
+    advice = table.maintenance_advice()
+    assert (advice.parts, advice.small_parts, advice.hidden_rows) == (5, 5, 1)
+    assert advice.read_amplification == 5.0
+    (one,) = advice.recommendations
+    assert (one.action, one.parts) == (Action.COMPACT, 5)
+    assert one.size_bytes == advice.size_bytes
+    assert "a read looks at 5.0 parts for each row; deletes hide up to 1 rows" in one.reason
+    assert advice.as_dict()["recommendations"][0]["action"] == "compact"
+    assert "compact" in str(advice)
+    assert "compact" in advice._repr_html_()
+
+
+def test_parts_without_statistics_are_named_unless_they_are_off() -> None:
+    table = keyed({"k": [1], "v": [1]}, properties={"statistics": "off"})
+    assert table.maintenance_advice().parts_without_statistics == 1
+    assert table.maintenance_advice().is_healthy
+    table.set_properties({"statistics": "on"})
+    (one,) = table.maintenance_advice().recommendations
+    assert (one.action, one.parts) == (Action.ANALYZE, 1)
+
+
+def test_maintain_compacts_and_gives_space_back(tmp_path: Path) -> None:
+    table = rs.create_table(
+        tmp_path / "t", pa.schema([("k", pa.int64()), ("v", pa.int64())]), ["k"]
+    )
+    for i in range(40):
+        table.upsert(kv((1, i), (i, i)) if i > 1 else kv((i, i)))
+    before = pairs(table)
+    files = len(list((tmp_path / "t/data").iterdir()))
+    done = table.maintain(retain_last=1, grace_s=0)
+    assert done.compaction.parts_removed == 40
+    assert done.removed.files["data"] == files
+    assert done.advice.is_healthy
+    assert pairs(table) == before
+    assert len(list((tmp_path / "t/data").iterdir())) == 1
+    version = table.refresh()
+    again = table.maintain(retain_last=1, grace_s=0)
+    assert not again.compaction.committed
+    assert table.refresh() == version
+
+
+def test_read_only_table_gives_advice_but_is_not_maintained() -> None:
+    table = keyed({"k": [1], "v": [1]}, {"k": [2], "v": [1]}, {"k": [3], "v": [1]})
+    old = rs.open_table(table.uri, version=1)
+    assert old.maintenance_advice().parts == 1
+    with pytest.raises(UnsupportedOperation):
+        old.maintain()

@@ -1,0 +1,139 @@
+"""Statistics of parts that were written without them, collected later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rowsieve as rs
+from rowsieve.errors import CommitConflict, UnknownColumn
+from rowsieve.procedures.engine import Job, LocalEngine
+from tests.profiles import examples
+from tests.random_tables import tiny_row_groups
+from tests.small_tables import fresh_uri
+
+ROWS = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("doc", pa.json_())])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_row_groups() -> Iterator[None]:
+    yield from tiny_row_groups(3)
+
+
+def rows(*ids: int) -> pa.Table:
+    documents = pa.array([f'{{"n": {i}}}' for i in ids], pa.json_())
+    return pa.table([pa.array(ids), pa.array([i * 10 for i in ids]), documents], schema=ROWS)
+
+
+def table_of(catalog: rs.Catalog, *, key: bool, parts: int = 4) -> rs.Table:
+    table = catalog.create_table(
+        "db.t", ROWS, ["id"] if key else None, properties={"statistics": "off"}
+    )
+    for start in range(0, parts * 5, 5):
+        (table.upsert if key else table.append)(rows(*range(start, start + 5)))
+    return table
+
+
+def call(catalog: rs.Catalog, arguments: str = "", engine: Any = None) -> dict[str, Any]:
+    (row,) = catalog.call(
+        f"CALL system.analyze(table => 'db.t'{arguments})", engine=engine
+    ).to_pylist()
+    return dict(row)
+
+
+def read(table: rs.Table, where: str) -> int:
+    return int(table.scan(where).explain().parts_read)
+
+
+@pytest.mark.parametrize("key", [True, False])
+def test_analyzed_parts_can_be_skipped(tmp_path: Path, *, key: bool) -> None:
+    catalog = rs.Catalog(tmp_path)
+    table = table_of(catalog, key=key)
+    table.delete("id IN (6, 7)")
+    before = sorted(table.scan().to_arrow().to_pylist(), key=repr)
+    conditions = ("v = 120", "(doc->>'n')::int = 12")
+    assert all(read(table, where) >= 4 for where in conditions)
+    row = call(catalog)
+    assert (row["analyzed_files_count"], row["skipped_files_count"]) == (4, 0)
+    table.refresh()
+    assert [read(table, where) for where in conditions] == [1, 1]
+    assert sorted(table.scan().to_arrow().to_pylist(), key=repr) == before
+    assert call(catalog)["version"] == table.version  # a repeated call is a no-op
+    assert call(catalog, ", rewrite_all => TRUE")["version"] == table.version + 1
+    table.vacuum(retain_last=1, grace_s=0)
+    assert sorted(table.scan().to_arrow().to_pylist(), key=repr) == before
+
+
+def test_parts_of_older_columns_are_passed_over(tmp_path: Path) -> None:
+    catalog = rs.Catalog(tmp_path)
+    table = table_of(catalog, key=True)
+    table.add_column("w", pa.int64(), default=1)
+    row = call(catalog)
+    assert (row["analyzed_files_count"], row["skipped_files_count"]) == (0, 4)
+    assert row["version"] == table.refresh()
+
+
+def test_columns_are_named(tmp_path: Path) -> None:
+    catalog = rs.Catalog(tmp_path)
+    table_of(catalog, key=True)
+    with pytest.raises(UnknownColumn, match="'nope'"):
+        call(catalog, ", columns => 'v, nope'")
+    assert call(catalog, ", columns => 'v'")["analyzed_files_count"] == 4
+    assert call(catalog, ", columns => 'v'")["analyzed_files_count"] == 0
+
+
+class Before(LocalEngine):
+    """Does something before the coordinator commits."""
+
+    def __init__(self, then: Any) -> None:
+        super().__init__(1)
+        self._then = then
+
+    def run(self, job: Job) -> Iterator[pa.RecordBatch]:
+        """Run the tasks, then the other change."""
+        yield from super().run(job)
+        self._then()
+
+
+def test_concurrent_rewrites_conflict_and_upserts_do_not(tmp_path: Path) -> None:  # rule 13
+    catalog = rs.Catalog(tmp_path)
+    table_of(catalog, key=True)
+    other = catalog.open_table("db.t")
+    call(catalog, engine=Before(lambda: other.upsert(rows(7, 99))))
+    assert other.refresh() == 6
+    assert sorted(other.scan().to_arrow().column("id").to_pylist()) == [*range(20), 99]
+    with pytest.raises(CommitConflict, match="nothing was committed"):
+        call(catalog, ", rewrite_all => TRUE", Before(other.compact))
+
+
+VALUES = st.lists(st.none() | st.integers(-5, 5), min_size=1, max_size=6)
+
+
+@examples(25, promised=500)
+@given(st.lists(VALUES, min_size=1, max_size=5), st.integers(-5, 5), st.booleans())
+def test_pruning_by_analyzed_statistics_loses_no_row(
+    parts: list[list[int | None]], value: int, keyed: bool
+) -> None:
+    catalog = rs.Catalog(fresh_uri())
+    schema = pa.schema([("id", pa.int64()), ("v", pa.int64())])
+    table = catalog.create_table(
+        "db.t", schema, ["id"] if keyed else None, properties={"statistics": "off"}
+    )
+    for start, values in enumerate(parts):  # keys of neighbouring parts overlap
+        data = pa.table({"id": range(start, start + len(values)), "v": values}, schema=schema)
+        (table.upsert if keyed else table.append)(data)
+    if keyed:
+        table.delete("id = 1")
+    conditions = [f"v = {value}", f"v > {value}", "v IS NULL", f"NOT (v <= {value})"]
+    before = [sorted(table.scan(c).to_arrow().to_pylist(), key=repr) for c in conditions]
+    call(catalog)
+    table.refresh()
+    for condition, expected in zip(conditions, before, strict=True):
+        scan = table.scan(condition, audit=100)
+        assert sorted(scan.to_arrow().to_pylist(), key=repr) == expected
