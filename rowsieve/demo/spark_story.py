@@ -23,6 +23,7 @@ from rowsieve.demo.flights import (
     load_flights,
     schedule,
 )
+from rowsieve.demo.rewrite_by_call import rewrite_by_call
 from rowsieve.demo.story import (
     REMAINING,
     SCHEDULED,
@@ -54,6 +55,11 @@ def tell_on_spark(folder: Path, console: Console) -> Checks:
     apply_what_happened(spark, table, flights, console, checks)
     ask(spark, table, console, checks)
     look_back(spark, table, scheduled, console, checks)
+    from rowsieve.providers.spark.procedure_engine import (  # noqa: PLC0415 - imports PySpark
+        SparkEngine,
+    )
+
+    checks.all_equal(rewrite_by_call(folder, table, console, SparkEngine(spark)))
     return checks
 
 

@@ -7,6 +7,7 @@ those outdated NULLs, and `arr_delay IS NULL` would count 336,776 rows instead o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from rowsieve.demo.flights import (
     load_flights,
     schedule,
 )
+from rowsieve.demo.rewrite_by_call import rewrite_by_call
 from rowsieve.opening import create_table
 from rowsieve.table import Table
 
@@ -49,6 +51,11 @@ class Checks:
         else:
             self.failed.append(f"{what}: expected {expected}, found {found}")
 
+    def all_equal(self, pairs: Mapping[str, tuple[object, object]]) -> None:
+        """Check (found, expected) pairs by what they are."""
+        for what, (found, expected) in pairs.items():
+            self.equal(what, found, expected)
+
 
 def tell(folder: Path, console: Console) -> Checks:
     """Run the whole demo with a table in `folder`, which must not contain one yet."""
@@ -64,6 +71,7 @@ def tell(folder: Path, console: Console) -> Checks:
     look_back(table, scheduled, console, checks)
     inspect(table, console, checks)
     compare_effort(folder, flights, changes, console)
+    checks.all_equal(rewrite_by_call(folder, table, console))
     return checks
 
 
