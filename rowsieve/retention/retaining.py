@@ -125,8 +125,14 @@ class Retaining(Evolving):
                 now = self._raise("expire_versions", metadata, oldest_version=oldest)
             leased, over = watch.look_again(grace_s)
             self._store.delete(list(over))
-            oldest = min_of(floors_of(now.table.properties).oldest_version, leased)
-            return self._expired(head, now, oldest, leased, over)
+            while True:
+                oldest = min_of(floors_of(now.table.properties).oldest_version, leased)
+                try:
+                    return self._expired(head, now, oldest, leased, over)
+                except (CorruptData, NotFound):  # a lease may have ended, and others expired more
+                    now, (leased, _) = self._latest(), watch.look_again(0.0)
+                    if oldest == min_of(floors_of(now.table.properties).oldest_version, leased):
+                        raise
 
     @changes("remove_orphans")
     def remove_orphans(

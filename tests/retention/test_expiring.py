@@ -366,6 +366,21 @@ def test_a_table_in_shards_is_read_by_processes_that_opened_it_before() -> None:
             Scan(idle.store, idle.snapshot_for_engines(), where="v < 9").to_arrow()
 
 
+def test_a_handle_in_shards_reads_the_newest_checkpoint_after_an_expiry() -> None:
+    """It follows entry by entry, and its columns come from a checkpoint that has gone."""
+    for _ in tiny_shards(1):
+        table = with_history(versions=6, checkpoint_interval="4")
+        early = rowsieve.open_table(table.uri)
+        for version in range(6, 10):
+            table.upsert(table_of((0, version), (version, version)))
+        assert early.refresh() == 9
+        table.upsert(table_of((0, 10), (10, 10)))
+        table.expire_versions(retain_last=2)
+        assert checkpoint_path(4) not in paths(table.store)
+        assert log_path(9) in paths(table.store)
+        assert rows_of(early) == expected(10)
+
+
 def test_an_entry_published_below_the_oldest_one_is_no_version() -> None:
     """A writer that slept finds its number free again: nobody reads its entry there."""
     table = with_history(versions=9)

@@ -14,7 +14,7 @@ import pytest
 
 import rowsieve
 from rowsieve.errors import InvalidInput, SnapshotExpired, StoreError, UnsupportedOperation
-from rowsieve.retention import retaining
+from rowsieve.retention import expiring, retaining
 from rowsieve.retention.leases import LEASES, Lease, lease_files
 from rowsieve.storage.commit_log import CommitLog
 from tests.retention.small_histories import (
@@ -139,6 +139,31 @@ def test_a_lease_reads_the_floor_after_it_was_created(monkeypatch: pytest.Monkey
         if version is None:
             table = with_history(versions=5)
             other = rowsieve.open_table(table.uri)
+
+
+def test_an_expiry_that_another_one_overtakes_looks_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The lease that it kept versions for ends, and the other one deletes them meanwhile."""
+    table = with_history(versions=9, checkpoint_interval="2")
+    other = rowsieve.open_table(table.uri)
+    held = other.lease(version=3)
+    held.__enter__()
+    secured = expiring._secured
+
+    def overtaken(*args: Any) -> bool:
+        monkeypatch.undo()
+        held.__exit__(None, None, None)
+        table.upsert(table_of((0, 9), (9, 9)))
+        other.expire_versions(retain_last=1)
+        return secured(*args)
+
+    monkeypatch.setattr(expiring, "_secured", overtaken)
+    removed = table.expire_versions(retain_last=1)
+    assert removed.leased_version is None
+    assert rows_of(rowsieve.open_table(table.uri)) == expected(9)
+    assert table.vacuum(retain_last=1, grace_s=0).file_count >= 0
+    assert paths(table.store, LEASES) == set()
 
 
 def test_a_lease_is_renewed_while_it_is_held() -> None:
