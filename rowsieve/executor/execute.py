@@ -202,7 +202,8 @@ class Execution:
             for read in left:
                 reader = self._unordered[read.residual]
                 if self._plan.limit is None:
-                    yield from ((reader, group) for group in self._expected(live, read, reader))
+                    for group in self._expected(live, read, reader):
+                        yield reader, group
                 else:  # few of the row groups may be read
                     yield from self._row_groups(live, read, reader)
 

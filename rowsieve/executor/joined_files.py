@@ -30,15 +30,16 @@ def joined_tasks(units: Iterable[Task | Unit]) -> Iterator[Task]:
     waiting = _Waiting()
     for unit in units:
         pages = _joinable(unit) if isinstance(unit, tuple) else None
-        if pages is None or not waiting.accepts(pages):
-            yield from waiting.taken()
+        if waiting.units and (pages is None or not waiting.accepts(pages)):
+            yield waiting.taken()
         if pages is not None:
             waiting.add(pages)
         elif isinstance(unit, tuple):
             yield partial(unit[0].read, unit[1])
         else:
             yield unit
-    yield from waiting.taken()
+    if waiting.units:
+        yield waiting.taken()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +61,12 @@ class _Waiting:
     """Units that the next task decodes at once."""
 
     def __init__(self) -> None:
-        self._units: list[_Joinable] = []
+        self.units: list[_Joinable] = []
         self._row_count = 0
 
     def accepts(self, unit: _Joinable) -> bool:
-        """Whether the unit may join the others."""
-        if not self._units:
-            return True
-        first = self._units[0]
+        """Whether the unit may join the others, of which there is at least one."""
+        first = self.units[0]
         return (
             first.reader is unit.reader
             and first.key == unit.key
@@ -76,12 +75,11 @@ class _Waiting:
 
     def add(self, unit: _Joinable) -> None:
         """Append a unit."""
-        self._units.append(unit)
+        self.units.append(unit)
         self._row_count += unit.pages.row_count
 
-    def taken(self) -> Iterator[Task]:
-        """The task of the units, if there are any; removes them."""
-        if self._units:
-            units = [each.pages for each in self._units]
-            yield partial(self._units[0].reader.read_together, units)
-            self._units, self._row_count = [], 0
+    def taken(self) -> Task:
+        """Remove all units, and return their task."""
+        task = partial(self.units[0].reader.read_together, [each.pages for each in self.units])
+        self.units, self._row_count = [], 0
+        return task

@@ -86,11 +86,7 @@ class LiveRows:
 
     def row_groups(self, read: Read, *, joined: bool = False) -> Iterator[RowGroup]:
         """The row groups with a live row, in file order; `joined` as in `PartSource`."""
-        source, mostly_match = self._sources[read.part], False
-        rows = self.rows(read)
-        if read.residual and self._predicate is not None and self._resolved is None:
-            mostly_match = source.found(self._predicate).mostly_match
-        return source.row_groups(rows, joined=joined, mostly_match=mostly_match)
+        return self._sources[read.part].row_groups(self.rows(read), joined=joined)
 
     def count(self, read: Read) -> int:
         """Count the live rows of a read without a residual; from the manifest where possible."""

@@ -42,7 +42,7 @@ _MOST_SIZES = 16  # sets of columns of a file whose sizes are kept
 class PartSource:
     """One part, read through one store; `schema` is the table's."""
 
-    __slots__ = ("_known", "_schema", "_store", "metrics", "part")
+    __slots__ = ("_known", "_mostly_match", "_schema", "_store", "metrics", "part")
 
     def __init__(
         self,
@@ -53,6 +53,7 @@ class PartSource:
     ) -> None:
         self.part = part
         self._known: dict[tuple[str, frozenset[int] | None], tuple[BoundPredicate, Candidates]] = {}
+        self._mostly_match = False  # the hint of `RowGroup`, once candidates are found
         self._store = store
         self._schema = schema
         self.metrics = ScanMetrics() if metrics is None else metrics
@@ -98,19 +99,14 @@ class PartSource:
         return self._schema.select(tuple(column.name for column in predicate.columns))
 
     def row_groups(
-        self, wanted: RowSet | None = None, *, joined: bool = False, mostly_match: bool = False
+        self, wanted: RowSet | None = None, *, joined: bool = False
     ) -> Iterator[RowGroup]:
         """The row groups with a wanted row, in file order.
 
-        `joined`: consecutive row groups with few wanted pages become one unit. `mostly_match`: the
-        hint of `RowGroup`.
+        `joined`: consecutive row groups with few wanted pages become one unit.
         """
         ref = self.part.data
-        return (
-            iter(())
-            if ref is None
-            else self._row_groups(ref, wanted, joined=joined, mostly_match=mostly_match)
-        )
+        return iter(()) if ref is None else self._row_groups(ref, wanted, joined=joined)
 
     def rows(
         self,
@@ -192,14 +188,11 @@ class PartSource:
         self.metrics.note_row_groups(found.row_groups, found.by_statistics + found.by_bloom)
         self.metrics.note_pages(found.pages, found.by_page_index)
         self._known[ref.path, only] = (predicate, found)
+        if only is None and ref is self.part.data:
+            self._mostly_match = found.mostly_match
 
     def _row_groups(
-        self,
-        ref: FileRef,
-        wanted: RowSet | None,
-        *,
-        joined: bool = False,
-        mostly_match: bool = False,
+        self, ref: FileRef, wanted: RowSet | None, *, joined: bool = False
     ) -> Iterator[RowGroup]:
         if wanted is not None and wanted.is_empty:
             return
@@ -224,7 +217,7 @@ class PartSource:
                     stop - start,
                     here,
                     self.metrics,
-                    mostly_match,
+                    self._mostly_match,
                 )
 
 

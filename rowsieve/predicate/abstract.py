@@ -86,13 +86,12 @@ class AbstractColumn:
             return None
         if self.upper.type != type_:
             return None
-        sides = [
-            plain_numbers(side).to_numpy(zero_copy_only=False) for side in (self.lower, self.upper)
-        ]
-        if (sides[0] > sides[1]).any():
+        lower = plain_numbers(self.lower).to_numpy(zero_copy_only=False)
+        upper = plain_numbers(self.upper).to_numpy(zero_copy_only=False)
+        if (lower > upper).any():
             return None
         present = ~self.empty
-        return NumberBounds(type_, sides[0], sides[1], present, present & ~self.may_be_null)
+        return NumberBounds(type_, lower, upper, present, present & ~self.may_be_null)
 
 
 class AbstractColumns(Protocol):

@@ -78,8 +78,8 @@ MUTANTS = (
     Mutant(
         "predicate/abstract.py",
         "bounds the wrong way round are believed",
-        "if (sides[0] > sides[1]).any():",
-        "if len(sides) < 0:",
+        "if (lower > upper).any():",
+        "if len(lower) < 0:",
         _PLAIN,
     ),
     Mutant(
