@@ -35,6 +35,7 @@ _NUMBER: Final = (
 _HEAD: Final = 5
 _SIGN_32: Final = 1 << 31
 _LOW_32: Final = (1 << 32) - 1
+_PAIRS: Final = np.array([list(f"{pair:02}".encode()[-2:]) for pair in range(256)], np.uint8)
 _MOST_BYTES: Final = np.iinfo(np.int32).max
 
 Ints = npt.NDArray[np.int64]
@@ -106,19 +107,13 @@ def to_text(values: pa.Array) -> pa.Array:
     negative, finite = classes == _NEGATIVE, (classes == _NEGATIVE) | (classes == _POSITIVE)
     exponents = _exponents(starts, data, finite, negative)
     pairs = np.where(finite, lengths - _HEAD - negative, 0)
-    owners, places = _runs(pairs)
-    packed = data[starts[owners] + _HEAD + places].astype(np.int64)
-    packed = np.where(negative[owners], 254 - packed, packed)
-    counts = 2 * pairs
-    last = starts[finite] + _HEAD + pairs[finite] - 1
-    ends = np.where(negative[finite], 254 - data[last].astype(np.int64), data[last])
-    counts[finite] -= ends % 10 == 0
+    digits, counts = _digits(data, starts + _HEAD, pairs, negative)
     sizes = _text_sizes(classes, exponents, counts)
     sizes[_mask(values.is_null())] = 0
     offsets = _offsets(sizes)
     text = np.full(offsets[-1], ord("0"), np.uint8)
     firsts = offsets[:-1] + negative
-    _put_digits(text, firsts, owners, places, packed, exponents, counts)
+    _put_digits(text, firsts, digits, exponents, counts)
     small, middle = finite & (exponents <= 0), finite & (exponents > 0) & (exponents < counts)
     text[firsts[small] + 1] = ord(".")
     text[(firsts + exponents)[middle]] = ord(".")
@@ -246,23 +241,37 @@ def _text_sizes(classes: Ints, exponents: Ints, counts: Ints) -> Ints:
     return sizes
 
 
+def _digits(
+    data: npt.NDArray[np.uint8], starts: Ints, pairs: Ints, negative: Mask
+) -> tuple[npt.NDArray[np.uint8], Ints]:
+    """Return the digits of all numbers as text, without zeros at the end, and their counts."""
+    ends = np.cumsum(pairs)
+    at = np.arange(pairs.sum()) + np.repeat(starts - ends + pairs, pairs)
+    packed = data[at]
+    packed = np.where(np.repeat(negative, pairs), 254 - packed, packed)
+    counts, last = 2 * pairs, ends[pairs > 0] - 1
+    is_half = packed[last] % 10 == 0
+    counts[pairs > 0] -= is_half
+    kept = np.ones(2 * len(packed), np.bool_)
+    kept[2 * last[is_half] + 1] = False
+    return _PAIRS[packed].reshape(-1)[kept], counts
+
+
 def _put_digits(
     text: npt.NDArray[np.uint8],
     firsts: Ints,
-    owners: Ints,
-    places: Ints,
-    packed: Ints,
+    digits: npt.NDArray[np.uint8],
     exponents: Ints,
     counts: Ints,
 ) -> None:
     """Write the digits of all numbers, whose texts begin at `firsts`, around their points."""
-    for half, digit in enumerate((packed // 10, packed % 10)):
-        number = 2 * places + half
-        there = number < counts[owners]
-        who, number = owners[there], number[there]
-        before = exponents[who]
-        shift = np.where(before <= 0, 2 - before, number >= before)
-        text[firsts[who] + number + shift] = digit[there] + ord("0")
+    small = exponents <= 0
+    before = np.cumsum(counts) - counts
+    places = np.arange(len(digits), dtype=np.int32)
+    points = np.where(small, len(digits), before + exponents).astype(np.int32)
+    moves = (firsts + np.where(small, 2 - exponents, 0) - before).astype(np.int32)
+    moved = np.repeat(moves, counts) + (places >= np.repeat(points, counts))
+    text[places + moved] = digits
 
 
 def _check_layout(exact: pa.Array) -> None:
