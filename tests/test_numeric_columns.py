@@ -162,8 +162,27 @@ def test_engines_see_a_float_and_bytes_that_sort(
         approx = pl.col("n").struct.field("approx")
         got = frame.filter((approx > 10) & approx.is_not_nan()).sort("id").collect()
         assert got["id"].to_list() == wanted
-    same = context.sql("SELECT count(*) AS found FROM t WHERE n = n").to_arrow_table()
-    assert same.column("found").to_pylist() == [len(texts) - texts.count(None)]
+
+
+@pytest.mark.parametrize(
+    ("where", "wanted"),
+    [
+        ("n = n", [1, 2, 3]),
+        ("n <> n", []),
+        ("n IS DISTINCT FROM n", []),
+        ("n = named_struct('approx', 1.5, 'exact', X'{0}')", [1]),
+        ("n > named_struct('approx', 1.0, 'exact', X'{0}')", [1, 2, 3]),
+        ("n IN (named_struct('approx', 1.5, 'exact', X'{0}'))", [1]),
+    ],
+)
+def test_an_engine_compares_the_structs_that_it_sees(
+    where: str, wanted: list[int], tmp_path: Path
+) -> None:
+    table = _table(tmp_path, [None, "1.5", "2e400", "NaN"], part_rows=2)
+    context = SessionContext()
+    context.register_table("t", table)
+    query = f"SELECT id FROM t WHERE {where.format(encoded('1.5').hex())} ORDER BY id"
+    assert context.sql(query).to_arrow_table().column("id").to_pylist() == wanted
 
 
 @pytest.mark.parametrize(
@@ -275,6 +294,20 @@ def test_an_added_number_has_its_default_in_old_rows(tmp_path: Path) -> None:
     assert _kept(table, "n < 1e30") == [2]
     table.compact()
     assert _kept(table, "n = 1e30") == [1]
+    for number in (D("NaN"), 10**60, D(10) ** 60):
+        table = rs.create_table(f"memory:///default{number!r}", {"id": [1]}, key=["id"])
+        table.add_column("n", "numeric", default=number)
+        assert _kept(table, f"n = '{number}'") == [1]
+    with pytest.raises(SchemaMismatch, match="cast it to an integer, a decimal or text"):
+        table.add_column("m", "numeric", default=1.5)
+
+
+def test_choices_among_numbers_are_numbers(numbers: tuple[rs.Table, list[str | None]]) -> None:
+    table, texts = numbers
+    null = texts.index(None)
+    ones = [place for place, text in enumerate(texts) if text and D(text) == 1]
+    assert _kept(table, "COALESCE(n, 1) = 1") == sorted([*ones, null])
+    assert _kept(table, f"CASE WHEN id = {null} THEN 1.0 ELSE n END = 1") == sorted([*ones, null])
 
 
 def test_numbers_inside_lists_and_structs_are_kept(tmp_path: Path) -> None:

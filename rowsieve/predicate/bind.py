@@ -270,12 +270,13 @@ class _Binder:
         operand, type_ = self.operand(node.operand)
         if type_ is None:
             operand, type_ = self.typed_operand(node.operand)
+        if self.semantics.compares_storage:
+            operand, type_ = as_stored(operand, type_)
+        assert type_ is not None
         if is_nested(type_):
             return self.nested_in_list(operand, type_, node.values)
         values = node.values
-        if self.semantics.compares_storage:
-            operand, type_ = as_stored(operand, type_)
-        elif isinstance(type_, Interval):
+        if isinstance(type_, Interval):
             operand, type_ = as_length(operand, type_, self.semantics)
             values = lengths(values)
         elif isinstance(type_, Numeric):

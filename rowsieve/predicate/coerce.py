@@ -89,12 +89,12 @@ def compare_operands(
     if left_type is None and right_type is None:
         left, left_type = _adapted(left, String(), semantics)
         right, right_type = _adapted(right, String(), semantics)
-    if isinstance(left_type, List | Struct | Map) or isinstance(right_type, List | Struct | Map):
-        return compare_nested_operands(op, left, left_type, right, right_type, semantics)
     if semantics.compares_storage:
         left, left_type = as_stored(left, left_type)
         right, right_type = as_stored(right, right_type)
-    elif isinstance(left_type, Interval) or isinstance(right_type, Interval):
+    if isinstance(left_type, List | Struct | Map) or isinstance(right_type, List | Struct | Map):
+        return compare_nested_operands(op, left, left_type, right, right_type, semantics)
+    if isinstance(left_type, Interval) or isinstance(right_type, Interval):
         left, left_type = as_length(left, left_type, semantics)
         right, right_type = as_length(right, right_type, semantics)
     elif isinstance(left_type, Numeric) or isinstance(right_type, Numeric):

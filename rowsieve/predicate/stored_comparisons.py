@@ -18,7 +18,11 @@ import pyarrow as pa
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.interval_length import LENGTH_TYPE
-from rowsieve.predicate.functions.unbounded_numbers import APPROX_TYPE, EXACT_TYPE
+from rowsieve.predicate.functions.unbounded_numbers import (
+    APPROX_TYPE,
+    EXACT_TYPE,
+    NUMERIC_PARTS,
+)
 from rowsieve.predicate.literal_values import parse_text
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.interval_bytes import TOTAL, from_arrow, total_of, total_us
@@ -32,6 +36,7 @@ from rowsieve.types.logical import (
     LogicalType,
     Numeric,
     String,
+    Struct,
     type_name,
 )
 from rowsieve.types.numeric_bytes import encoded, exact_of, from_numbers, from_text, spelled
@@ -39,9 +44,11 @@ from rowsieve.types.numeric_bytes import encoded, exact_of, from_numbers, from_t
 _T = TypeVar("_T", bound=LogicalType | None)
 
 
-def as_stored(operand: ir.Operand, type_: _T) -> tuple[ir.Operand, _T | String | Binary]:
-    """Replace JSON by its text and an interval by its bytes; leave others as they are."""
+def as_stored(operand: ir.Operand, type_: _T) -> tuple[ir.Operand, _T | String | Binary | Struct]:
+    """Replace JSON by its text, an interval by its bytes and a numeric by its struct."""
     match type_:
+        case Numeric():
+            return ir.Cast(operand, NUMERIC_PARTS), NUMERIC_PARTS
         case Json() | Interval():
             target = String() if isinstance(type_, Json) else Binary()
             if isinstance(operand, ir.Literal):

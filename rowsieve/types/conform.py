@@ -365,6 +365,8 @@ def _hint(source: pa.DataType, type_: logical.LogicalType) -> str:
             if type_.utc
             else "convert the instants to local times of a zone (pyarrow.compute.local_timestamp)"
         )
+    if isinstance(type_, logical.Numeric):
+        return "cast it to an integer, a decimal or text if that is intended"
     if logical.is_nested(type_):
         return "build the column with the table's type"
     return f"cast it to {arrow_type(type_)} if that is intended"

@@ -36,6 +36,8 @@ def constant_text(value: Any, type_: logical.LogicalType, name: str) -> str | No
     if isinstance(value, uuid.UUID):
         value = value.bytes
     given = value.type if isinstance(value, pa.Scalar) else None
+    if isinstance(type_, logical.Numeric) and type(value) in (int, decimal.Decimal):
+        value = str(value)  # Arrow's numbers have fewer digits
     if isinstance(value, int) and value >= 2**63:  # Arrow guesses int64
         given = pa.uint64()
     try:

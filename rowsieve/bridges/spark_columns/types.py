@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, assert_never
 
-from rowsieve.bridges.sql.spark_type_names import NUMERIC_PARTS
+from rowsieve.predicate.functions.unbounded_numbers import NUMERIC_PARTS
 from rowsieve.types.logical import (
     Binary,
     Bool,

@@ -18,12 +18,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.functions.unbounded_numbers import NUMERIC_PARTS
 from rowsieve.types.logical import (
     Binary,
     Bool,
     Date,
     Decimal,
-    Field,
     Float,
     Int,
     Interval,
@@ -31,7 +31,6 @@ from rowsieve.types.logical import (
     LogicalType,
     Numeric,
     String,
-    Struct,
     Time,
     Timestamp,
     Uuid,
@@ -59,9 +58,6 @@ _DDL: Final[Mapping[str, str]] = {
     "integer": "int",
     "long": "bigint",
 }
-
-NUMERIC_PARTS: Final = Struct((Field(0, "approx", Float(64)), Field(0, "exact", Binary())))
-"""An unbounded number: its nearest float, and bytes that sort like the numbers."""
 
 _SYNONYMS: Final[Mapping[str, str]] = {
     "real": "float",

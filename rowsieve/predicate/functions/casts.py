@@ -56,6 +56,7 @@ from rowsieve.types.logical import (
     LogicalType,
     Numeric,
     String,
+    Struct,
     Time,
     Timestamp,
     Uuid,
@@ -95,6 +96,8 @@ def cast_rule(source: LogicalType, target: LogicalType) -> CastRule | None:
                 and target.precision - target.scale >= source.precision - source.scale
             )
             return CastRule(_decimal_to_decimal, increasing=True, can_fail=not fits)
+        case (Numeric(), Struct()) if target != unbounded_numbers.NUMERIC_PARTS:
+            return None
     return _RULES.get((type(source), type(target)))
 
 
@@ -405,6 +408,7 @@ _RULES: dict[tuple[type, type], CastRule] = {
     (Numeric, Float): CastRule(unbounded_numbers.to_float, increasing=False, can_fail=True),
     (Numeric, Decimal): CastRule(unbounded_numbers.to_decimal, increasing=False, can_fail=True),
     (Numeric, String): CastRule(unbounded_numbers.to_string, increasing=False, can_fail=False),
+    (Numeric, Struct): CastRule(_same, increasing=False, can_fail=False),
     (String, Numeric): CastRule(unbounded_numbers.text_to_numeric, increasing=False, can_fail=True),
     (Json, String): CastRule(_same, increasing=True, can_fail=False),
     (String, Bool): _from_text(Bool),

@@ -28,6 +28,7 @@ from rowsieve.types.logical import (
     Decimal,
     Int,
     LogicalType,
+    Numeric,
     String,
     Timestamp,
     is_ordered,
@@ -61,6 +62,8 @@ def _join(left: LogicalType, right: LogicalType) -> LogicalType | None:
             return left
         case (Timestamp(), Timestamp()):
             return Timestamp(utc=True)
+        case (Numeric(), Decimal() | Int()) | (Decimal() | Int(), Numeric()):
+            return Numeric()
         case (Decimal() | Int(), Decimal() | Int()):
             joined = wider(left, right)
             return joined if isinstance(joined, Int) else _join_decimals(left, right)

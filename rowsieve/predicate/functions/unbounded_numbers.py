@@ -23,11 +23,13 @@ from rowsieve.predicate.functions.row import (
 )
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Binary, Float, LogicalType, Numeric
+from rowsieve.types.logical import Binary, Field, Float, LogicalType, Numeric, Struct
 from rowsieve.types.numeric_bytes import approx_of, exact_of, from_numbers, parsed, to_text
 
 EXACT_TYPE: Final = Binary()
 APPROX_TYPE: Final = Float(64)
+NUMERIC_PARTS: Final = Struct((Field(0, "approx", APPROX_TYPE), Field(0, "exact", EXACT_TYPE)))
+"""The type as which engines see unbounded numbers."""
 
 
 def to_numeric(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
