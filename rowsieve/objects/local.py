@@ -207,7 +207,7 @@ class LocalStore:
     ) -> NativeFile:
         """Open the file unmapped: reading a truncated memory map would raise SIGBUS."""
         try:
-            full = self._resolved(path)
+            full = self._resolved(path) if (other := in_place(path)) is None else _local(other)
             self._size(full, path)  # reject non-regular files: opening a FIFO would block
             return pa.OSFile(os.fsencode(full), "rb")
         except OSError:
