@@ -28,7 +28,7 @@ from rowsieve.arguments.annotations import (
 )
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
-from rowsieve.changes.altering import check_same_columns
+from rowsieve.changes.altering import check_same_columns, columns_read
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.evolving import SchemaMode
 from rowsieve.changes.handle import changes
@@ -68,7 +68,7 @@ from rowsieve.storage.floors import is_given_up
 from rowsieve.storage.log_entry import Commit
 from rowsieve.storage.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.encodings import arrow_schema
+from rowsieve.types.encodings import commented_schema
 from rowsieve.types.instants import from_microseconds
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema
@@ -92,8 +92,8 @@ class Table(Reading):
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns as an Arrow schema; field ids are in the fields' metadata."""
-        return arrow_schema(self._pinned.schema)
+        """The columns as an Arrow schema; field ids and comments are in the fields' metadata."""
+        return commented_schema(self._pinned.schema)
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -392,9 +392,12 @@ class Table(Reading):
             )
         if keys is None:
             change = self._change("delete", metadata, token, retry_timeout_s)
-            question = _question(where, dialect, self._newest.schema, session)
+            schema = self._newest.schema
+            question = _question(where, dialect, schema, session)
             return self._commit_mutation(
-                change, lambda snapshot: delete_where(change, snapshot, question)
+                change,
+                lambda snapshot: delete_where(change, snapshot, question),
+                reads=(schema, lambda: columns_read(schema, question, {})),
             )
         change = self._change("delete_keys", metadata, token, retry_timeout_s)
         order = self._order("delete by key")
@@ -436,9 +439,11 @@ class Table(Reading):
             return self._commit_planned(
                 change, plan, lambda head: update_planned(change, head, plan, operands)
             )
-        question = _question(where, dialect, self._newest.schema, session)
+        question = _question(where, dialect, schema, session)
         return self._commit_mutation(
-            change, lambda snapshot: update_where(change, snapshot, question, operands)
+            change,
+            lambda snapshot: update_where(change, snapshot, question, operands),
+            reads=(schema, lambda: columns_read(schema, question, operands)),
         )
 
     @changes("overwrite")

@@ -515,3 +515,6 @@ def test_alter_changes_columns_in_one_commit(flights: Path) -> None:
     assert "InvalidSchemaChange" in run("alter", flights, "DROP COLUMN id", code=3)
     assert "ADD COLUMN name type" in run("alter", flights, "VACUUM", code=3)
     assert rs.open_table(str(flights)).version == before.version + 2
+    assert "comment" not in run("inspect", flights)
+    run("alter", flights, "ALTER COLUMN id COMMENT 'of the airline'", "DROP COLUMN IF EXISTS x")
+    assert "of the airline" in run("inspect", flights)

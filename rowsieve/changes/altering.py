@@ -1,4 +1,4 @@
-"""Change the columns of a table: a commit without rows, which touches no data file.
+"""Change the columns of a table: a commit without rows, which writes no data file.
 
 Soundness: a schema change is computed on the newest version. It takes effect on that version's
 columns only: if another commit changes the columns meanwhile, this one is a CommitConflict. The
@@ -9,13 +9,19 @@ so that an older Rowsieve refuses the table instead of reading it by name.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.changes.change import Change
+from rowsieve.changes.change import Change, Question
 from rowsieve.errors import CommitConflict, InvalidInput, InvalidSchemaChange, UnsupportedOperation
+from rowsieve.executor.execute import Execution
+from rowsieve.objects import ObjectStore
+from rowsieve.planner.plan import OutputColumn
+from rowsieve.planner.plan_scan import plan_scan
+from rowsieve.predicate.bind import bind, bind_operand
+from rowsieve.predicate.ir import Column, IsNull, Operand
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.selection import named_ids
 from rowsieve.storage.commit_log import CommitRequest
@@ -44,6 +50,7 @@ def alter_columns(
             "it may have dates more than 292,000 years from 1970, which no timestamp has; add a "
             "column of the new type, and update it from the old one"
         )
+    _check_not_null(change.store, head, schema)
     _check_properties(head, schema)
     names = {field.id: field.name for field in schema}
     key = tuple(names[head.schema.field(name).id] for name in head.table.key)
@@ -68,6 +75,34 @@ def check_same_columns(operation: str, schema_id: int, head: Snapshot) -> None:
             f"{head.version}: they are ({', '.join(head.schema.names)}) now. Nothing was written; "
             "check the data and the condition, and do it again"
         )
+
+
+def check_same_meaning(
+    operation: str, before: Schema, head: Snapshot, reads: Callable[[], Iterable[Field]]
+) -> None:
+    """CommitConflict if a column that a change reads or assigns is another one in the head.
+
+    `before` is the schema that the change was written for, `reads` returns its columns. Other
+    columns may have come or gone: the change is computed from the head's rows, which have them.
+    """
+    if head.schema.id == before.id:
+        return
+    now = {field.name: (field.id, field.type) for field in head.schema}
+    if any(now.get(field.name) != (field.id, field.type) for field in reads()):
+        check_same_columns(operation, before.id, head)
+
+
+def columns_read(
+    schema: Schema, question: Question, assigned: Mapping[str, Operand]
+) -> tuple[Field, ...]:
+    """Return the columns that a condition and assignments read or assign."""
+    semantics, now_us = question.semantics, question.now_us
+    bound = bind(question.predicate, schema, semantics, now_us=now_us, simplified=False)
+    found = [column.name for column in bound.columns]
+    for name, operand in assigned.items():
+        of_operand = bind_operand(operand, schema, semantics, now_us=now_us)
+        found += [name, *(column.name for column in of_operand.columns)]
+    return tuple(map(schema.field, found))
 
 
 def check_restorable(head: Snapshot, target: Snapshot) -> None:
@@ -105,6 +140,34 @@ def far_dates(snapshot: Snapshot, fields: Iterable[Field]) -> str:
         if far.any():
             return field.name
     return ""
+
+
+def _check_not_null(store: ObjectStore, head: Snapshot, schema: Schema) -> None:
+    """InvalidSchemaChange if a column becomes NOT NULL, and a row of the head has NULL in it.
+
+    Rows are read only where statistics do not show that there is none.
+    """
+    now = {field.id: field for field in schema}
+    for field in head.schema:
+        if not field.nullable or now.get(field.id, field).nullable:
+            continue
+        known = PartStatistics(head.parts, head.schema).subject(field.id)
+        has_rows = head.parts.data_rows() > 0
+        if not has_rows.any() or (known is not None and not known.may_be_null[has_rows].any()):
+            continue
+        plan = plan_scan(
+            head,
+            store.uri,
+            predicate=IsNull(Column(field.name)),
+            columns=(OutputColumn(field.name),),
+            now_us=0,
+        )
+        rows = sum(batch.num_rows for batch in Execution(plan, store).read())
+        if rows:
+            raise InvalidSchemaChange(
+                f"cannot disallow NULL in column {field.name!r}: {rows:,} rows of version "
+                f"{head.version} have NULL in it; update or delete them first"
+            )
 
 
 def _all_fields(fields: Iterable[Field]) -> Iterator[Field]:

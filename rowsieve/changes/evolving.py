@@ -12,7 +12,7 @@ import pyarrow as pa
 from rowsieve.arguments import checked_methods
 from rowsieve.arguments.annotations import ColumnNames, ColumnPath, Metadata
 from rowsieve.arguments.kinds import described
-from rowsieve.bridges.sql.alterations import alterations_of
+from rowsieve.bridges.sql.alterations import actions_of, alterations_of
 from rowsieve.changes.altering import alter_columns
 from rowsieve.changes.change import Change
 from rowsieve.changes.configuring import Configuring
@@ -32,8 +32,11 @@ from rowsieve.types.evolution import (
     RenameColumn,
     ReorderColumns,
     SchemaChange,
+    SetComment,
     SetDefault,
+    SetNotNull,
     WidenColumn,
+    evolve,
 )
 from rowsieve.types.field_paths import Path, shown_path
 from rowsieve.types.logical import Field
@@ -91,6 +94,14 @@ class Alteration:
     def relax_not_null(self, name: ColumnPath) -> Alteration:
         """Allow NULL in a column, as `Table.relax_not_null` does."""
         return self._append(RelaxNotNull(_path(name)))
+
+    def set_not_null(self, name: ColumnPath) -> Alteration:
+        """Disallow NULL in a column, as `Table.set_not_null` does."""
+        return self._append(SetNotNull(_path(name)))
+
+    def set_comment(self, name: ColumnPath, comment: str | None) -> Alteration:
+        """Describe a column, as `Table.set_comment` does."""
+        return self._append(SetComment(_path(name), comment))
 
     def set_default(self, name: ColumnPath, default: Any) -> Alteration:
         """Change the default of new rows, as `Table.set_default` does."""
@@ -153,6 +164,8 @@ class Evolving(Configuring):
         after: str | None = None,
         *,
         nullable: bool = True,
+        comment: str | None = None,
+        if_not_exists: bool = False,
         metadata: Metadata | None = None,
     ) -> Commit:
         """Add a column as the last one, or behind the column `after`.
@@ -160,21 +173,23 @@ class Evolving(Configuring):
         A path such as "address.city" adds a field to a struct, behind its field `after`.
         `type` is a pyarrow type, or text such as "int64" or "decimal(10,2)". All rows that exist
         have the value `default`, for ever; an append that lacks the column gets it too. No file is
-        written or read. InvalidSchemaChange if the table has a column of that name.
+        written or read. InvalidSchemaChange if the table has a column of that name; with
+        `if_not_exists`, nothing is changed then.
         """
         field = _field(name, type, nullable=nullable)
-        return self._alter(
-            self._latest(), (AddColumn(_path(name), field, default, after),), metadata
-        )
+        change = AddColumn(_path(name), field, default, after, comment, if_not_exists)
+        return self._alter(self._latest(), (change,), metadata)
 
     @changes("alter")
-    def drop_column(self, name: ColumnPath, *, metadata: Metadata | None = None) -> Commit:
+    def drop_column(
+        self, name: ColumnPath, *, if_exists: bool = False, metadata: Metadata | None = None
+    ) -> Commit:
         """Remove a column from the next version on; earlier versions still show it.
 
         A column that is added later under the same name is another column: it has none of the
         values of this one. InvalidSchemaChange for a key column and for the last column.
         """
-        return self._alter(self._latest(), (DropColumn(_path(name)),), metadata)
+        return self._alter(self._latest(), (DropColumn(_path(name), if_exists),), metadata)
 
     @changes("alter")
     def rename_column(
@@ -212,6 +227,36 @@ class Evolving(Configuring):
     def relax_not_null(self, name: ColumnPath, *, metadata: Metadata | None = None) -> Commit:
         """Allow NULL in a column. InvalidSchemaChange for a key column."""
         return self._alter(self._latest(), (RelaxNotNull(_path(name)),), metadata)
+
+    @changes("alter")
+    def set_not_null(self, name: ColumnPath, *, metadata: Metadata | None = None) -> Commit:
+        """Disallow NULL in a column; InvalidSchemaChange if a row has NULL in it.
+
+        Rows are read only where the statistics of the parts do not show that there is none.
+        """
+        return self._alter(self._latest(), (SetNotNull(_path(name)),), metadata)
+
+    @changes("alter")
+    def set_comment(
+        self, name: ColumnPath, comment: str | None, *, metadata: Metadata | None = None
+    ) -> Commit:
+        """Describe a column or field in words, for people; None removes the comment."""
+        return self._alter(self._latest(), (SetComment(_path(name), comment),), metadata)
+
+    @changes("alter")
+    def sql(
+        self, text: str, dialect: str = "postgres", *, metadata: Metadata | None = None
+    ) -> Commit:
+        """Execute `ALTER TABLE name …`, whose actions are those of `Alteration.sql`, in one commit.
+
+        The name is the last step of the table's URI, or `this`. InvalidInput for any other
+        statement.
+        """
+        self._writable("sql")
+        base = self._latest()
+        own = self._store.uri.rstrip("/").rpartition("/")[2]
+        actions = actions_of(text, (own, "this"), dialect)
+        return self._alter(base, alterations_of(actions, base.schema, dialect), metadata)
 
     @changes("alter")
     def set_default(
@@ -282,6 +327,9 @@ class Evolving(Configuring):
         if not wanted:
             raise InvalidInput("alter: no change was given; add, drop or rename a column")
         change = self._change("alter", metadata, None)
+        unchanged, _ = evolve(base.schema, wanted, base.next_field_id, base.table.key)
+        if unchanged.fields == base.schema.fields:  # of changes that were conditional
+            return nothing_done("alter", base)
         return self._commit(change, base, lambda head: alter_columns(change, base, head, wanted))
 
 

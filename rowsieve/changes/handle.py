@@ -7,13 +7,13 @@ which engines read (invariant 23). Both only move forward. Thread-safe.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 from rowsieve.arguments.annotations import Metadata, StorageOptions, Token
-from rowsieve.changes.altering import check_same_columns
+from rowsieve.changes.altering import check_same_columns, check_same_meaning
 from rowsieve.changes.change import Change
 from rowsieve.changes.ingest import Changes
 from rowsieve.changes.mutation import Mutation, Stale, commit_mutation, never
@@ -32,6 +32,8 @@ from rowsieve.storage.retries import Retries
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.instants import from_microseconds
 from rowsieve.types.keys import KeyOrder
+from rowsieve.types.logical import Field
+from rowsieve.types.schema import Schema
 
 H = TypeVar("H", bound="Handle")
 P = ParamSpec("P")
@@ -199,15 +201,21 @@ class Handle:
         *,
         recompute: bool = True,
         any_columns: bool = False,
+        reads: tuple[Schema, Callable[[], Iterable[Field]]] | None = None,
     ) -> Commit:
-        """Commit what `build` returns; `any_columns`: it depends on no names of columns."""
+        """Commit what `build` returns; `any_columns`: it depends on no names of columns.
+
+        `reads`: the schema that it was written for, and the columns whose meaning it depends on.
+        """
         head = self._latest()
         if (done := self._log.committed_before(change.token, head)) is not None:
             return done
         retries = change.retries or Retries(change.operation)
 
         def checked(snapshot: Snapshot) -> Mutation | None:
-            if not any_columns:
+            if reads is not None:
+                check_same_meaning(change.operation, reads[0], snapshot, reads[1])
+            elif not any_columns:
                 check_same_columns(change.operation, change.schema_id, snapshot)
             return build(snapshot)
 

@@ -168,7 +168,7 @@ def inspect(
         return
     print_facts({name: _shown(value) for name, value in detail.items()})
     kinds = [tuple(column.values()) for column in columns]
-    print_table(["id", "column", "type", "null"], kinds, wide=wide)
+    print_table(["id", "column", "type", "null", "comment"][: len(kinds[0])], kinds, wide=wide)
     if listed:
         print_table(list(listed[0]), [tuple(part.values()) for part in listed], wide=wide)
 
@@ -235,12 +235,14 @@ def _values(column: Any) -> list[Any]:
 
 def _columns(table: Table) -> list[dict[str, Any]]:
     snapshot = table.snapshot_for_engines()
+    has_comments = any(field.comment for field in snapshot.schema)
     return [
         {
             "id": field.id,
             "name": field.name,
             "type": type_name(field.type),
             "nullable": field.nullable,
+            **({"comment": field.comment or ""} if has_comments else {}),
         }
         for field in snapshot.schema
     ]

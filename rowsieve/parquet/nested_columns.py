@@ -154,6 +154,7 @@ def _child(values: pa.Array, present: pa.Array | None, source: _Source) -> pa.Ar
         filled = repeated(change, len(values))
         if present is None or not now.nullable or not change.is_valid:
             return filled
+        # Engines read a field without asking whether its struct is NULL.
         return pc.if_else(present, filled, pa.scalar(None, now.type))
     child = values.field(values.type.get_field_index(name))
     return as_type(child if change is None else change(child), now.type)

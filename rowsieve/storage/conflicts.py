@@ -28,6 +28,8 @@
 - `alter` changes the columns. It is computed again on any new head, and gives up if that has other
   columns than the version it began with. The commit log itself checks that no commit brings rows
   with a column that was dropped or changed since they were written (invariants, rule 14).
+  A reading operation is computed again after it, if the columns that it reads and assigns are the
+  same.
 
 Under `serializable` every change reads the version directly before its own: the commits are
 equivalent to a serial execution in the order of their versions. CHECK finds a commit that touched a

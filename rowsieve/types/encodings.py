@@ -21,6 +21,7 @@ from rowsieve.types.aliases import ALIASES, PREFIX, find_alias
 from rowsieve.types.schema import Schema
 
 FIELD_ID_KEY = b"PARQUET:field_id"
+COMMENT_KEY = b"comment"
 EXTENSION_KEY = b"ARROW:extension:name"
 UUID_EXTENSION = b"rowsieve.uuid.1"
 JSON_EXTENSION = b"rowsieve.json.1"
@@ -105,6 +106,18 @@ def arrow_field(field: logical.Field) -> pa.Field:
 def arrow_schema(schema: Schema) -> pa.Schema:
     """Return the Arrow schema of a table's rows; only its fields have metadata."""
     return pa.schema([arrow_field(field) for field in schema])
+
+
+def commented_schema(schema: Schema) -> pa.Schema:
+    """Return `arrow_schema`, with the comments of columns as metadata, for people to read."""
+    return pa.schema(
+        [
+            stored.with_metadata({**stored.metadata, COMMENT_KEY: field.comment.encode()})
+            if field.comment
+            else stored
+            for field, stored in zip(schema, arrow_schema(schema), strict=True)
+        ]
+    )
 
 
 def zoned_schema(schema: Schema) -> pa.Schema:

@@ -18,7 +18,7 @@ from typing import TypeAlias, assert_never
 
 import pyarrow as pa
 
-from rowsieve.errors import InvalidSchemaChange
+from rowsieve.errors import InvalidSchemaChange, UnknownColumn
 from rowsieve.types.encodings import alias_name, arrow_field, check_nesting, logical_type
 from rowsieve.types.field_paths import (
     Chain,
@@ -44,20 +44,27 @@ class AddColumn:
 
     The default is the value of the column in all rows that exist, and in new rows that lack it.
     `path` names it, or a new field of a struct; the name of `field` is not used. `after` is the
-    name of a column, or of another field of that struct.
+    name of a column, or of another field of that struct. `if_missing`: change nothing if there is
+    such a column.
     """
 
     path: Path
     field: pa.Field
     default: object = None
     after: str | None = None
+    comment: str | None = None
+    if_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
-    """Remove a column; its values stay in the files, and earlier versions still show them."""
+    """Remove a column; its values stay in the files, and earlier versions still show them.
+
+    `if_exists`: change nothing if there is no such column.
+    """
 
     path: Path
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +105,31 @@ class SetDefault:
     default: object
 
 
+@dataclass(frozen=True, slots=True)
+class SetNotNull:
+    """Disallow NULL in a column. The caller proves that no row has NULL."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class SetComment:
+    """Describe a column or field in words; None removes the comment."""
+
+    path: Path
+    comment: str | None
+
+
 SchemaChange: TypeAlias = (
-    AddColumn | DropColumn | RenameColumn | WidenColumn | ReorderColumns | RelaxNotNull | SetDefault
+    AddColumn
+    | DropColumn
+    | RenameColumn
+    | WidenColumn
+    | ReorderColumns
+    | RelaxNotNull
+    | SetDefault
+    | SetNotNull
+    | SetComment
 )
 
 
@@ -115,10 +145,12 @@ def evolve(
     found = Schema(schema.id + 1, schema.fields)
     for change in changes:
         match change:
-            case AddColumn():
-                found, next_field_id = _add(found, change, next_field_id)
+            case AddColumn(path=path):
+                if not (change.if_missing and _exists(found, path)):
+                    found, next_field_id = _add(found, change, next_field_id)
             case DropColumn(path=path):
-                found = _drop(found, resolve(found, path), key_ids)
+                if not (change.if_exists and not _exists(found, path)):
+                    found = _drop(found, resolve(found, path), key_ids)
             case RenameColumn():
                 found = _rename(found, resolve(found, change.path), change.new_name)
             case WidenColumn():
@@ -129,6 +161,10 @@ def evolve(
                 found = _relax(found, resolve(found, path), key_ids)
             case SetDefault():
                 found = _set_default(found, resolve(found, change.path), change.default)
+            case SetNotNull(path=path):
+                found = _set_not_null(found, resolve(found, path))
+            case SetComment(path=path, comment=comment):
+                found = _set_comment(found, resolve(found, path), comment)
             case _:
                 assert_never(change)
     return found, next_field_id
@@ -223,7 +259,8 @@ def _add(schema: Schema, change: AddColumn, next_field_id: int) -> tuple[Schema,
             f"cannot add column {shown_name!r} as NOT NULL without a default: rows that exist "
             "would have no value; give a default, or make the column nullable"
         )
-    field = Field(field_id, name, type_, bool(change.field.nullable), schema.id, text, text, alias)
+    nullable, comment = bool(change.field.nullable), change.comment or None
+    field = Field(field_id, name, type_, nullable, schema.id, text, text, alias, comment)
     place = len(others)
     if change.after is not None:
         place = others.index(_among(others, change.after, schema, parent)) + 1
@@ -321,6 +358,33 @@ def _set_default(schema: Schema, chain: Chain, default: object) -> Schema:
         raise InvalidSchemaChange(f"column {name!r} has this default already")
     siblings(schema, chain[:-1])  # items of lists and maps have no default
     return with_field(schema, chain, replace(field, default=text))
+
+
+def _set_not_null(schema: Schema, chain: Chain) -> Schema:
+    field, name = chain[-1], shown(chain)
+    if len(chain) > 1:
+        raise InvalidSchemaChange(
+            f"cannot disallow NULL in {name!r}: it is a field inside a column, where this is not "
+            "supported"
+        )
+    if not field.nullable:
+        raise InvalidSchemaChange(f"column {name!r} is NOT NULL already")
+    return with_field(schema, chain, replace(field, nullable=False))
+
+
+def _set_comment(schema: Schema, chain: Chain, comment: str | None) -> Schema:
+    field = chain[-1]
+    if field.comment == (comment or None):
+        raise InvalidSchemaChange(f"column {shown(chain)!r} has this comment already")
+    return with_field(schema, chain, replace(field, comment=comment or None))
+
+
+def _exists(schema: Schema, path: Path) -> bool:
+    try:
+        resolve(schema, path)
+    except UnknownColumn:
+        return False
+    return True
 
 
 def _refuse_in_key(chain: Chain, what: str) -> None:

@@ -146,7 +146,7 @@ class Field:
     and nested fields. In rows of older schemas it has the value `fill`, which never changes
     (invariant 14). `default` is the value for new rows that lack the column. Both are text, see
     `rowsieve.types.stored_defaults`; None is NULL. `alias` is another system's name for the type:
-    see `rowsieve.types.aliases`.
+    see `rowsieve.types.aliases`. `comment` is for people.
     """
 
     id: int
@@ -157,6 +157,7 @@ class Field:
     fill: str | None = None
     default: str | None = None
     alias: str | None = None
+    comment: str | None = None
 
 
 def type_name(type_: LogicalType) -> str:

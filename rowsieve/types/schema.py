@@ -172,6 +172,8 @@ def _field_to_json(field: Field) -> dict[str, Any]:
         found["default"] = field.default
     if field.alias is not None:
         found["alias"] = field.alias
+    if field.comment is not None:
+        found["comment"] = field.comment
     return found
 
 
@@ -188,6 +190,7 @@ def _field_from_json(value: Mapping[str, Any]) -> Field:
         _text_or_none(value, "fill"),
         _text_or_none(value, "default"),
         _text_or_none(value, "alias"),
+        _text_or_none(value, "comment"),
     )
 
 

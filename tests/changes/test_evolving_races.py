@@ -138,6 +138,69 @@ def test_a_change_that_read_rows_is_refused(
     assert [row[1] for row in rows(table)] == [50] * count
 
 
+@pytest.mark.parametrize("keyed", [True, False])
+@pytest.mark.parametrize("stale", [True, False])
+@pytest.mark.parametrize(
+    ("ours", "after"),
+    [
+        pytest.param(lambda t: t.delete("b = 5"), [(2, 6, 1)], id="delete"),
+        pytest.param(
+            lambda t: t.update({"b": "b + 1"}, where="id = 1"), [(1, 6, 1), (2, 6, 1)], id="update"
+        ),
+    ],
+)
+def test_a_change_that_read_other_columns_is_computed_again(
+    monkeypatch: pytest.MonkeyPatch,
+    ours: Do,
+    after: list[tuple[int, int, int]],
+    stale: bool,
+    keyed: bool,
+) -> None:
+    rows_ = pa.table({"id": [1, 2], "b": [5, 6], "gone": ["x", "y"]})
+    uri = f"memory:///races-{uuid.uuid4().hex}"
+    table = rowsieve.create_table(uri, rows_, key=["id"] if keyed else None)
+
+    def theirs(other: Table) -> None:
+        with other.alter() as change:
+            change.add_column("c", "int64", default=1).drop_column("gone")
+
+    if stale:
+        theirs(rowsieve.open_table(uri))
+    else:
+        meanwhile(table, monkeypatch, theirs)
+    ours(table)
+    assert rows(table) == after
+    assert table.schema.names == ["id", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        pytest.param(lambda t: t.widen_column("n", "int64"), id="widen"),
+        pytest.param(lambda t: t.rename_column("n", "m"), id="rename"),
+        pytest.param(lambda t: t.drop_column("n"), id="drop"),
+        pytest.param(lambda t: t.add_column("s.y", "int64"), id="field"),
+    ],
+)
+@pytest.mark.parametrize(
+    "ours",
+    [
+        pytest.param(lambda t: t.delete("N > 1 AND s IS NOT NULL"), id="delete"),
+        pytest.param(lambda t: t.update({"N": "1"}, where="id = 1 AND s IS NULL"), id="assigned"),
+        pytest.param(lambda t: t.update({"b": "n + s.x"}, where="id = 1"), id="computed from"),
+    ],
+)
+def test_a_change_that_read_a_changed_column_is_refused(ours: Do, theirs: Do) -> None:
+    data = pa.table(
+        {"id": [1], "n": pa.array([2], pa.int32()), "s": [{"x": 1}], "b": pa.array([1])}
+    )
+    table = rowsieve.create_table(f"memory:///races-{uuid.uuid4().hex}", data, key=["id"])
+    theirs(rowsieve.open_table(table.uri))
+    with pytest.raises(CommitConflict, match="columns of the table were changed"):
+        ours(table)
+    assert table.refresh() == 1
+
+
 @pytest.mark.parametrize(("theirs", "expected"), BLIND)
 def test_a_column_is_added_over_what_others_commit(
     monkeypatch: pytest.MonkeyPatch, theirs: Do, expected: list[tuple[int, int]]

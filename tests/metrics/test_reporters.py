@@ -279,6 +279,9 @@ def failing_alterations(table: Table) -> dict[str, Callable[[], object]]:
         "reorder_columns": lambda: table.reorder_columns(["nothing"]),
         "relax_not_null": lambda: table.relax_not_null("k"),
         "set_default": lambda: table.set_default("v", "x"),
+        "set_not_null": lambda: table.set_not_null("nothing"),
+        "set_comment": lambda: table.set_comment("nothing", "x"),
+        "sql": lambda: table.sql("ALTER TABLE this DROP COLUMN nothing"),
         "evolve": lambda: table.evolve(pa.schema([("v", pa.string())])),
     }
 

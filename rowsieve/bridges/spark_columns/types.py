@@ -33,7 +33,15 @@ def spark_schema(fields: Iterable[Field]) -> Any:
     from pyspark.sql import types as spark  # noqa: PLC0415 - an extra, at its first use
 
     return spark.StructType(
-        [spark.StructField(f.name, spark_type(f.type), f.nullable) for f in fields]
+        [
+            spark.StructField(
+                f.name,
+                spark_type(f.type),
+                f.nullable,
+                {"comment": f.comment} if f.comment else None,
+            )
+            for f in fields
+        ]
     )
 
 

@@ -1,7 +1,8 @@
 """Changes of columns as SQL: the actions of `ALTER TABLE`, `ADD COLUMN b bigint DEFAULT 50`.
 
 Soundness: an allow-list. Whatever else the grammar finds in an action is refused by name, so that
-nothing that was written is left out. A default is a constant; it is never evaluated per row.
+nothing that was written is left out. A default is a constant, or an expression that is evaluated
+once; it is never evaluated per row.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import decimal
 import logging
 import math
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -17,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
-from rowsieve.errors import InvalidInput, InvalidPredicate
+from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import compute
@@ -29,7 +31,9 @@ from rowsieve.types.evolution import (
     RenameColumn,
     ReorderColumns,
     SchemaChange,
+    SetComment,
     SetDefault,
+    SetNotNull,
     WidenColumn,
 )
 from rowsieve.types.field_paths import resolve
@@ -92,6 +96,33 @@ def alterations_of(
     return changes
 
 
+def actions_of(text: str, names: Sequence[str], dialect: str = "postgres") -> str:
+    """Return the actions of one statement `ALTER TABLE name …`; InvalidInput for any other text.
+
+    `names`: the names by which the statement may call the table.
+    """
+    import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
+
+    try:
+        tokens = sqlglot.tokenize(text.rstrip().rstrip(";"), read=dialect_named(dialect).grammar)
+    except sqlglot.TokenError as error:
+        raise _not_read(text) from error
+    words = [token.text.upper() for token in tokens]
+    start = 4 if words[2:4] == ["IF", "EXISTS"] else 2
+    if words[:2] != ["ALTER", "TABLE"] or len(tokens) <= start + 1:
+        raise InvalidInput(
+            f"sql: {text[:100]!r} is not ALTER TABLE; query the table with an engine, such as "
+            "DataFusion, and change rows with update, delete and the others"
+        )
+    name = tokens[start].text
+    if name.lower() not in [each.lower() for each in names]:
+        raise InvalidInput(
+            f"sql: the statement changes the table {name!r}, and this one is {names[0]!r}; write "
+            f"ALTER TABLE {' or '.join(names)}"
+        )
+    return text[tokens[start].end + 1 : tokens[-1].end + 1]
+
+
 def _changes(action: Any, schema: Schema, dialect: Dialect) -> Iterator[SchemaChange]:
     from sqlglot import exp  # noqa: PLC0415
 
@@ -99,9 +130,9 @@ def _changes(action: Any, schema: Schema, dialect: Dialect) -> Iterator[SchemaCh
         case exp.ColumnDef():
             yield from _added(action, dialect)
         case exp.Drop() if action.args.get("kind") == "COLUMN":
-            _only(action, "kind", "tables")
+            _only(action, "kind", "tables", "exists")
             for column in action.args["tables"]:
-                yield DropColumn(_path(column))
+                yield DropColumn(_path(column), bool(action.args.get("exists")))
         case exp.RenameColumn():
             _only(action, "this", "to")
             yield RenameColumn(_path(action.this), _name(action.args["to"]))
@@ -114,7 +145,7 @@ def _changes(action: Any, schema: Schema, dialect: Dialect) -> Iterator[SchemaCh
 def _added(action: Any, dialect: Dialect) -> Iterator[SchemaChange]:
     from sqlglot import exp  # noqa: PLC0415
 
-    _only(action, "this", "kind", "constraints", "position")
+    _only(action, "this", "kind", "constraints", "position", "exists")
     path, after, first = _path(action.this), None, False
     name = path[-1]
     if (position := action.args.get("position")) is not None:
@@ -123,16 +154,22 @@ def _added(action: Any, dialect: Dialect) -> Iterator[SchemaChange]:
     if action.args.get("kind") is None:
         raise InvalidInput(f"the column {name!r} has no type; write it behind the name")
     type_ = _type(action.args["kind"], name, dialect)
-    nullable, default = True, None
+    nullable, default, comment = True, None, None
     for constraint in action.args.get("constraints") or ():
         match constraint.args.get("kind"):
             case exp.NotNullColumnConstraint() as limit:
                 nullable = bool(limit.args.get("allow_null"))
             case exp.DefaultColumnConstraint(this=value):
                 default = _constant(value, name, type_, dialect)
+            case exp.CommentColumnConstraint(this=exp.Literal(is_string=True, this=text)):
+                comment = str(text)
             case _:
                 raise _not_read(constraint.sql())
-    yield AddColumn(path, arrow_field(Field(0, name, type_, nullable)), default, after)
+    field, if_missing = (
+        arrow_field(Field(0, name, type_, nullable)),
+        bool(action.args.get("exists")),
+    )
+    yield AddColumn(path, field, default, after, comment, if_missing)
     if first:
         if len(path) > 1:
             raise _not_read(action.sql())
@@ -153,6 +190,10 @@ def _altered(action: Any, schema: Schema, dialect: Dialect) -> SchemaChange:
         return SetDefault(path, None)
     if given == {"drop", "allow_null"}:
         return RelaxNotNull(path)
+    if action.args.get("allow_null") is False and not given:
+        return SetNotNull(path)
+    if given == {"comment"} and action.args["comment"].is_string:
+        return SetComment(path, str(action.args["comment"].this))
     raise _not_read(action.sql())
 
 
@@ -176,11 +217,35 @@ def _constant(node: Any, name: str, type_: LogicalType, dialect: Dialect) -> obj
         case exp.Cast(this=exp.Literal(is_string=True, this=text)):
             return _cast(text, _type(node.args["to"], name, dialect), name, dialect)
         case _:
-            shown = node.sql()
-            raise InvalidInput(
-                f"the default {shown} of column {name!r} is not a constant; write a number, a "
-                "quoted text, TRUE, FALSE, NULL, or a type before a quoted text"
-            )
+            return _evaluated(node, type_, name, dialect)
+
+
+def _evaluated(node: Any, type_: LogicalType, name: str, dialect: Dialect) -> pa.Scalar:
+    """Evaluate an expression without columns, once: `now()` is the time of this call for ever."""
+    from rowsieve.bridges.sql import parse_expression  # noqa: PLC0415 - it imports sqlglot
+
+    shown = node.sql(dialect.grammar)
+    try:
+        operand = parse_expression(shown, dialect.name)
+        bound = bind_operand(
+            operand,
+            Schema(0, ()),
+            dialect.semantics,
+            now_us=time.time_ns() // 1_000,
+            target=type_,
+        )
+    except (InvalidPredicate, UnsupportedOperation) as error:
+        raise InvalidInput(
+            f"the default {shown} of column {name!r} is not a constant: {error}; write a number, a "
+            "quoted text, TRUE, FALSE, NULL, a type before a quoted text, or an expression without "
+            "columns, such as now()"
+        ) from error
+    values, failed = compute(bound, pa.RecordBatch.from_arrays([pa.nulls(1)], ["row"]))
+    if failed.any():
+        raise InvalidInput(
+            f"the default {shown} of column {name!r} has no value of type {type_name(type_)}"
+        )
+    return values[0]
 
 
 def _number(text: str, type_: LogicalType, name: str) -> object:
@@ -282,8 +347,9 @@ def _only(node: Any, *allowed: str) -> None:
 
 def _not_read(text: str) -> InvalidInput:
     return InvalidInput(
-        f"cannot read the change {text.replace(_BETWEEN, '.')!r}; write ADD COLUMN name type "
-        "[NOT NULL] [DEFAULT constant] [FIRST | AFTER name], DROP COLUMN name, RENAME COLUMN name "
-        "TO name, ALTER COLUMN name TYPE type, ALTER COLUMN name SET DEFAULT constant, DROP "
-        "DEFAULT or DROP NOT NULL"
+        f"cannot read the change {text.replace(_BETWEEN, '.')!r}; write ADD COLUMN name type [NOT "
+        "NULL] [DEFAULT constant] [COMMENT text] [FIRST | AFTER name], DROP COLUMN name, RENAME "
+        "COLUMN name TO name, ALTER COLUMN name TYPE type, ALTER COLUMN name SET DEFAULT constant, "
+        "DROP DEFAULT, SET NOT NULL, DROP NOT NULL or COMMENT text; IF NOT EXISTS or IF EXISTS may "
+        "stand before the name of a column to add or drop"
     )
