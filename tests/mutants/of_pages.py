@@ -225,7 +225,7 @@ MUTANTS = (
     Mutant(
         "parquet/leaf_columns.py",
         "members of structs are taken from the leaves of others",
-        "first += _leaf_count(member.type)",
+        "first += leaf_count(member.type)",
         "first += 0",
         _MEMBERS,
     ),

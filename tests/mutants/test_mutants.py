@@ -15,6 +15,7 @@ import pytest
 from tests.mutants import (
     of_alternatives,
     of_audits,
+    of_evolution,
     of_kernels,
     of_pages,
     of_reads,
@@ -38,6 +39,7 @@ SUITES = {
     **of_resolved.SUITES,
     **of_zones.SUITES,
     **of_alternatives.SUITES,
+    **of_evolution.SUITES,
 }
 MUTANTS = (
     *of_rowsets.MUTANTS,
@@ -49,6 +51,7 @@ MUTANTS = (
     *of_resolved.MUTANTS,
     *of_zones.MUTANTS,
     *of_alternatives.MUTANTS,
+    *of_evolution.MUTANTS,
 )
 QUICK = (
     "the sides of a difference are swapped",
