@@ -49,6 +49,7 @@ _MOST_FRACTION = 36
 _FLOAT = rf"^\+?-?(?:{DIGITS}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?{DIGITS})?$"
 _FAR_EXPONENT = r"[eE][+-]?0*[0-9]{5}"
 _ODD_FLOAT = rf"^\+?-?{NUMBER}(?:[eE][+-]?{DIGITS}\.?)?$|^\+?-?(?i:nan)\("
+_SIGNED_FRACTION = r"^-.*[.eE]"  # even of zero, DuckDB refuses it as an unsigned number
 _HEX = "^0[xX]([0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)$"
 _BITS = "^0[bB]([01]+(?:_[01]+)*)$"
 _NAMED_MOMENT = r"^\s*[+-]?(?i:inf|epoch)"
@@ -74,6 +75,8 @@ def to_int(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics)
     )
     found = pc.coalesce(number, in_base(text, 4, _HEX), in_base(text, 1, _BITS))
     good = within(found, *int_range(target))
+    if not target.signed:
+        good &= ~matches(text, _SIGNED_FRACTION)
     return checked(without(found, ~good).cast(arrow_type(target)), good, null_mask(values))
 
 
