@@ -13,10 +13,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Final
 
-from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
+from rowsieve.errors import InvalidInput, NotFound, StoreError, UnsupportedOperation
 from rowsieve.objects import Location, ObjectStore, open_store
 
 SUFFIXES: Final = (".parquet", ".pq", ".parq")
@@ -71,7 +70,7 @@ def _files_of(source: Any, storage_options: Mapping[str, Any] | None) -> Iterato
     text = os.fspath(source)
     if not isinstance(text, str):
         raise InvalidInput(f"a path is text, not the {type(text).__name__} {text!r}")
-    if _GLOB.search(text) and ("://" in text or not Path(text).exists()):
+    if _GLOB.search(text) and ("://" in text or not os.path.lexists(text)):
         yield from _matching(text, storage_options)
         return
     location = Location.parse(source)
@@ -80,10 +79,9 @@ def _files_of(source: Any, storage_options: Mapping[str, Any] | None) -> Iterato
             "memory:// holds tables only; Parquet files lie on a disk or in a bucket"
         )
     if location.scheme == "file":
-        path = Path(location.path)
-        if path.is_file():
+        if os.path.isfile(location.path):  # noqa: PTH113 - False for a name that no file can have
             yield FoundFile(location, location.name)
-        elif path.is_dir():
+        elif os.path.isdir(location.path):  # noqa: PTH112
             yield from _non_empty(location, _in_folder(location))
         else:
             raise NotFound(f"{location.uri} does not exist; give a file or directory that does")
@@ -99,7 +97,8 @@ def _matching(pattern: str, storage_options: Mapping[str, Any] | None) -> Iterat
     rest = pattern[len(fixed) + 1 :] if fixed or pattern.startswith("/") else pattern
     base = Location.parse(fixed or ("/" if pattern.startswith("/") else "."))
     if base.scheme == "file":
-        files = _in_folder(base) if Path(base.path).is_dir() else iter(())
+        is_folder = os.path.isdir(base.path)  # noqa: PTH112 - False for a name that cannot be
+        files = _in_folder(base) if is_folder else iter(())
     else:
         files = _in_bucket(base, storage_options)
     wanted = re.compile(_expression(rest))
@@ -152,7 +151,7 @@ def _non_empty(location: Location, files: Iterator[FoundFile]) -> Iterator[Found
 def _in_folder(folder: Location) -> Iterator[FoundFile]:
     """The files below a local folder; symbolic links are followed, once each."""
     seen: set[str] = set()
-    for path, folders, names in os.walk(folder.path, followlinks=True):
+    for path, folders, names in os.walk(folder.path, onerror=_refuse, followlinks=True):
         _check_format(folder, path, folders)
         below = os.path.relpath(path, folder.path)
         real = os.path.realpath(path)
@@ -165,6 +164,13 @@ def _in_folder(folder: Location) -> Iterator[FoundFile]:
             if _is_parquet(name):
                 here = name if below == "." else f"{below}/{name}"
                 yield FoundFile(Location("file", "", f"{path}/{name}"), here)
+
+
+def _refuse(error: OSError) -> None:
+    """Raise StoreError: a folder that is skipped would be rows that are missing."""
+    raise StoreError(
+        f"cannot list {error.filename}: {error.strerror}; its files would be missing"
+    ) from error
 
 
 def _in_bucket(folder: Location, storage_options: Mapping[str, Any] | None) -> Iterator[FoundFile]:

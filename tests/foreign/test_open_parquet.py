@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -24,6 +25,7 @@ from rowsieve.errors import (
     NotFound,
     SchemaMismatch,
     SnapshotExpired,
+    StoreError,
     UnsupportedOperation,
 )
 
@@ -317,6 +319,29 @@ def test_sources_without_files_are_errors(tmp_path: Path) -> None:
         rs.open_parquet([])
     with pytest.raises(InvalidInput, match="memory://"):
         rs.open_parquet("memory:///x")
+
+
+def test_names_that_no_file_can_have_are_errors(tmp_path: Path) -> None:
+    long = f"{tmp_path}/{'x' * 300}"
+    for source in (long, f"{long}/*", f"{long}[a]"):
+        with pytest.raises(NotFound):
+            rs.open_parquet(source)
+
+
+def test_a_folder_that_cannot_be_listed_is_not_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hive_files(tmp_path, ["y=1", "y=2"])
+    scandir = os.scandir
+
+    def forbidden(path: Any) -> Any:
+        if str(path).endswith("y=2"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", forbidden)
+    with pytest.raises(StoreError, match=r"y=2: Permission denied"):
+        rs.open_parquet(tmp_path)
 
 
 def test_files_that_are_not_parquet_are_errors_that_name_them(tmp_path: Path) -> None:
