@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rowsieve.catalog import Catalog
     from rowsieve.config import Config, configure
     from rowsieve.foreign.from_delta import from_delta
+    from rowsieve.foreign.from_iceberg import from_iceberg
     from rowsieve.foreign.import_parquet import from_parquet
     from rowsieve.foreign.open_parquet import open_parquet
     from rowsieve.opening import create_table, open_table
@@ -49,6 +50,7 @@ __all__ = [
     "configure",
     "create_table",
     "from_delta",
+    "from_iceberg",
     "from_parquet",
     "open_parquet",
     "open_table",
@@ -73,6 +75,7 @@ _HOMES: Final = {
     "configure": "rowsieve.config",
     "create_table": "rowsieve.opening",
     "from_delta": "rowsieve.foreign.from_delta",
+    "from_iceberg": "rowsieve.foreign.from_iceberg",
     "from_parquet": "rowsieve.foreign.import_parquet",
     "open_parquet": "rowsieve.foreign.open_parquet",
     "open_table": "rowsieve.opening",

@@ -1,0 +1,290 @@
+"""Open an Iceberg table as a read-only table over the same files: `from_iceberg`.
+
+pyiceberg reads the metadata and plans the files; we prune and read them. Columns have Iceberg's
+field ids, by which they are found in the files; position deletes become deletion vectors; the value
+of an identity partition is a constant where the files lack the column. Equality deletes, vectors in
+Puffin files, and fields inside columns that were changed after a file was written are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rowsieve.arguments import checked
+from rowsieve.arguments.annotations import StorageOptions
+from rowsieve.bridges.extras import imported
+from rowsieve.errors import InvalidInput, UnsupportedOperation, VersionNotFound
+from rowsieve.foreign.footers import Footer, read_footers
+from rowsieve.foreign.hive import Partitions
+from rowsieve.foreign.joined_columns import JoinedColumns, nullable_field
+from rowsieve.foreign.open_parquet import view_of
+from rowsieve.foreign.placed_parts import parts_of
+from rowsieve.objects import Location, ObjectStore, open_store
+from rowsieve.predicate.rowset import RowSet
+from rowsieve.storage.deletion_vectors import inline_deletion_vector
+from rowsieve.storage.manifest import DeletionVectorRef
+from rowsieve.table import Table
+from rowsieve.types import logical
+from rowsieve.types.encodings import FIELD_ID_KEY, arrow_type, logical_type
+from rowsieve.types.schema import Schema
+from rowsieve.types.stored_defaults import constant_text
+
+_READ_ONLY: Final = (
+    "the Iceberg table was opened with from_iceberg, which changes nothing; write to it with an "
+    "Iceberg writer, or create a table with its rows"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A data file: its URI, the values of its partition by column id, and its delete files."""
+
+    uri: str
+    constants: Mapping[int, Any]
+    deletes: tuple[Any, ...]
+
+
+@checked
+def from_iceberg(
+    table: Any,
+    snapshot_id: int | None = None,
+    *,
+    storage_options: StorageOptions | None = None,
+) -> Table:
+    """Open a snapshot of a pyiceberg table as a read-only table; copies nothing.
+
+    Field ids and position deletes are honoured. UnsupportedOperation, which names it, for what the
+    table has and we do not read; VersionNotFound for an unknown snapshot; MissingExtra without
+    pyiceberg.
+    """
+    tables: Any = imported("pyiceberg.table", "iceberg")
+    if not isinstance(table, tables.Table):
+        raise InvalidInput(
+            f"from_iceberg: table must be a pyiceberg table, not {type(table).__name__}; load it "
+            "from its catalog, or with pyiceberg.table.StaticTable.from_metadata"
+        )
+    if snapshot_id is not None and table.snapshot_by_id(snapshot_id) is None:
+        raise VersionNotFound(f"from_iceberg: the table has no snapshot {snapshot_id}")
+    scan = table.scan(snapshot_id=snapshot_id)
+    schema = _schema_of(scan.projection())
+    files = [_file(task, table) for task in _tasks(scan)]
+    root = _location(table.location())
+    store = open_store(root.uri, storage_options)
+    footers = read_footers(store, [file.uri for file in files])
+    names = {id(footer.schema): _names_in(footer, schema) for footer in footers}
+    partitions = _partitions(schema, files, footers, names)
+    for own in names.values():
+        for field in schema:
+            if field.name in partitions.types:
+                own.pop(field.id, None)
+    vectors = _vectors(store, files, footers)
+    next_id = 1 + max((field_id for field in schema for field_id in _ids(field)), default=0)
+    parts = parts_of(footers, JoinedColumns(schema, next_id, names), partitions, vectors=vectors)
+    return view_of(store, schema, next_id, parts, _READ_ONLY, storage_options)
+
+
+def _tasks(scan: Any) -> list[Any]:
+    try:
+        return list(scan.plan_files())
+    except ValueError as error:  # pyiceberg has no class for it
+        raise UnsupportedOperation(f"from_iceberg: {error}; compact the table first") from error
+
+
+def _location(path: str) -> Location:
+    """The location of a path in Iceberg's metadata, which is literal, never decoded."""
+    scheme, separator, rest = path.partition("://")
+    if not separator:
+        return Location.local(path.removeprefix("file:"))
+    if scheme == "file":
+        return Location.local(f"/{rest.partition('/')[2]}")
+    authority, _, key = rest.partition("/")
+    return Location(scheme, authority, key.strip("/"))
+
+
+def _schema_of(iceberg: Any) -> Schema:
+    arrow: Any = imported("pyiceberg.io.pyarrow", "iceberg")
+    found = []
+    for field in arrow.schema_to_pyarrow(iceberg):
+        ids = iter([_id_of(member) for member in _members(field.type)])
+        type_ = logical_type(nullable_field(field), _next_of(ids))
+        found.append(logical.Field(_id_of(field), field.name, type_))
+    for field in iceberg.fields:
+        if getattr(field, "initial_default", None) is not None:
+            raise UnsupportedOperation(
+                f"from_iceberg: column {field.name!r} has an initial default, which is not "
+                "supported; rewrite the files of the table, which then have the values"
+            )
+    if not found:
+        raise InvalidInput("from_iceberg: the table has no columns")
+    return Schema(0, tuple(found))
+
+
+def _next_of(ids: Iterator[int]) -> Callable[[], int]:
+    return lambda: next(ids)
+
+
+def _id_of(field: pa.Field) -> int:
+    return int((field.metadata or {}).get(FIELD_ID_KEY, b"-1"))
+
+
+def _members(type_: pa.DataType) -> Iterator[pa.Field]:
+    """The fields inside a type, each before those inside it: the order in which ids are taken."""
+    if pa.types.is_map(type_):
+        fields = [type_.key_field, type_.item_field]
+    elif pa.types.is_struct(type_):
+        fields = [type_.field(i) for i in range(type_.num_fields)]
+    elif type_.num_fields:
+        fields = [type_.value_field]
+    else:
+        fields = []
+    for field in fields:
+        yield field
+        yield from _members(field.type)
+
+
+def _ids(field: logical.Field) -> Iterator[int]:
+    yield field.id
+    match field.type:
+        case logical.List(element=element):
+            yield from _ids(element)
+        case logical.Struct(fields=fields):
+            for member in fields:
+                yield from _ids(member)
+        case logical.Map(key=key, value=value):
+            yield from _ids(key)
+            yield from _ids(value)
+
+
+def _file(task: Any, table: Any) -> _File:
+    file = task.file
+    if str(file.file_format).rpartition(".")[2].upper() != "PARQUET":
+        raise UnsupportedOperation(
+            f"from_iceberg: {file.file_path} is {file.file_format}; only Parquet files are read"
+        )
+    spec = table.specs()[file.spec_id]
+    constants = {
+        field.source_id: file.partition[place]
+        for place, field in enumerate(spec.fields)
+        if str(field.transform) == "identity"
+    }
+    return _File(_location(file.file_path).uri, constants, tuple(task.delete_files))
+
+
+def _names_in(footer: Footer, schema: Schema) -> dict[int, str]:
+    """The file's column of each field id; UnsupportedOperation if it has none or others inside."""
+    stored = footer.metadata.schema.to_arrow_schema()
+    by_id = {_id_of(field): field for field in stored}
+    if -1 in by_id:
+        raise UnsupportedOperation(
+            f"from_iceberg: column {by_id[-1].name!r} of {footer.uri} has no field id, as after "
+            "add_files; open the files with open_parquet, which finds columns by name"
+        )
+    found = {field.id: by_id[field.id].name for field in schema if field.id in by_id}
+    for field in schema:
+        if field.id in found and logical.is_nested(field.type):
+            own = [(_id_of(each), each.name) for each in _members(by_id[field.id].type)]
+            if _fields_of_structs(own, field) != _inside(field):
+                raise UnsupportedOperation(
+                    f"from_iceberg: fields inside column {field.name!r} were changed since "
+                    f"{footer.uri} was written; rewrite the files of the table first"
+                )
+    return found
+
+
+def _inside(field: logical.Field) -> dict[int, str]:
+    """The names of the fields of structs inside a column, by id."""
+    match field.type:
+        case logical.List(element=element):
+            return _inside(element)
+        case logical.Map(key=key, value=value):
+            return {**_inside(key), **_inside(value)}
+        case logical.Struct(fields=fields):
+            own = {member.id: member.name for member in fields}
+            for member in fields:
+                own |= _inside(member)
+            return own
+        case _:
+            return {}
+
+
+def _fields_of_structs(stored: Sequence[tuple[int, str]], field: logical.Field) -> dict[int, str]:
+    """The fields in the file, without the elements, keys and values that the table also has."""
+    others = set(_ids(field)) - set(_inside(field))
+    return {field_id: name for field_id, name in stored if field_id not in others}
+
+
+def _partitions(
+    schema: Schema,
+    files: Sequence[_File],
+    footers: Sequence[Footer],
+    names: Mapping[int, dict[int, str]],
+) -> Partitions:
+    """The columns that some files lack, and whose values their identity partitions have."""
+    types: dict[str, pa.DataType] = {}
+    rows: list[dict[str, str | None]] = [{} for _ in files]
+    for field in schema:
+        known = [field.id in file.constants for file in files]
+        lacks = [field.id not in names[id(footer.schema)] for footer in footers]
+        if not any(one and other for one, other in zip(known, lacks, strict=True)):
+            continue
+        if not all(known):
+            raise UnsupportedOperation(
+                f"from_iceberg: some files have the column {field.name!r} only as a partition, and "
+                "others are not partitioned by it; rewrite the files of the table first"
+            )
+        types[field.name] = arrow_type(field.type)
+        for row, file in zip(rows, files, strict=True):
+            row[field.name] = _text(file.constants[field.id], field)
+    return Partitions(types, rows)
+
+
+def _text(value: Any, field: logical.Field) -> str | None:
+    """The text of a partition value; Iceberg has days and microseconds as numbers."""
+    target = arrow_type(field.type)
+    if isinstance(value, int) and isinstance(field.type, logical.Date):
+        return constant_text(pa.array([value], pa.int32()).view(target)[0], field.type, field.name)
+    if isinstance(value, int) and isinstance(field.type, logical.Time | logical.Timestamp):
+        return constant_text(pa.array([value], pa.int64()).view(target)[0], field.type, field.name)
+    return constant_text(value, field.type, field.name)
+
+
+def _vectors(
+    store: ObjectStore, files: Sequence[_File], footers: Sequence[Footer]
+) -> dict[str, DeletionVectorRef]:
+    """The rows that position deletes hide, by the file's URI."""
+    read: dict[str, pa.Table] = {}
+    found: dict[str, DeletionVectorRef] = {}
+    for file, footer in zip(files, footers, strict=True):
+        hidden = RowSet.empty(int(footer.metadata.num_rows))
+        for delete in file.deletes:
+            uri = _location(delete.file_path).uri
+            if uri not in read:
+                read[uri] = _position_deletes(store, uri, delete)
+            rows = read[uri]
+            paths = {path: _location(path).uri for path in rows["file_path"].unique().to_pylist()}
+            own = [path for path, place in paths.items() if place == file.uri]
+            here = rows.filter(pc.is_in(rows["file_path"], pa.array(own, pa.string())))
+            ids = np.unique(here["pos"].to_numpy())
+            hidden = hidden.union(RowSet.from_ids(ids, hidden.row_count))
+        if not hidden.is_empty:
+            found[file.uri] = inline_deletion_vector(hidden)
+    return found
+
+
+def _position_deletes(store: ObjectStore, uri: str, delete: Any) -> pa.Table:
+    kind = str(delete.content).rpartition(".")[2].upper()
+    form = str(delete.file_format).rpartition(".")[2].upper()
+    if kind != "POSITION_DELETES" or form != "PARQUET":
+        raise UnsupportedOperation(
+            f"from_iceberg: {uri} has {kind.lower().replace('_', ' ')} as {form}, which is not "
+            "supported; rewrite the files of the table first"
+        )
+    rows = pq.read_table(pa.BufferReader(store.get(uri)), columns=["file_path", "pos"])
+    return rows.cast(pa.schema({"file_path": pa.string(), "pos": pa.int64()}))

@@ -1,0 +1,212 @@
+"""Iceberg tables, read through our planner: the rows are those that pyiceberg reads."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import FileScanTask, Table
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.typedef import Record
+from pyiceberg.types import (
+    DateType,
+    DoubleType,
+    IntegerType,
+    ListType,
+    LongType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+)
+
+import rowsieve as rs
+from rowsieve.errors import InvalidInput, UnsupportedOperation, VersionNotFound
+from tests.foreign import iceberg_tables
+
+SCHEMA = Schema(
+    NestedField(1, "id", IntegerType()),
+    NestedField(2, "p", StringType()),
+    NestedField(3, "d", DateType()),
+    NestedField(4, "f", DoubleType()),
+    NestedField(5, "ts", TimestamptzType()),
+    NestedField(6, "local", TimestampType()),
+    NestedField(
+        7,
+        "st",
+        StructType(
+            NestedField(8, "x", LongType()),
+            NestedField(9, "l", ListType(10, StringType(), element_required=False)),
+        ),
+    ),
+)
+ROWS = pa.table(
+    {
+        "id": pa.array([1, 2, 3, 4], pa.int32()),
+        "p": ["a b", "é%", None, "a b"],
+        "d": [date(2020, 1, 1), None, date(2020, 1, 3), date(1960, 1, 1)],
+        "f": [1.5, float("nan"), None, -0.0],
+        "ts": pa.array([datetime(2020, 1, i, tzinfo=UTC) for i in range(1, 5)]),
+        "local": pa.array([datetime(2020, 1, i) for i in range(1, 5)], pa.timestamp("us")),
+        "st": [{"x": 1, "l": ["a", None]}, None, {"x": None, "l": None}, {"x": 2, "l": []}],
+    }
+)
+CONDITIONS = (
+    *("id = 3", "id > 2", "p = 'a b'", "p IS NULL", "d = date '1960-01-01'", "f = 0", "f > 1"),
+    *("ts >= timestamptz '2020-01-03 00:00:00+00'", "local < timestamp '2020-01-02'", "f IS NULL"),
+)
+PARTITIONED = PartitionSpec(
+    PartitionField(2, 1000, IdentityTransform(), "p"),
+    PartitionField(3, 1001, IdentityTransform(), "d"),
+)
+
+
+def in_order(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(map(repr, rows))
+
+
+def rows_of(table: Table, snapshot_id: int | None = None) -> pa.Table:
+    return table.scan(snapshot_id=snapshot_id).to_arrow()
+
+
+def check_same(table: Table) -> rs.Table:
+    opened = rs.from_iceberg(table)
+    expected = rows_of(table)
+    assert opened.schema.names == expected.column_names
+    found = opened.to_arrow()
+    assert in_order(found.to_pylist()) == in_order(expected.to_pylist())
+    for condition in CONDITIONS:
+        full = opened.scan(condition, pruning="off").to_arrow()
+        assert opened.scan(condition, pruning="soft").to_arrow().num_rows == full.num_rows
+        assert opened.count(condition) == full.num_rows
+    return opened
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_rows_are_those_that_pyiceberg_reads(partitioned: bool, tmp_path: Path) -> None:
+    spec = {"spec": PARTITIONED} if partitioned else {}
+    table = iceberg_tables.create(tmp_path / "t é", SCHEMA, **spec)
+    table.append(ROWS)
+    first = table.current_snapshot()
+    table.append(ROWS.slice(1, 2))
+    table.delete("id = 3")
+    opened = check_same(table)
+    assert [int(field.metadata[b"PARQUET:field_id"]) for field in opened.schema] == list(
+        range(1, 8)
+    )
+    assert first is not None
+    assert rs.from_iceberg(table, first.snapshot_id).count() == 4
+    with pytest.raises(VersionNotFound, match="no snapshot 7"):
+        rs.from_iceberg(table, 7)
+    if partitioned:
+        scan = opened.scan("p = 'é%'")
+        assert set(scan.to_arrow()["id"].to_pylist()) == {2}
+        assert scan.metrics.parts_pruned > 0
+
+
+def test_columns_are_found_by_their_ids(tmp_path: Path) -> None:
+    table = iceberg_tables.create(tmp_path / "t", SCHEMA)
+    table.append(ROWS)
+    with table.update_schema() as change:
+        change.delete_column("f")
+        change.rename_column("p", "f")
+        change.update_column("id", LongType())
+    with table.update_schema() as change:
+        change.add_column("p", StringType())
+    opened = rs.from_iceberg(table)
+    assert in_order(opened.to_arrow().to_pylist()) == in_order(rows_of(table).to_pylist())
+    assert opened.count("p IS NULL") == 4
+    assert opened.count("f = 'é%'") == 1
+    assert opened.scan("id = 3").to_arrow()["id"].type == pa.int64()
+
+
+def test_fields_inside_columns_that_were_changed_are_refused(tmp_path: Path) -> None:
+    table = iceberg_tables.create(tmp_path / "t", SCHEMA)
+    table.append(ROWS)
+    with table.update_schema() as change:
+        change.rename_column(("st", "x"), "y")
+    with pytest.raises(UnsupportedOperation, match="fields inside column 'st' were changed"):
+        rs.from_iceberg(table)
+
+
+def with_deletes(table: Table, monkeypatch: pytest.MonkeyPatch, delete: DataFile) -> None:
+    """Let the plan have a delete file, which pyiceberg cannot write."""
+    scan = type(table.scan())
+    planned = list(table.scan().plan_files())
+    tasks = [FileScanTask(task.file, delete_files={delete}) for task in planned]
+    monkeypatch.setattr(scan, "plan_files", lambda _: tasks)
+
+
+def delete_file(path: Path, content: DataFileContent, form: FileFormat) -> DataFile:
+    return DataFile.from_args(
+        content=content,
+        file_path=str(path),
+        file_format=form,
+        partition=Record(),
+        record_count=1,
+        file_size_in_bytes=path.stat().st_size,
+        _table_format_version=2,
+    )
+
+
+def test_position_deletes_hide_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = iceberg_tables.create(tmp_path / "t", SCHEMA)
+    table.append(ROWS)
+    table.append(ROWS)
+    first, second = (task.file.file_path for task in table.scan().plan_files())
+    deletes = pa.table({"file_path": [first, first, second], "pos": [0, 2, 3]})
+    pq.write_table(deletes, tmp_path / "d.parquet")
+    delete = delete_file(
+        tmp_path / "d.parquet", DataFileContent.POSITION_DELETES, FileFormat.PARQUET
+    )
+    with_deletes(table, monkeypatch, delete)
+    opened = rs.from_iceberg(table)
+    assert sorted(opened.to_arrow()["id"].to_pylist()) == [1, 2, 2, 3, 4]
+    assert opened.count("id = 1") == 1
+    assert in_order(opened.to_arrow().to_pylist()) == in_order(rows_of(table).to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("content", "form"),
+    [
+        (DataFileContent.EQUALITY_DELETES, FileFormat.PARQUET),
+        (DataFileContent.POSITION_DELETES, FileFormat.PUFFIN),
+    ],
+)
+def test_other_deletes_are_refused_by_name(
+    content: DataFileContent, form: FileFormat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = iceberg_tables.create(tmp_path / "t", SCHEMA)
+    table.append(ROWS)
+    (tmp_path / "d").write_bytes(b"x")
+    with_deletes(table, monkeypatch, delete_file(tmp_path / "d", content, form))
+    with pytest.raises(UnsupportedOperation, match=r"(equality|position) deletes as P"):
+        rs.from_iceberg(table)
+
+
+def test_partition_values_stand_in_for_columns_that_files_lack(tmp_path: Path) -> None:
+    schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "d", DateType()))
+    spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "d"))
+    table = iceberg_tables.create(tmp_path / "t", schema, spec)
+    table.append(pa.table({"id": [1, 2], "d": [date(2020, 1, 1), date(1969, 12, 31)]}))
+    for task in table.scan().plan_files():
+        path = task.file.file_path.removeprefix("file://")
+        pq.write_table(pq.read_table(path, partitioning=None).drop_columns("d"), path)
+    opened = rs.from_iceberg(table)
+    assert in_order(opened.to_arrow().to_pylist()) == in_order(
+        [{"id": 1, "d": date(2020, 1, 1)}, {"id": 2, "d": date(1969, 12, 31)}]
+    )
+    assert opened.scan("d < date '1970-01-01'").to_arrow()["id"].to_pylist() == [2]
+
+
+def test_other_objects_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="must be a pyiceberg table, not str"):
+        rs.from_iceberg("t")
