@@ -81,7 +81,7 @@ class LocalStore:
     def get(self, path: str) -> bytes:
         """Return all bytes of a file."""
         try:
-            with io.FileIO(self._resolved(path)) as file:
+            with io.FileIO(self._readable(path)) as file:
                 return file.readall()
         except OSError:
             with self._reading(path):  # costs as much as the read
@@ -207,7 +207,7 @@ class LocalStore:
     ) -> NativeFile:
         """Open the file unmapped: reading a truncated memory map would raise SIGBUS."""
         try:
-            full = self._resolved(path) if (other := in_place(path)) is None else _local(other)
+            full = self._readable(path)
             self._size(full, path)  # reject non-regular files: opening a FIFO would block
             return pa.OSFile(os.fsencode(full), "rb")
         except OSError:
@@ -235,6 +235,10 @@ class LocalStore:
     def _resolve(self, path: str) -> Path:
         return Path(self._resolved(path))
 
+    def _readable(self, path: str) -> str:
+        """Return the file of a path of the table, or of a file in place by its URI."""
+        return self._resolved(path) if (other := in_place(path)) is None else _local(other)
+
     def _resolved(self, path: str) -> str:
         """Return the file of a path; InvalidInput if a symbolic link leaves the directory."""
         full = self._root.rstrip("/")  # the table may be at "/" itself
@@ -253,7 +257,7 @@ class LocalStore:
     def _reading(self, path: str) -> Iterator[str]:
         try:
             with self._failing("read", path):
-                yield self._resolved(path) if (other := in_place(path)) is None else _local(other)
+                yield self._readable(path)
         except StoreError as error:
             if isinstance(
                 error.__cause__, FileNotFoundError | NotADirectoryError | IsADirectoryError
