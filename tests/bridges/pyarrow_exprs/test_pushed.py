@@ -27,10 +27,12 @@ from rowsieve.types.logical import (
     Float,
     Int,
     LogicalType,
+    Numeric,
     String,
     Time,
     Timestamp,
 )
+from rowsieve.types.numeric_bytes import encoded
 
 F = pc.field
 A = ir.Column("a")
@@ -116,7 +118,8 @@ LITERALS: list[tuple[Any, ir.PhysicalValue, LogicalType | None]] = [
     (pa.scalar(1.5, pa.float32()), 1.5, Float(32)),
     (pa.scalar(math.nan), math.nan, Float(64)),
     (pa.scalar(decimal.Decimal("1.50")), decimal.Decimal("1.50"), Decimal(3, 2)),
-    (pa.scalar(decimal.Decimal("1.50"), pa.decimal256(40, 2)), None, None),
+    (pa.scalar(decimal.Decimal("1.50"), pa.decimal256(40, 2)), encoded("1.5"), Numeric()),
+    (pa.scalar([], pa.list_(pa.null())), None, None),
     (pa.scalar("x", pa.large_string()), "x", String()),
     (pa.scalar("x", pa.string_view()), "x", String()),
     (pa.scalar("x", pa.dictionary(pa.int8(), pa.string())), "x", String()),

@@ -136,7 +136,7 @@ LEFT: list[tuple[Any, str]] = [
         "which no column can have",
     ),
     (F("i").cast(pa.duration("us")) == F("i"), "a cast of int32 to interval"),
-    (F("d") == pa.scalar(1, pa.decimal256(40)), "decimal256"),
+    (F("d") == pa.scalar(1, pa.decimal256(40)), "decimal(12,2) and numeric"),
     (F("i") == (pc.utf8_title(F("s")) == "x"), "utf8_title"),
 ]
 
