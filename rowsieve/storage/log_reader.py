@@ -25,6 +25,7 @@ from rowsieve.errors import (
     InvalidInput,
     SnapshotExpired,
     TableNotFound,
+    UnsupportedProtocol,
     VersionNotFound,
 )
 from rowsieve.locks import ForkSafeLock
@@ -41,6 +42,7 @@ from rowsieve.storage.checkpoint import (
 from rowsieve.storage.floors import check_kept, floors_of
 from rowsieve.storage.log_entry import LOG, Commit, LogEntry, decode_entry, log_path, version_of
 from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.no_table import no_table
 from rowsieve.storage.replay import check_links, replay
 from rowsieve.storage.snapshot import Snapshot, instant
 
@@ -105,8 +107,8 @@ class LogReader:
             )
         try:
             head = self.latest(self._newest)
-        except CorruptData:
-            pass  # a damaged head is no reason not to read an older version
+        except (CorruptData, UnsupportedProtocol):
+            pass  # an older version can be read although the head is damaged or too new
         else:
             check_kept(version, head)
             if version == head.version:
@@ -357,7 +359,7 @@ class LogReader:
             present.append(entry)
             head += 1
         if base is None and not present:
-            raise self._not_found()
+            raise no_table(self._store)
         if base is not None and not present:
             self._check_head(base, self._known_or_read(base.version, known))
         snapshot, _ = self._replay(base, present, loading)
@@ -563,20 +565,6 @@ class LogReader:
             "the table again"
         )
 
-    def _not_found(self) -> TableNotFound:
-        """Build the error for a directory without a table; it names what the directory holds."""
-        uri = self._store.uri
-        names = [name for name in self._store.children() if name != "_rowsieve"]
-        if not names:
-            return TableNotFound(f"no table at {uri}: nothing is there; create_table makes one")
-        kind = next((found for name, found in _FOREIGN.items() if name in names), None)
-        shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-        what = f"it looks like {kind}" if kind else "it is not a Rowsieve table"
-        return TableNotFound(
-            f"no table at {uri}: the directory holds {shown} but no {LOG}/; {what}. Check the "
-            "path, or create a table elsewhere and load the files into it"
-        )
-
 
 def _reads_expired_files(known: Snapshot, newer: Snapshot) -> bool:
     """Whether columns of the parts may be read on demand from files that have expired since."""
@@ -590,11 +578,3 @@ def _first_absent(entries: Sequence[LogEntry | None]) -> int:
 
 def _newest_absent(start: int, entries: Sequence[LogEntry | None]) -> int:
     return max(number for number, entry in enumerate(entries, start) if entry is None)
-
-
-_FOREIGN: Final = {
-    "_delta_log": "a Delta table",
-    "metadata": "an Iceberg table",
-    ".hoodie": "a Hudi table",
-    "_versions": "a Lance dataset",
-}

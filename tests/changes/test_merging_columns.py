@@ -100,13 +100,14 @@ def test_rows_of_others_meanwhile_do_not_matter(
     assert [row["c"] for row in rows(table)] == [None, None, "x", None]
 
 
-def test_a_change_that_read_rows_conflicts_with_columns_that_came_with_data(
+def test_a_change_that_read_rows_is_computed_again_beside_new_columns(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = pa.table({"id": [7], "c": ["x"]})
+    other = pa.table({"id": [7], "b": [5], "c": ["x"]})
     meanwhile(table, monkeypatch, lambda t: put(t, other, schema_mode="merge"))
-    with pytest.raises(CommitConflict):
-        table.delete("b = 5")
+    assert table.delete("b = 5").committed
+    assert 7 not in [row["id"] for row in rows(table)]
+    assert "c" in table.schema.names
 
 
 def test_a_table_evolves_towards_a_schema(table: Table) -> None:
@@ -129,6 +130,6 @@ def test_a_table_evolves_towards_a_schema(table: Table) -> None:
     for type_ in (pa.string(), pa.float64()):
         with pytest.raises(InvalidSchemaChange, match="'b'"):
             table.evolve(pa.schema([("e", pa.int64()), ("b", type_)]))
-    with pytest.raises(InvalidSchemaChange, match="'c'"):
-        table.evolve(pa.schema([("c", pa.list_(pa.int16()))]))
+    with pytest.raises(InvalidSchemaChange, match="'c"):
+        table.evolve(pa.schema([("c", pa.list_(pa.string()))]))
     assert "e" not in table.schema.names

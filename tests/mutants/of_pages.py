@@ -35,8 +35,8 @@ MUTANTS = (
     Mutant(
         PRUNING,
         "row groups that are refuted come back",
-        "kept = np.repeat(groups, self.pages_per_group)",
-        "kept = np.repeat(groups | True, self.pages_per_group)",
+        "kept = np.repeat(groups.kept, self.pages_per_group)",
+        "kept = np.repeat(groups.kept | True, self.pages_per_group)",
     ),
     Mutant(
         PRUNING,
@@ -47,8 +47,8 @@ MUTANTS = (
     Mutant(
         PRUNING,
         "pages that may match are left out with those that cannot",
-        "opened.cut(found[place].kept, verdicts != _NONE)",
-        "opened.cut(found[place].kept, verdicts > _SOME)",
+        "pages = verdicts != _NONE",
+        "pages = verdicts > _SOME",
     ),
     Mutant(
         BOUNDS,

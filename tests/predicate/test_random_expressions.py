@@ -71,7 +71,7 @@ def _holds(seed: int) -> bool:
 
 def test_every_function_is_drawn_and_none_is_too_large() -> None:
     drawn: set[str] = set()
-    for seed in range(3_000):
+    for seed in range(6_000):
         nodes = list(walk(Expressions(random.Random(seed)).operand()))
         assert len(nodes) <= MAX_NODES
         drawn |= {node.function for node in nodes if isinstance(node, Call)}

@@ -48,7 +48,7 @@ from rowsieve.types.time_zones import RepeatedTime, SkippedTime, zone, zone_name
 
 _PARTS: Final = ("sign", "year", "month", "day", "minute", "second", "fraction")
 _ABSENT: Final = {"year": "1970", "month": "1", "day": "1"}
-_ABBREVIATED: Final = pa.array([name[:3] for name in MONTHS])
+_ABBREVIATED: Final = [name[:3] for name in MONTHS]
 _OFFSET: Final = "^(?P<sign>[+-])(?P<hour>[0-9]{2}):?(?P<minute>[0-9]{0,2})$"
 _FARTHEST_EAST: Final = 18 * 60  # minutes
 _HALF, _NO_HOUR = 12, 99
@@ -103,7 +103,7 @@ def _with_all(parts: pa.Array) -> pa.Array:
         known["year"] = pc.binary_join_element_wise("20", pc.fill_null(short, ""), "")
     if (name := known.get("name")) is not None:
         first = pc.utf8_slice_codeunits(pc.utf8_lower(name), 0, 3)
-        known["month"] = pc.add(pc.index_in(first, _ABBREVIATED), 1).cast(pa.string())
+        known["month"] = pc.add(pc.index_in(first, pa.array(_ABBREVIATED)), 1).cast(pa.string())
     columns = [
         known[name] if name in known else pa.repeat(_ABSENT.get(name, ""), len(parts))
         for name in _PARTS

@@ -191,7 +191,7 @@ def test_every_function_of_pyarrow_is_listed() -> None:
         (pc.divide_checked(f("i64"), 2) == 1, "the function divide"),
         (pc.add_checked(f("f64"), 1.0) == 1.0, "whole numbers of one type"),
         (pc.starts_with(f("s"), "a", ignore_case=True), "case_sensitivity=CASE_SENSITIVE"),
-        (f("i64").cast(pa.int32(), safe=False) == pa.scalar(1, pa.int32()), "cast: what it does"),
+        (f("i64").cast(pa.int32(), safe=False) == pa.scalar(1, pa.int32()), "cast: its result"),
     ],
     ids=str,
 )
