@@ -162,6 +162,9 @@ def test_keys_that_a_bloom_refutes_are_counted_as_such() -> None:
     assert (refuted, len(part.rows)) in (((3, 1), 0), ((3, 0), 2))  # blooms may err on this side
     assert (part.emptied_by == "bloom") == (not len(part.rows))
     assert [each.by for each in plan.pruned] == ([] if len(part.rows) else ["bloom"])
+    (part,) = table.scan("k IN (17, 40)").plan(resolve=True).resolved or ()  # 40 exists
+    assert (part.row_groups_by_statistics, part.row_groups_by_bloom) in ((2, 1), (2, 0))
+    assert len(part.rows)
 
 
 @pytest.mark.parametrize(
