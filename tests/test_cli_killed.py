@@ -37,7 +37,7 @@ COMMANDS = {
     "upsert": ["rows.csv"],
     "delete": ["v = 1"],
     "update": ["TRUE", "--set", "v = v + 10"],
-    "overwrite": ["rows.csv"],
+    "overwrite": ["rows.csv", "TRUE"],
     "compact": [],
 }
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)

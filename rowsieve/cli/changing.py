@@ -235,10 +235,10 @@ def update(
     meaning: MeaningOptions,
     commit: OnceOptions,
 ) -> None:
-    """Set columns of the rows that match: --set "delay=delay + 5"."""
+    """Set columns of the rows that match: --set "delay = delay + 5"."""
     table = commit.table(uri)
     made = table.update(
-        read_pairs(assignments, "--set"),
+        _by_column(read_pairs(assignments, "--set"), table.schema.names),
         where=where,
         dialect=meaning.dialect,
         session=meaning.session,
@@ -246,6 +246,17 @@ def update(
         token=commit.once,
     )
     commit.show(made)
+
+
+def _by_column(assignments: dict[str, str], names: list[str]) -> dict[str, str]:
+    """Name the columns without the spaces around them, unless a name has these itself."""
+    found: dict[str, str] = {}
+    for given, value in assignments.items():
+        name = given if given in names else given.strip()
+        if name in found:
+            raise typer.BadParameter(f"--set names {name!r} twice")
+        found[name] = value
+    return found
 
 
 @expanded
