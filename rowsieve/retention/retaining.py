@@ -17,7 +17,13 @@ from rowsieve.arguments import Example
 from rowsieve.arguments.annotations import Metadata, Moment
 from rowsieve.changes.evolving import Evolving
 from rowsieve.changes.handle import changes
-from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
+from rowsieve.errors import (
+    CorruptData,
+    InvalidInput,
+    NotFound,
+    SnapshotExpired,
+    UnsupportedOperation,
+)
 from rowsieve.retention.expiring import (
     KEPT_S,
     checked_retain_last,
@@ -41,6 +47,7 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.instants import to_microseconds
 
 _CLOCKS_DIFFER_US: Final = 60_000_000
+_TRIES: Final = 4  # to expire beside other calls that do
 _OWN_LEASE_S: Final = 300.0
 
 Seconds = Annotated[float, Example("60.0", "a number of seconds")]
@@ -125,14 +132,15 @@ class Retaining(Evolving):
                 now = self._raise("expire_versions", metadata, oldest_version=oldest)
             leased, over = watch.look_again(grace_s)
             self._store.delete(list(over))
-            while True:
+            for tries_left in reversed(range(_TRIES)):
                 oldest = min_of(floors_of(now.table.properties).oldest_version, leased)
                 try:
                     return self._expired(head, now, oldest, leased, over)
-                except (CorruptData, NotFound):  # a lease may have ended, and others expired more
-                    now, (leased, _) = self._latest(), watch.look_again(0.0)
-                    if oldest == min_of(floors_of(now.table.properties).oldest_version, leased):
+                except (CorruptData, NotFound, SnapshotExpired):  # another call deleted meanwhile
+                    if not tries_left:
                         raise
+                    now, (leased, _) = self._latest(), watch.look_again(0.0)
+            raise AssertionError("the last try returns or raises")
 
     @changes("remove_orphans")
     def remove_orphans(
