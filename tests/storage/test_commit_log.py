@@ -29,7 +29,6 @@ from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import WRITER_VERSION, Snapshot
 from tests.storage.log_fixtures import (
     SCHEMA,
-    FaultyStore,
     commit,
     copy,
     create,
@@ -403,19 +402,6 @@ def test_history_is_newest_first_and_may_be_limited() -> None:
 
 
 # Finding the head.
-
-
-def test_refreshing_reads_new_entries_only() -> None:
-    log, s3 = create(memory_store(), 3)
-    store = FaultyStore(log._store)
-    follower = CommitLog(store)
-    assert follower.latest(s3) is s3
-    assert store.calls == [("get", log_path(4)), ("get", log_path(3))]
-    s4 = commit(log, s3)
-    store.calls.clear()
-    assert follower.latest(s3) == s4
-    assert [name for name, _ in store.calls] == ["get"] * 4
-    assert "list" not in [name for name, _ in store.calls]
 
 
 def test_refreshing_from_far_behind_uses_a_checkpoint() -> None:

@@ -287,15 +287,6 @@ def overwriting() -> tuple[ObjectStore, ObjectStore]:
     return Overwriting(inner._store, "memory:///overwriting", prefix=inner._prefix), inner
 
 
-def test_invariant_rule_2_a_store_that_overwrites_is_refused() -> None:
-    store, inner = overwriting()
-    _, before = create(inner)
-    listed = inner.list("")
-    with pytest.raises(UnsupportedOperation, match="does not honour create-only puts"):
-        CommitLog(store).commit(upsert(), before, never)
-    assert inner.list("") == listed
-
-
 def test_invariant_rule_2_a_creation_is_refused_before_its_first_part_is_written() -> None:
     store, inner = overwriting()
     with pytest.raises(UnsupportedOperation, match="does not honour create-only puts"):

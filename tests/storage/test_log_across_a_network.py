@@ -44,7 +44,7 @@ def across_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commit_log_module, "aside", lambda _, task: task())
 
 
-def test_refreshing_reads_new_entries_only() -> None:  # type: ignore[no-redef] # other requests
+def test_refreshing_asks_for_new_entries_at_once() -> None:
     log, known = create(memory_store(), 3)
     store = FaultyStore(log._store)
     follower = CommitLog(store)
@@ -58,7 +58,7 @@ def test_refreshing_reads_new_entries_only() -> None:  # type: ignore[no-redef] 
     assert all(name != "list" or path == CHECKPOINTS for name, path in store.calls)
 
 
-def test_invariant_rule_2_a_store_that_overwrites_is_refused() -> None:  # type: ignore[no-redef]
+def test_invariant_rule_2_a_store_that_overwrites_gets_no_entry() -> None:
     store, inner = overwriting()
     _, before = create(inner)
     with pytest.raises(UnsupportedOperation, match="does not honour create-only puts"):
