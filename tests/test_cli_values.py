@@ -282,15 +282,18 @@ def rowsieve(*arguments: object, **options: Any) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stderr=subprocess.PIPE, **options)
 
 
-def test_a_real_ctrl_c_while_it_waits_ends_with_130(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_real_signal_while_it_waits_ends_with_its_code(
+    number: signal.Signals, tmp_path: Path
+) -> None:
     run("create", tmp_path / "t", text_file(tmp_path, "a.csv", ["id", "1"]), "--key", "id")
     running = rowsieve("upsert", tmp_path / "t", "-", "--format", "csv", stdin=subprocess.PIPE)
     assert running.stdin is not None
     running.stdin.write(b"id\n" + b"1\n" * 500_000)  # more than a pipe holds: it reads by now
     running.stdin.flush()
-    running.send_signal(signal.SIGINT)
+    running.send_signal(number)
     _, said = running.communicate()
-    assert running.returncode == 130
+    assert running.returncode == 128 + number
     assert said.startswith(b"rowsieve: interrupted: nothing was committed")
     assert b"Traceback" not in said
 

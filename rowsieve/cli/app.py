@@ -4,7 +4,7 @@
     1  a check of the demo         5    stored bytes are damaged, or the store failed
        failed, a bug, or the       130  interrupted by Ctrl-C
        answer was not written      141  the reader of stdout closed the pipe
-    2  wrong usage
+    2  wrong usage                 143  ended by SIGTERM
     3  the request was refused: correct the call or the data
 
 Soundness: exit code 0 means that the command succeeded, its changes are durable, and its output was
@@ -33,8 +33,8 @@ from rowsieve.cli import (
     translating,
 )
 from rowsieve.cli.interrupts import (
-    INTERRUPTED,
     end_on_interrupt,
+    exit_code,
     raise_on_interrupt,
     was_interrupted,
 )
@@ -74,7 +74,7 @@ class _Commands(TyperGroup):
             if ctx.params.get("debug"):
                 raise
             typer.echo(f"rowsieve: interrupted: {what_was_committed()}", err=True)
-            raise typer.Exit(INTERRUPTED) from error
+            raise typer.Exit(exit_code()) from error
 
     def _run(self, ctx: Any) -> Any:
         try:
@@ -188,6 +188,6 @@ def main() -> None:
         code = code or _unsaid(error)
         # The interpreter flushes once more as it leaves, and would say so in its own words.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    if code == INTERRUPTED:
+    if was_interrupted():
         os._exit(code)  # or threads would be waited for that ask a store
     sys.exit(code)

@@ -1,10 +1,10 @@
-"""Handles Ctrl-C before a command begins, while it runs, and after it has ended.
+"""Handles Ctrl-C and SIGTERM before a command begins, while it runs, and after it has ended.
 
-While a command runs, Ctrl-C raises KeyboardInterrupt, and the command reports what it has
+While a command runs, either raises KeyboardInterrupt, and the command reports what it has
 committed. During an import, the exception is delayed until the import ends, because C modules
 convert it to another error. A callback may lose it, so it is raised again. Before and after a
-command, Ctrl-C ends the process at once: a KeyboardInterrupt during imports or during shutdown of
-the interpreter would print a traceback.
+command, the signal ends the process at once: a KeyboardInterrupt during imports or during shutdown
+of the interpreter would print a traceback.
 
 This module imports very little, so that it can be imported first.
 """
@@ -18,56 +18,60 @@ from functools import partial
 from types import FrameType
 from typing import Any, Final
 
-INTERRUPTED: Final = 130
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_BY_SIGNAL: Final = 128  # plus the signal's number: the exit code, as shells have it
 _LATER_S: Final = 0.02
 _HAS_TIMERS: Final = hasattr(signal, "setitimer")
 
-_is_ours: list[bool] = []  # whether we may handle Ctrl-C in this process
-_came: list[bool] = []
+_handled: list[signal.Signals] = []  # those that this process did not ignore when it began
+_came: list[int] = []  # the signal that ends the command
 
 
 def leave_on_interrupt(told: str) -> None:
-    """From now on, Ctrl-C ends the process at once, with one line on stderr.
+    """From now on, Ctrl-C and SIGTERM end the process at once, with one line on stderr.
 
-    Does nothing if the process ignores Ctrl-C, as a background command does.
+    A signal that the process ignores, as a background command ignores Ctrl-C, stays ignored.
     """
-    if not _is_ours:
-        _is_ours.append(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
-    if _is_ours[0]:
-        _remind(0)
-        signal.signal(signal.SIGINT, partial(_leave, f"rowsieve: interrupted: {told}\n".encode()))
+    if not _handled:
+        defaults = (signal.default_int_handler, signal.SIG_DFL)
+        _handled.extend(each for each in _SIGNALS if signal.getsignal(each) in defaults)
+    _remind(0)
+    for each in _handled:
+        signal.signal(each, partial(_leave, f"rowsieve: interrupted: {told}\n".encode()))
 
 
 def raise_on_interrupt() -> None:
-    """From now on, Ctrl-C raises KeyboardInterrupt, and `was_interrupted` returns True after it."""
-    if _is_handled():
-        if _HAS_TIMERS:
-            signal.signal(signal.SIGALRM, _raise)
+    """From now on, both raise KeyboardInterrupt, and `was_interrupted` returns True after it."""
+    if _handled and _HAS_TIMERS:
+        signal.signal(signal.SIGALRM, _raise)
+    if _handled:
         sys.unraisablehook = _lost
-        signal.signal(signal.SIGINT, _raise)
+    for each in _handled:
+        signal.signal(each, _raise)
 
 
 def was_interrupted() -> bool:
-    """Whether Ctrl-C was pressed while the command ran.
+    """Whether Ctrl-C or SIGTERM came while the command ran.
 
     The KeyboardInterrupt itself may be lost: interrupted C code may raise another error instead.
     """
     return bool(_came)
 
 
+def exit_code() -> int:
+    """The exit code of an interrupted command: 130 after Ctrl-C, 143 after SIGTERM."""
+    return _BY_SIGNAL + (_came[0] if _came else signal.SIGINT)
+
+
 def end_on_interrupt(told: str) -> None:
     """Call `leave_on_interrupt` if it was active when the command began."""
-    if _is_handled():
+    if _handled:
         leave_on_interrupt(told)
 
 
-def _is_handled() -> bool:
-    return bool(_is_ours and _is_ours[0])
-
-
-def _raise(_: int, frame: FrameType | None) -> None:
+def _raise(number: int, frame: FrameType | None) -> None:
     if not _came:
-        _came.append(True)
+        _came.append(number)
     if _HAS_TIMERS and _is_importing(frame):
         _remind(_LATER_S)
     else:
@@ -96,8 +100,8 @@ def _remind(after_s: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, after_s)
 
 
-def _leave(line: bytes, *_: Any) -> None:
+def _leave(line: bytes, number: int, _: FrameType | None) -> None:
     try:
         os.write(2, line)
     finally:
-        os._exit(INTERRUPTED)
+        os._exit(_BY_SIGNAL + number)
