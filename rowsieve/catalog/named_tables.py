@@ -10,8 +10,10 @@ by the log; of two that want one name, one succeeds.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, Literal
 from urllib.parse import quote
 
@@ -31,8 +33,15 @@ from rowsieve.arguments.annotations import (
 from rowsieve.bridges.session import Session
 from rowsieve.catalog.catalog_log import CatalogLog, CatalogState
 from rowsieve.catalog.names import TableName, identifier, is_identifier, table_name
-from rowsieve.errors import InvalidInput, TableExists, TableNotFound, UnsupportedOperation
-from rowsieve.objects import open_store
+from rowsieve.errors import (
+    CommitConflict,
+    InvalidInput,
+    RowsieveError,
+    TableExists,
+    TableNotFound,
+    UnsupportedOperation,
+)
+from rowsieve.objects import open_store, together
 from rowsieve.opening import create_table, open_table
 from rowsieve.procedures.built_in import built_in
 from rowsieve.procedures.call_plan import explained
@@ -40,7 +49,7 @@ from rowsieve.procedures.call_statement import Call, classify
 from rowsieve.procedures.coordinator import Coordinator
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
 from rowsieve.properties import check_properties
-from rowsieve.retention.leases import lease_files, oldest_leased
+from rowsieve.retention.dropping import close, closed_head, delete_files
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.table import Table
 
@@ -103,22 +112,20 @@ class Catalog:
         location = wanted.folder
         if name in state.locations:  # its folder may hold a table that was dropped or renamed
             location = f"{location}.{uuid.uuid4().hex[:16]}"
-        created = create_table(
-            self._uri(location),
-            schema_or_data,
-            key,
-            if_exists=if_exists,
-            properties={**state.properties, **(properties or {})},
-            storage_options=self._storage_options,
-            metadata=metadata,
-        )
-
-        def with_it(now: CatalogState) -> CatalogState:
-            if now.locations.get(name, location) not in (None, location):
-                raise self._taken(wanted)
-            return now if location == wanted.folder else _placed(now, {name: location})
-
-        self._log.change("create_table", with_it)
+        try:
+            created = create_table(
+                self._uri(location),
+                schema_or_data,
+                key,
+                properties={**state.properties, **(properties or {})},
+                storage_options=self._storage_options,
+                metadata=metadata,
+            )
+            self._log.change("create_table", partial(self._with_created, wanted, location))
+        except TableExists:
+            if if_exists == "error":
+                raise
+            return self.open_table(name)
         return created
 
     def open_table(
@@ -144,22 +151,20 @@ class Catalog:
         """Remove the name `namespace.name`; its files stay where they are, unless `purge` is set.
 
         A table of the same name may be created again. TableNotFound if there is none. `purge`
-        deletes all files after the name is removed: UnsupportedOperation if a lease protects one
-        of them, or if the table was registered, for then its files are not the catalog's.
+        closes the table for changes, removes the name and deletes the table's own files, also those
+        that an interrupted call left. UnsupportedOperation if a lease protects the table, if it has
+        another name too, or if it was registered, for then its files are not the catalog's.
         """
         wanted = table_name(name)
-        places: list[str] = []
+        if purge:
+            self._purge(wanted)
+            return
 
         def without_it(now: CatalogState) -> CatalogState:
-            places.append(self._standing(now, wanted))
-            if purge:
-                self._check_purged(wanted, places[-1])
+            self._standing(now, wanted)
             return _placed(now, {name: None})
 
         self._log.change("drop_table", without_it)
-        if purge:
-            store = open_store(self._uri(places[-1]), self._storage_options)
-            store.delete([*store.list(""), *store.leftovers()])
 
     def rename_table(self, name: str, new_name: str) -> None:
         """Give a table another name, in one step; its files stay where they are.
@@ -196,7 +201,7 @@ class Catalog:
         """The names of the folders that may hold tables, sorted."""
         placed = self._log.read().locations.items()
         named = {table_name(name).namespace for name, location in placed if location is not None}
-        return sorted(named.union(filter(is_identifier, self._store.children())))
+        return sorted(named.union(filter(is_identifier, self._store.folders())))
 
     def tables(self, namespace: str | None = None) -> list[str]:
         """The tables, as `namespace.name`, sorted; of one namespace, or of all."""
@@ -204,14 +209,12 @@ class Catalog:
         spaces = self.namespaces() if namespace is None else [identifier(namespace)]
         placed = {name for name, location in locations.items() if location is not None}
         found = {name for name in placed if table_name(name).namespace in spaces}
-        for space in spaces:
-            for folder in self._store.children(space):
-                name = f"{space}.{folder}"
-                if not is_identifier(folder) or name in locations:
-                    continue
-                if _LOG in self._store.children(f"{space}/{folder}"):
-                    found.add(name)
-        return sorted(found)
+        plain = [
+            name
+            for folder in self._table_folders(spaces)
+            if is_identifier(folder.table) and (name := folder.plain) not in locations
+        ]
+        return sorted(found.union(plain))
 
     # Properties
 
@@ -329,18 +332,84 @@ class Catalog:
         if location is not None and (name.plain in state.locations or self._holds_table(location)):
             raise self._taken(name)
 
-    def _check_purged(self, name: TableName, location: str) -> None:
-        """UnsupportedOperation if files of the table must not be deleted."""
-        if "://" in location:
-            raise UnsupportedOperation(
-                f"drop_table: {name.plain} was registered from {location}, so its files are not "
-                "the catalog's to delete; drop it without purge"
-            )
+    def _with_created(self, name: TableName, location: str, now: CatalogState) -> CatalogState:
+        """The state with a table that was just created; TableExists if its name went to another.
+
+        That table's files are deleted then, unless another name refers to them.
+        """
+        if now.locations.get(name.plain, location) not in (None, location):
+            if self._other_name(now, name, location) is None:
+                store = open_store(self._uri(location), self._storage_options)
+                with suppress(RowsieveError):  # the files stay: somebody reads them, or no store
+                    delete_files(store, close(store))
+            raise self._taken(name)
+        return now if location == name.folder else _placed(now, {name.plain: location})
+
+    def _purge(self, name: TableName) -> None:
+        """Close the table, remove its name, then delete its files."""
+        state = self._log.read()
+        if state.locations.get(name.plain, name.folder) is None and self._finish_purges(state):
+            return
+        location = self._standing(state, name)
+        self._check_purged(state, name, location)
         store = open_store(self._uri(location), self._storage_options)
-        if (leased := oldest_leased(lease_files(store))) is not None:
+        head = close(store)
+
+        def without_it(now: CatalogState) -> CatalogState:
+            if self._standing(now, name) != location:
+                raise CommitConflict(
+                    f"drop_table: {name.plain} became another table meanwhile; call it again"
+                )
+            self._check_purged(now, name, location)
+            return _placed(now, {name.plain: None})
+
+        self._log.change("drop_table", without_it)
+        delete_files(store, head)
+
+    def _finish_purges(self, state: CatalogState) -> bool:
+        """Delete the files of closed tables without a name; whether there were any."""
+        done = False
+        for folder in self._table_folders(self._store.folders()):
+            is_named = folder.plain not in state.locations or self._other_name(state, folder)
+            store = open_store(self._uri(folder.folder), self._storage_options)
+            if not is_named and (head := closed_head(store)) is not None:
+                delete_files(store, head)
+                done = True
+        return done
+
+    def _table_folders(self, namespaces: Sequence[str]) -> list[TableName]:
+        """The folders in these namespaces that have a log of a table, named or not."""
+        spaces = [space for space in namespaces if is_identifier(space)]
+        within = together(self._store, [partial(self._store.folders, space) for space in spaces])
+        found = [
+            TableName(space, folder)
+            for space, folders in zip(spaces, within, strict=True)
+            for folder in folders
+        ]
+        looks = [partial(self._store.folders, each.folder) for each in found]
+        inside = together(self._store, looks)
+        return [each for each, names in zip(found, inside, strict=True) if _LOG in names]
+
+    def _other_name(self, state: CatalogState, name: TableName, location: str = "") -> str | None:
+        """Another name of the table in a folder; None if there is none."""
+        location = location or name.folder
+        places = (location, self._uri(location))
+        for other, place in state.locations.items():
+            if place in places and other != name.plain:
+                return other
+        return None
+
+    def _check_purged(self, state: CatalogState, name: TableName, location: str) -> None:
+        """UnsupportedOperation if files of the table must not be deleted."""
+        uri = self._uri(location)
+        if "://" in location or open_store(uri, self._storage_options).uri != uri:
             raise UnsupportedOperation(
-                f"drop_table: a lease protects version {leased} of {name.plain}; wait until its "
-                "reader ends, or drop the table without purge"
+                f"drop_table: {name.plain} was registered or linked from {location}, so its files "
+                "are not the catalog's to delete; drop it without purge"
+            )
+        if (other := self._other_name(state, name, location)) is not None:
+            raise UnsupportedOperation(
+                f"drop_table: the table {name.plain} is {other}, too; drop that name first"
             )
 
     def _holds_table(self, location: str) -> bool:

@@ -26,7 +26,7 @@ from rowsieve.stats.collect import Collecting
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.commit_request import CommitRequest, check_request
 from rowsieve.storage.conflicts import Kind
-from rowsieve.storage.floors import is_given_up
+from rowsieve.storage.floors import check_open, is_given_up
 from rowsieve.storage.log_entry import Commit, LogEntry
 from rowsieve.storage.retries import Retries
 from rowsieve.storage.snapshot import Snapshot
@@ -148,6 +148,7 @@ class Handle:
 
         def request_for(head: Snapshot) -> CommitRequest:
             nonlocal request
+            check_open(change.operation, head)  # before files are written that nobody would delete
             if is_given_up(request.added, request.removed, head):
                 request = change.write(replace(base, version=head.version), changes)
             return request

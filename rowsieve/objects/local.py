@@ -176,6 +176,22 @@ class LocalStore:
                 return []
         return sorted(name for name in names if not name.startswith(TEMPORARY_PREFIX))
 
+    def folders(self, prefix: str = "") -> Paths:
+        """List the folders in a folder, sorted; links that lead out of the root are left out."""
+        folder = self._resolved(prefix) if prefix else self._root
+        with self._failing("list", prefix):
+            try:
+                with os.scandir(folder) as entries:
+                    return sorted(entry.name for entry in entries if self._is_folder(entry))
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+
+    def _is_folder(self, entry: os.DirEntry[str]) -> bool:
+        if not entry.is_symlink():
+            return entry.is_dir()
+        real = os.path.realpath(entry.path)
+        return entry.is_dir() and os.path.commonpath((real, self._root)) == self._root
+
     def details(self, prefix: str) -> Details:
         """List the files below the folder `prefix` with their sizes and times, sorted."""
         return self._details(prefix, temporary=False)

@@ -157,11 +157,20 @@ class RemoteStore:
 
     def children(self, prefix: str = "") -> Paths:
         """List the names directly under `prefix`, sorted."""
-        with self._failing("list", prefix):
-            folder = self._folder(prefix) or None
-            result = self._send_retrying(lambda: obstore.list_with_delimiter(self._store, folder))
+        result = self._level(prefix)
         paths = [*result["common_prefixes"], *(item["path"] for item in result["objects"])]
         return sorted({str(path).rstrip("/").rpartition("/")[2] for path in paths})
+
+    def folders(self, prefix: str = "") -> Paths:
+        """List the common prefixes directly under `prefix`, sorted."""
+        paths = self._level(prefix)["common_prefixes"]
+        return sorted({str(path).rstrip("/").rpartition("/")[2] for path in paths})
+
+    def _level(self, prefix: str) -> Any:
+        """The objects and common prefixes directly under `prefix`."""
+        with self._failing("list", prefix):
+            folder = self._folder(prefix) or None
+            return self._send_retrying(lambda: obstore.list_with_delimiter(self._store, folder))
 
     def details(self, prefix: str) -> Details:
         """List the objects under `prefix` with their sizes and the store's times, sorted."""

@@ -125,6 +125,13 @@ class ObjectStore(Protocol):
         """List names directly under a folder, sorted, objects and folders; for diagnosis."""
         ...
 
+    def folders(self, prefix: str = "") -> Paths:
+        """List the names of the folders directly under a folder, sorted; none if it is absent.
+
+        A symbolic link counts as a folder if it leads to one inside the store.
+        """
+        ...
+
     def details(self, prefix: str) -> Details:
         """List the objects under the folder `prefix` with their sizes and times."""
         ...

@@ -55,7 +55,7 @@ from rowsieve.storage.commit_request import (
     rebased,
 )
 from rowsieve.storage.create_only import prove_create_only
-from rowsieve.storage.floors import floors_of
+from rowsieve.storage.floors import check_open, floors_of
 from rowsieve.storage.log_entry import (
     LOG,
     AddedFile,
@@ -151,7 +151,7 @@ class CommitLog(LogReader):
         schemas: dict[int, Schema] = {}
         while True:
             schemas[head.schema.id] = head.schema
-            _check_writable(head)
+            _check_writable(request.operation, head)
             if (earlier := self.committed_before(request.token, head)) is not None:
                 return earlier, head
             check_request(request)
@@ -441,7 +441,8 @@ def _with_draft_parts(entry: LogEntry, draft: _Draft) -> LogEntry:
     return replace(entry, added=draft.parts.with_commit_ts(entry.version))
 
 
-def _check_writable(base: Snapshot) -> None:
+def _check_writable(operation: str, base: Snapshot) -> None:
+    check_open(operation, base)
     if base.table.writer_version > WRITER_VERSION:
         raise UnsupportedProtocol(
             f"table {base.table.uuid} needs writer protocol {base.table.writer_version}; this "

@@ -18,7 +18,13 @@ from typing import Final, NamedTuple
 
 import pyarrow.compute as pc
 
-from rowsieve.errors import CommitConflict, CorruptData, InvalidInput, SnapshotExpired
+from rowsieve.errors import (
+    CommitConflict,
+    CorruptData,
+    InvalidInput,
+    SnapshotExpired,
+    TableNotFound,
+)
 from rowsieve.properties import OLDEST_BASE, OLDEST_VERSION
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import RETENTION_WRITER, Snapshot, TableInfo
@@ -28,6 +34,10 @@ DATA_FILE: Final = re.compile(
     r"data/[0-9a-f]{32}\.(?P<base>\d{1,18})\.(?P<kind>parquet|deletes\.parquet|dv)", re.ASCII
 )
 """The path of a file of rows, of tombstones, or of a deletion vector; it names its base version."""
+
+
+CLOSED: Final = 10**18 - 1
+"""The floors of a table that was dropped with all its files: above every version."""
 
 
 class Floors(NamedTuple):
@@ -123,9 +133,28 @@ def base_of_path(path: str) -> int | None:
     return int(match["base"]) if match else None
 
 
+def is_closed(head: Snapshot) -> bool:
+    """Whether all versions of the table are given up, because it was dropped with its files."""
+    return floors_of(head.table.properties).oldest_version >= CLOSED
+
+
+def check_open(operation: str, head: Snapshot) -> None:
+    """TableNotFound if the table was dropped with all its files."""
+    if is_closed(head):
+        raise TableNotFound(
+            f"{operation}: table {head.table.uuid} was dropped with all its files, which are being "
+            "deleted; nothing was committed"
+        )
+
+
 def check_kept(version: int, head: Snapshot) -> None:
     """SnapshotExpired if the head says that `version` is gone; the message says what there is."""
     oldest = floors_of(head.table.properties).oldest_version
+    if is_closed(head):
+        raise SnapshotExpired(
+            f"version {version} of table {head.table.uuid} is gone: the table was dropped with all "
+            "its files"
+        )
     if version < oldest:
         raise SnapshotExpired(
             f"version {version} of table {head.table.uuid} has expired: its files may be deleted; "

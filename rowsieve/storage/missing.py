@@ -26,8 +26,8 @@ def files_of(store: ObjectStore, version: int) -> Iterator[None]:
     try:
         yield
     except SnapshotExpired as error:
+        _check_kept(store, version, error)
         if not _is_newest(store, version):
-            _check_kept(store, version, error)
             raise
         raise CorruptData(
             f"a file of version {version}, which is the newest of {store.uri}, is missing: "

@@ -1,0 +1,112 @@
+"""Delete a table with all its files: close it, look for leases, then delete.
+
+Soundness: the closing commit raises both floors above every version. A reader creates its lease
+first and reads the floor then (invariants, rule 16), so after that commit a reader is refused, or
+its lease is listed. A writer that commits later is refused, too. Only files that are the table's
+own by their place and name are deleted: a folder may hold other tables and files of others.
+
+The newest version stays readable until the end, so that an interrupted deletion can be recognised
+by `is_closed` and repeated.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rowsieve.errors import CorruptData, NotFound, UnsupportedOperation
+from rowsieve.objects import ObjectStore
+from rowsieve.retention.leases import Lease, LeaseWatch
+from rowsieve.storage.checkpoint import (
+    CHECKPOINTS,
+    checkpoint_file,
+    checkpoint_path,
+    write_checkpoint,
+)
+from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.commit_request import CommitRequest
+from rowsieve.storage.floors import CLOSED, is_closed, raised
+from rowsieve.storage.log_entry import log_path
+from rowsieve.storage.retries import Retries
+from rowsieve.storage.snapshot import Snapshot
+
+_OWN_LEASE_S: Final = 300.0
+_DATA: Final = re.compile(r"data/(?:[0-9a-f]{32}\.[^/]*|\.tmp-[^/]*)", re.ASCII)
+_EXPORTED: Final = re.compile(r"_delta_log/\d{20}\.json", re.ASCII)
+
+
+def close(store: ObjectStore) -> Snapshot | None:
+    """Give up all versions of the table in `store`; return the newest one, None if unreadable.
+
+    UnsupportedOperation if a lease protects the table. If that lease was taken meanwhile, the table
+    stays closed for others, and a later call goes on.
+    """
+    log = CommitLog(store)
+    head = _newest(log)
+    uuid, version = ("unknown", 0) if head is None else (head.table.uuid, head.version)
+    with Lease(store, uuid, version, _OWN_LEASE_S, "drop_table") as own:
+        watch = LeaseWatch(store, own)
+        _check_unleased(store, watch.oldest)
+        if head is not None and not is_closed(head):
+            head = _closed(log, head)
+        leased, over = watch.look_again(0.0)
+        _check_unleased(store, leased)
+        store.delete(list(over))
+    return head
+
+
+def delete_files(store: ObjectStore, head: Snapshot | None) -> None:
+    """Delete the files of a closed table; `head` as `close` returned it.
+
+    The files that reading `head` needs go last. A repeated call goes on.
+    """
+    last: list[str] = []
+    if head is not None:
+        write_checkpoint(store, head)
+        parts = f"{CHECKPOINTS}/{checkpoint_file(store, head.version)}"
+        last = [log_path(head.version), parts, checkpoint_path(head.version)]
+    found = [path for folder in ("data", "_rowsieve", "_delta_log") for path in store.list(folder)]
+    own = [path for path in (*found, *store.leftovers()) if _is_own(path) and path not in last]
+    store.delete(own)
+    store.delete(last)
+
+
+def closed_head(store: ObjectStore) -> Snapshot | None:
+    """Return the newest version of a closed table; None of any other folder."""
+    head = _newest(CommitLog(store))
+    return head if head is not None and is_closed(head) else None
+
+
+def _closed(log: CommitLog, head: Snapshot) -> Snapshot:
+    """Commit the floors above every version; return the version that has them."""
+
+    def request_for(newest: Snapshot) -> CommitRequest:
+        info = raised(newest.table, oldest_version=CLOSED, oldest_base=CLOSED)
+        return CommitRequest("expire_versions", info=info)
+
+    def again(newest: Snapshot, _: object) -> CommitRequest:
+        return request_for(newest)
+
+    return log.commit(request_for(head), head, again, Retries("drop_table"))[1]
+
+
+def _newest(log: CommitLog) -> Snapshot | None:
+    try:
+        return log.latest()
+    except (CorruptData, NotFound):
+        return None
+
+
+def _is_own(path: str) -> bool:
+    """Whether a file is the table's by its place and name."""
+    return path.startswith("_rowsieve/") or any(
+        names.fullmatch(path) is not None for names in (_DATA, _EXPORTED)
+    )
+
+
+def _check_unleased(store: ObjectStore, leased: int | None) -> None:
+    if leased is not None:
+        raise UnsupportedOperation(
+            f"drop_table: a lease protects version {leased} of {store.uri}; wait until its reader "
+            "ends, or drop the table without purge"
+        )

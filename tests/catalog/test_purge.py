@@ -1,0 +1,304 @@
+"""Dropping a table with its files: beside readers and writers, killed at any call, and no more."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+from rowsieve.errors import (
+    InvalidInput,
+    RowsieveError,
+    SnapshotExpired,
+    TableExists,
+    TableNotFound,
+    UnsupportedOperation,
+)
+from rowsieve.objects import Details, RemoteStore, open_store
+from rowsieve.retention import dropping, leases
+from rowsieve.retention.leases import LEASES
+from rowsieve.storage import create_only
+from rowsieve.storage.log_reader import _seen
+from tests.profiles import IS_DEEP
+from tests.small_tables import fresh_uri
+from tests.storage.log_fixtures import Crash
+
+ROUNDS = 60 if IS_DEEP else 4
+
+
+def rows_from(start: int, count: int = 3) -> pa.Table:
+    return pa.table({"id": range(start, start + count)})
+
+
+def ids(table: Any) -> list[int]:
+    return sorted(table.scan().to_arrow().column("id").to_pylist())
+
+
+def files_in(uri: str) -> list[str]:
+    return open_store(uri).list("")
+
+
+def test_purge_spares_tables_and_files_inside_the_folder(tmp_path: Path) -> None:
+    catalog = rs.Catalog(tmp_path / "lake")
+    outer = catalog.create_table("db.t", rows_from(0), ["id"])
+    folder = tmp_path / "lake/db/t"
+    inner = rs.create_table(folder / "inner", rows_from(5))
+    below_data = rs.create_table(folder / "data" / "inner", rows_from(6))
+    for name in ("note.txt", "data/note.txt", "a file"):
+        (folder / name).write_text("mine")
+    outer.export("delta", folder)
+    catalog.drop_table("db.t", purge=True)
+    assert (ids(inner), ids(below_data)) == ([5, 6, 7], [6, 7, 8])
+    left = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    kept = {path for path in left if "inner/" not in path}
+    assert kept == {"note.txt", "data/note.txt", "a file"}
+    assert catalog.tables() == []
+
+
+def test_a_table_with_two_names_is_not_purged_by_one(tmp_path: Path) -> None:
+    catalog = rs.Catalog(tmp_path)
+    table = catalog.create_table("db.t", rows_from(0))
+    catalog.register_table("db.same", table.uri)
+    (tmp_path / "db" / "link").symlink_to("t")
+    with pytest.raises(UnsupportedOperation, match=r"is db\.same, too"):
+        catalog.drop_table("db.t", purge=True)
+    for name in ("db.same", "db.link"):
+        with pytest.raises(UnsupportedOperation, match="registered or linked"):
+            catalog.drop_table(name, purge=True)
+    catalog.drop_table("db.same")
+    table.append(rows_from(3))
+    assert ids(catalog.open_table("db.t")) == list(range(6))
+
+
+def test_a_lease_that_is_taken_between_the_looks_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = rs.Catalog(fresh_uri())
+    table = catalog.create_table("db.t", rows_from(0), ["id"])
+    held: list[Any] = []
+    closed = dropping._closed
+
+    def taken_first(log: Any, head: Any) -> Any:
+        held.append(rs.open_table(table.uri).lease())
+        pinned = held[0].__enter__()
+        head = closed(log, head)
+        assert ids(pinned) == [0, 1, 2]
+        return head
+
+    monkeypatch.setattr(dropping, "_closed", taken_first)
+    with pytest.raises(UnsupportedOperation, match="a lease protects version 0"):
+        catalog.drop_table("db.t", purge=True)
+    assert catalog.tables() == ["db.t"]
+    assert ids(catalog.open_table("db.t")) == [0, 1, 2]
+    held[0].__exit__(None, None, None)
+    catalog.drop_table("db.t", purge=True)
+    assert files_in(table.uri) == []
+
+
+def test_a_closed_table_takes_no_lease_and_no_change() -> None:
+    catalog = rs.Catalog(fresh_uri())
+    table = catalog.create_table("db.t", rows_from(0), ["id"])
+    late, pinned = rs.open_table(table.uri), table.scan(version=0)
+    dropping.close(table.store)
+    with pytest.raises(SnapshotExpired, match="was dropped"), late.lease():
+        pass
+    with pytest.raises(SnapshotExpired, match="was dropped"):
+        late.scan(version=0)
+    changes = (
+        lambda: late.upsert(rows_from(9)),
+        lambda: late.delete("id = 1"),
+        late.compact,
+        lambda: late.set_properties({"pruning": "soft"}),
+        lambda: late.add_column("v", "int64"),
+        lambda: late.expire_versions(retain_last=1),
+        late.remove_orphans,
+    )
+    before = files_in(table.uri)
+    for change in changes[:2] + changes[3:]:
+        with pytest.raises(TableNotFound, match="was dropped with all its files"):
+            change()
+    data = [path for path in files_in(table.uri) if path.startswith("data/")]
+    assert len(data) <= len(before)
+    dropping.delete_files(table.store, dropping.closed_head(table.store))
+    assert files_in(table.uri) == []
+    with pytest.raises(SnapshotExpired):
+        pinned.to_arrow()
+    with pytest.raises(RowsieveError):
+        late.upsert(rows_from(9))
+
+
+@pytest.mark.parametrize("attempt", range(ROUNDS))
+def test_readers_with_leases_and_writers_beside_a_purge(tmp_path: Path, attempt: int) -> None:
+    """Who holds a lease reads all rows, and no write is lost in silence."""
+    catalog = rs.Catalog(tmp_path / str(attempt))
+    uri = catalog.create_table("db.t", rows_from(0), ["id"]).uri
+    start = threading.Barrier(4, timeout=60)
+
+    def read() -> int:
+        start.wait()
+        count = 0
+        while True:
+            try:
+                held = rs.open_table(uri).lease(30)
+                pinned = held.__enter__()
+            except RowsieveError:
+                return count
+            try:
+                assert ids(pinned)[:3] == [0, 1, 2]
+            finally:
+                held.__exit__(None, None, None)
+            count += 1
+            if count > 20:
+                return count
+
+    def write() -> int:
+        table = rs.open_table(uri)
+        start.wait()
+        for number in range(3, 30):
+            try:
+                table.upsert(rows_from(number, 1))
+            except RowsieveError:
+                return number
+        return 30
+
+    def drop() -> int:
+        start.wait()
+        for tries in range(500):
+            try:
+                rs.Catalog(catalog.uri).drop_table("db.t", purge=True)
+            except UnsupportedOperation:
+                time.sleep(0.01)
+                continue
+            return tries
+        raise AssertionError("never dropped")
+
+    with ThreadPoolExecutor(4) as pool:
+        jobs = [pool.submit(job) for job in (read, read, write, drop)]
+        assert all(job.result() >= 0 for job in jobs)
+    assert catalog.tables() == []
+    left = [path for path in files_in(uri) if not path.startswith("data/")]
+    assert not [path for path in left if path.startswith(LEASES)]
+
+
+class Mortal:
+    """Lets the process die at the n-th call that changes a store: before, after or in the midst."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, moment: str, number: int) -> None:
+        self.left, self.moment, self.dead = number, moment, False
+        for name in ("put_new", "delete"):
+            patch.setattr(RemoteStore, name, self._of(getattr(RemoteStore, name), name))
+
+    def _of(self, method: Any, name: str) -> Any:
+        def call(store: Any, *args: Any) -> None:
+            if self.dead:
+                raise Crash("dead already")
+            self.left -= 1
+            if self.left >= 0:
+                method(store, *args)
+                return
+            self.dead = True
+            if self.moment == "after":
+                method(store, *args)
+            elif self.moment == "midst" and name == "delete":
+                method(store, list(args[0])[::2])
+            raise Crash("the process died")
+
+        return call
+
+
+@pytest.fixture
+def dead_leases() -> Iterator[set[str]]:
+    """Leases of processes that died: they are a day old."""
+    names: set[str] = set()
+    details = RemoteStore.details
+
+    def aged(store: RemoteStore, prefix: str) -> Details:
+        return {
+            path: each._replace(modified_us=each.modified_us - 86_400_000_000)
+            if path in names
+            else each
+            for path, each in details(store, prefix).items()
+        }
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RemoteStore, "details", aged)
+        patch.setattr(leases, "SECOND_LOOK_S", 0.0)
+        yield names
+
+
+@pytest.mark.parametrize("moment", ["before", "after", "midst"])
+def test_a_purge_that_is_killed_at_any_call_is_ended_by_the_next(
+    moment: str, dead_leases: set[str]
+) -> None:
+    for number in range(100):
+        catalog = rs.Catalog(f"memory:///{uuid.uuid4().hex}")
+        table = catalog.create_table("db.t", rows_from(0), ["id"])
+        table.upsert(rows_from(3))
+        catalog.rename_table("db.t", "db.renamed")
+        kept = catalog.create_table("db.t", rows_from(7))
+        with pytest.MonkeyPatch.context() as patch:
+            victim = Mortal(patch, moment, number)
+            with suppress(Crash):
+                rs.Catalog(catalog.uri).drop_table("db.renamed", purge=True)
+        _seen.clear()
+        create_only._proven.clear()
+        dead_leases.update(open_store(table.uri).list(LEASES))
+        names = catalog.tables()
+        assert "db.t" in names
+        if "db.renamed" in names:
+            assert ids(catalog.open_table("db.renamed")) == list(range(6))
+        try:
+            rs.Catalog(catalog.uri).drop_table("db.renamed", purge=True)
+        except TableNotFound:
+            assert "db.renamed" not in names
+        left = files_in(table.uri)
+        assert len(left) <= 2, left  # of the newest version, once its entry is gone
+        assert catalog.tables() == ["db.t"]
+        assert ids(kept) == [7, 8, 9]
+        if not victim.dead:
+            return
+    raise AssertionError("the purge never ended")
+
+
+def test_a_creation_that_loses_its_name_leaves_no_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = rs.Catalog(fresh_uri())
+    catalog.create_table("db.old", rows_from(0))
+    other = rs.Catalog(catalog.uri)
+    create = rs.create_table
+
+    def overtaken(*args: Any, **options: Any) -> Any:
+        if (names := other.tables()) and "db.t" not in names:
+            other.rename_table("db.old", "db.t")
+        return create(*args, **options)
+
+    monkeypatch.setattr("rowsieve.catalog.named_tables.create_table", overtaken)
+    with pytest.raises(TableExists):
+        catalog.create_table("db.t", rows_from(5))
+    assert files_in(f"{catalog.uri}/db/t") == []
+    other.rename_table("db.t", "db.old")
+    monkeypatch.setattr("rowsieve.catalog.named_tables.create_table", overtaken)
+    assert ids(catalog.create_table("db.t", rows_from(5), if_exists="ignore")) == [0, 1, 2]
+    assert ids(other.open_table("db.t")) == [0, 1, 2]
+
+
+def test_files_and_links_in_a_catalog_are_passed_over(tmp_path: Path) -> None:
+    catalog = rs.Catalog(tmp_path / "lake")
+    catalog.create_table("db.t", rows_from(0))
+    rs.create_table(tmp_path / "elsewhere/t", rows_from(0))
+    (tmp_path / "lake/LICENSE").write_text("a file")
+    (tmp_path / "lake/db/notes").write_text("a file")
+    (tmp_path / "lake/out").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "lake/db/out").symlink_to(tmp_path / "elsewhere/t")
+    (tmp_path / "lake/db/dangling").symlink_to("nowhere")
+    assert catalog.namespaces() == ["db"]
+    assert catalog.tables() == ["db.t"]
+    assert catalog.tables("LICENSE") == []
+    with pytest.raises(InvalidInput, match="not a name"):
+        catalog.tables("..")
