@@ -152,12 +152,17 @@ def _child(values: pa.Array, present: pa.Array | None, source: _Source) -> pa.Ar
     name, change, now = source
     if name is None:
         filled = repeated(change, len(values))
-        if present is None or not now.nullable or not change.is_valid:
-            return filled
-        # Engines read a field without asking whether its struct is NULL.
-        return pc.if_else(present, filled, pa.scalar(None, now.type))
-    child = values.field(values.type.get_field_index(name))
+        return _where(present, filled) if change.is_valid else filled
+    place = values.type.get_field_index(name)
+    child = values.field(place)
+    if not values.type.field(place).nullable:
+        child = _where(present, child)  # a file has no NULL in a field that is NOT NULL
     return as_type(child if change is None else change(child), now.type)
+
+
+def _where(present: pa.Array | None, values: pa.Array) -> pa.Array:
+    """The values, NULL where their struct is NULL: engines read a field without its struct."""
+    return values if present is None else pc.if_else(present, values, pa.scalar(None, values.type))
 
 
 def _list_converter(of_items: Convert | None, target: pa.DataType) -> Convert:

@@ -22,12 +22,12 @@ from rowsieve.types import interval_bytes, logical, numeric_bytes
 from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import (
     BOOL8_EXTENSION,
-    arrow_field,
     arrow_schema,
     arrow_type,
     is_bytes,
     is_list,
     is_text,
+    member_field,
 )
 from rowsieve.types.schema import Schema
 
@@ -249,7 +249,7 @@ def _convert_struct(values: pa.Array, fields: Sequence[logical.Field], path: str
         for position, field in zip(positions, fields, strict=True)
     ]
     return pa.StructArray.from_arrays(
-        members, fields=[arrow_field(field) for field in fields], mask=mask
+        members, fields=[member_field(field) for field in fields], mask=mask
     )
 
 

@@ -85,7 +85,7 @@ def arrow_type(type_: logical.LogicalType) -> pa.DataType:
         case logical.List(element=element):
             return pa.list_(arrow_field(element))
         case logical.Struct(fields=fields):
-            return pa.struct([arrow_field(field) for field in fields])
+            return pa.struct([member_field(field) for field in fields])
         case logical.Map(key=key, value=value):
             return pa.map_(arrow_field(key), arrow_field(value))
         case _:
@@ -100,6 +100,14 @@ def arrow_field(field: logical.Field) -> pa.Field:
     elif (extension := _EXTENSIONS.get(type(field.type))) is not None:
         metadata[EXTENSION_KEY] = extension
     return pa.field(field.name, arrow_type(field.type), field.nullable, metadata)
+
+
+def member_field(field: logical.Field) -> pa.Field:
+    """Return the Arrow field of a struct's member; it is nullable, even if the member is NOT NULL.
+
+    Where the struct is NULL, the member is NULL as well: engines read it without its struct.
+    """
+    return arrow_field(field).with_nullable(nullable=True)
 
 
 @lru_cache(maxsize=1024)

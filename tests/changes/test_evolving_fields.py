@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal
 
 import datafusion
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 import rowsieve
@@ -157,6 +159,38 @@ def test_engines_see_no_default_where_the_struct_is_null(table: Table) -> None:
         cities = pc.struct_field(address, "city").to_pylist()
         assert sorted(cities, key=repr) == [*["Rome"] * 3, None]
         table.compact()
+
+
+def test_a_null_struct_has_no_value_in_its_not_null_fields(tmp_path: Path) -> None:
+    member = pa.field("a", pa.int64(), nullable=False)
+    inner = pa.field("inner", pa.struct([member]), nullable=False)
+    schema = pa.schema([("id", pa.int64()), ("s", pa.struct([member, inner]))])
+    given = pa.Table.from_pylist(
+        [{"id": 1, "s": {"a": 4, "inner": {"a": 6}}}, {"id": 2, "s": None}], schema
+    )
+    pq.write_table(given, tmp_path / "a.parquet")  # which has 0 where the struct is NULL
+    made = rowsieve.create_table(tmp_path / "own", given)
+    opened = rowsieve.open_parquet(tmp_path / "a.parquet")
+    imported = rowsieve.from_parquet(tmp_path / "a.parquet", tmp_path / "imported")
+    for table in (made, imported):
+        table.add_column("s.b", "int64", default=5, nullable=False)
+    expected = [(1, 4, 6), (2, None, None)]
+    for table in (made, opened, imported):
+        for _ in range(2):
+            context = datafusion.SessionContext()
+            context.register_table("t", table)
+            text = "SELECT id, s['a'] AS a, s['inner']['a'] AS b FROM t ORDER BY id"
+            assert [tuple(row.values()) for row in context.sql(text).to_pylist()] == expected
+            assert context.sql("SELECT id FROM t WHERE s['a'] IS NULL").to_pylist() == [{"id": 2}]
+            assert table.scan("s.a IS NULL").to_arrow()["id"].to_pylist() == [2]
+            assert table.scan("s.inner.a <= 0").to_arrow().num_rows == 0
+            pq.write_table(table.to_arrow(), tmp_path / "copy")
+            if table is not opened:
+                assert table.count("s.b IS NULL") == table.count("s.b = 5") == 1
+                found = context.sql("SELECT count(s['b']) AS n FROM t").to_pylist()
+                assert found == [{"n": 1}]
+    with pytest.raises(SchemaMismatch, match="NOT NULL"):
+        made.append([{"id": 3, "s": {"a": None, "b": 1, "inner": {"a": 1}}}])
 
 
 def test_a_dropped_field_does_not_answer_for_one_added_under_its_name(table: Table) -> None:
