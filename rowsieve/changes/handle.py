@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeVar, cast
 
 from rowsieve.arguments.annotations import Metadata, StorageOptions, Token
 from rowsieve.changes.altering import check_same_columns, check_same_meaning
@@ -18,7 +18,13 @@ from rowsieve.changes.change import Change
 from rowsieve.changes.ingest import Changes
 from rowsieve.changes.mutation import Mutation, Stale, commit_mutation, never
 from rowsieve.config import current
-from rowsieve.errors import CommitConflict, UnsupportedOperation
+from rowsieve.errors import (
+    CommitConflict,
+    EvaluationError,
+    InvalidData,
+    InvalidPredicate,
+    UnsupportedOperation,
+)
 from rowsieve.locks import ForkSafeLock
 from rowsieve.metrics import CommitReport, Reporter, WriterMetrics, send
 from rowsieve.objects import ObjectStore
@@ -38,12 +44,18 @@ from rowsieve.types.schema import Schema
 H = TypeVar("H", bound="Handle")
 P = ParamSpec("P")
 R = TypeVar("R")
+_BY_STATE: Final = (InvalidData, InvalidPredicate, EvaluationError, CommitConflict)
+"""Errors of a call that may have been valid for an earlier version of the table."""
 
 
 def changes(
     operation: str,
 ) -> Callable[[Callable[Concatenate[H, P], R]], Callable[Concatenate[H, P], R]]:
-    """Decorate a method so that a call which raises is reported as a failed `operation`."""
+    """Decorate a method so that a call which raises is reported as a failed `operation`.
+
+    A call whose `token` was committed returns that commit, even if its data does not fit the table
+    as it is now: the columns may have changed since.
+    """
 
     def decorate(method: Callable[Concatenate[H, P], R]) -> Callable[Concatenate[H, P], R]:
         @wraps(method)
@@ -52,6 +64,8 @@ def changes(
             try:
                 return method(self, *args, **kwargs)
             except BaseException as error:
+                if (done := self._done_before(error, kwargs.get("token"))) is not None:
+                    return cast("R", done)  # every method that takes a token returns a Commit
                 reporter = self._reporter or current().reporter
                 send_failure(
                     reporter, self._store, self._newest.version, operation, error, started_s
@@ -127,6 +141,12 @@ class Handle:
                 f"{operation}: the table was opened at version {self._pinned.version} and is "
                 "read-only; open it without version= and as_of= to change it"
             )
+
+    def _done_before(self, error: BaseException, token: object) -> Commit | None:
+        """Return the commit of a token if a call with it failed by the table's present state."""
+        if not (isinstance(error, _BY_STATE) and isinstance(token, tuple)):
+            return None
+        return self._log.committed_before((str(token[0]), int(token[1])), self._latest())
 
     def _order(self, operation: str) -> KeyOrder:
         newest = self._newest  # one snapshot: another thread may move it

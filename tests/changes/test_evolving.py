@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve
-from rowsieve import Table
+from rowsieve import Commit, Table
 from rowsieve.errors import (
     CommitConflict,
     CorruptData,
@@ -157,6 +157,29 @@ def test_another_handle_that_does_not_know_the_columns_is_refused(table: Table) 
     with pytest.raises(CommitConflict, match="columns of the table were changed"):
         other.update({"b": "1"})
     assert rows(table) == [("x", 50), ("y", 50), ("z", 50)]
+
+
+def test_a_token_counts_once_even_if_the_columns_changed_since(table: Table) -> None:
+    data, token = pa.table({"a": ["w"], "b": [1]}), ("loader", 3)
+    write = table.upsert if table.key else table.append
+    first = write(data, token=token)
+    with table.alter() as change:
+        change.drop_column("b").add_column("c", "int64")
+    written: dict[str, Callable[[], Commit]] = {
+        "plain": lambda: write(data, token=token),
+        "merging": lambda: write(data, token=token, schema_mode="merge"),
+        "overwrite": lambda: table.overwrite(data, token=token),
+        "overwrite some": lambda: table.overwrite(data, where="b = 1", token=token),
+        "delete": lambda: table.delete("b = 1", token=token),
+        "update": lambda: table.update({"b": "b + 1"}, token=token),
+    }
+    for name, again in written.items():
+        assert again() == first, name
+    assert table.version == 2
+    with pytest.raises(SchemaMismatch):
+        write(data, token=("loader", 4))
+    with pytest.raises(UnknownColumn):
+        table.delete("b = 1", token=("loader", 4))
 
 
 def test_two_changes_of_the_columns_at_once_conflict(table: Table) -> None:

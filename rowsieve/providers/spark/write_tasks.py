@@ -67,7 +67,8 @@ class RowsieveWriter(DataSourceArrowWriter):
             metadata=_metadata(options),
             done=already_committed(head, options.token),
         )
-        job.check_columns(arrow_schema_of(schema))
+        if not job.done:  # the columns may have changed since that commit
+            job.check_columns(arrow_schema_of(schema))
         return cls(job)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
