@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import cache
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
 import numpy as np
@@ -305,6 +306,7 @@ class Illustrated(Kind):
             raise
 
 
+@cache
 def kind_of(annotation: Any, *, surrogates: bool = False) -> Kind:
     """Return the kind of an annotation; TypeError for an unsupported form."""
     origin, members = get_origin(annotation), get_args(annotation)
