@@ -10,7 +10,7 @@ commit: a concurrent rollback, overwrite or rewrite of them makes the compaction
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -18,8 +18,11 @@ import pyarrow.compute as pc
 
 from rowsieve.changes.mutation import Mutation, never
 from rowsieve.compaction.pick import pick_runs
+from rowsieve.compaction.slices import SLICE_BYTES, Slice, pick_slices
 from rowsieve.executor.execute import Execution
+from rowsieve.executor.newest_actions import newest_actions
 from rowsieve.objects import ObjectStore, Uploads
+from rowsieve.planner.part_facts import planned_parts
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.commit_log import CommitRequest
@@ -32,6 +35,9 @@ from rowsieve.types.keys import KeyOrder
 COMPACTION_RETRY_TIMEOUT_S: Final = 3600.0
 """The default retry timeout of a compaction; one attempt may take minutes."""
 
+MOST_PASSES: Final = 8
+"""Commits of one call; a later call continues."""
+
 Progress = Callable[[int, int], None]
 """Called with (rows written so far, rows to read in all)."""
 
@@ -43,9 +49,15 @@ def plan_compaction(
     progress: Progress | None,
     collecting: Collecting | None = None,
 ) -> Mutation | None:
-    """Rewrite the selected runs into new files; None if there are none. The caller commits."""
+    """Rewrite the selected runs into new files; None if there are none. The caller commits.
+
+    If many small parts overlap, merges only these with one another: call it again after the commit.
+    """
     key = snapshot.table.key
     order = KeyOrder.of(snapshot.schema, key) if key else None
+    if slices := _slices(snapshot):
+        assert order is not None
+        return _merge_slices(store, snapshot, order, slices, metadata, progress, collecting)
     runs = pick_runs(snapshot.parts, order, target_part_bytes(snapshot.table.properties))
     if not runs:
         return None
@@ -56,15 +68,7 @@ def plan_compaction(
     uploads = Uploads(store)
     for run in runs:
         parts = snapshot.parts.take(run)
-        writer = PartWriter(
-            store,
-            snapshot.schema,
-            () if order is None else order.fields,
-            snapshot.table.properties,
-            snapshot.version,
-            collecting,
-            uploads,
-        )
+        writer = _writer(store, snapshot, order, collecting, uploads)
         for batch in _live_rows(store, snapshot, parts):
             writer.write(batch)
             written += batch.num_rows
@@ -81,6 +85,73 @@ def plan_compaction(
         uploads=uploads,
     )
     return Mutation(request, Kind.REWRITING, touched_by=never)
+
+
+def has_passes_left(snapshot: Snapshot) -> bool:
+    """Whether small parts of this version are merged with one another before the last pass."""
+    return bool(_slices(snapshot))
+
+
+def _slices(snapshot: Snapshot) -> list[Slice]:
+    if not (key := snapshot.table.key):
+        return []
+    target_bytes = target_part_bytes(snapshot.table.properties)
+    return pick_slices(snapshot.parts, KeyOrder.of(snapshot.schema, key), target_bytes)
+
+
+def _merge_slices(
+    store: ObjectStore,
+    snapshot: Snapshot,
+    order: KeyOrder,
+    slices: Sequence[Slice],
+    metadata: Mapping[str, str],
+    progress: Progress | None,
+    collecting: Collecting | None,
+) -> Mutation:
+    """Merge each slice into parts that have its newest rows and its tombstones."""
+    inputs = snapshot.parts.take([part for one in slices for part in one.parts])
+    total = pc.sum(inputs.table.column("data.rows")).as_py() or 0
+    added, uploads = PartTable.empty(), Uploads(store)
+    read = 0
+    for one in slices:
+        parts = snapshot.parts.take(one.parts)
+        planned = planned_parts(snapshot.parts, one.parts)
+        rows, deletes = newest_actions(store, planned, snapshot.schema, order, SLICE_BYTES)
+        writer = _writer(store, snapshot, order, collecting, uploads)
+        writer.write(rows)
+        writer.write_deletes(deletes)
+        newest = pc.max(parts.column("commit_ts_max")).as_py()
+        added = added.append(writer.finish().with_commit_ts(newest))
+        read += pc.sum(parts.table.column("data.rows")).as_py() or 0
+        if progress is not None:
+            progress(read, total)
+    request = CommitRequest(
+        operation="compact",
+        added=added,
+        removed=inputs.part_ids,
+        metadata=metadata,
+        rows_written=pc.sum(added.table.column("data.rows")).as_py() or 0,
+        uploads=uploads,
+    )
+    return Mutation(request, Kind.REWRITING, touched_by=never)
+
+
+def _writer(
+    store: ObjectStore,
+    snapshot: Snapshot,
+    order: KeyOrder | None,
+    collecting: Collecting | None,
+    uploads: Uploads,
+) -> PartWriter:
+    return PartWriter(
+        store,
+        snapshot.schema,
+        () if order is None else order.fields,
+        snapshot.table.properties,
+        snapshot.version,
+        collecting,
+        uploads,
+    )
 
 
 def _live_rows(

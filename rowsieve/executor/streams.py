@@ -7,7 +7,7 @@ one part have no key in common.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 
 from rowsieve.executor.memory import Footprint, rows_at_once
@@ -35,13 +35,14 @@ class Streams:
     keys: Schema
     memory_bytes: int
     ahead: ReadAhead
+    row_counts: list[int] = field(init=False)
+    """The number of rows of each stream."""
 
-    @property
-    def row_counts(self) -> list[int]:
-        """The number of rows of each stream."""
-        return [
+    def __post_init__(self) -> None:
+        counts = [
             count for source in self.sources for count in (source.tombstone_count, source.row_count)
         ]
+        object.__setattr__(self, "row_counts", counts)
 
     def open(
         self, columns: Schema, kept: Kept | None = None, *, stored: bool = True

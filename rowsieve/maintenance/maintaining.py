@@ -9,7 +9,13 @@ from dataclasses import dataclass
 
 from rowsieve.arguments.annotations import Metadata, Moment, RetryTimeout
 from rowsieve.changes.handle import changes
-from rowsieve.compaction.run import COMPACTION_RETRY_TIMEOUT_S, Progress, plan_compaction
+from rowsieve.compaction.run import (
+    COMPACTION_RETRY_TIMEOUT_S,
+    MOST_PASSES,
+    Progress,
+    has_passes_left,
+    plan_compaction,
+)
 from rowsieve.maintenance.advice import Advice, advise
 from rowsieve.retention.orphans import GRACE_S
 from rowsieve.retention.removed_files import RemovedFiles
@@ -46,20 +52,39 @@ class Maintaining(Retaining):
     ) -> Commit:
         """Rewrite small parts, and parts with deleted rows or several versions of a key.
 
-        Each visible row is written once. No file is deleted, so readers of older versions are not
-        affected. Memory holds one output part and a batch per input part. If a concurrent commit
-        changes these parts, the compaction starts again; CommitConflict once `retry_timeout_s`
-        seconds have passed.
+        No file is deleted, so readers of older versions are not affected. Memory holds one output
+        part and a batch per input part. Where many small parts overlap, a first commit merges these
+        with one another, and a second one merges the result with the large parts; returns the last
+        commit. If a concurrent commit changes these parts, the compaction starts again;
+        CommitConflict once `retry_timeout_s` seconds have passed.
         """
+        return self._passes(metadata, progress, retry_timeout_s)[-1]
+
+    def _passes(
+        self,
+        metadata: Metadata | None,
+        progress: Progress | None,
+        retry_timeout_s: float | None = COMPACTION_RETRY_TIMEOUT_S,
+    ) -> list[Commit]:
+        """Compact until nothing is left to rewrite; return the commits, or one that did nothing."""
         self._writable("compact")
         notes = dict(metadata or {})
-        return self._commit_mutation(
-            self._change("compact", notes, None, retry_timeout_s),
-            lambda snapshot: plan_compaction(
-                self._store, snapshot, notes, progress, self._collecting
-            ),
-            any_columns=True,
-        )
+        change = self._change("compact", notes, None, retry_timeout_s)
+        done: list[Commit] = []
+        for _ in range(MOST_PASSES):
+            is_last = not has_passes_left(self._latest())
+            commit = self._commit_mutation(
+                change,
+                lambda snapshot: plan_compaction(
+                    self._store, snapshot, notes, progress, self._collecting
+                ),
+                any_columns=True,
+            )
+            if commit.committed or not done:
+                done.append(commit)
+            if is_last or not commit.committed:
+                break
+        return done
 
     def maintain(
         self,

@@ -1,0 +1,1 @@
+"""Compaction: what is picked, and that no pick changes a row."""
