@@ -33,10 +33,11 @@ from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.commit_request import CommitRequest, check_request
 from rowsieve.storage.part_writer import write_parts
 from rowsieve.storage.resolve import resolve_snapshot
-from rowsieve.storage.snapshot import Snapshot, TableInfo
+from rowsieve.storage.snapshot import COLUMN_TAGS, Snapshot, TableInfo
 from rowsieve.table import Table
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.keys import KeyOrder
+from rowsieve.types.stored_names import has_tags
 
 
 @checked
@@ -115,7 +116,13 @@ def _created(
     statistics_options(properties, schema)  # rejects names of columns that do not exist
     order = KeyOrder.of(schema, columns) if columns else None
     names = () if order is None else order.names
-    info = TableInfo(uuid=uuid.uuid4().hex, key=names, mode=mode, properties=properties)
+    info = TableInfo(
+        uuid=uuid.uuid4().hex,
+        key=names,
+        mode=mode,
+        properties=properties,
+        features=(COLUMN_TAGS,) if has_tags(properties) else (),
+    )
     write = None
     if data is not None and data.num_rows:
         if order is None:

@@ -19,6 +19,7 @@ _FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
     "pruning": ("on, soft or off", re.compile("on|soft|off")),
     "audit_percent": _PERCENTAGE,
     "audit_on_violation": ("raise or report", re.compile("raise|report")),
+    "column_names": ("user or tag", re.compile("user|tag")),
 }
 
 PROPERTIES: Mapping[str, str] = {
@@ -35,6 +36,7 @@ PROPERTIES: Mapping[str, str] = {
     "pruning": "on (default); off reads every part; soft does so too, and audits all pruning first",
     "audit_percent": "share of what pruning skips that scans check, 0 to 100 (default 0)",
     "audit_on_violation": "what a scan does that finds pruning wrong: raise (default) or report",
+    "column_names": "names in data files: user (default), or tag, which hides them; never changes",
 }
 
 
@@ -52,6 +54,26 @@ FIXED: Mapping[str, str] = {
     "uuid": "it identifies the table in its files and in caches",
 }
 """Names that users may mistake for properties, and why they cannot change."""
+
+
+AT_CREATION: Mapping[str, tuple[str, str]] = {
+    "column_names": (
+        "user",
+        "files have their names; create a table with the other value from these rows",
+    ),
+}
+"""Properties that only the creation of a table sets: default, and why they cannot change."""
+
+
+def check_constant(before: Mapping[str, str], wanted: Mapping[str, str | None]) -> None:
+    """Raise InvalidInput if a change sets a property that cannot change to another value."""
+    for name, (default, why) in AT_CREATION.items():
+        value = before.get(name, default)
+        if name in wanted and (wanted[name] or default) != value:
+            raise InvalidInput(
+                f"table property {name!r} is {value!r} since the table was created, and cannot "
+                f"change: {why}"
+            )
 
 
 def check_properties(properties: Mapping[str, str | int | float]) -> dict[str, str]:

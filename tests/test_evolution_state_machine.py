@@ -104,6 +104,7 @@ class EvolutionMachine(RuleBasedStateMachine):
         properties = {
             "target_part_bytes": self.draw(st.sampled_from(("1", "100000")), "part bytes"),
             "checkpoint_interval": self.draw(st.sampled_from(("2", "5")), "checkpoints"),
+            "column_names": self.draw(st.sampled_from(("user", "tag")), "names in files"),
         }
         columns = (ModelColumn(0, "id", pa.int64()), ModelColumn(1, "b", pa.int64()))
         schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("b", pa.int64())])

@@ -105,6 +105,7 @@ class FieldMachine(RuleBasedStateMachine):
             properties={
                 "target_part_bytes": self.draw(st.sampled_from(("1", "100000")), "part bytes"),
                 "checkpoint_interval": "3",
+                "column_names": self.draw(st.sampled_from(("user", "tag")), "names in files"),
             },
         )
         self.versions = [State((ModelField(0, "a", pa.int64()),), {})]

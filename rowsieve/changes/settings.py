@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from rowsieve.changes.change import Change
-from rowsieve.properties import check_properties
+from rowsieve.properties import check_constant, check_properties
 from rowsieve.stats.selection import statistics_options
 from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.snapshot import ISOLATION_WRITER, Snapshot
@@ -35,6 +35,7 @@ def change_properties(
     change: Change, head: Snapshot, wanted: Mapping[str, str | None]
 ) -> CommitRequest:
     """Set the properties of the head, and unset those that are None."""
+    check_constant(head.table.properties, wanted)
     properties = {k: v for k, v in head.table.properties.items() if k not in wanted}
     properties |= {name: value for name, value in wanted.items() if value is not None}
     statistics_options(properties, head.schema)  # the columns may have changed meanwhile

@@ -41,6 +41,7 @@ from rowsieve.storage.snapshot import PLACED_FILES, TableInfo
 from rowsieve.table import Table
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema
+from rowsieve.types.stored_names import has_tags
 
 
 @checked
@@ -67,6 +68,11 @@ def from_parquet(
     if match not in ("name", "field_id"):
         raise InvalidInput(f"from_parquet: match must be 'name' or 'field_id', not {match!r}")
     checked_properties = check_properties(properties or {})
+    if has_tags(checked_properties):
+        raise InvalidInput(
+            "from_parquet: column_names is 'tag', but the files keep their names; use "
+            "create_table with this property, and append the rows"
+        )
     notes = dict(metadata or {})
     check_request(CommitRequest("create", metadata=notes))
     store = open_store(uri, storage_options)

@@ -31,6 +31,7 @@ from rowsieve.storage.part_file import ROW_GROUP_ROWS, FileOptions, PartFile, me
 from rowsieve.types.keys import Key, KeyOrder
 from rowsieve.types.logical import Field, Float
 from rowsieve.types.schema import Schema
+from rowsieve.types.stored_names import has_tags, tagged, tagged_rows
 
 __all__ = ["ROW_GROUP_ROWS", "TARGET_PART_BYTES", "PartWriter", "target_part_bytes", "write_parts"]
 
@@ -66,11 +67,14 @@ class PartWriter:
         self._key = tuple(key)
         self._order = KeyOrder(self._key) if self._key else None
         self._key_schema = Schema(schema.id, self._key)
+        self._has_tags = has_tags(properties)
+        self._stored = self._as_stored_schema(schema)
+        self._stored_key = self._as_stored_schema(self._key_schema)
         self._base_version = base_version
         self._target_bytes = target_part_bytes(properties)
         self._statistics = statistics_options(properties, schema, self._key)
         self._collecting = collecting
-        self._nan_columns: frozenset[str] = frozenset()
+        self._nan_columns: frozenset[str] = frozenset()  # by their names in files
         self._pending: list[pa.Table] = []
         self._pending_rows = 0
         self._open: _OpenPart | None = None
@@ -82,7 +86,7 @@ class PartWriter:
         if not rows.num_rows:
             return
         table = _as_table(rows)
-        self._note_nan(table)
+        self._note_nan(self._as_stored(table, self._schema))
         self._pending.append(table)
         self._pending_rows += table.num_rows
         if self._pending_rows >= ROW_GROUP_ROWS:
@@ -113,12 +117,19 @@ class PartWriter:
             self._collecting.metrics.parts_written += len(parts)
         return PartTable.of(parts, self._schema, self._key)
 
+    def _as_stored_schema(self, schema: Schema) -> Schema:
+        return tagged(schema) if self._has_tags else schema
+
+    def _as_stored(self, rows: pa.Table, schema: Schema) -> pa.Table:
+        """Return the rows with the names that they have in files."""
+        return tagged_rows(rows, schema) if self._has_tags else rows
+
     def _collector(self) -> StatisticsCollector:
         return StatisticsCollector(self._schema, self._statistics, self._collecting)
 
     def _note_nan(self, table: pa.Table) -> None:
         """Start a new file at the first NaN of a column: an open file's settings are fixed."""
-        seen = _nan_columns(self._schema, table)
+        seen = _nan_columns(self._stored, table)
         if not seen <= self._nan_columns:
             self._flush(everything=True)
             self._close()
@@ -137,12 +148,14 @@ class PartWriter:
         self._pending_rows = rest.num_rows
 
     def _write_row_group(self, rows: pa.Table) -> None:
+        stored = self._as_stored(rows, self._schema)
         if self._open is None:
-            options = FileOptions.choose(self._schema, self._key, rows, self._nan_columns)
+            key = self._stored_key.fields
+            options = FileOptions.choose(self._stored, key, stored, self._nan_columns)
             first = self._end(rows, 0)
-            file = PartFile(self._schema, options)
+            file = PartFile(self._stored, options)
             self._open = _OpenPart(file, self._collector(), first, first)
-        self._open.file.write(rows)
+        self._open.file.write(stored)
         self._open.statistics.add(rows)
         self._open.last = self._end(rows, rows.num_rows - 1)
         if self._open.file.size_bytes >= self._target_bytes:
@@ -200,10 +213,9 @@ class PartWriter:
         return NewPart(entry, statistics.finish())
 
     def _put_deletes(self, part_id: str, keys: pa.Table) -> FileRef:
-        options = FileOptions.choose(
-            self._key_schema, self._key, keys, _nan_columns(self._key_schema, keys)
-        )
-        file = PartFile(self._key_schema, options)
+        schema, keys = self._stored_key, self._as_stored(keys, self._key_schema)
+        options = FileOptions.choose(schema, schema.fields, keys, _nan_columns(schema, keys))
+        file = PartFile(schema, options)
         for start in range(0, keys.num_rows, ROW_GROUP_ROWS):
             file.write(keys.slice(start, ROW_GROUP_ROWS))
         ref = file.put(self._uploads, f"data/{part_id}.{self._base_version}.deletes.parquet")

@@ -21,8 +21,9 @@ RETENTION_WRITER: Final = 3  # the first writer that obeys the floors of retenti
 SCHEMA_CHANGES: Final = "schema_changes"  # columns were added, dropped or changed: read by id
 FIELD_CHANGES: Final = "field_changes"  # fields inside columns, keys or dates were changed
 PLACED_FILES: Final = "placed_files"  # parts may be files that are not ours, by their URI
+COLUMN_TAGS: Final = "column_tags"  # files have tags of field ids instead of names
 FEATURES: Final[frozenset[str]] = frozenset(  # what is supported
-    {SCHEMA_CHANGES, FIELD_CHANGES, PLACED_FILES}
+    {SCHEMA_CHANGES, FIELD_CHANGES, PLACED_FILES, COLUMN_TAGS}
 )
 MODES: Final = ("upsert", "append")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

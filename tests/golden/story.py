@@ -138,9 +138,11 @@ EVOLVED_VERSIONS: tuple[Rows, ...] = (
 )
 
 
-def write_before(folder: str) -> None:
+def write_before(folder: str, **properties: str) -> None:
     """Write the versions of `BEFORE_VERSIONS`."""
-    table = rowsieve.create_table(folder, BEFORE, key=["id"], properties=PROPERTIES)
+    table = rowsieve.create_table(
+        folder, BEFORE, key=["id"], properties={**PROPERTIES, **properties}
+    )
     table.upsert(table_of(FIRST, BEFORE))
     table.upsert(table_of(SECOND, BEFORE))
     table.delete("d = 5")
@@ -157,6 +159,12 @@ def write_plain(folder: str) -> None:
     table.delete("id = 2")
     table.append(table_of(SECOND, BEFORE))
     assert table.version == len(PLAIN_VERSIONS), table.history()
+
+
+def write_tagged(folder: str) -> None:
+    """Write `EVOLVED_VERSIONS` with tags in files."""
+    write_before(folder, column_names="tag")
+    evolve(folder)
 
 
 def evolve(folder: str) -> None:
@@ -191,4 +199,10 @@ def evolve(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    {"before": write_before, "plain": write_plain, "evolve": evolve}[sys.argv[1]](sys.argv[2])
+    WRITERS: dict[str, Callable[[str], None]] = {
+        "before": write_before,
+        "plain": write_plain,
+        "evolve": evolve,
+        "tagged": write_tagged,
+    }
+    WRITERS[sys.argv[1]](sys.argv[2])

@@ -45,6 +45,7 @@ GOLDEN = {
     "before": by_version(story.BEFORE_VERSIONS),
     "plain": (*by_version(story.PLAIN_VERSIONS), story.PLAIN_LAST),
     "evolved": by_version(story.EVOLVED_VERSIONS),
+    "tagged": by_version(story.EVOLVED_VERSIONS),
 }
 
 
@@ -90,6 +91,12 @@ CONDITIONS: dict[str, dict[str, set[int]]] = {
         "moment < TIMESTAMPTZ '2026-11-23 01:02:04+00'": {2, 3, 4, 6, 7, 8},
     },
 }
+CONDITIONS["tagged"] = CONDITIONS["evolved"]
+
+
+def key_of(name: str) -> str:
+    """The name of the key column in the newest version."""
+    return "key" if name in ("evolved", "tagged") else "id"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +105,7 @@ CONDITIONS: dict[str, dict[str, set[int]]] = {
 )
 def test_conditions_find_their_rows(name: str, where: str, keys: set[int]) -> None:
     table = rowsieve.open_table(FOLDER / name)
-    key = "key" if name == "evolved" else "id"
+    key = key_of(name)
     for pruning in ("on", "soft", "off"):
         scan = table.scan(where, [key], pruning=pruning)
         assert set(scan.to_arrow().column(key).to_pylist()) == keys
@@ -131,7 +138,7 @@ def test_a_table_from_before_is_changed(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "table"
     shutil.copytree(FOLDER / name, folder)
     table = rowsieve.open_table(folder)
-    key = "key" if name == "evolved" else "id"
+    key = key_of(name)
     rows: list[dict[str, Any]] = [row for row in GOLDEN[name][-1] if row[key] != 4]
     table.delete(f"{key} = 4")
     table.update({"i": "11"}, where=f"{key} = 3")

@@ -12,12 +12,13 @@ import pytest
 import rowsieve as rs
 
 
-@pytest.fixture(params=("keyed", "plain"))
+@pytest.fixture(params=("keyed", "plain", "tagged"))
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> rs.Table:
     """Columns id, a, b; b was dropped and added again with the default 50, a was renamed to c."""
-    key = ["id"] if request.param == "keyed" else None
+    key = None if request.param == "plain" else ["id"]
+    properties = {"column_names": "tag" if request.param == "tagged" else "user"}
     rows = pa.table({"id": [1, 2, 3], "a": ["x", "y", "z"], "b": [5, 6, 7]})
-    made = rs.create_table(str(tmp_path / "t"), rows, key=key)
+    made = rs.create_table(str(tmp_path / "t"), rows, key=key, properties=properties)
     made.drop_column("b")
     made.add_column("b", "int64", default=50, after="id")
     made.rename_column("a", "c")

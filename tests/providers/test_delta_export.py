@@ -80,6 +80,22 @@ def test_another_folder_has_the_log_alone(tmp_path: Path) -> None:
     assert rs.from_delta(tmp_path / "log").count("id < 7") == 7
 
 
+def test_column_mapping_finds_the_columns_of_files_with_tags(tmp_path: Path) -> None:
+    tags = {"column_names": "tag"}
+    table = rs.create_table(tmp_path / "t", ROWS.schema, key=["id"], properties=tags)
+    table.rename_column("st.x", "renamed")
+    renamed = pa.StructArray.from_arrays(ROWS["st"].combine_chunks().flatten(), ["renamed", "y"])
+    table.upsert(ROWS.set_column(ROWS.column_names.index("st"), "st", renamed))
+    table.export("delta")
+    builder = QueryBuilder().register("t", DeltaTable(tmp_path / "t"))
+    found = pa.table(builder.execute("SELECT * FROM t").read_all())
+    assert by_id(found) == by_id(table.to_arrow())
+    assert found.column_names == ROWS.column_names
+    flat = rs.create_table(tmp_path / "f", ROWS.select(["id", "s", "local"]), properties=tags)
+    flat.export("delta")
+    assert by_id(rs.from_delta(tmp_path / "f").to_arrow()) == by_id(flat.to_arrow())
+
+
 def test_versions_that_delta_cannot_have_are_refused(tmp_path: Path) -> None:
     table = rs.create_table(tmp_path / "a", ROWS.select(["id", "s"]))
     table.delete("id = 3")

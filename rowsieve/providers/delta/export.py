@@ -3,7 +3,8 @@
 The log has the schema, and an `add` with path, size and row count for each file; no data is copied.
 Soundness: Delta readers return all rows of the files, so a version is exported only if they are all
 visible: parts do not overlap, and there are no tombstones or deletion vectors. All files have the
-current columns and are our own. Anything else is refused, with what to do.
+current columns and are our own. Anything else is refused, with what to do. Where files have tags
+instead of names, Delta's column mapping by name tells readers which column each one is.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from rowsieve.planner.part_facts import part_facts
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types import logical
 from rowsieve.types.schema import Schema
+from rowsieve.types.stored_names import has_tags, tag_of
 
 LOG: Final = "_delta_log"
 _FLAT: Final[Mapping[logical.LogicalType, str]] = {
@@ -48,14 +50,16 @@ def export_log(target: ObjectStore, snapshot: Snapshot, source_uri: str) -> int:
     another process wrote that version of the log.
     """
     check_clean(snapshot, "delta")
-    schema_text = msgspec.json.encode(_struct(snapshot.schema.fields, "")).decode()
+    mapped = has_tags(snapshot.table.properties)
+    fields = _struct(snapshot.schema.fields, "", mapped=mapped)
+    schema_text = msgspec.json.encode(fields).decode()
     prefix = "" if target.uri == source_uri else f"{source_uri}/"
     adds = _adds(snapshot, prefix)
     version, known, table_id = _read(target)
     lines: list[dict[str, Any]] = [
         {"commitInfo": {"timestamp": snapshot.timestamp_us // 1000, "operation": "WRITE"}},
-        {"protocol": _protocol(snapshot.schema)},
-        {"metaData": _metadata(table_id, schema_text, snapshot)},
+        {"protocol": _protocol(snapshot.schema, mapped=mapped)},
+        {"metaData": _metadata(table_id, schema_text, snapshot, mapped=mapped)},
     ]
     removed = {"deletionTimestamp": snapshot.timestamp_us // 1000, "dataChange": True}
     lines += [{"remove": {"path": path, **removed}} for path in known if path not in adds]
@@ -134,11 +138,14 @@ def _read(target: ObjectStore) -> tuple[int, set[str], str]:
     return len(names), active, table_id
 
 
-def _protocol(schema: Schema) -> dict[str, Any]:
-    if not any(_has_local_time(field.type) for field in schema):
+def _protocol(schema: Schema, *, mapped: bool) -> dict[str, Any]:
+    features = ["columnMapping"] if mapped else []
+    if any(_has_local_time(field.type) for field in schema):
+        features.append("timestampNtz")
+    if not features:
         return {"minReaderVersion": 1, "minWriterVersion": 2}
-    features = {"readerFeatures": ["timestampNtz"], "writerFeatures": ["timestampNtz"]}
-    return {"minReaderVersion": 3, "minWriterVersion": 7, **features}
+    supported = {"readerFeatures": features, "writerFeatures": features}
+    return {"minReaderVersion": 3, "minWriterVersion": 7, **supported}
 
 
 def _has_local_time(type_: logical.LogicalType) -> bool:
@@ -153,46 +160,60 @@ def _has_local_time(type_: logical.LogicalType) -> bool:
             return type_ == logical.Timestamp(utc=False)
 
 
-def _metadata(table_id: str, schema_text: str, snapshot: Snapshot) -> dict[str, Any]:
+def _metadata(
+    table_id: str, schema_text: str, snapshot: Snapshot, *, mapped: bool
+) -> dict[str, Any]:
+    configuration = {"rowsieve.version": str(snapshot.version)}
+    if mapped:
+        configuration["delta.columnMapping.mode"] = "name"
+        configuration["delta.columnMapping.maxColumnId"] = str(snapshot.next_field_id - 1)
     return {
         "id": table_id,
         "format": {"provider": "parquet", "options": {}},
         "schemaString": schema_text,
         "partitionColumns": [],
-        "configuration": {"rowsieve.version": str(snapshot.version)},
+        "configuration": configuration,
         "createdTime": snapshot.timestamp_us // 1000,
     }
 
 
-def _struct(fields: tuple[logical.Field, ...], path: str) -> dict[str, Any]:
+def _struct(fields: tuple[logical.Field, ...], path: str, *, mapped: bool) -> dict[str, Any]:
     return {
         "type": "struct",
         "fields": [
             {
                 "name": field.name,
-                "type": _type(field.type, f"{path}{field.name}"),
+                "type": _type(field.type, f"{path}{field.name}", mapped=mapped),
                 "nullable": field.nullable,
-                "metadata": {},
+                "metadata": _mapping(field) if mapped else {},
             }
             for field in fields
         ],
     }
 
 
-def _type(type_: logical.LogicalType, path: str) -> Any:
+def _mapping(field: logical.Field) -> dict[str, Any]:
+    """The metadata that tells readers the field's id and its name in the files."""
+    return {
+        "delta.columnMapping.id": field.id,
+        "delta.columnMapping.physicalName": tag_of(field.id),
+    }
+
+
+def _type(type_: logical.LogicalType, path: str, *, mapped: bool) -> Any:
     match type_:
         case logical.Decimal(precision=precision, scale=scale):
             return f"decimal({precision},{scale})"
         case logical.List(element=element):
-            of = _type(element.type, f"{path}.element")
+            of = _type(element.type, f"{path}.element", mapped=mapped)
             return {"type": "array", "elementType": of, "containsNull": element.nullable}
         case logical.Struct(fields=fields):
-            return _struct(fields, f"{path}.")
+            return _struct(fields, f"{path}.", mapped=mapped)
         case logical.Map(key=key, value=value):
             return {
                 "type": "map",
-                "keyType": _type(key.type, f"{path}.key"),
-                "valueType": _type(value.type, f"{path}.value"),
+                "keyType": _type(key.type, f"{path}.key", mapped=mapped),
+                "valueType": _type(value.type, f"{path}.value", mapped=mapped),
                 "valueContainsNull": value.nullable,
             }
     if (found := _FLAT.get(type_)) is None:
