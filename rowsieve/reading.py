@@ -136,6 +136,10 @@ class Reading(Maintaining):
                 row = {"path": path, "kind": kind, "part": part, "rows": rows, "size_bytes": size}
                 if path is not None:
                     found.append(row)
+        for part, ref in zip(parts.part_ids, parts.vectors(), strict=True):
+            if ref is not None and ref.path is not None:  # a file holds the vectors of several
+                row = {"path": ref.path, "kind": "vector", "part": part, "rows": None}
+                found.append({**row, "size_bytes": ref.size_bytes})
         return pa.Table.from_pylist(found, FILES)
 
     def export(
@@ -171,8 +175,7 @@ class Reading(Maintaining):
         """Summarise the pinned version; reads nothing."""
         snapshot = self._pinned
         parts = snapshot.parts
-        sizes = ("data.size_bytes", "deletes.size_bytes", "dv.size_bytes")
-        size_bytes = sum(int(parts.numbers(name).sum()) for name in sizes)
+        size_bytes = parts.stored_bytes
         written = from_microseconds(snapshot.timestamp_us)
         rows, stored = int(parts.numbers("data.rows").sum()), size_text(size_bytes)
         facts = {

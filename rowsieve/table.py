@@ -142,10 +142,7 @@ class Table(Reading):
             "parts": len(parts),
             "rows_stored": int(parts.numbers("data.rows").sum()),
             "tombstones": int(parts.numbers("deletes.rows").sum()),
-            "size_bytes": sum(
-                int(parts.numbers(name).sum())
-                for name in ("data.size_bytes", "deletes.size_bytes", "dv.size_bytes")
-            ),
+            "size_bytes": parts.stored_bytes,
         }
 
     def history(self, limit: int | None = None) -> list[Commit]:

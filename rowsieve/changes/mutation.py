@@ -119,9 +119,11 @@ class TouchesKeys:
         """Read the keys of the commit's parts only where key ranges overlap."""
         if entry.added is None:
             return False
+        # A part that is removed and added again has a new stored vector, but no new rows.
+        added = entry.added.without(entry.removed)
         own = KeyRange(_bound(self.keys, 0), _bound(self.keys, len(self.keys) - 1))
-        for i, keys in enumerate(key_ranges(entry.added.table, self.order)):
-            if keys.overlaps(own) and self._shares(entry.added, i):
+        for i, keys in enumerate(key_ranges(added.table, self.order)):
+            if keys.overlaps(own) and self._shares(added, i):
                 return True
         return False
 
@@ -194,6 +196,8 @@ def _conflicts(mutation: Mutation, entry: LogEntry, isolation: Isolation) -> boo
         return False
     if entry.schema is not None and mutation.kind is not Kind.REWRITING:
         return True  # names may mean other columns now, whatever else the commit did
+    if entry.info is not None and mutation.request.info is not None:
+        return True  # it was computed from the properties before that commit
     match resolve(mutation.kind, entry.operation):
         case Resolution.REBASE:
             return False

@@ -40,6 +40,7 @@ from rowsieve.storage.conflicts import Kind
 from rowsieve.storage.floors import check_kept
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.storage.vector_columns import VectorRef
 from rowsieve.types.conform import conform
 from rowsieve.types.keys import KeyOrder
 
@@ -157,19 +158,20 @@ def restore_to(change: Change, head: Snapshot, target: Snapshot) -> CommitReques
     """
     check_kept(target.version, head)
     check_restorable(head, target)
-    kept = {
-        part_id
-        for part_id, dv in _identities(head.parts)
-        if (part_id, dv) in set(_identities(target.parts))
-    }
+    wanted = set(_identities(target.parts))
+    kept = {identity[0] for identity in _identities(head.parts) if identity in wanted}
     removed = tuple(part_id for part_id in head.parts.part_ids if part_id not in kept)
     back = [i for i, part_id in enumerate(target.parts.part_ids) if part_id not in kept]
     return change.request(None, removed, restored=target.parts.take(back))
 
 
-def _identities(parts: PartTable) -> list[tuple[str, str | None]]:
-    """Return (part, deletion vector) pairs, which together identify the rows of an entry."""
-    return list(zip(parts.part_ids, parts.column("dv.path").to_pylist(), strict=True))
+def _identities(parts: PartTable) -> list[tuple[str, str | None, VectorRef | None]]:
+    """Return each part with its deletion vectors, which together identify the rows of an entry.
+
+    A stored vector of a later version may hide rows that are visible in the target (invariant I4).
+    """
+    vectors = parts.column("dv.path").to_pylist()
+    return list(zip(parts.part_ids, vectors, parts.vectors(), strict=True))
 
 
 def _by_key(

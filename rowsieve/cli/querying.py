@@ -255,10 +255,12 @@ def _parts(parts: PartTable, key: tuple[str, ...]) -> list[dict[str, Any]]:
             "part": entry.part_id,
             "commits": [entry.commit_ts_min, entry.commit_ts_max],
             "rows": 0 if entry.data is None else entry.data.rows,
-            "hidden": 0 if entry.dv is None else entry.dv.rows,
+            "hidden": sum(ref.rows for ref in (entry.dv, entry.vector) if ref is not None),
             "tombstones": 0 if entry.deletes is None else entry.deletes.rows,
             "size_bytes": sum(
-                ref.size_bytes for ref in (entry.data, entry.deletes, entry.dv) if ref is not None
+                ref.size_bytes
+                for ref in (entry.data, entry.deletes, entry.dv, entry.vector)
+                if ref is not None
             ),
             "key_lower": _bound(key, entry.key_lower),
             "key_upper": _bound(key, entry.key_upper),

@@ -24,7 +24,12 @@ import pyarrow as pa
 from rowsieve.config import DEFAULT
 from rowsieve.executor.decode_row_group import RowGroup
 from rowsieve.executor.joined_files import Task, Unit, joined_tasks
-from rowsieve.executor.live_rows import LiveRows, is_resolved, with_columns
+from rowsieve.executor.live_rows import (
+    LiveRows,
+    is_resolved,
+    resolves_by_few_keys,
+    with_columns,
+)
 from rowsieve.executor.package import Packaging, take_first
 from rowsieve.executor.read_ahead import ReadAhead
 from rowsieve.executor.sources import PartSource
@@ -42,6 +47,7 @@ from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.missing import files_of
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS
+from rowsieve.storage.vector_files import places_of_vectors
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Float
 from rowsieve.types.schema import Schema
@@ -153,6 +159,8 @@ class Execution:
         expect_tails(self._store, refs)
         vectors = (part.dv for part in parts if part.dv is not None)
         self._store.expect((vector.path, 0, vector.size_bytes) for vector in vectors)
+        stored = [part.vector for part in parts if part.vector is not None]
+        self._store.expect(places_of_vectors(stored))
 
     def _naming_missing(self) -> AbstractContextManager[None]:
         return files_of(self._store, self._plan.version)
@@ -230,7 +238,9 @@ class Execution:
             return False
         if self._resolved is not None:
             return False
-        if any(part.dv is not None for part in parts) or is_resolved(self._plan.table_uuid, parts):
+        if any(part.dv is not None for part in parts):
+            return False
+        if resolves_by_few_keys(self._plan.table_uuid, parts):
             return False
         rows = sum(part.data.rows for part in parts if part.data is not None)
         return rows == sum(_row_count(parts, read) for piece in pieces for read in piece.reads)
@@ -275,7 +285,8 @@ class Execution:
             return
         assert self._order is not None
         columns = with_columns(self._columns, self._keys)
-        if self._packaging.filter is None and self._resolved is None:
+        known = self._resolved is not None or is_resolved(self._plan.table_uuid, piece.parts)
+        if self._packaging.filter is None and not known:
             yield from live.merged(columns)
         else:
             readers = self._readers(columns)

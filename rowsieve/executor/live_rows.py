@@ -23,6 +23,13 @@ from rowsieve.executor.memory import rows_at_once
 from rowsieve.executor.merge import merge, winners
 from rowsieve.executor.repeats import Rows
 from rowsieve.executor.sources import PartSource, candidates_of, prune_together
+from rowsieve.executor.stored_vectors import (
+    few_are_fresh,
+    fresh_count,
+    is_complete,
+    resolve,
+    stored_vector,
+)
 from rowsieve.executor.streams import Kept, Streams
 from rowsieve.executor.two_phase import RowReader
 from rowsieve.executor.visibility import HiddenRows, VisibilityCache, visible_rows
@@ -90,8 +97,18 @@ class LiveRows:
 
     def count(self, read: Read) -> int:
         """Count the live rows of a read without a residual; from the manifest where possible."""
+        source = self._sources[read.part]
+        part = source.part
+        if (
+            part.vector is not None
+            and self._resolved is None
+            and part.dv is None
+            and read.row_groups is None
+            and is_complete(part, self._sources[0].part)
+        ):
+            return source.row_count - part.vector.rows
         rows = self.rows(read)
-        return self._sources[read.part].row_count if rows is None else len(rows)
+        return source.row_count if rows is None else len(rows)
 
     def merged(self, columns: Schema) -> Iterator[pa.RecordBatch]:
         """The live rows of all parts in key order; `columns` include the key."""
@@ -226,7 +243,26 @@ class LiveRows:
         """The rows that no other part hides; None if no other part can hide any."""
         if self._streams is None or read.part == 0:
             return None
+        if (rows := self._stored(self._streams, read.part)) is not None:
+            return rows
         return self._visible_in_all(self._streams)[read.part]
+
+    def _stored(self, streams: Streams, place: int) -> RowSet | None:
+        """The visible rows by the part's stored vector; None if it is not complete or readable."""
+        source = self._sources[place]
+        ref = source.part.vector
+        if ref is None or not is_complete(source.part, self._sources[0].part):
+            return None
+        if (answer := _VISIBLE.remembered(self._parts)) is not None:
+            return answer[place]
+        known = (self._parts[0], source.part.part_id, ref)
+
+        def read() -> tuple[RowSet, ...]:
+            hidden = stored_vector(streams.store, source)
+            return () if hidden is None else (hidden.complement(),)
+
+        found = _VISIBLE.get(known, read)
+        return found[0] if found else None
 
     def _visible_in_all(self, streams: Streams) -> tuple[RowSet, ...]:
         predicate = self._predicate
@@ -240,7 +276,7 @@ class LiveRows:
             if _share(kept, self._sources) <= FEW:
                 few = (self._parts, predicate)
                 return _VISIBLE.get(few, lambda: _resolve_among(kept, streams))
-        return _VISIBLE.get(self._parts, lambda: _resolve(streams))
+        return _VISIBLE.get(self._parts, lambda: resolve(streams))
 
     def _kept_by_key(self) -> list[tuple[RowSet, RowSet]]:
         """The tombstones and rows of each part whose keys the predicate cannot exclude."""
@@ -279,8 +315,13 @@ def _matching(groups: Iterator[RowGroup], reader: RowReader, batch_rows: int) ->
 
 
 def is_resolved(table_uuid: str, parts: Sequence[PlannedPart]) -> bool:
-    """Whether the cache holds the visible rows of these parts."""
-    return _VISIBLE.remembered(_identity(table_uuid, parts)) is not None
+    """Whether the visible rows of these parts are known, in the cache or by stored vectors."""
+    return not fresh_count(parts) or _VISIBLE.remembered(_identity(table_uuid, parts)) is not None
+
+
+def resolves_by_few_keys(table_uuid: str, parts: Sequence[PlannedPart]) -> bool:
+    """Whether the visible rows of these parts are known, or found by the keys of few rows."""
+    return is_resolved(table_uuid, parts) or few_are_fresh(parts)
 
 
 def with_columns(columns: Schema, others: Schema) -> Schema:
@@ -291,12 +332,6 @@ def with_columns(columns: Schema, others: Schema) -> Schema:
 
 def _identity(table_uuid: str, parts: Sequence[PlannedPart]) -> tuple[str, ...]:
     return (table_uuid, *[part.part_id for part in parts])
-
-
-def _resolve(streams: Streams) -> tuple[RowSet, ...]:
-    """The visible rows of each part."""
-    found = visible_rows(streams.open(streams.keys), streams.row_counts, streams.order)
-    return tuple(found[1::2])
 
 
 def _resolve_among(kept: list[tuple[RowSet, RowSet]], streams: Streams) -> tuple[RowSet, ...]:

@@ -17,9 +17,10 @@ from rowsieve.compaction.run import (
     plan_compaction,
 )
 from rowsieve.maintenance.advice import Advice, advise
+from rowsieve.maintenance.storing_vectors import StoringVectors
 from rowsieve.retention.orphans import GRACE_S
 from rowsieve.retention.removed_files import RemovedFiles
-from rowsieve.retention.retaining import Retaining, Seconds
+from rowsieve.retention.retaining import Seconds
 from rowsieve.storage.log_entry import Commit
 
 
@@ -32,7 +33,7 @@ class Maintenance:
     advice: Advice
 
 
-class Maintaining(Retaining):
+class Maintaining(StoringVectors):
     """Base class of `Table` with advice, compaction and maintenance."""
 
     def maintenance_advice(self) -> Advice:

@@ -28,6 +28,7 @@ from rowsieve.stats.columnar import Decoded, PartStatistics
 from rowsieve.stats.shard_unions import ShardUnions
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.storage.vector_columns import PREFIX
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
@@ -232,7 +233,8 @@ def refuted_by_unions(
 
 def planned_parts(parts: PartTable, indices: Indices | Sequence[int]) -> list[PlannedPart]:
     """Return the fields that a read needs of these parts, in the order given."""
-    taken = parts.select("part_id", "commit_ts_max", "data.", "deletes.", "dv.").take(indices)
+    prefixes = ("part_id", "commit_ts_max", "data.", "deletes.", "dv.", PREFIX)
+    taken = parts.select(*prefixes).take(indices)
     return [
         PlannedPart(*values)
         for values in zip(
@@ -241,6 +243,7 @@ def planned_parts(parts: PartTable, indices: Indices | Sequence[int]) -> list[Pl
             taken.files("data"),
             taken.files("deletes"),
             taken.deletion_vectors(),
+            taken.vectors(),
             strict=True,
         )
     ]

@@ -16,7 +16,9 @@ from rowsieve.storage.manifest import PartEntry
 def planned_part(entry: PartEntry) -> PlannedPart:
     """Return the fields that a read needs of a committed part, which has a commit_ts (I1)."""
     assert entry.commit_ts_max is not None
-    return PlannedPart(entry.part_id, entry.commit_ts_max, entry.data, entry.deletes, entry.dv)
+    return PlannedPart(
+        entry.part_id, entry.commit_ts_max, entry.data, entry.deletes, entry.dv, entry.vector
+    )
 
 
 def pieces_of(facts: PartFacts, pruning: Pruning, *, filtered: bool) -> list[Piece]:

@@ -37,6 +37,7 @@ from rowsieve.shown import printable
 from rowsieve.storage.manifest import DeletionVectorRef, FileRef
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 from rowsieve.storage.snapshot import Snapshot
+from rowsieve.storage.vector_columns import VectorRef
 from rowsieve.types.schema import Schema, schema_from_json, schema_to_json
 
 PLAN_FORMAT = 2  # format 1 had semantics without settings, and a URI that was not encoded
@@ -50,6 +51,7 @@ class PlannedPart(msgspec.Struct, frozen=True, gc=False):
     data: FileRef | None
     deletes: FileRef | None
     dv: DeletionVectorRef | None = None
+    vector: VectorRef | None = None
 
 
 class Read(msgspec.Struct, frozen=True, gc=False):
@@ -385,7 +387,7 @@ def _check(splits: Sequence[Split]) -> None:
     """Check that a decoded plan reads only part files of its table, and rows that they have."""
     for piece in (piece for split in splits for piece in split.pieces):
         for part in piece.parts:
-            for ref in (part.data, part.deletes, part.dv):
+            for ref in (part.data, part.deletes, part.dv, part.vector):
                 if ref is not None and not ref.is_valid:
                     raise InvalidInput(
                         f"the scan plan names the file {ref.path!r}, which is not the path "

@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 
 from rowsieve.procedures.parameters import Parameter, ParameterType, Value
-from rowsieve.procedures.procedure import SCHEMA, TABLE_NAME, Procedure
+from rowsieve.procedures.procedure import FILTER, SCHEMA, TABLE_NAME, Procedure
 from rowsieve.storage.checkpoint import write_checkpoint
 from rowsieve.storage.log_entry import Commit
 from rowsieve.table import Table
@@ -93,6 +93,18 @@ TABLE_PROCEDURES: Final[tuple[Procedure, ...]] = (
         "rewrite small parts and parts with hidden rows, in this process",
         (),
         lambda table, _: table.compact(),
+    ),
+    _CommitProcedure(
+        "build_deletion_vectors",
+        "store which rows of a table with a key newer versions hide",
+        (FILTER,),
+        lambda table, given: table.build_deletion_vectors(given["filter"]),
+    ),
+    _CommitProcedure(
+        "rewrite_position_delete_files",
+        "write the stored deletion vectors into as few files as possible",
+        (),
+        lambda table, _: table.rewrite_position_delete_files(),
     ),
     _CommitProcedure(
         "rollback_to_snapshot",

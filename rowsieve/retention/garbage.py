@@ -144,6 +144,7 @@ def sizes_of_files(parts: PartTable) -> Iterator[tuple[str, int]]:
         if paths.null_count < len(paths):
             sizes = parts.column(f"{prefix}.size_bytes").drop_null().to_pylist()
             yield from zip(paths.drop_null().to_pylist(), sizes, strict=True)
+    yield from ((ref.path, ref.file_bytes) for ref in parts.vectors() if ref and ref.path)
 
 
 def parts_path_of(store: ObjectStore, version: int) -> str | None:

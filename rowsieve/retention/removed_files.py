@@ -16,6 +16,7 @@ _DATA_KINDS: Mapping[str, str] = {
     "parquet": "data",
     "deletes.parquet": "deletes",
     "dv": "vector",
+    "vectors": "vector",
 }
 
 

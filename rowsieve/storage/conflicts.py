@@ -16,8 +16,9 @@
   are computed again. The table's isolation level defines which rows count as read.
 - Replacing operations are `restore` and `overwrite` of the whole table. The log uses one name for
   both kinds of overwrite.
-- `compact`, `rewrite_data_files` and `analyze` (compact) do not change the table's rows
-  (invariants, rule 12). They conflict with operations that replace the table's content (rule 13).
+- `compact`, `rewrite_data_files`, `analyze`, `build_deletion_vectors` and
+  `rewrite_position_delete_files` (compact) do not change the table's rows (invariants, rule 12).
+  They conflict with operations that replace the table's content (rule 13).
   The commit log itself checks that their input parts, with their deletion vectors, are still live:
   a removed part cannot be removed again.
 - `set_properties` and `unset_properties` (set) are computed again on any new head: they change the
@@ -86,6 +87,8 @@ OPERATIONS: Final[Mapping[str, Kind]] = {
     "compact": Kind.REWRITING,
     "rewrite_data_files": Kind.REWRITING,
     "analyze": Kind.REWRITING,
+    "build_deletion_vectors": Kind.REWRITING,
+    "rewrite_position_delete_files": Kind.REWRITING,
     "set_properties": Kind.SETTING,
     "unset_properties": Kind.SETTING,
     "expire_versions": Kind.SETTING,

@@ -28,12 +28,14 @@ from rowsieve.errors import (
 from rowsieve.properties import OLDEST_BASE, OLDEST_VERSION
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import RETENTION_WRITER, Snapshot, TableInfo
+from rowsieve.storage.vector_columns import PATH
 
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 DATA_FILE: Final = re.compile(
-    r"data/[0-9a-f]{32}\.(?P<base>\d{1,18})\.(?P<kind>parquet|deletes\.parquet|dv)", re.ASCII
+    r"data/[0-9a-f]{32}\.(?P<base>\d{1,18})\.(?P<kind>parquet|deletes\.parquet|dv|vectors)",
+    re.ASCII,
 )
-"""The path of a file of rows, of tombstones, or of a deletion vector; it names its base version."""
+"""The path of a file of rows, of tombstones, or of deletion vectors; it names its base version."""
 
 
 CLOSED: Final = 10**18 - 1
@@ -120,7 +122,9 @@ def lowest_base(added: PartTable, removed: tuple[str, ...], live: PartTable) -> 
 def paths_of(parts: PartTable) -> list[str]:
     """Return the paths of all files of the parts."""
     found: list[str] = []
-    for name in ("data.path", "deletes.path", "dv.path"):
+    for name in ("data.path", "deletes.path", "dv.path", PATH):
+        if name == PATH and parts.columns.schema.get_field_index(PATH) < 0:
+            continue
         column = parts.column(name)
         if column.null_count < len(column):
             found += column.drop_null().to_pylist()

@@ -10,6 +10,7 @@ in a checkpoint are read on demand (`rowsieve.storage.manifest_columns`). The co
 - `data.*`, `deletes.*`: path, rows, size_bytes, checksum, tail_start, tail_checksum of the file of
   rows and of the file of tombstones, NULL if there is none; `dv.*`: the same for the deletion
   vector, without the tail;
+- `vector.*`, only if a part has a stored vector: `rowsieve.storage.vector_columns`;
 - `data.columns`, only if a file is not ours: how its columns map to the table's
   (`rowsieve.parquet.file_mapping`); NULL for our own files;
 - `key.<field id>.lower|upper`: the first and the last key, tombstones included (trap T4). A NULL is
@@ -39,6 +40,16 @@ from rowsieve.errors import CorruptData, UnsupportedProtocol
 from rowsieve.stats.model import ColumnStatistics, Subject
 from rowsieve.stats.tabulate import scalar_array, statistics_columns
 from rowsieve.storage.manifest_columns import Columns
+from rowsieve.storage.vector_columns import (
+    COMPLETE_THROUGH,
+    COUNTS,
+    PATH,
+    PREFIX,
+    SIZE_BYTES,
+    VectorRef,
+    vectors_in,
+    with_vectors,
+)
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
@@ -116,6 +127,7 @@ class PartEntry:
     commit_ts_min: int | None = None
     commit_ts_max: int | None = None
     format_version: int = FORMAT_VERSION
+    vector: VectorRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +213,9 @@ class PartTable:
                 bounds = [getattr(entry, f"key_{side}")[i] for entry in entries]
                 columns[f"key.{key_field.id}.{side}"] = scalar_array(bounds, type_)
         columns.update(statistics_columns([part.statistics for part in parts], schema))
-        return cls(pa.table(columns))
+        made = cls(pa.table(columns))
+        refs = [entry.vector for entry in entries]
+        return made.with_vectors(refs) if any(refs) else made
 
     @classmethod
     def from_ipc(cls, data: bytes | memoryview | pa.Buffer) -> PartTable:
@@ -274,6 +288,14 @@ class PartTable:
     def data_rows(self) -> npt.NDArray[np.int64]:
         """Return, shape (n,), the rows of each part without tombstones; 0 if it has only those."""
         return self.numbers("data.rows")
+
+    @property
+    def stored_bytes(self) -> int:
+        """The bytes of all files of the parts."""
+        names = ["data.size_bytes", "deletes.size_bytes", "dv.size_bytes"]
+        if self._columns.schema.get_field_index(SIZE_BYTES) >= 0:
+            names.append(SIZE_BYTES)
+        return sum(int(self.numbers(name).sum()) for name in names)
 
     def numbers(self, name: str) -> npt.NDArray[np.int64]:
         """Return a column of counts, shape (n,); NULL becomes 0."""
@@ -366,6 +388,10 @@ class PartTable:
             table = table.set_column(place, table.schema.field(place), column)
         return PartTable(table)
 
+    def with_vectors(self, refs: Sequence[VectorRef | None]) -> PartTable:
+        """Set the stored vector of each part; None for parts without one."""
+        return PartTable(with_vectors(self.table, refs))
+
     def entry(self, index: int) -> PartEntry:
         """Return one part as a `PartEntry`."""
         return self.entries([index])[0]
@@ -378,7 +404,11 @@ class PartTable:
             for side in ("lower", "upper")
         )
         files = zip(
-            taken.files("data"), taken.files("deletes"), taken.deletion_vectors(), strict=True
+            taken.files("data"),
+            taken.files("deletes"),
+            taken.deletion_vectors(),
+            taken.vectors(),
+            strict=True,
         )
         own = taken.columns.read([name for name in _FIXED.names if "." not in name]).to_pylist()
         return [
@@ -386,11 +416,12 @@ class PartTable:
                 data=data,
                 deletes=deletes,
                 dv=dv,
+                vector=vector,
                 key_lower=tuple(_scalar_or_none(column[i]) for column in lower),
                 key_upper=tuple(_scalar_or_none(column[i]) for column in upper),
                 **own[i],
             )
-            for i, (data, deletes, dv) in enumerate(files)
+            for i, (data, deletes, dv, vector) in enumerate(files)
         ]
 
     def files(self, kind: Literal["data", "deletes"]) -> list[FileRef | None]:
@@ -406,6 +437,13 @@ class PartTable:
             None if values[0] is None else DeletionVectorRef(*values)
             for values in self._file_values("dv", _FILE_FIELDS[:4])
         ]
+
+    def vectors(self) -> list[VectorRef | None]:
+        """Return the stored vector of every part of a keyed table; None if it has none."""
+        schema = self._columns.schema
+        if schema.get_field_index(COMPLETE_THROUGH) < 0:
+            return [None] * len(self)
+        return vectors_in(self._columns.read([n for n in schema.names if n.startswith(PREFIX)]))
 
     def _file_values(self, prefix: str, facts: Sequence[tuple[str, pa.DataType]]) -> Iterable[Any]:
         """Return one tuple per part, the path first; `(None,)` each if no part has a path."""
@@ -473,7 +511,8 @@ def check_values(table: pa.Table) -> None:
     for name in present.intersection(_REQUIRED):
         if table.column(name).null_count:
             raise CorruptData(f"a manifest has a part without {name}")
-    numbers = {name: _numbers(table.column(name)) for name in present.intersection(_COUNTS)}
+    counts = present.intersection((*_COUNTS, *COUNTS))
+    numbers = {name: _numbers(table.column(name)) for name in counts}
     for name, values in numbers.items():
         if (values < 0).any():
             raise CorruptData(f"a manifest has a part with a negative {name}")
@@ -488,7 +527,7 @@ def check_values(table: pa.Table) -> None:
                 f"a part has format version {newest}, and this version of rowsieve knows only up "
                 f"to {FORMAT_VERSION}; upgrade rowsieve to read the table"
             )
-    for name in present.intersection(("data.path", "deletes.path", "dv.path")):
+    for name in present.intersection(("data.path", "deletes.path", "dv.path", PATH)):
         paths = table.column(name)
         if name == "data.path" and COLUMNS in present:
             placed = table.column(COLUMNS).is_valid()

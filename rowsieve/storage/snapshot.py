@@ -15,9 +15,10 @@ from rowsieve.storage.manifest import PartTable
 from rowsieve.types.schema import Schema
 
 READER_VERSION: Final = 1  # the newest protocol that this code reads
-WRITER_VERSION: Final = 3  # the newest protocol that this code writes
+WRITER_VERSION: Final = 4  # the newest protocol that this code writes
 ISOLATION_WRITER: Final = 2  # the first writer that keeps tables serializable
 RETENTION_WRITER: Final = 3  # the first writer that obeys the floors of retention
+VECTORS_WRITER: Final = 4  # the first writer that keeps stored deletion vectors right
 SCHEMA_CHANGES: Final = "schema_changes"  # columns were added, dropped or changed: read by id
 FIELD_CHANGES: Final = "field_changes"  # fields inside columns, keys or dates were changed
 PLACED_FILES: Final = "placed_files"  # parts may be files that are not ours, by their URI

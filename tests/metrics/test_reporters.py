@@ -326,6 +326,10 @@ def test_each_change_that_fails_is_reported_with_its_error(table: Table, kept: K
         "compact",
         "UnsupportedOperation",
     )
+    for store in (old.build_deletion_vectors, old.rewrite_position_delete_files):
+        with pytest.raises(UnsupportedOperation):
+            store()
+        assert kept.commits[-1].operation == store.__name__
 
 
 def test_every_changing_method_reports_what_it_raises() -> None:
@@ -333,6 +337,7 @@ def test_every_changing_method_reports_what_it_raises() -> None:
         "apply",
         "rewrite_data_files",
     } | {"apply_changes", "compact", "commit_rewrite", "commit_added"}
+    changing |= {"build_deletion_vectors", "rewrite_position_delete_files"}
     changing |= set(failing_alterations(keyed({"k": [1], "v": [1]})))
     returns_commit = {
         name

@@ -1,0 +1,166 @@
+"""Build and merge the stored deletion vectors of a table with a key.
+
+A commit of vectors removes the entries of some parts and adds them again with their vectors; files
+of rows stay as they are.
+
+Soundness (invariants I3 and I4): a vector is complete through the version that it was computed
+from. Later upserts and deletes only hide more rows, which readers find from keys, so the commit may
+follow them. It conflicts with whatever replaces parts: another rewrite, a restore, an overwrite
+(invariant 13). A writer that does not know the vectors would keep one where a restore makes rows
+visible again, so a table that has them requires a writer of protocol 4.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from rowsieve.changes.change import Question
+from rowsieve.changes.mutation import Mutation, never
+from rowsieve.executor.execute import Execution
+from rowsieve.executor.stored_vectors import complete_through, readable
+from rowsieve.objects import ObjectStore, Uploads
+from rowsieve.planner.overlap import overlap_groups
+from rowsieve.planner.part_facts import planned_parts
+from rowsieve.planner.plan_scan import plan_scan
+from rowsieve.predicate.rowset import RowSet
+from rowsieve.storage.commit_request import CommitRequest
+from rowsieve.storage.conflicts import Kind
+from rowsieve.storage.snapshot import VECTORS_WRITER, Snapshot, TableInfo
+from rowsieve.storage.vector_columns import VectorRef
+from rowsieve.storage.vector_files import read_vectors, write_vectors
+from rowsieve.types.keys import KeyOrder
+
+_WHOLE = 2**62  # bytes of a split: parts are never cut
+_FILE_BYTES = 16 * 1024 * 1024  # of bitmaps in memory, after which another file begins
+
+
+def plan_vectors(
+    store: ObjectStore,
+    snapshot: Snapshot,
+    question: Question | None,
+    metadata: Mapping[str, str],
+) -> Mutation | None:
+    """Store the vectors of all parts whose vectors are not complete; None if there are none.
+
+    `question`: only overlap groups with a part that may hold a row for which it is TRUE. The caller
+    commits.
+    """
+    groups = list(_groups(store, snapshot, question))
+    uploads, refs = Uploads(store), dict[int, VectorRef]()
+    waiting: dict[int, RowSet] = {}
+
+    def store_waiting() -> None:
+        made = write_vectors(uploads, list(waiting.values()), snapshot.version, snapshot.version)
+        refs.update(zip(waiting, made, strict=True))
+        waiting.clear()
+
+    for group in groups:
+        waiting.update(_hidden_rows(store, snapshot, group))
+        if sum(rows.size_bytes for rows in waiting.values()) >= _FILE_BYTES:
+            store_waiting()
+    store_waiting()
+    return _mutation("build_deletion_vectors", snapshot, refs, metadata, uploads)
+
+
+def plan_merged_vectors(
+    store: ObjectStore, snapshot: Snapshot, metadata: Mapping[str, str]
+) -> Mutation | None:
+    """Write the stored vectors into one file, and drop unreadable ones; None if that is so.
+
+    The vectors stay complete through the versions that they are. The caller commits.
+    """
+    parts = snapshot.parts
+    rows = parts.data_rows().tolist()
+    stored = {i: ref for i, ref in enumerate(parts.vectors()) if ref is not None and ref.path}
+    found = read_vectors(store, [(ref, rows[i]) for i, ref in stored.items()])
+    if None not in found and not _worth_merging(list(stored.values())):
+        return None
+    uploads, refs = Uploads(store), dict[int, VectorRef | None]()
+    readable: dict[int, RowSet] = {}
+    for i, vector in zip(stored, found, strict=True):
+        if vector is None:
+            refs[i] = None
+        else:
+            readable[i] = vector
+    made = write_vectors(uploads, list(readable.values()), 0, snapshot.version)
+    for i, ref in zip(readable, made, strict=True):
+        refs[i] = dataclasses.replace(ref, complete_through=stored[i].complete_through)
+    return _mutation("rewrite_position_delete_files", snapshot, refs, metadata, uploads)
+
+
+def with_vectors_protocol(info: TableInfo) -> TableInfo:
+    """Return the table information with the protocol that stored vectors require."""
+    return dataclasses.replace(info, writer_version=max(info.writer_version, VECTORS_WRITER))
+
+
+def _worth_merging(refs: list[VectorRef]) -> bool:
+    """Whether there are several files of vectors, or a file has vectors of no part."""
+    sizes = {ref.path: ref.file_bytes for ref in refs}
+    return len(sizes) > 1 or sum(ref.size_bytes for ref in refs) < sum(sizes.values())
+
+
+def _groups(
+    store: ObjectStore, snapshot: Snapshot, question: Question | None
+) -> Iterator[list[int]]:
+    """The overlap groups of several parts, chosen by the question."""
+    order = KeyOrder.of(snapshot.schema, snapshot.table.key)
+    chosen: frozenset[str] | None = None
+    if question is not None:
+        plan = plan_scan(
+            snapshot,
+            store.uri,
+            predicate=question.predicate,
+            semantics=question.semantics,
+            now_us=question.now_us,
+        )
+        pieces = (piece for split in plan.splits for piece in split.pieces)
+        chosen = frozenset(piece.parts[r.part].part_id for piece in pieces for r in piece.reads)
+    ids = snapshot.parts.part_ids
+    for group in overlap_groups(snapshot.parts.select("key.").table, order):
+        if len(group) > 1 and (chosen is None or any(ids[i] in chosen for i in group)):
+            yield group
+
+
+def _hidden_rows(
+    store: ObjectStore, snapshot: Snapshot, group: list[int]
+) -> Iterator[tuple[int, RowSet]]:
+    """The rows that newer parts hide, of each part of an overlap group that lacks some of them."""
+    parts = snapshot.parts.take(np.array(sorted(group)))
+    planned = planned_parts(parts, range(len(parts)))
+    newest = max(part.commit_ts for part in planned)
+    places = dict(zip(parts.part_ids, sorted(group), strict=True))
+    lacking = {part.part_id for part in readable(store, planned) if complete_through(part) < newest}
+    if not lacking:
+        return
+    only = dataclasses.replace(snapshot, parts=parts)
+    plan = plan_scan(only, store.uri, now_us=0, split_bytes=_WHOLE)
+    for source, visible in Execution(plan, store).visible_parts():
+        if source.part.part_id in lacking:
+            hidden = RowSet.empty(source.row_count) if visible is None else visible.complement()
+            yield places[source.part.part_id], hidden
+
+
+def _mutation(
+    operation: str,
+    snapshot: Snapshot,
+    refs: Mapping[int, VectorRef | None],
+    metadata: Mapping[str, str],
+    uploads: Uploads,
+) -> Mutation | None:
+    if not refs:
+        return None
+    places = sorted(refs)
+    entries = snapshot.parts.take(np.array(places))
+    info = with_vectors_protocol(snapshot.table)
+    request = CommitRequest(
+        operation=operation,
+        added=entries.with_vectors([refs[i] for i in places]),
+        removed=entries.part_ids,
+        metadata=metadata,
+        info=None if info == snapshot.table else info,
+        uploads=uploads,
+    )
+    return Mutation(request, Kind.REWRITING, touched_by=never)

@@ -1,0 +1,160 @@
+"""Which stored deletion vectors a read can use, and what it still resolves by keys.
+
+A part is *complete through* a version: all commits up to it that hide rows of the part are in its
+stored vector. A part without a vector is complete through its own commit, because older parts hide
+none of its rows. Rows that later commits hide are found from keys.
+
+Soundness (invariants I3 and I4): a vector is used only for the parts of one version together, as
+the manifest of that version has them. Which rows it hides never depends on the predicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.executor.sources import PartSource, candidates_of
+from rowsieve.executor.streams import Kept, Streams
+from rowsieve.executor.visibility import visible_rows
+from rowsieve.objects import ObjectStore
+from rowsieve.planner.plan import PlannedPart
+from rowsieve.predicate import ir
+from rowsieve.predicate.bind import BoundPredicate, bind
+from rowsieve.predicate.rowset import RowSet
+from rowsieve.storage.part_writer import ROW_GROUP_ROWS
+from rowsieve.storage.vector_files import read_vectors
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.schema import Schema
+
+_ALWAYS = 2**63 - 1
+FEW_ROWS = 4 * ROW_GROUP_ROWS  # keys of newer parts: up to it, they are looked up in older parts
+FEW = 0.125  # share of the older parts' rows; above it, reading all their keys is faster
+
+
+def complete_through(part: PlannedPart) -> int:
+    """The version up to which all commits that hide rows of the part are known."""
+    if part.data is None:
+        return _ALWAYS  # it has no rows
+    return part.commit_ts if part.vector is None else part.vector.complete_through
+
+
+def is_complete(part: PlannedPart, newest: PlannedPart) -> bool:
+    """Whether the part's stored vector has all rows that parts up to `newest` hide."""
+    return complete_through(part) >= newest.commit_ts
+
+
+def fresh_count(parts: Sequence[PlannedPart]) -> int:
+    """How many of these parts, newest first, may hide rows that no stored vector has.
+
+    The other parts are complete with regard to each other.
+    """
+    least = None
+    found = 0
+    for i in range(len(parts) - 1, -1, -1):
+        own = complete_through(parts[i])
+        least = own if least is None else min(least, own)
+        if least >= parts[i].commit_ts:
+            found = i
+    return found
+
+
+def few_are_fresh(parts: Sequence[PlannedPart]) -> bool:
+    """Whether visibility is found by looking up the keys of few rows, or needs no keys at all."""
+    fresh = fresh_count(parts)
+    new, old = (sum(map(_row_count, some)) for some in (parts[:fresh], parts[fresh:]))
+    return new <= min(FEW_ROWS, FEW * old)
+
+
+def stored_vector(store: ObjectStore, source: PartSource) -> RowSet | None:
+    """The hidden rows in the part's stored vector; None if it has no readable one."""
+    ref = source.part.vector
+    if ref is None:
+        return None
+    return read_vectors(store, [(ref, source.row_count)])[0]
+
+
+def resolve(streams: Streams) -> tuple[RowSet, ...]:
+    """The visible rows of each part, from stored vectors and the keys that they do not cover."""
+    sources = streams.sources
+    counts = [source.row_count for source in sources]
+    vectors = _read(streams.store, [source.part for source in sources])
+    parts = _only_readable([source.part for source in sources], vectors)
+    fresh = fresh_count(parts)
+    found = [RowSet.full(count) for count in counts]
+    if fresh:
+        kept = _to_read(streams, fresh, look_up=few_are_fresh(parts))
+        opened = streams.open(streams.keys, kept)
+        found = visible_rows(opened, streams.row_counts, streams.order)[1::2]
+    return tuple(
+        rows.difference(vector) if vector is not None else rows
+        for rows, vector in zip(found, vectors, strict=True)
+    )
+
+
+def _to_read(streams: Streams, fresh: int, *, look_up: bool) -> Kept:
+    """The tombstones and rows whose keys decide what the `fresh` newest parts hide.
+
+    Tombstones of the other parts hide nothing that their vectors lack.
+    """
+    older = streams.sources[fresh:]
+    everything: list[tuple[RowSet | None, RowSet | None]] = [(None, None)] * fresh
+    rows: list[RowSet | None] = [None] * len(older)
+    if look_up:
+        keys = streams.keys.select(streams.order.names[:1])
+        predicate = _has_a_key_of(streams.sources[:fresh], keys)
+        ids = frozenset(field.id for field in streams.order.fields)
+        rows = [found for _, found in candidates_of(older, predicate, ids)]
+    nothing = (RowSet.empty(source.tombstone_count) for source in older)
+    return everything + list(zip(nothing, rows, strict=True))
+
+
+def _has_a_key_of(sources: Sequence[PartSource], keys: Schema) -> BoundPredicate:
+    """The condition that the first key column has a value that it has in these parts."""
+    (field,) = keys
+    batches = [
+        batch.column(field.name)
+        for source in sources
+        for found in (source.tombstones(keys), source.rows(keys))
+        for _, batch in found
+    ]
+    values = pc.unique(
+        pa.chunked_array(batches, batches[0].type if batches else arrow_type(field.type))
+    )
+    members = ir.ValueSet(values, field.type)
+    return bind(ir.InList(ir.Column(field.name), members), keys)
+
+
+def readable(store: ObjectStore, parts: Sequence[PlannedPart]) -> list[PlannedPart]:
+    """The parts without those stored vectors that cannot be read."""
+    return _only_readable(parts, _read(store, parts))
+
+
+def _read(store: ObjectStore, parts: Sequence[PlannedPart]) -> list[RowSet | None]:
+    """The hidden rows in the stored vector of each part, if it has a readable one."""
+    places = [i for i, part in enumerate(parts) if part.vector is not None]
+    wanted = [(ref, _rows(parts[i])) for i in places if (ref := parts[i].vector) is not None]
+    found = dict(zip(places, read_vectors(store, wanted), strict=True))
+    return [found.get(i) for i in range(len(parts))]
+
+
+def _only_readable(
+    parts: Sequence[PlannedPart], vectors: Sequence[RowSet | None]
+) -> list[PlannedPart]:
+    return [
+        part if vector is not None else _without_vector(part)
+        for part, vector in zip(parts, vectors, strict=True)
+    ]
+
+
+def _rows(part: PlannedPart) -> int:
+    return 0 if part.data is None else part.data.rows
+
+
+def _row_count(part: PlannedPart) -> int:
+    return sum(ref.rows for ref in (part.data, part.deletes) if ref is not None)
+
+
+def _without_vector(part: PlannedPart) -> PlannedPart:
+    return PlannedPart(part.part_id, part.commit_ts, part.data, part.deletes, part.dv)
