@@ -158,5 +158,9 @@ class CommitConflict(RowsieveError):
         self.elapsed_s = elapsed_s
 
 
+class CallCancelled(RowsieveError):
+    """A call of a procedure was cancelled before all of its tasks were done; call it again."""
+
+
 class StalePlan(RowsieveError):
     """The table has changed since the plan for this change was made; plan again."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import semantics_of, to_predicate
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import CallCancelled, InvalidInput
 from rowsieve.predicate.ir import TRUE
 from rowsieve.procedures.call_plan import OutputNode, optimised, plan_call
 from rowsieve.procedures.call_statement import (
@@ -147,7 +147,10 @@ def _run_tasks(
 def _run_stages(
     procedure: DistributedProcedure, context: CallContext, handle: Handle, engine: Engine
 ) -> None:
-    """Run and commit stage after stage; raise the last error if all of them failed."""
+    """Run and commit stage after stage; raise the last error if all of them failed.
+
+    CallCancelled ends the call; the stages before it stay committed.
+    """
     first = failures = 0
     for number, count in enumerate(handle.stages):
         numbers = range(first, first + count)
@@ -155,6 +158,11 @@ def _run_stages(
         try:
             fragments = _run_tasks(procedure, context, handle, numbers, engine)
             procedure.commit_stage(context, handle, number, fragments)
+        except CallCancelled as error:  # no further stage may begin
+            raise CallCancelled(
+                f"CALL {procedure.name} was cancelled; {number - failures} of its "
+                f"{len(handle.stages)} stages are committed"
+            ) from error
         except Exception:
             failures += 1
             if failures == len(handle.stages):

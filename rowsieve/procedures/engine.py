@@ -16,7 +16,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from rowsieve.arguments.annotations import StorageOptions
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import CallCancelled, InvalidInput
 from rowsieve.procedures.procedure import DistributedProcedure
 from rowsieve.procedures.task_reports import run_task
 
@@ -45,7 +45,10 @@ class Engine(Protocol):
         """Run all tasks; yield the report of each, in any order, possibly more than once."""
 
     def cancel(self) -> None:
-        """Stop running tasks as soon as possible; `run` then raises."""
+        """Stop running tasks as soon as possible; `run` then raises CallCancelled.
+
+        May be called from any thread; without a job that runs it does nothing.
+        """
 
 
 class LocalEngine:
@@ -82,5 +85,5 @@ class LocalEngine:
 
     def _run_one(self, job: Job, number: int, task: bytes) -> pa.RecordBatch:
         if self._cancelled.is_set():
-            raise InterruptedError("the call was cancelled; nothing was committed")
+            raise CallCancelled("the call was cancelled; nothing was committed")
         return run_task(job.procedure, number, task, uuid.uuid4().hex, job.storage_options)

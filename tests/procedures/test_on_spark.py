@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.arguments.annotations import StorageOptions
-from rowsieve.errors import InvalidInput, StoreError
+from rowsieve.errors import CallCancelled, InvalidInput, StoreError
 from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
 from rowsieve.providers.spark.procedure_engine import SparkEngine
+from tests.procedures.cluster_faults import Endless
 
 pytestmark = pytest.mark.spark
 
@@ -100,3 +102,63 @@ def test_function_of_a_job_is_dropped(spark: Any, catalog: rs.Catalog) -> None:
     catalog.call(REWRITE, engine=SparkEngine(spark))
     names = [row.function for row in spark.sql("SHOW USER FUNCTIONS").collect()]
     assert not [name for name in names if "rowsieve_" in name]
+
+
+def cancelled_by_context(spark: Any, engine: SparkEngine) -> None:
+    del engine
+    spark.sparkContext.cancelAllJobs()
+
+
+def cancelled_by_engine(spark: Any, engine: SparkEngine) -> None:
+    del spark
+    engine.cancel()
+
+
+@pytest.mark.parametrize(
+    ("cancel", "staged"), [(cancelled_by_context, "true"), (cancelled_by_engine, "false")]
+)
+def test_cancelled_call_commits_nothing_and_begins_no_further_stage(
+    spark: Any,
+    catalog: rs.Catalog,
+    tmp_path: Path,
+    cancel: Callable[[Any, SparkEngine], None],
+    staged: str,
+) -> None:
+    endless, engine = Endless(tmp_path), SparkEngine(spark)
+    catalog.procedures.remove("rewrite_data_files")
+    catalog.procedures.add(endless)
+    table = catalog.open_table("db.t")
+    version = table.version
+
+    def cancel_later() -> None:
+        endless.wait_for("waiting")
+        cancel(spark, engine)
+
+    thread = threading.Thread(target=cancel_later)
+    thread.start()
+    statement = REWRITE.replace("'4kb'", f"'1', 'partial-progress.enabled', '{staged}'")
+    wanted = "0 of its 2 stages" if staged == "true" else "nothing was committed"
+    with pytest.raises(CallCancelled, match=wanted):
+        catalog.call(statement, engine=engine)
+    thread.join()
+    assert table.refresh() == version
+
+
+def test_a_call_tells_its_progress_and_names_its_job(spark: Any, catalog: rs.Catalog) -> None:
+    context, told = spark.sparkContext, list[tuple[int, int]]()
+    context.setJobDescription("the user's own")
+    engine = SparkEngine(spark, progress=lambda done, all_: told.append((done, all_)))
+    catalog.call(REWRITE.replace("4kb", "1"), engine=engine)
+    assert context.getLocalProperty("spark.job.description") == "the user's own"
+    context.setJobDescription(None)
+    assert told[-1] == (4, 4)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    jobs = context._jsc.sc().statusStore().jobsList(None)
+    last = jobs.apply(0).description().get()
+    assert last.startswith("rowsieve: CALL rewrite_data_files on ")
+    assert last.endswith("at version 4")
+
+
+def test_a_client_of_connect_takes_no_progress(client: Any) -> None:
+    with pytest.raises(InvalidInput, match="Spark Connect does not see the tasks"):
+        SparkEngine(client, progress=lambda done, all_: None)

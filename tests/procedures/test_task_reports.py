@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from rowsieve.arguments.annotations import StorageOptions
-from rowsieve.errors import CorruptData, InvalidInput
+from rowsieve.errors import CallCancelled, CorruptData, InvalidInput
 from rowsieve.procedures.engine import Job, LocalEngine
 from rowsieve.procedures.procedure import DistributedProcedure
 from rowsieve.procedures.task_reports import REPORT, TaskContext, fragments_by_task, run_task
@@ -91,6 +91,6 @@ def test_cancelled_engine_begins_no_further_task() -> None:
             engine.cancel()
             return super().work(task, storage_options)
 
-    with pytest.raises(InterruptedError, match="nothing was committed"):
+    with pytest.raises(CallCancelled, match="nothing was committed"):
         list(engine.run(Job(Cancelling(), [b"ab", b"cd", b"ef"], {}, "test")))
     assert ran == [b"ab"]

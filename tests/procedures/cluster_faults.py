@@ -1,0 +1,157 @@
+"""Rewrites whose tasks go wrong on purpose; Spark's workers import them from here.
+
+What happened is noted by empty files in a folder that the driver and all workers see.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from rowsieve.arguments.annotations import StorageOptions
+from rowsieve.checksums import checksum
+from rowsieve.errors import StoreError
+from rowsieve.procedures.procedure import CallContext, Handle
+from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
+
+PATIENCE_S = 60.0
+
+
+class FaultyRewrite(RewriteDataFiles):
+    """Calls `fault` after a task has written its files and before it reports them."""
+
+    def __init__(self, marks: Path) -> None:
+        self.marks = marks
+
+    def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
+        """Write the files of the task, go wrong, and report."""
+        found = list(super().work(task, storage_options))
+        self.fault(task, storage_options)
+        yield from found
+
+    def fault(self, task: bytes, storage_options: StorageOptions) -> None:
+        """Go wrong."""
+        raise NotImplementedError
+
+    def first(self, name: str) -> bool:
+        """Whether this is the first call with the name, in any process."""
+        try:
+            os.close(os.open(self.marks / name, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return False
+        return True
+
+    def wait_for(self, name: str) -> bool:
+        """Wait until something has happened; False if it did not."""
+        ends = time.monotonic() + PATIENCE_S
+        while not (found := (self.marks / name).exists()) and time.monotonic() < ends:
+            time.sleep(0.02)
+        return found
+
+
+class FailingOnce(FaultyRewrite):
+    """Every task fails once after it has written its files."""
+
+    def fault(self, task: bytes, storage_options: StorageOptions) -> None:
+        """Fail at the first attempt of the task."""
+        if self.first(checksum(task)):
+            raise StoreError("the worker lost its disk")
+
+
+class DyingOnce(FaultyRewrite):
+    """The Python process of every task is killed once."""
+
+    def fault(self, task: bytes, storage_options: StorageOptions) -> None:
+        """Die at the first attempt of the task."""
+        if self.first(checksum(task)):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class KillingExecutor(FaultyRewrite):
+    """One task kills the executor that runs it."""
+
+    def fault(self, task: bytes, storage_options: StorageOptions) -> None:
+        """Kill the executor, once in the whole call."""
+        if self.first("killed"):
+            os.kill(executor_of_this_task(), signal.SIGKILL)
+            time.sleep(PATIENCE_S)  # the worker process ends with its executor
+
+
+class Zombie(FaultyRewrite):
+    """One task outlives its executor, and writes its files once more after the commit."""
+
+    def fault(self, task: bytes, storage_options: StorageOptions) -> None:
+        """Lose the executor, once in the whole call, and go on without it."""
+        if not self.first("killed"):
+            return
+        executor = executor_of_this_task()
+        os.setsid()
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        os.kill(executor, signal.SIGKILL)
+        if self.wait_for("cleaned"):
+            list(RewriteDataFiles.work(self, task, storage_options))
+            self.first("risen")
+
+
+class Slow(FaultyRewrite):
+    """The first attempt of one task waits until another attempt has written its files, too."""
+
+    def fault(self, task: bytes, storage_options: StorageOptions) -> None:
+        """Wait for the speculative attempt; then both report."""
+        if self.first("slow"):
+            self.first(f"slow-{checksum(task)}")
+            self.wait_for("speculated")
+        elif (self.marks / f"slow-{checksum(task)}").exists():
+            self.first("speculated")
+
+
+class Endless(FaultyRewrite):
+    """Every task waits until it is cancelled."""
+
+    def fault(self, task: bytes, storage_options: StorageOptions) -> None:
+        """Say that a task waits, and wait."""
+        self.first("waiting")
+        time.sleep(PATIENCE_S)
+
+
+class DyingDriver(RewriteDataFiles):
+    """The driver is killed in `finish`, before or after the commit."""
+
+    def __init__(self, *, after: bool) -> None:
+        self._after = after
+
+    def finish(
+        self, context: CallContext, handle: Handle, fragments: Sequence[Sequence[bytes]]
+    ) -> pa.Table:
+        """Commit, or not, and die."""
+        if self._after:
+            super().finish(context, handle, fragments)
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError("the process is dead")
+
+
+def executor_of_this_task() -> int:
+    """The process of the executor: the parent of the daemon that forked this worker."""
+    status = Path(f"/proc/{os.getppid()}/status").read_text("utf-8")
+    found = int(status.partition("PPid:")[2].split()[0])
+    command = Path(f"/proc/{found}/cmdline").read_bytes()
+    if b"CoarseGrainedExecutorBackend" not in command:
+        raise RuntimeError(f"process {found} is no executor: {command[:80]!r}")
+    return found
+
+
+def faults() -> dict[str, type[Any]]:
+    """The faults that a call survives, by name."""
+    return {
+        "failing": FailingOnce,
+        "dying": DyingOnce,
+        "executor": KillingExecutor,
+        "zombie": Zombie,
+        "speculation": Slow,
+    }

@@ -1,0 +1,120 @@
+"""Calls on local and clustered Spark whose tasks, executors and drivers are lost: one commit.
+
+The drivers are processes of their own. The deep profile alone runs them: 20 rounds of each fault,
+or as many as ROWSIEVE_ROUNDS says.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+import rowsieve as rs
+from rowsieve.providers.spark.java import java_home
+from tests.procedures.cluster_driver import check_orphans, new_catalog, rows
+from tests.profiles import IS_DEEP
+
+pytest.importorskip("pyspark")
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(not IS_DEEP, reason="JVMs of its own: in the deep run"),
+]
+
+ROUNDS = int(os.environ.get("ROWSIEVE_ROUNDS", "20"))
+LOCAL, CLUSTER = "local[2,4]", "local-cluster[2,1,1024]"
+
+
+def drive(master: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.procedures.cluster_driver", master, str(folder)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    return subprocess.run(
+        [*command, *arguments], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("master", "faults"),
+    [
+        (LOCAL, ["failing", "dying", "cancel"]),
+        (CLUSTER, ["failing", "dying", "executor", "zombie", "cancel"]),
+    ],
+)
+def test_calls_survive_lost_tasks_and_executors(
+    tmp_path: Path, master: str, faults: list[str]
+) -> None:  # trap T29
+    check_rounds(master, tmp_path, *faults)
+
+
+def test_two_attempts_of_a_task_that_both_report_count_once(tmp_path: Path) -> None:  # trap T29
+    with two_hosts(tmp_path) as master:
+        check_rounds(master, tmp_path, "speculation")
+
+
+def check_rounds(master: str, folder: Path, *faults: str) -> None:
+    done = drive(master, folder, str(ROUNDS), *faults)
+    assert done.returncode == 0, done.stderr[-4000:]
+    wanted = [f"{number} {name}" for number in range(ROUNDS) for name in faults]
+    assert done.stdout.splitlines() == wanted
+
+
+@contextmanager
+def two_hosts(folder: Path) -> Iterator[str]:
+    """A cluster of two hosts: Spark runs no second attempt on the host of the first one."""
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    master = f"spark://127.0.0.1:{port}"
+    commands = {
+        "127.0.0.1": ["master.Master", "--port", str(port)],
+        "127.0.0.2": ["worker.Worker", "--cores", "1", "--memory", "1024m", master],
+        "127.0.0.3": ["worker.Worker", "--cores", "1", "--memory", "1024m", master],
+    }
+    with ExitStack() as stack:
+        for host, (name, *options) in commands.items():
+            environment = {
+                **os.environ,
+                "JAVA_HOME": str(java_home()),
+                "PYTHONPATH": str(Path(__file__).parents[2]),
+                "SPARK_HOME": str(home),
+                "SPARK_LOCAL_IP": host,
+                "SPARK_WORKER_DIR": str(folder / host),
+            }
+            command = [str(home / "bin/spark-class"), f"org.apache.spark.deploy.{name}"]
+            log = stack.enter_context((folder / f"{host}.log").open("wb"))
+            process = stack.enter_context(
+                subprocess.Popen(
+                    [*command, "--host", host, "--webui-port", "0", *options],
+                    env=environment,
+                    stdout=log,
+                    stderr=log,
+                )
+            )
+            stack.callback(process.terminate)
+        yield master
+
+
+@pytest.mark.parametrize("round_", range(ROUNDS))
+def test_killed_driver_has_committed_once_or_not_at_all(tmp_path: Path, round_: int) -> None:
+    moment = ("before", "after")[round_ % 2]
+    master = (LOCAL, CLUSTER)[round_ // 2 % 2]
+    fresh = new_catalog(tmp_path / "fresh").open_table("db.t")
+    done = drive(master, tmp_path, "dies", moment)
+    assert done.returncode == -9, done.stderr[-4000:]
+    catalog = rs.Catalog(tmp_path / "lake")
+    table = catalog.open_table("db.t")
+    assert table.version == fresh.version + (moment == "after")
+    assert rows(table) == rows(fresh)
+    if moment == "before":
+        check_orphans(table, tmp_path, at_least=4)
+    catalog.call("CALL system.rewrite_data_files('db', 't', options => map('rewrite-all', 'true'))")
+    assert rows(catalog.open_table("db.t")) == rows(fresh)
