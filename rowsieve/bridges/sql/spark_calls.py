@@ -219,13 +219,12 @@ def _shifted(_: Types, __: ir.Call, values: list[Value]) -> Value:
 
 
 def _formatted(typer: Types, node: ir.Call, values: list[Value]) -> Value:
-    """Text of a time as the session's clocks show it; of a date at midnight."""
+    """Text of an instant as the session's clocks show it; Spark makes one of any time or date."""
     value = typer.of_text(values[0], INSTANT)
     if not isinstance(value.type, Date | Timestamp):
         raise UnsupportedOperation("date_format of a value that is not a date or timestamp")
-    local = Timestamp()
-    operand = value.exact if value.type == local else ir.Cast(value.exact, local)
-    return Value(ir.Call(node.function, (operand, values[1].operand)), String())
+    shown = ir.Cast(typer.as_type(value, INSTANT), Timestamp())
+    return Value(ir.Call(node.function, (shown, values[1].operand)), String())
 
 
 def _instant(typer: Types, node: ir.Call, values: list[Value]) -> Value:

@@ -24,6 +24,18 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "spark": {"yyyy": "Y", "MM": "m", "dd": "d", "DDD": "j", "HH": "H", "mm": "M", "ss": "S"},
     "postgres": {"YYYY": "Y", "MM": "m", "DD": "d", "DDD": "j", "HH24": "H", "MI": "M", "SS": "S"},
 }
+_NAMES = {f"%{field}": field for field in "yIpbBaA"}
+_MORE: Mapping[str, Mapping[str, str]] = {  # of `format_time` only
+    "duckdb": _NAMES,
+    "datafusion": _NAMES,
+    "spark": dict(zip(("yy", "hh", "a", "MMM", "MMMM", "E", "EEEE"), "yIpbBaA", strict=True)),
+}
+_ABSENT: Mapping[str, Mapping[str, str]] = {  # first letters of fields, and why they are rejected
+    "spark": {
+        **dict.fromkeys("VzOXxZ", "the offset and the zone are not part of the local time"),
+        **dict.fromkeys("YwWuec", "Spark has no weeks and years of weeks"),
+    },
+}
 _FRACTIONS: Mapping[str, Mapping[str, str]] = {
     "duckdb": {"%f": "f", "%g": "g"},
     "postgres": {"US": "f", "MS": "g"},
@@ -43,7 +55,7 @@ _PIECES: Mapping[str, re.Pattern[str]] = {
 def _fields(dialect: str, function: str) -> Mapping[str, str]:
     """The fields that formats of a function may have; fractions are parsed, but not written."""
     known = FIELDS[dialect]
-    return {**known, **_FRACTIONS.get(dialect, {})} if function in _PARSED else known
+    return {**known, **(_FRACTIONS if function in _PARSED else _MORE).get(dialect, {})}
 
 
 def from_dialect(text: str, dialect: str, function: str = "format_time") -> str:
@@ -56,7 +68,9 @@ def from_dialect(text: str, dialect: str, function: str = "format_time") -> str:
             raise ValueError(f"the format at {text[place:]!r}")
         groups = piece.groupdict()
         if groups["field"] and (field := fields.get(groups["field"])) is None:
-            raise ValueError(f"the field {groups['field']!r} of the format")
+            why = _ABSENT.get(dialect, {}).get(groups["field"][0])
+            reason = f" ({why})" if why else ""
+            raise ValueError(f"the field {groups['field']!r} of the format{reason}")
         plain = groups.get("quoted") or groups["plain"]
         made.append(f"%{field}" if groups["field"] else plain.replace("%", "%%"))
         place = piece.end()

@@ -1,9 +1,10 @@
 """Format dates and times by a constant format: `format_time(time, '%Y-%m-%d')`.
 
-Every field has a fixed width: `%Y` four digits, `%j` three, `%m %d %H %M %S` two. Other characters
-are literal, and `%%` is a percent sign. Years outside 1 to 9999 are formatted as the engine does.
-If the fields come in order of significance, from the year on, the texts of the other years sort as
-their times do.
+Numbers have a fixed width: `%Y` four digits, `%j` three, `%m %d %H %I %M %S %y` two. `%B %b` are
+the long and short English names of months, `%A %a` those of days, `%p` is AM or PM. Other
+characters are literal, and `%%` is a percent sign. Years outside 1 to 9999 are formatted as the
+engine does; `%y` of them fails. If the fields are numbers in order of significance, from the year
+on, the texts of the other years sort as their times do.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from rowsieve.predicate.abstract import AbstractValue
 from rowsieve.predicate.arrays import Computed, filled, null_mask, without
 from rowsieve.predicate.functions import far_years
 from rowsieve.predicate.functions.calendar_days import Days, by_day, first_of_month, months_of
+from rowsieve.predicate.functions.java_formats import MONTHS
 from rowsieve.predicate.functions.row import Argument, Function, NullRule, Range, Signature
 from rowsieve.predicate.semantics import FarYears, Semantics
 from rowsieve.types.days import DAY_US
@@ -27,16 +29,28 @@ from rowsieve.types.logical import Date, String, Timestamp
 
 _SECOND = 1_000_000
 _PIECE = re.compile(r"%(.)|([^%]+)", re.DOTALL)
-_WIDTHS: Mapping[str, int] = {"Y": 4, "m": 2, "d": 2, "j": 3, "H": 2, "M": 2, "S": 2}
-_CLOCK: Mapping[str, tuple[int, int]] = {
-    "H": (3_600 * _SECOND, 24),
-    "M": (60 * _SECOND, 60),
-    "S": (_SECOND, 60),
+_WIDTHS: Mapping[str, int] = {"Y": 4, "j": 3, **dict.fromkeys("mdHIMSy", 2)}
+_MONTHS = [name.capitalize() for name in MONTHS]
+_DAYS = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"]  # from 1970
+_NAMES: Mapping[str, Sequence[str]] = {
+    "B": _MONTHS,
+    "b": [name[:3] for name in _MONTHS],
+    "A": _DAYS,
+    "a": [name[:3] for name in _DAYS],
+    "p": ["AM", "PM"],
+}
+_FIELDS: Mapping[str, int] = {**_WIDTHS, **dict.fromkeys(_NAMES, 0)}
+_CLOCK: Mapping[str, Callable[[Days], Days]] = {
+    "H": lambda clock: clock // (3_600 * _SECOND),
+    "I": lambda clock: (clock // (3_600 * _SECOND) - 1) % 12 + 1,
+    "p": lambda clock: clock // (12 * 3_600 * _SECOND),
+    "M": lambda clock: clock // (60 * _SECOND) % 60,
+    "S": lambda clock: clock // _SECOND % 60,
 }
 _ORDERED = ("YmdHMS", "YjHMS")
 
 
-def pieces_of(text: str, fields: Mapping[str, int] = _WIDTHS) -> list[tuple[str, str]] | None:
+def pieces_of(text: str, fields: Mapping[str, int] = _FIELDS) -> list[tuple[str, str]] | None:
     """Split a format into alternating fields and texts; None if it is not supported."""
     found = [(match[1] or "", match[2] or "") for match in _PIECE.finditer(text)]
     if sum(len(field) + len(plain) + bool(field) for field, plain in found) != len(text):
@@ -73,9 +87,25 @@ def _format(arguments: Sequence[pa.Array], signature: Signature, semantics: Sema
 
 
 def _near_texts(days: Days, clock: Days, form: str) -> pa.Array:
-    """Format texts of one width."""
+    """Format days and times in the years 1 to 9999."""
+    pieces = pieces_of(form) or []
+    if not any(field in _NAMES for field, _ in pieces):
+        return _of_one_width(pieces, days, clock)
+    texts = [
+        _named(field, days, clock) if field in _NAMES else _of_one_width([piece], days, clock)
+        for piece in pieces
+        for field in piece[:1]
+    ]
+    return pc.binary_join_element_wise(*texts, "")
+
+
+def _named(field: str, days: Days, clock: Days) -> pa.Array:
+    return pa.array(_NAMES[field], pa.string()).take(pa.array(_field(field, days, clock)))
+
+
+def _of_one_width(pieces: Sequence[tuple[str, str]], days: Days, clock: Days) -> pa.Array:
     columns: list[npt.NDArray[np.uint8]] = []
-    for field, plain in pieces_of(form) or ():
+    for field, plain in pieces:
         if field:
             columns.append(_digits(_field(field, days, clock), _WIDTHS[field]))
         else:
@@ -98,6 +128,10 @@ def _far_texts(numbers: Days, signature: Signature, years: FarYears) -> pa.Array
     for field, plain in pieces_of(signature.option) or ():
         if field == "Y":
             pieces.append(far_years.year_field(_field(field, days, clock), years))
+        elif field == "y":  # engines differ: no text, which fails
+            pieces.append(pa.nulls(len(days), pa.string()))
+        elif field in _NAMES:
+            pieces.append(_named(field, days, clock))
         elif field:
             pieces.append(far_years.digits(_field(field, days, clock), _WIDTHS[field]))
         else:
@@ -114,14 +148,16 @@ def _far_texts(numbers: Days, signature: Signature, years: FarYears) -> pa.Array
 
 def _field(field: str, days: Days, clock: Days) -> Days:
     if field in _CLOCK:
-        length, count = _CLOCK[field]
-        return clock // length % count
+        return _CLOCK[field](clock)
     return by_day(_OF_DAYS[field], days)
 
 
 _OF_DAYS: Mapping[str, Callable[[Days], Days]] = {
     "Y": lambda days: months_of(days) // 12 + 1970,
+    "y": lambda days: (months_of(days) // 12 + 1970) % 100,
     "m": lambda days: months_of(days) % 12 + 1,
+    **dict.fromkeys("Bb", lambda days: months_of(days) % 12),
+    **dict.fromkeys("Aa", lambda days: days % 7),
     "d": lambda days: days - first_of_month(months_of(days)) + 1,
     "j": lambda days: days - first_of_month(months_of(days) // 12 * 12) + 1,
 }
@@ -155,7 +191,7 @@ def _range(
 ROWS = (
     Function(
         "format_time",
-        "format_time(date or timestamp without a zone, constant format of %Y %m %d %j %H %M %S)",
+        "format_time(date or timestamp without a zone, constant format of %Y %m …)",
         _resolve,
         _format,
         bounds=_range,

@@ -177,6 +177,7 @@ OWN: dict[str, list[str]] = {
             "strftime(ts, '%Y-%m-%d %H:%M:%S')",
             "strftime(day, '%d.%m.%Y')",
             "strftime(day, '%Y%j')",
+            "strftime(ts, '%a %A, %d %b %B %y, %I %p')",
         ),
     ],
     "datafusion": [
@@ -204,6 +205,7 @@ OWN: dict[str, list[str]] = {
         *OF_DAYS,
         *("extract(epoch FROM ts)", "encode(sha512(s), 'hex')", "substring_index(s, 'b', -1)"),
         *("to_char(ts, '%Y-%m-%d %H:%M:%S')", "to_char(day, '%d.%m.%Y')", "trunc(f)"),
+        *("to_char(ts, '%a %A, %d %b %B %y, %I %p')", "to_char(day, '%b %y')"),
     ],
     "spark": [
         *("size(slice(l, 1, 2))", "get(slice(l, 2, 9), 1)", "size(slice(l, 3, 0))"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -84,7 +85,9 @@ def test_a_function_returns_the_values_of_spark(session: tuple[Any, Semantics]) 
 
 DAYS = ("2011-12-29", "2011-12-30", "2024-03-10", "2024-04-06", "2024-10-05", "2024-11-03")
 ZONES = ("America/New_York", "Australia/Lord_Howe", "Pacific/Apia")
+MORE_ZONES = ("UTC", "America/Sao_Paulo", "Asia/Kathmandu")
 FORMAT = "date_format(tz, 'yyyy-MM-dd HH:mm')"
+FORMS = ("yyyy-MM-dd HH:mm:ss", "EEEE, dd MMMM yyyy", "DDD/E dd MMM yy hh:mm a")
 
 
 @pytest.mark.parametrize("zone", ZONES)
@@ -117,3 +120,45 @@ def test_formatted_instants_are_written_for_a_session_of_the_same_zone(
         target_session=Session("Asia/Kathmandu", ansi=True),
     )  # fmt: skip
     assert other.expression is None
+
+
+@pytest.mark.parametrize("zone", [*ZONES, *MORE_ZONES])
+def test_formatted_times_are_those_of_spark_in_any_zone(spark: Any, zone: str) -> None:
+    """Of instants, of local times and dates that clocks skip, and of text; names of months, too."""
+    chance = random.Random(zone)
+    starts = [datetime.datetime.fromisoformat(f"{day}T00:00:00") for day in (*DAYS, "2018-11-04")]
+    times = [at + n * datetime.timedelta(minutes=23) for at in starts for n in range(63)]
+    first, span = datetime.datetime(1900, 1, 1), 200 * 365 * 86_400
+    times += [first + datetime.timedelta(seconds=chance.randrange(span)) for _ in range(100)]
+    rows = pa.table(
+        {
+            "tz": pa.array(times, pa.timestamp("us", "UTC")),
+            "ts": pa.array(times, pa.timestamp("us")),
+            "day": pa.array([at.date() for at in times], pa.date32()),
+            "s": pa.array([str(at) for at in times]),
+        }
+    )
+    schema, session = schema_of(rows.schema)[0], Session(zone, ansi=True)
+    semantics = Semantics.of_spark(ansi=True, time_zone=zone)
+    texts = [f"date_format({name}, '{form}')" for name in rows.column_names for form in FORMS]
+    asked, wanted = [], []
+    for text in texts:
+        bound = bind_operand(to_operand(text, "spark", schema, semantics), schema, semantics)
+        values, failed = compute(bound, rows.combine_chunks().to_batches()[0])
+        assert not failed.any()
+        ours = values.to_pylist()
+        written = rs.translate(
+            f"{text} = '{ours[7]}'", "spark", target="spark", schema=rows.schema,
+            session=session, target_session=session, strict=True,
+        ).expression  # fmt: skip
+        asked += [text, str(written)]
+        wanted += [ours, [each == ours[7] for each in ours]]
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        frame = spark.createDataFrame(rows, "tz timestamp, ts timestamp_ntz, day date, s string")
+        found = frame.selectExpr(*asked).toArrow()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    for text, column, expected in zip(asked, found, wanted, strict=True):
+        assert column.to_pylist() == expected, text

@@ -30,13 +30,35 @@ def test_a_format_is_written_and_read_back(form: str, dialect: str) -> None:
     assert from_dialect(to_dialect(form, dialect), dialect) == form
 
 
+@pytest.mark.parametrize("dialect", ["spark", "duckdb", "datafusion"])
+def test_names_are_written_and_read_back_but_not_parsed(dialect: str) -> None:
+    form = "%A, %d %B %y / %a %b %I:%M %p"
+    assert from_dialect(to_dialect(form, dialect), dialect) == form
+    with pytest.raises(ValueError, match="differently"):
+        to_dialect(form, dialect, "parse_timestamp")
+    with pytest.raises(ValueError, match="differently"):
+        to_dialect(form, "postgres")
+
+
+def test_a_refused_field_of_spark_says_why() -> None:
+    with pytest.raises(InvalidPredicate, match="zone are not part of the local time"):
+        to_operand("date_format(ts, 'HH:mm XXX')", "spark", SCHEMA)
+
+
+def test_a_short_year_of_more_digits_fails() -> None:
+    predicate = bind(to_predicate("strftime(far, '%y') = '08'", "duckdb", SCHEMA), SCHEMA)
+    with pytest.raises(EvaluationError):
+        matching(predicate, ROWS)
+    assert matching(predicate, ROWS.slice(1)).tolist() == [False, False]
+
+
 @pytest.mark.parametrize(
     ("dialect", "form"),
     [
-        *(("spark", form) for form in ("YYYY", "M", "yy", "d", "hh", "a", "yyyyy", "'", "[yyyy]")),
+        *(("spark", form) for form in ("YYYY", "M", "XXX", "d", "h", "B", "yyyyy", "'", "[yyyy]")),
         *(("postgres", form) for form in ("Month", "HH12", "FMDD", "YYYYth", "YY", "yyyy-mm")),
-        *(("duckdb", form) for form in ("%y", "%-d", "%f", "%b", "%", "%%")),
-        *(("datafusion", form) for form in ("%y", "%-d", "%b", "%.3f", "%Z")),
+        *(("duckdb", form) for form in ("%G", "%-d", "%f", "%h", "%", "%%")),
+        *(("datafusion", form) for form in ("%G", "%-d", "%h", "%.3f", "%Z")),
         *(("trino", form) for form in ("%M", "%S", "%y", "%f")),
     ],
 )
