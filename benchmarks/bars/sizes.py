@@ -36,6 +36,7 @@ class Sizes:
     terms: int = 10_000
     columns: int = 5_000
     one_row_upserts: int = 5_000
+    small_files: int = 500
     months: tuple[int, ...] = (1, 12, 120)
     monthly: int = 100_000
     suite: suite.Sizes = suite.FULL
@@ -64,6 +65,7 @@ TINY = Sizes(
     terms=300,
     columns=60,
     one_row_upserts=8,
+    small_files=6,
     months=(1, 3),
     monthly=200,
     suite=suite.TINY,
