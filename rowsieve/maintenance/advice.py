@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from rowsieve.compaction.pick import pick_runs, units_of
+from rowsieve.maintenance.analyzing import lacks_statistics, of_current_columns
 from rowsieve.shown import Shown, html, size_text
-from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.part_writer import target_part_bytes
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
@@ -95,7 +95,9 @@ def advise(snapshot: Snapshot) -> Advice:
     units = units_of(parts, order)
     rows = sum(unit.row_count for unit in units)
     read = sum(unit.row_count * len(unit.parts) for unit in units)
-    unknown = np.flatnonzero(_lacks_statistics(parts, snapshot))
+    unknown = np.flatnonzero(
+        lacks_statistics(parts, snapshot.schema) & of_current_columns(parts, snapshot.schema)
+    )
     found = Advice(
         snapshot.version,
         len(parts),
@@ -135,14 +137,3 @@ def _why_compact(found: Advice) -> str:
         (found.small_parts > 1, f"{found.small_parts:,} parts are small"),
     )
     return "; ".join(text for holds, text in reasons if holds)
-
-
-def _lacks_statistics(parts: PartTable, snapshot: Snapshot) -> np.ndarray:
-    """(n,) whether a part with rows of the current columns has statistics of none of them."""
-    known = set(parts.columns.schema.names)
-    lacking = np.asarray(parts.numbers("data.rows")) > 0
-    lacking &= np.asarray(parts.numbers("schema_id")) == snapshot.schema.id
-    for field in snapshot.schema:
-        if (name := f"stats.{field.id}.null_count") in known:
-            lacking &= ~np.asarray(parts.column(name).is_valid().to_numpy(), dtype=bool)
-    return np.asarray(lacking)

@@ -12,19 +12,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.errors import InvalidInput
-from rowsieve.executor.sources import PartSource
-from rowsieve.objects import ObjectStore, open_store
-from rowsieve.planner.pieces import planned_part
+from rowsieve.maintenance.analyzing import (
+    lacks_statistics,
+    of_current_columns,
+    with_statistics,
+    without_statistics,
+)
+from rowsieve.objects import open_store
 from rowsieve.procedures.parameters import Parameter, ParameterType, Value
 from rowsieve.procedures.procedure import (
     SCHEMA,
@@ -33,13 +36,9 @@ from rowsieve.procedures.procedure import (
     DistributedProcedure,
     Handle,
 )
-from rowsieve.stats.collect import StatisticsCollector
-from rowsieve.stats.selection import StatisticsOptions, statistics_options
 from rowsieve.storage.commit_request import CommitRequest
-from rowsieve.storage.manifest import NewPart, PartEntry, PartTable
+from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.keys import KeyOrder
-from rowsieve.types.logical import Json
 from rowsieve.types.schema import Schema, schema_from_json, schema_to_json
 
 _TASK_BYTES = 256 * 2**20
@@ -100,14 +99,14 @@ class Analyze(DistributedProcedure):
         columns = _named(schema, arguments["columns"])
         wanted = np.asarray(snapshot.parts.numbers("data.rows")) > 0
         if not arguments["rewrite_all"]:
-            wanted &= ~_has_statistics(snapshot.parts, schema, columns)
-        current = np.asarray(snapshot.parts.numbers("schema_id")) == schema.id
+            wanted = lacks_statistics(snapshot.parts, schema, columns)
+        current = of_current_columns(snapshot.parts, schema)
         chosen = snapshot.parts.take(np.flatnonzero(wanted & current))
         context.scanned.update(chosen.part_ids)
         tasks = [
             AnalyzeTask(
                 context.table.uri,
-                _without_statistics(some).to_ipc(),
+                without_statistics(some).to_ipc(),
                 schema_to_json(schema),
                 tuple(snapshot.table.key),
                 columns,
@@ -126,14 +125,9 @@ class Analyze(DistributedProcedure):
         """Read the parts; return their entries with statistics."""
         work = msgspec.msgpack.decode(task, type=AnalyzeTask)
         store, schema = open_store(work.table_uri, storage_options), schema_from_json(work.schema)
-        key = KeyOrder.of(schema, work.key).fields if work.key else ()
         parts = PartTable.from_ipc(work.parts)
-        options = _options(work, schema)
-        found = [
-            _analyzed(store, entry, schema, Schema(schema.id, key), options)
-            for entry in parts.entries(range(len(parts)))
-        ]
-        yield len(found), PartTable.of(found, schema, key).to_ipc()
+        found = with_statistics(store, parts, schema, work.key, work.properties, work.columns)
+        yield len(found), found.to_ipc()
 
     def finish(
         self, context: CallContext, handle: Handle, fragments: Sequence[Sequence[bytes]]
@@ -167,59 +161,9 @@ def _named(schema: Schema, text: Value) -> tuple[str, ...]:
     return tuple(schema.field(name).name for name in names)
 
 
-def _has_statistics(
-    parts: PartTable, schema: Schema, columns: Sequence[str]
-) -> npt.NDArray[np.bool_]:
-    """(n,) whether a part has statistics of all named columns; of any column without names."""
-    known = set(parts.columns.schema.names)
-    ids = [schema.field(name).id for name in columns] or [field.id for field in schema]
-    found = [
-        np.asarray(parts.column(name).is_valid().to_numpy(), dtype=bool)
-        if (name := f"stats.{field_id}.null_count") in known
-        else np.zeros(len(parts), dtype=bool)
-        for field_id in ids
-    ]
-    combined = np.logical_and if columns else np.logical_or
-    return np.asarray(combined.reduce(found), dtype=bool)
-
-
-def _without_statistics(parts: PartTable) -> PartTable:
-    table = parts.table
-    return PartTable(
-        table.select([name for name in table.column_names if not name.startswith("stats.")])
-    )
-
-
 def _cut(parts: PartTable) -> Iterator[PartTable]:
     """Cut the parts into tasks by bytes."""
     sizes = parts.numbers("data.size_bytes") + parts.numbers("deletes.size_bytes")
     tasks = np.cumsum(sizes) // _TASK_BYTES
     for number in np.unique(tasks):
         yield parts.take(np.flatnonzero(tasks == number))
-
-
-def _options(task: AnalyzeTask, schema: Schema) -> StatisticsOptions:
-    """The table's options with statistics on; the named columns are trimmed last."""
-    properties = {**task.properties, "statistics": "on"}
-    key = tuple(schema.field(name) for name in (*task.key, *task.columns))
-    options = statistics_options(properties, schema, key)
-    found = {field.id: ((),) for field in schema if isinstance(field.type, Json)}
-    return replace(options, json={**found, **options.json})
-
-
-def _analyzed(
-    store: ObjectStore,
-    entry: PartEntry,
-    schema: Schema,
-    key: Schema,
-    options: StatisticsOptions,
-) -> NewPart:
-    """The entry with the statistics of all its rows and tombstones."""
-    source = PartSource(store, planned_part(entry), schema)
-    collector = StatisticsCollector(schema, options)
-    for _, batch in source.rows(schema):
-        collector.add(pa.Table.from_batches([batch]))
-    if entry.deletes is not None:
-        for _, batch in source.tombstones(key):
-            collector.add_tombstones(pa.Table.from_batches([batch]))
-    return NewPart(entry, collector.finish())

@@ -1,0 +1,124 @@
+"""Collect the statistics of parts that were written without them, from their rows.
+
+Soundness: statistics cover every row and tombstone of a part, hidden ones included (trap T4). A
+part keeps its commit_ts (invariant I1). Parts with older columns are passed over: their statistics
+would be of other types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from rowsieve.changes.mutation import Mutation, never
+from rowsieve.executor.sources import PartSource
+from rowsieve.objects import ObjectStore
+from rowsieve.planner.pieces import planned_part
+from rowsieve.stats.collect import StatisticsCollector
+from rowsieve.stats.selection import StatisticsOptions, statistics_options
+from rowsieve.storage.commit_request import CommitRequest
+from rowsieve.storage.conflicts import Kind
+from rowsieve.storage.manifest import NewPart, PartEntry, PartTable
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.keys import KeyOrder
+from rowsieve.types.logical import Json
+from rowsieve.types.schema import Schema
+
+
+def lacks_statistics(
+    parts: PartTable, schema: Schema, columns: Sequence[str] = ()
+) -> npt.NDArray[np.bool_]:
+    """(n,) whether a part with rows lacks statistics of a named column; without names, of all."""
+    known = set(parts.columns.schema.names)
+    ids = [schema.field(name).id for name in columns] or [field.id for field in schema]
+    found = [
+        np.asarray(parts.column(name).is_valid().to_numpy(), dtype=bool)
+        if (name := f"stats.{field_id}.null_count") in known
+        else np.zeros(len(parts), dtype=bool)
+        for field_id in ids
+    ]
+    combined = np.logical_and if columns else np.logical_or
+    has_rows = np.asarray(parts.numbers("data.rows")) > 0
+    return has_rows & ~np.asarray(combined.reduce(found), dtype=bool)
+
+
+def of_current_columns(parts: PartTable, schema: Schema) -> npt.NDArray[np.bool_]:
+    """(n,) whether a part was written with the current columns."""
+    return np.asarray(np.asarray(parts.numbers("schema_id")) == schema.id)
+
+
+def plan_analysis(
+    store: ObjectStore, snapshot: Snapshot, metadata: Mapping[str, str]
+) -> Mutation | None:
+    """Collect statistics of all parts without any; None if there are none, or they are off."""
+    parts, schema = snapshot.parts, snapshot.schema
+    if snapshot.table.properties.get("statistics", "on") != "on":
+        return None
+    chosen = np.flatnonzero(lacks_statistics(parts, schema) & of_current_columns(parts, schema))
+    if not len(chosen):
+        return None
+    asked = parts.take(chosen)
+    found = with_statistics(store, asked, schema, snapshot.table.key, snapshot.table.properties)
+    request = CommitRequest(
+        "analyze", removed=tuple(asked.part_ids), restored=found, metadata=metadata
+    )
+    return Mutation(request, Kind.REWRITING, touched_by=never)
+
+
+def with_statistics(
+    store: ObjectStore,
+    parts: PartTable,
+    schema: Schema,
+    key: Sequence[str],
+    properties: Mapping[str, str],
+    columns: Sequence[str] = (),
+) -> PartTable:
+    """Read the parts; return their entries with statistics, those of `columns` trimmed last."""
+    fields = KeyOrder.of(schema, key).fields if key else ()
+    options = _options(schema, (*key, *columns), properties)
+    plain = without_statistics(parts)
+    found = [
+        _analyzed(store, entry, schema, Schema(schema.id, fields), options)
+        for entry in plain.entries(range(len(plain)))
+    ]
+    return PartTable.of(found, schema, fields)
+
+
+def without_statistics(parts: PartTable) -> PartTable:
+    """Return the parts without the columns of their statistics."""
+    table = parts.table
+    return PartTable(
+        table.select([name for name in table.column_names if not name.startswith("stats.")])
+    )
+
+
+def _options(
+    schema: Schema, first: Sequence[str], properties: Mapping[str, str]
+) -> StatisticsOptions:
+    """The table's options with statistics on; the columns `first` are trimmed last."""
+    fields = tuple(schema.field(name) for name in first)
+    options = statistics_options({**properties, "statistics": "on"}, schema, fields)
+    found = {field.id: ((),) for field in schema if isinstance(field.type, Json)}
+    return replace(options, json={**found, **options.json})
+
+
+def _analyzed(
+    store: ObjectStore,
+    entry: PartEntry,
+    schema: Schema,
+    key: Schema,
+    options: StatisticsOptions,
+) -> NewPart:
+    """The entry with the statistics of all its rows and tombstones."""
+    source = PartSource(store, planned_part(entry), schema)
+    collector = StatisticsCollector(schema, options)
+    for _, batch in source.rows(schema):
+        collector.add(pa.Table.from_batches([batch]))
+    if entry.deletes is not None:
+        for _, batch in source.tombstones(key):
+            collector.add_tombstones(pa.Table.from_batches([batch]))
+    return NewPart(entry, collector.finish())
