@@ -15,6 +15,7 @@ _FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
     "target_part_bytes": _COUNT,
     "checkpoint_interval": _COMMITS,
     "statistics_inline_bytes": _COUNT,
+    "compaction": ("leveled or tiered", re.compile("leveled|tiered")),
     "isolation": ("serializable or snapshot", re.compile("serializable|snapshot")),
     "pruning": ("on, soft or off", re.compile("on|soft|off")),
     "audit_percent": _PERCENTAGE,
@@ -25,6 +26,7 @@ _FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
 PROPERTIES: Mapping[str, str] = {
     "target_part_bytes": "stored bytes at which a writer starts another part (default 128 MiB)",
     "checkpoint_interval": "commits between checkpoints (default 32)",
+    "compaction": "leveled (default): no part overlaps another; tiered: fewer bytes written",
     "isolation": "what updates and deletes check: serializable (default) or snapshot",
     "statistics": "'on' (default) or 'off': whether parts have statistics besides their key ranges",
     "statistics_bytes": "bytes of statistics that a part may have (default 1024)",

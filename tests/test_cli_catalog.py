@@ -76,4 +76,8 @@ def test_maintain_compacts_and_removes_files(lake: Path, rows: Path) -> None:
     assert (done["parts_removed"], done["parts_added"]) == (2, 1)
     assert done["removed_files"] > 0
     assert done["advice"]["recommendations"] == []
-    assert "nothing to compact" in run("--catalog", lake, "maintain", "db.t")
+    assert done["after"]["files"] < done["before"]["files"] + done["removed_files"]
+    assert done["after"]["size_bytes"] > 0
+    again = run("--catalog", lake, "maintain", "db.t", "--max-bytes-per-s", "1e9")
+    assert "nothing to compact" in again
+    assert f"{done['after']['files']} files, " in again

@@ -47,7 +47,9 @@ def measure(sizes: Sizes, folder: Path) -> Bar:
         name="small files",
         promise=f"compact {sizes.small_files} files of {sizes.rows:,} rows, with and without a "
         "key: at most the CPU of deltalake's optimize of the same rows",
-        found="; ".join(f"{s.system} {s.cpu_s():.2f} s CPU, {s.wall_s():.2f} s" for s in case.series),
+        found="; ".join(
+            f"{s.system} {s.cpu_s():.2f} s CPU, {s.wall_s():.2f} s" for s in case.series
+        ),
         met=_met(case),
         cases=[case],
     )

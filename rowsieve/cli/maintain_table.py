@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -33,9 +34,13 @@ def maintain(
             "--grace", metavar="SECONDS", min=0, help="Leave files of unfinished writes so long."
         ),
     ] = GRACE_S,
+    max_bytes_per_s: Annotated[
+        float | None,
+        typer.Option(metavar="BYTES", help="Rewrite at most this many bytes per second."),
+    ] = None,
     commit: CommitOptions,
 ) -> None:
-    """Compact, give up old versions, and delete the files that nothing needs.
+    """Compact, collect missing statistics, and delete old versions and unneeded files.
 
     Versions of the last 7 days stay, unless --older-than or --retain-last says otherwise.
     """
@@ -49,25 +54,32 @@ def maintain(
             older_than=older_than,
             retain_last=retain_last,
             grace_s=grace,
+            max_bytes_per_s=max_bytes_per_s,
             metadata=commit.notes,
         )
     if commit.as_json:
         print_json(_as_dict(done))
         return
-    compaction = done.compaction
-    rewritten = "nothing to compact"
-    if compaction.committed:
-        rewritten = f"compacted {compaction.parts_removed:,} parts into {compaction.parts_added:,}"
-    typer.echo(f"version {compaction.version}: {rewritten}")
+    for commit_ in done.compactions:
+        rewritten = "nothing to compact"
+        if commit_.committed:
+            rewritten = f"compacted {commit_.parts_removed:,} parts into {commit_.parts_added:,}"
+        typer.echo(f"version {commit_.version}: {rewritten}")
+    if (analyzed := done.analyzed) is not None:
+        typer.echo(f"version {analyzed.version}: analyzed {analyzed.parts_added:,} parts")
     typer.echo(repr(done.removed))
+    typer.echo(f"{done.before} -> {done.after}")
 
 
 def _as_dict(done: Maintenance) -> dict[str, Any]:
     return {
         "version": done.advice.version,
-        "parts_removed": done.compaction.parts_removed,
-        "parts_added": done.compaction.parts_added,
+        "parts_removed": sum(commit.parts_removed for commit in done.compactions),
+        "parts_added": sum(commit.parts_added for commit in done.compactions),
+        "parts_analyzed": 0 if done.analyzed is None else done.analyzed.parts_added,
         "removed_files": done.removed.file_count,
         "removed_bytes": done.removed.size_bytes,
+        "before": asdict(done.before),
+        "after": asdict(done.after),
         "advice": done.advice.as_dict(),
     }

@@ -1,20 +1,42 @@
-"""Select the parts to rewrite together: those that every read must merge, and small ones.
+"""Select what a pass rewrites: slices of overlap groups, or whole groups and small parts.
 
 A run is neighbouring parts in key order (in commit order for a table without a key, so that data
 of one time stays together). A run is rewritten if it may hold several versions of a key,
 tombstones, hidden rows, or more than one small part.
+
+The table property `compaction` names the picker. *Leveled* rewrites every group until no part
+overlaps another: reads look at one part for each row. *Tiered* rewrites the oldest commit of a
+group only when the newer parts have a quarter of the group's bytes, and merges newer commits of
+similar size with one another when they are more than four: it writes less, and reads look at a few
+parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
+from typing import Final
 
 import numpy as np
 
+from rowsieve.compaction import slices as cut
+from rowsieve.compaction.slices import Ages, Slice
 from rowsieve.planner.overlap import overlap_groups
 from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.part_writer import target_part_bytes
+from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
+
+TIERS: Final = 4
+"""Newer commits of a group that the tiered picker tolerates, and its ratio between sizes."""
+
+
+class Picker(Enum):
+    """How groups of overlapping parts are picked."""
+
+    LEVELED = "leveled"
+    TIERED = "tiered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +57,66 @@ class Unit:
         return len(self.parts) > 1 or self.hidden_row_count > 0
 
 
-def pick_runs(parts: PartTable, order: KeyOrder | None, target_bytes: int) -> list[list[int]]:
-    """Return the indices of the parts to rewrite, by run; only whole overlap groups."""
-    found = runs_of(
-        units_of(parts, order), lambda unit: unit.dirty or unit.size_bytes < target_bytes // 2
-    )
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """What the next pass rewrites, as indices of parts: slices if there are any, else runs."""
+
+    slices: tuple[Slice, ...] = ()
+    runs: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def parts(self) -> list[int]:
+        """All parts that it rewrites."""
+        chosen = [one.parts for one in self.slices] or self.runs
+        return [part for parts in chosen for part in parts]
+
+
+def picker_of(properties: Mapping[str, str]) -> Picker:
+    """Read the property `compaction`; any value but "tiered" means LEVELED."""
+    return Picker.TIERED if properties.get("compaction") == Picker.TIERED.value else Picker.LEVELED
+
+
+def pick(snapshot: Snapshot) -> Picked:
+    """Select what the next pass rewrites; nothing if no rewrite would pay."""
+    parts, key = snapshot.parts, snapshot.table.key
+    target_bytes = target_part_bytes(snapshot.table.properties)
+    order = KeyOrder.of(snapshot.schema, key) if key else None
+    units, ages = units_of(parts, order), Ages.of(parts)
+    picker = picker_of(snapshot.table.properties)
+    if order is not None:
+        slices = [one for unit in units for one in _slices_of(unit, ages, target_bytes, picker)]
+        if slices:
+            return Picked(slices=tuple(slices))
+
+    def wanted(unit: Unit) -> bool:
+        if not unit.dirty:
+            return unit.size_bytes < target_bytes // 2
+        return picker is Picker.LEVELED or order is None or _outgrown(unit, ages)
+
+    found = runs_of(units, wanted)
     worth = (run for run in found if len(run) > 1 or any(unit.dirty for unit in run))
-    return [[part for unit in run for part in unit.parts] for run in worth]
+    return Picked(runs=tuple(tuple(part for unit in run for part in unit.parts) for run in worth))
+
+
+def _slices_of(unit: Unit, ages: Ages, target_bytes: int, picker: Picker) -> list[Slice]:
+    """Return the slices of one overlap group; none if it is better rewritten as a whole."""
+    if len(unit.parts) <= min(TIERS, cut.MOST_COMMITS):
+        return []
+    newer = ages.newer_parts(np.array(unit.parts))
+    count = ages.commit_count(newer)
+    if picker is Picker.TIERED and count > TIERS and not _outgrown(unit, ages):
+        return list(ages.slices(newer, unit.size_bytes, TIERS, ratio=TIERS))
+    if count > cut.MOST_COMMITS:
+        return list(ages.slices(newer, target_bytes // 2, cut.FEWEST_COMMITS))
+    return []
+
+
+def _outgrown(unit: Unit, ages: Ages) -> bool:
+    """Whether the newer parts of a group are worth rewriting its oldest commit for."""
+    newer = ages.newer_parts(np.array(unit.parts))
+    if not len(newer):  # tombstones or hidden rows of one part, or commits that mix
+        return unit.hidden_row_count * TIERS >= unit.row_count or len(unit.parts) > 1
+    return int(ages.sizes[newer].sum()) * TIERS >= unit.size_bytes
 
 
 def runs_of(units: Sequence[Unit], wanted: Callable[[Unit], bool]) -> list[list[Unit]]:

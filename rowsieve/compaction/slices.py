@@ -1,9 +1,9 @@
-"""Select small parts to merge with one another while the oldest parts of their group stay.
+"""Select parts to merge with one another while the oldest parts of their group stay.
 
 Merging thousands of small parts with a large one in a single pass opens all of them at once, and
 writes the large part again for every call. So where many parts are newer than the oldest ones of an
-overlap group, a first pass merges small ones of neighbouring age into parts with rows and
-tombstones, and the last pass, which rewrites the whole group, has few inputs.
+overlap group, a first pass merges parts of neighbouring age into parts with rows and tombstones,
+and the last pass, which rewrites the whole group, has few inputs.
 
 Soundness (invariant 11): a slice has consecutive parts of a group in the order of their commits,
 and all parts of a commit or none. So no other part of the group was committed between its parts,
@@ -20,18 +20,20 @@ from typing import Final
 
 import numpy as np
 
-from rowsieve.planner.overlap import Indices, overlap_groups
+from rowsieve.planner.overlap import Indices
 from rowsieve.storage.manifest import PartTable
-from rowsieve.types.keys import KeyOrder
 
-MOST_STREAMS: Final = 64
-"""Parts that are newer than the oldest ones of a group; more are merged with one another first."""
+MOST_COMMITS: Final = 64
+"""Commits newer than the oldest one of a group; more are merged with one another first."""
 
 SLICE_BYTES: Final = 8 * 1024 * 1024
-"""The stored bytes of a slice, which is in memory as a whole."""
+"""The stored bytes of a slice that is in memory as a whole; larger ones are streamed."""
 
-FEWEST_PARTS: Final = 8
-"""A slice of fewer parts does not pay."""
+STREAMS_AT_ONCE: Final = 32
+"""A slice of so many commits ends at `SLICE_BYTES`."""
+
+FEWEST_COMMITS: Final = 8
+"""A slice of fewer commits does not pay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,51 +41,60 @@ class Slice:
     """Parts to merge with one another, newest first; `parts` are indices."""
 
     parts: tuple[int, ...]
+    size_bytes: int
 
 
-def pick_slices(parts: PartTable, order: KeyOrder, target_bytes: int) -> list[Slice]:
-    """Return the slices of all groups with more than `MOST_STREAMS` newer parts.
+@dataclass(frozen=True, slots=True)
+class Ages:
+    """What a slice depends on, for all parts of a table: (n,) each."""
 
-    Commits of more than half of `target_bytes` are left alone: merging them would not make fewer
-    parts.
-    """
-    if len(parts) <= MOST_STREAMS:
-        return []
-    newest, oldest = parts.numbers("commit_ts_max"), parts.numbers("commit_ts_min")
-    sizes = parts.numbers("data.size_bytes") + parts.numbers("deletes.size_bytes")
-    most_bytes = min(SLICE_BYTES // FEWEST_PARTS, target_bytes // 2)
-    found: list[Slice] = []
-    for group in overlap_groups(parts.select("key.").table, order):
-        members = np.array(group)
-        if len(members) <= MOST_STREAMS or (newest[members] != oldest[members]).any():
-            continue
-        newer = members[newest[members] > newest[members].min()]
-        if len(newer) > MOST_STREAMS:
-            newer = newer[np.argsort(-newest[newer], kind="stable")]
-            found += _slices(newer, newest[newer], sizes[newer], most_bytes)
-    return found
+    newest: Indices
+    oldest: Indices
+    sizes: Indices
 
+    @classmethod
+    def of(cls, parts: PartTable) -> Ages:
+        """Read them from the manifest."""
+        return cls(
+            parts.numbers("commit_ts_max"),
+            parts.numbers("commit_ts_min"),
+            parts.numbers("data.size_bytes") + parts.numbers("deletes.size_bytes"),
+        )
 
-def _slices(members: Indices, commits: Indices, sizes: Indices, most_bytes: int) -> Iterator[Slice]:
-    """Cut parts, newest first, into slices of commits of `most_bytes`; never within a commit."""
-    starts = np.flatnonzero(np.diff(commits, prepend=commits[0] + 1))
-    totals = np.add.reduceat(sizes, starts)
-    stops = np.append(starts[1:], len(members))
-    first, total = 0, 0
-    for start, stop, size_bytes in zip(
-        starts.tolist(), stops.tolist(), totals.tolist(), strict=True
-    ):
-        if total + size_bytes > SLICE_BYTES:
-            yield from _slice(members[first:start])
-            first, total = start, 0
-        if size_bytes > most_bytes:
-            yield from _slice(members[first:start])
-            first, total = stop, 0
-        else:
-            total += size_bytes
-    yield from _slice(members[first:])
+    def newer_parts(self, group: Indices) -> Indices:
+        """The parts of a group without its oldest commit, newest first; none if commits mix."""
+        newest = self.newest[group]
+        if len(group) < 2 or (newest != self.oldest[group]).any():
+            return group[:0]
+        newer = group[newest > newest.min()]
+        return np.asarray(newer[np.argsort(-self.newest[newer], kind="stable")])
 
+    def commit_count(self, parts: Indices) -> int:
+        """The number of commits that these parts are from."""
+        return len(np.unique(self.newest[parts]))
 
-def _slice(members: Indices) -> Iterator[Slice]:
-    if len(members) >= FEWEST_PARTS:
-        yield Slice(tuple(members.tolist()))
+    def slices(
+        self, newer: Indices, most_bytes: int, fewest: int, ratio: int | None = None
+    ) -> Iterator[Slice]:
+        """Cut parts, newest first, into slices of at least `fewest` commits, never within one.
+
+        Commits of more than `most_bytes` are left alone. With `ratio`, a slice ends before a commit
+        that has more than `ratio` times the bytes of the slice so far.
+        """
+        commits = self.newest[newer]
+        starts = np.flatnonzero(np.diff(commits, prepend=commits[:1] + 1))
+        totals = np.add.reduceat(self.sizes[newer], starts).tolist()
+        edges = [*starts.tolist(), len(newer)]
+        first, total = 0, 0  # of the open slice: its first commit, and its bytes
+        for number, size_bytes in enumerate([*totals, 0]):
+            is_full = total + size_bytes > SLICE_BYTES and number - first >= STREAMS_AT_ONCE
+            is_larger = ratio is not None and 0 < ratio * total < size_bytes
+            if is_full or is_larger or size_bytes > most_bytes or number == len(totals):
+                if number - first >= fewest:
+                    parts = newer[edges[first] : edges[number]]
+                    yield Slice(tuple(parts.tolist()), total)
+                first, total = number, 0
+            if size_bytes > most_bytes:
+                first = number + 1
+            else:
+                total += size_bytes

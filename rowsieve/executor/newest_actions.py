@@ -7,13 +7,16 @@ matter here, because in tables with a key they only repeat what the keys say (in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.executor.repeats import Rows
+from rowsieve.executor.read_ahead import ReadAhead
 from rowsieve.executor.sources import PartSource
+from rowsieve.executor.streams import Streams
+from rowsieve.executor.windows import windows
 from rowsieve.objects import FetchingStore, ObjectStore
 from rowsieve.parquet.footer import expect_tails
 from rowsieve.planner.plan import PlannedPart
@@ -28,39 +31,60 @@ def newest_actions(
     schema: Schema,
     order: KeyOrder,
     memory_bytes: int,
-) -> tuple[pa.Table, pa.Table]:
-    """Read parts, newest first; return the rows and the deleted keys that survive, in key order.
+    *,
+    at_once: bool,
+) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """Read parts, newest first; yield the rows and the deleted keys that survive, in key order.
 
-    No key is in both tables. All rows are in memory at once. A remote store prefetches up to
-    `memory_bytes`.
+    No key is in both tables, or in two pairs of tables. `at_once` reads everything and sorts it
+    once, which is fastest for many tiny parts. Otherwise parts are merged in windows, and
+    `memory_bytes` limits what these buffer.
     """
     if store.overlaps:
-        store = FetchingStore(store, memory_bytes)
+        store = FetchingStore(store, memory_bytes // 2)
         refs = (ref for part in parts for ref in (part.data, part.deletes) if ref is not None)
         expect_tails(store, refs)
-    names, keys = list(order.names), schema.select(order.names)
-    rows: list[pa.RecordBatch] = []
-    actions: list[pa.RecordBatch] = []  # the keys of rows and tombstones, newest first
-    is_row: list[bool] = []
-    for part in parts:
-        source = PartSource(store, part, schema)
-        deleted = [batch for _, batch in source.tombstones(keys)]
-        written = [batch for _, batch in source.rows(schema)]
-        rows += written
-        actions += [*deleted, *(batch.select(names) for batch in written)]
-        is_row += [False] * len(deleted) + [True] * len(written)
-    lengths = [batch.num_rows for batch in actions]
-    all_keys = pa.Table.from_batches(actions, arrow_schema(keys)).combine_chunks()
-    newest = _newest(all_keys, order)
-    of_rows = np.repeat(np.array(is_row, dtype=bool), lengths)
-    places = np.cumsum(of_rows) - 1  # of each action that is a row, among all rows
-    kept = newest[of_rows[newest]]
-    data = pa.Table.from_batches(rows, arrow_schema(schema)).combine_chunks()
-    return data.take(pa.array(places[kept])), all_keys.take(pa.array(newest[~of_rows[newest]]))
+    keys = schema.select(order.names)
+    sources = [PartSource(store, part, schema) for part in parts]
+    if at_once:
+        yield _survivors(list(_all_batches(sources, schema, keys)), schema, order)
+        return
+    with ReadAhead(1, 0) as ahead:
+        streams = Streams(store, sources, order, keys, memory_bytes, ahead)
+        for window in windows(streams.open(schema), order):
+            batches = [(run.deletes, run.rows) for run in window]
+            yield _survivors(batches, schema, order)
 
 
-def _newest(keys: pa.Table, order: KeyOrder) -> Rows:
-    """(n,) the position of the first action for each key, in key order."""
+Batches: TypeAlias = Sequence[tuple[bool, pa.RecordBatch]]
+"""Whether they are tombstones, and rows or keys; newest first, each in key order."""
+
+
+def _all_batches(
+    sources: Sequence[PartSource], schema: Schema, keys: Schema
+) -> Iterator[tuple[bool, pa.RecordBatch]]:
+    for source in sources:
+        yield from ((True, batch) for _, batch in source.tombstones(keys))
+        yield from ((False, batch) for _, batch in source.rows(schema))
+
+
+def _survivors(batches: Batches, schema: Schema, order: KeyOrder) -> tuple[pa.Table, pa.Table]:
+    """The newest rows, and the keys whose newest action is a tombstone, each in key order."""
+    names = list(order.names)
+    actions = [batch.select(names) for _, batch in batches]
+    keys = pa.Table.from_batches(actions, arrow_schema(schema.select(order.names)))
+    keys = keys.combine_chunks()
     columns = order.columns(keys)
     ascending = columns.sort()  # stable, so that the newest of equal keys stays first
-    return np.asarray(ascending[~columns.repeats(ascending)])
+    newest = ascending[~columns.repeats(ascending)]
+    is_row = np.repeat(
+        np.array([not deletes for deletes, _ in batches], dtype=bool),
+        [batch.num_rows for _, batch in batches],
+    )
+    places = np.cumsum(is_row) - 1  # of each action that is a row, among all rows
+    rows = pa.Table.from_batches(
+        [batch for deletes, batch in batches if not deletes], arrow_schema(schema)
+    ).combine_chunks()
+    kept = newest[is_row[newest]]
+    deleted = newest[~is_row[newest]]
+    return rows.take(pa.array(places[kept])), keys.take(pa.array(deleted))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rowsieve.compaction.pick import pick_runs, units_of
+from rowsieve.compaction.pick import pick, units_of
 from rowsieve.maintenance.analyzing import lacks_statistics, of_current_columns
 from rowsieve.shown import Shown, html, size_text
 from rowsieve.storage.part_writer import target_part_bytes
@@ -109,7 +109,7 @@ def advise(snapshot: Snapshot) -> Advice:
         len(unknown),
     )
     recommended = []
-    if chosen := [part for run in pick_runs(parts, order, target) for part in run]:
+    if chosen := pick(snapshot).parts:
         recommended.append(
             Recommendation(
                 Action.COMPACT, _why_compact(found), len(chosen), int(sizes[chosen].sum())

@@ -43,7 +43,7 @@ def lacks_statistics(
     ]
     combined = np.logical_and if columns else np.logical_or
     has_rows = np.asarray(parts.numbers("data.rows")) > 0
-    return has_rows & ~np.asarray(combined.reduce(found), dtype=bool)
+    return np.asarray(has_rows & ~np.asarray(combined.reduce(found), dtype=bool))
 
 
 def of_current_columns(parts: PartTable, schema: Schema) -> npt.NDArray[np.bool_]:

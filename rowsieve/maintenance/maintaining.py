@@ -1,36 +1,56 @@
 """The methods of `Table` that keep it cheap to read and store.
 
-They are advice, compaction, and compaction with retention in one call.
+They are advice, compaction, and compaction with statistics and retention in one call.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Literal, overload
 
+from rowsieve.arguments import Example
 from rowsieve.arguments.annotations import Metadata, Moment, RetryTimeout
 from rowsieve.changes.handle import changes
+from rowsieve.compaction.pace import Pace
+from rowsieve.compaction.pick import pick
 from rowsieve.compaction.run import (
     COMPACTION_RETRY_TIMEOUT_S,
     MOST_PASSES,
+    Compaction,
     Progress,
-    has_passes_left,
-    plan_compaction,
 )
 from rowsieve.maintenance.advice import Advice, advise
+from rowsieve.maintenance.analyzing import plan_analysis
+from rowsieve.maintenance.background import Background
+from rowsieve.maintenance.disk_usage import DiskUsage, usage_of
 from rowsieve.maintenance.storing_vectors import StoringVectors
 from rowsieve.retention.orphans import GRACE_S
 from rowsieve.retention.removed_files import RemovedFiles
-from rowsieve.retention.retaining import Seconds
+from rowsieve.retention.retaining import Seconds, checked_grace
 from rowsieve.storage.log_entry import Commit
+
+BytesPerSecond = Annotated[float, Example("50e6", "a number of bytes")]
 
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """What `maintain` did: its compaction, the files that it removed, and the advice after it."""
+    """What `maintain` did, the table's files before and after it, and the advice after it.
 
-    compaction: Commit
+    `compactions` are the passes in order, `compaction` is the last one. `analyzed` is None if no
+    part lacked statistics.
+    """
+
+    compactions: tuple[Commit, ...]
+    analyzed: Commit | None
     removed: RemovedFiles
+    before: DiskUsage
+    after: DiskUsage
     advice: Advice
+
+    @property
+    def compaction(self) -> Commit:
+        """The last pass; it is not committed if there was nothing to compact."""
+        return self.compactions[-1]
 
 
 class Maintaining(StoringVectors):
@@ -49,43 +69,66 @@ class Maintaining(StoringVectors):
         *,
         metadata: Metadata | None = None,
         progress: Progress | None = None,
+        max_bytes_per_s: BytesPerSecond | None = None,
         retry_timeout_s: RetryTimeout = COMPACTION_RETRY_TIMEOUT_S,
     ) -> Commit:
         """Rewrite small parts, and parts with deleted rows or several versions of a key.
 
-        No file is deleted, so readers of older versions are not affected. Memory holds one output
-        part and a batch per input part. Where many small parts overlap, a first commit merges these
-        with one another, and a second one merges the result with the large parts; returns the last
-        commit. If a concurrent commit changes these parts, the compaction starts again;
-        CommitConflict once `retry_timeout_s` seconds have passed.
+        No file is deleted, so readers of older versions are not affected. Where many small parts
+        overlap, a first commit merges these with one another, and a second one merges the result
+        with the large parts; returns the last commit. `max_bytes_per_s` limits the decoded bytes
+        that are rewritten per second. If a concurrent commit changes these parts, the compaction
+        starts again; CommitConflict once `retry_timeout_s` seconds have passed.
         """
-        return self._passes(metadata, progress, retry_timeout_s)[-1]
+        return self._passes(metadata, progress, Pace(max_bytes_per_s), retry_timeout_s)[-1]
 
     def _passes(
         self,
         metadata: Metadata | None,
         progress: Progress | None,
+        pace: Pace,
         retry_timeout_s: float | None = COMPACTION_RETRY_TIMEOUT_S,
-    ) -> list[Commit]:
+    ) -> tuple[Commit, ...]:
         """Compact until nothing is left to rewrite; return the commits, or one that did nothing."""
         self._writable("compact")
         notes = dict(metadata or {})
         change = self._change("compact", notes, None, retry_timeout_s)
+        compaction = Compaction(self._store, notes, progress, self._collecting, pace)
         done: list[Commit] = []
         for _ in range(MOST_PASSES):
-            is_last = not has_passes_left(self._latest())
-            commit = self._commit_mutation(
-                change,
-                lambda snapshot: plan_compaction(
-                    self._store, snapshot, notes, progress, self._collecting
-                ),
-                any_columns=True,
-            )
+            is_last = not pick(self._latest()).slices
+            commit = self._commit_mutation(change, compaction.plan_pass, any_columns=True)
             if commit.committed or not done:
                 done.append(commit)
             if is_last or not commit.committed:
                 break
-        return done
+        return tuple(done)
+
+    @overload
+    def maintain(
+        self,
+        *,
+        older_than: Moment | None = None,
+        retain_last: int | None = None,
+        grace_s: Seconds = GRACE_S,
+        metadata: Metadata | None = None,
+        progress: Progress | None = None,
+        max_bytes_per_s: BytesPerSecond | None = None,
+        background: Literal[False] = False,
+    ) -> Maintenance: ...
+
+    @overload
+    def maintain(
+        self,
+        *,
+        older_than: Moment | None = None,
+        retain_last: int | None = None,
+        grace_s: Seconds = GRACE_S,
+        metadata: Metadata | None = None,
+        progress: Progress | None = None,
+        max_bytes_per_s: BytesPerSecond | None = None,
+        background: Literal[True],
+    ) -> Background[Maintenance]: ...
 
     def maintain(
         self,
@@ -95,14 +138,40 @@ class Maintaining(StoringVectors):
         grace_s: Seconds = GRACE_S,
         metadata: Metadata | None = None,
         progress: Progress | None = None,
-    ) -> Maintenance:
-        """Do what is due: `compact`, then `vacuum` with these arguments.
+        max_bytes_per_s: BytesPerSecond | None = None,
+        background: bool = False,
+    ) -> Maintenance | Background[Maintenance]:
+        """Do what is due: `compact`, collect missing statistics, then `vacuum`.
 
         Without `older_than` and `retain_last` the versions of the last 7 days stay, and so do
-        their files. A call that finds nothing to do commits nothing.
+        their files. A call that finds nothing to do commits nothing. `max_bytes_per_s` is that of
+        `compact`. With `background=True`, returns a handle at once, and a thread does the work; it
+        ends with the process.
         """
-        compaction = self.compact(metadata=metadata, progress=progress)
-        removed = self.vacuum(
-            older_than=older_than, retain_last=retain_last, grace_s=grace_s, metadata=metadata
+        self._writable("maintain")
+        checked_grace(grace_s)
+        pace = Pace(max_bytes_per_s)
+
+        def work() -> Maintenance:
+            before = usage_of(self._store)
+            compactions = self._passes(metadata, progress, pace)
+            analyzed = self._analyze(metadata)
+            pace.check()
+            removed = self.vacuum(
+                older_than=older_than, retain_last=retain_last, grace_s=grace_s, metadata=metadata
+            )
+            after = usage_of(self._store)
+            advice = self.maintenance_advice()
+            return Maintenance(compactions, analyzed, removed, before, after, advice)
+
+        return Background(work, pace) if background else work()
+
+    def _analyze(self, metadata: Metadata | None) -> Commit | None:
+        """Collect statistics of parts without any; None if there is no such part."""
+        notes = dict(metadata or {})
+        commit = self._commit_mutation(
+            self._change("analyze", notes, None, COMPACTION_RETRY_TIMEOUT_S),
+            lambda snapshot: plan_analysis(self._store, snapshot, notes),
+            any_columns=True,
         )
-        return Maintenance(compaction, removed, self.maintenance_advice())
+        return commit if commit.committed else None

@@ -4,47 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import rowsieve as rs
 from rowsieve import Table
 from rowsieve.compaction import slices
-from rowsieve.compaction.run import plan_compaction
-from rowsieve.compaction.slices import pick_slices
+from rowsieve.compaction.pick import pick
+from rowsieve.compaction.run import Compaction
 from rowsieve.executor.streams import Streams
-from rowsieve.storage.part_writer import target_part_bytes
-from rowsieve.types.keys import KeyOrder
-from tests.profiles import examples
 from tests.random_tables import tiny_row_groups
-from tests.small_tables import fresh_uri, keyed, kv, pairs
+from tests.small_tables import keyed, kv, pairs
 
 
 @pytest.fixture(autouse=True, scope="module")
 def small() -> Iterator[None]:
     """Groups are crowded with more than three newer parts; row groups have two rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(slices, "MOST_STREAMS", 3)
-        patch.setattr(slices, "FEWEST_PARTS", 2)
+        patch.setattr(slices, "MOST_COMMITS", 3)
+        patch.setattr(slices, "FEWEST_COMMITS", 2)
+        patch.setattr(slices, "STREAMS_AT_ONCE", 1)
         yield from tiny_row_groups(2)
 
 
 def picked(table: Table) -> list[tuple[int, ...]]:
     table.refresh()
-    snapshot = table.snapshot_for_engines()
-    order = KeyOrder.of(snapshot.schema, snapshot.table.key)
-    target = target_part_bytes(snapshot.table.properties)
-    return [one.parts for one in pick_slices(snapshot.parts, order, target)]
+    return [one.parts for one in pick(table.snapshot_for_engines()).slices]
 
 
 def one_pass(table: Table) -> None:
     """Commit the next pass of a compaction alone."""
     table._commit_mutation(
         table._change("compact", None, None),
-        lambda snapshot: plan_compaction(table.store, snapshot, {}, None),
+        Compaction(table.store, {}).plan_pass,
         any_columns=True,
     )
 
@@ -159,64 +151,3 @@ def test_counts_of_streams_are_taken_once() -> None:
     streams = Streams(None, [Source()] * 9, None, None, 1, None)  # type: ignore[list-item, arg-type]
     assert [len(streams.row_counts) for _ in range(5)] == [18] * 5
     assert len(counted) == 9
-
-
-Action = tuple[int, int | None]
-Step = list[Action] | None  # None: one pass of a compaction
-HISTORY = st.lists(
-    st.none() | st.lists(st.tuples(st.integers(0, 9), st.none() | st.integers(0, 99)), max_size=6),
-    min_size=6,
-    max_size=24,
-)
-
-
-@given(history=HISTORY, part_bytes=st.sampled_from((1, 4000, 100_000)), text=st.booleans())
-@examples(120)
-def test_passes_at_any_moment_change_no_version(
-    history: list[Step], part_bytes: int, text: bool
-) -> None:
-    type_ = pa.string() if text else pa.int64()
-    schema = pa.schema([pa.field("k", type_, nullable=False), pa.field("v", pa.int64())])
-    key = (lambda k: f"key {k:03}") if text else (lambda k: k)
-    table = rs.create_table(
-        fresh_uri(), schema, key=["k"], properties={"target_part_bytes": part_bytes}
-    )
-    versions: list[dict[int, int]] = [{}]
-    for step in history:
-        head = dict(versions[-1])
-        if step is None:
-            one_pass(table)
-        else:
-            changed = dict(step)
-            operations = [("d" if v is None else "u", key(k), v) for k, v in changed.items()]
-            if operations:
-                _apply(table, operations, type_)
-            head |= {k: v for k, v in changed.items() if v is not None}
-            for k in (k for k, v in changed.items() if v is None):
-                head.pop(k, None)
-        if table.refresh() >= len(versions):
-            versions.append(head)
-        assert len(versions) == table.version + 1
-    table.compact()
-    assert {row["k"]: row["v"] for row in table.to_arrow().to_pylist()} == {
-        key(k): v for k, v in versions[-1].items()
-    }
-    for version, rows in enumerate(versions):
-        found = table.scan(version=version).to_arrow().to_pylist()
-        assert {row["k"]: row["v"] for row in found} == {key(k): v for k, v in rows.items()}
-        assert len(found) == len(rows)
-
-
-def _apply(table: Table, operations: list[tuple[str, object, int | None]], type_: object) -> None:
-    table.apply_changes(
-        pa.table(
-            {
-                "k": pa.array([k for _, k, _ in operations], type_),
-                "v": pa.array([v for _, _, v in operations], pa.int64()),
-                "op": [op for op, _, _ in operations],
-                "lsn": np.arange(len(operations)),
-            }
-        ),
-        op="op",
-        sequence="lsn",
-    )

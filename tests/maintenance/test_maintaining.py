@@ -71,3 +71,35 @@ def test_read_only_table_gives_advice_but_is_not_maintained() -> None:
     assert old.maintenance_advice().parts == 1
     with pytest.raises(UnsupportedOperation):
         old.maintain()
+
+
+def test_maintain_collects_missing_statistics_and_says_what_it_did(tmp_path: Path) -> None:
+    table = rs.create_table(
+        tmp_path / "t",
+        pa.schema([("k", pa.int64()), ("v", pa.int64())]),
+        ["k"],
+        properties={"statistics": "off", "target_part_bytes": "1"},
+    )
+    table.upsert(kv((1, 7)))
+    table.set_properties({"statistics": "on"})
+    assert not table.maintenance_advice().is_healthy
+    done = table.maintain()
+    assert done.analyzed is not None
+    assert (done.analyzed.operation, done.analyzed.parts_added) == ("analyze", 1)
+    assert done.advice.is_healthy
+    assert not done.compaction.committed
+    assert done.after.files == done.before.files + 2  # the commit: its entry and its parts
+    assert table.scan("v = 8").explain().parts_read == 0
+    files = [path for path in (tmp_path / "t").rglob("*") if path.is_file()]
+    assert (done.after.files, done.after.size_bytes) == (
+        len(files),
+        sum(path.stat().st_size for path in files),
+    )
+    assert table.maintain().analyzed is None
+
+
+def test_statistics_that_are_off_are_not_collected() -> None:
+    table = keyed({"k": [1], "v": [1]}, properties={"statistics": "off"})
+    version = table.refresh()
+    assert table.maintain().analyzed is None
+    assert table.refresh() == version
