@@ -54,6 +54,8 @@ def from_delta(
     Delta table or version; MissingExtra without deltalake.
     """
     delta: Any = imported("deltalake", "delta")
+    if version is not None and not 0 <= version < 2**63:
+        raise NotFound(f"from_delta: {uri} has no version {version}; versions begin at 0")
     location = Location.parse(uri)
     if location.scheme == "memory":
         raise InvalidInput("from_delta: memory:// holds Rowsieve tables only")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Final
 
 import pyarrow as pa
@@ -78,11 +78,10 @@ def _single_leaves(field: pa.Field, first: int) -> Iterator[tuple[int, str, pa.F
 
 def leaves_by_name(schema: pa.Schema) -> dict[str, list[int]]:
     """The leaf numbers of each top-level column of a file with this Arrow schema."""
-    ends = list(accumulate(leaf_count(field.type) for field in schema))
-    starts = [0, *ends[:-1]]
+    ends = accumulate((leaf_count(field.type) for field in schema), initial=0)
     return {
         field.name: list(range(start, end))
-        for field, start, end in zip(schema, starts, ends, strict=True)
+        for field, (start, end) in zip(schema, pairwise(ends), strict=True)
     }
 
 

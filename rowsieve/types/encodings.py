@@ -171,6 +171,11 @@ def logical_type(field: pa.Field, allocate: Callable[[], int]) -> logical.Logica
 
 
 def _aliased_type(field: pa.Field, allocate: Callable[[], int]) -> logical.LogicalType:
+    if "\0" in field.name:
+        raise SchemaMismatch(
+            f"the column name {field.name!r} has a zero byte, where engines cut names off; rename "
+            "the column"
+        )
     name = alias_name(field)
     if name is None:
         return _logical_type(field, allocate)
@@ -292,7 +297,7 @@ def _zoned_type(type_: logical.LogicalType) -> pa.DataType:
         case logical.List(element=element):
             return pa.list_(_zoned_field(element))
         case logical.Struct(fields=fields):
-            return pa.struct([_zoned_field(field) for field in fields])
+            return pa.struct([_zoned_field(field).with_nullable(nullable=True) for field in fields])
         case logical.Map(key=key, value=value):
             return pa.map_(_zoned_field(key), _zoned_field(value))
         case _:

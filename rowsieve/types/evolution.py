@@ -399,6 +399,10 @@ def _refuse_in_key(chain: Chain, what: str) -> None:
 def _check_name(others: Sequence[Field], name: str) -> None:
     if not name:
         raise InvalidSchemaChange("a column has the empty name; give it a name")
+    if "\0" in name:
+        raise InvalidSchemaChange(
+            f"the name {name!r} has a zero byte, where engines cut names off; give another name"
+        )
     same = [each.name for each in others if each.name.lower() == name.lower()]
     if same:
         raise InvalidSchemaChange(

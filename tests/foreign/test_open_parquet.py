@@ -22,6 +22,7 @@ import rowsieve as rs
 from rowsieve.errors import (
     CorruptData,
     InvalidInput,
+    InvalidSchemaChange,
     NotFound,
     SchemaMismatch,
     SnapshotExpired,
@@ -224,6 +225,36 @@ def test_empty_files_and_row_groups_have_no_rows(tmp_path: Path) -> None:
     assert table.to_arrow()["small"].to_pylist() == ROWS["small"].to_pylist()[:5]
     assert table.count("small = -46") == 1
     assert rs.open_parquet(tmp_path / "1.parquet").count() == 0
+
+
+def test_a_file_without_columns_adds_none(tmp_path: Path) -> None:
+    pq.write_table(pa.table({}), tmp_path / "1.parquet")
+    with pytest.raises(InvalidInput, match="no columns"):
+        rs.open_parquet(tmp_path)
+    pq.write_table(ROWS, tmp_path / "2.parquet")
+    assert rs.open_parquet(tmp_path).count() == ROWS.num_rows
+
+
+def test_a_name_with_a_zero_byte_is_refused(tmp_path: Path) -> None:
+    # Arrow's C interface cuts it off, and another column may have the name that is left
+    named = pa.table({"a": [1], "a\0b": [2]})
+    pq.write_table(named, tmp_path / "1.parquet")
+    with pytest.raises(SchemaMismatch, match=r"1\.parquet: .* zero byte"):
+        rs.open_parquet(tmp_path)
+    assert rs.open_parquet(tmp_path, schema=pa.schema([("a", pa.int64())])).count("a = 1") == 1
+    for data in (named, pa.table({"s": named.to_struct_array()})):
+        with pytest.raises(SchemaMismatch, match="zero byte"):
+            rs.create_table(tmp_path / "t", data)
+    made = rs.create_table(tmp_path / "t", named.select(["a"]))
+    changes: dict[str, Callable[[], object]] = {
+        "merge": lambda: made.append(named, schema_mode="merge"),
+        "add": lambda: made.add_column("\0", "int64"),
+        "rename": lambda: made.rename_column("a", "\0"),
+    }
+    for change in changes.values():
+        with pytest.raises(InvalidSchemaChange, match="zero byte"):
+            change()
+    assert made.version == 0
 
 
 def test_globs_lists_and_directories_find_files(tmp_path: Path) -> None:
