@@ -54,7 +54,7 @@ def from_delta(
     Delta table or version; MissingExtra without deltalake.
     """
     delta: Any = imported("deltalake", "delta")
-    if version is not None and not 0 <= version < 2**63:
+    if version is not None and version < 0:
         raise NotFound(f"from_delta: {uri} has no version {version}; versions begin at 0")
     location = Location.parse(uri)
     if location.scheme == "memory":

@@ -199,9 +199,8 @@ def test_tables_that_are_not_there_are_errors(tmp_path: Path) -> None:
     write_deltalake(tmp_path / "t", ROWS)
     with pytest.raises(NotFound, match="no version 7"):
         rs.from_delta(tmp_path / "t", 7)
-    for version in (-1, 2**70):
-        with pytest.raises(NotFound, match="no version"):
-            rs.from_delta(tmp_path / "t", version)
+    with pytest.raises(NotFound, match="no version -1"):
+        rs.from_delta(tmp_path / "t", -1)
     with pytest.raises(InvalidInput, match="memory"):
         rs.from_delta("memory:///x")
     with pytest.raises(UnsupportedOperation, match="from_delta"):

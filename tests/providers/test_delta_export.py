@@ -28,6 +28,11 @@ ROWS = pa.table(
         "dec": pa.array([Decimal(i) / 4 for i in range(50)], pa.decimal128(9, 2)),
         "l": [[i, None] for i in range(50)],
         "st": [{"x": i, "y": "z"} for i in range(50)],
+        "never": pa.StructArray.from_arrays(
+            [pa.array(range(50))],
+            fields=[pa.field("x", pa.int64(), nullable=False)],
+            mask=pa.array([i % 2 == 0 for i in range(50)]),
+        ),
         "m": pa.array([[("k", i)] for i in range(50)], pa.map_(pa.string(), pa.int64())),
     }
 )

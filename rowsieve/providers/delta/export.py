@@ -178,13 +178,14 @@ def _metadata(
 
 
 def _struct(fields: tuple[logical.Field, ...], path: str, *, mapped: bool) -> dict[str, Any]:
+    """The columns, or the fields of a struct, which are NULL wherever the struct is."""
     return {
         "type": "struct",
         "fields": [
             {
                 "name": field.name,
                 "type": _type(field.type, f"{path}{field.name}", mapped=mapped),
-                "nullable": field.nullable,
+                "nullable": field.nullable or bool(path),
                 "metadata": _mapping(field) if mapped else {},
             }
             for field in fields
