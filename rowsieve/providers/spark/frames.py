@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from rowsieve import errors
+from rowsieve.bridges.spark_columns import is_spark_column
 from rowsieve.bridges.spark_columns.sessions import using
 from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.changes.handle import nothing_done
 from rowsieve.config import DEFAULT, current
 from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.objects.storage_options import flat_options
+from rowsieve.providers.spark.hybrid import SparkRead, hybrid_frame
+from rowsieve.providers.spark.routes import ALL_ROUTES
 from rowsieve.providers.spark.session_settings import semantics_of_session
 from rowsieve.providers.spark.source import check_read
 from rowsieve.providers.spark.source_options import (
@@ -41,7 +44,12 @@ _OWN_ERROR: Final = re.compile(r"rowsieve\.errors\.(\w+): (.+)")
 
 
 def read_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | None) -> Any:
-    """A DataFrame of the version that the table has pinned.
+    """A DataFrame of the version that the table has pinned; Spark reads clean files itself."""
+    return hybrid_frame(spark_read(table, spark, where, columns), ALL_ROUTES)
+
+
+def spark_read(table: Table, spark: Any, where: Any, columns: Sequence[str] | None) -> SparkRead:
+    """Check a read of the version that the table has pinned.
 
     SQL text and Spark Columns use the session's current settings, as in Spark's own `where`. Any
     other condition is sent as a predicate tree with its own semantics.
@@ -66,7 +74,15 @@ def read_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | No
     options |= _process_switches(table)
     checked = ReadOptions.parse({"path": table.uri, **options})
     check_read(checked, schema)
-    return spark.read.format("rowsieve").options(**options).load(table.uri)
+    is_sparks = isinstance(where, str) or is_spark_column(where)
+    return SparkRead(
+        table,
+        spark,
+        options,
+        checked,
+        where=where if is_sparks else None,
+        foreign_condition=where is not None and not is_sparks,
+    )
 
 
 def write_frame(table: Table, frame: Any, mode: str) -> Commit:

@@ -171,9 +171,21 @@ def _is_session_independent(condition: ir.Predicate, schema: Schema) -> bool:
         ]
     except InvalidPredicate:
         return False
-    if any(root != roots[0] for root in roots[1:]):
+    return all(root == roots[0] for root in roots[1:]) and _cannot_fail(roots[0])
+
+
+def is_total(condition: ir.Predicate, schema: Schema, semantics: Semantics) -> bool:
+    """Whether the condition fails on no row, and does not depend on the time of the query."""
+    if any(isinstance(node, ir.Now) for node in ir.walk(condition)):
         return False
-    for node in ir.walk(roots[0]):
+    try:
+        return _cannot_fail(bind(condition, schema, semantics, simplified=False).root)
+    except InvalidPredicate:
+        return False
+
+
+def _cannot_fail(root: Any) -> bool:
+    for node in ir.walk(root):
         if isinstance(node, ir.Call):
             types = [type_of(argument) for argument in node.arguments]
             row, signature = resolve(node.function, known_of(node.arguments, types))

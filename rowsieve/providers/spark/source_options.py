@@ -35,6 +35,7 @@ _READ: Final = (
     "time_zone",
     "ansi",
     "predicate",
+    "parts",
     "columns",
     "version",
     "versionasof",
@@ -55,7 +56,8 @@ class ReadOptions:
     """The options of `spark.read`; `where` is SQL in Spark's dialect.
 
     `time_zone` and `ansi` are the settings under which `where` is evaluated: both or neither.
-    `predicate` is a serialised condition that `to_spark` passes if the condition is not text.
+    `predicate` is a serialised condition that `to_spark` passes if the condition is not text, and
+    `parts` are the ids of the only parts that it leaves to the source.
     `reporter` is `module:name` of a reporter, or of a function that returns one, for every process
     that reads.
     """
@@ -65,6 +67,7 @@ class ReadOptions:
     where: str | None = None
     semantics: Semantics | None = None
     predicate: Predicate | None = None
+    parts: frozenset[str] | None = None
     columns: tuple[str, ...] | None = None
     version: int | None = None
     as_of: str | None = None
@@ -83,7 +86,7 @@ class ReadOptions:
                 f"other options back to a read, so nothing was created; use {_VIEW}"
             )
         _refuse_unknown(options, _READ, (STORAGE,), "read")
-        columns = options.get("columns")
+        columns, parts = options.get("columns"), options.get("parts")
         predicate, meant = _predicate(options)
         return cls(
             uri=_uri(options),
@@ -91,6 +94,7 @@ class ReadOptions:
             where=options.get("where"),
             semantics=meant,
             predicate=predicate,
+            parts=None if parts is None else frozenset(parts.split(",")),
             columns=None if columns is None else _names(columns),
             version=_count(options, _spelling(options, "version", "versionasof")),
             as_of=options.get(_spelling(options, "as_of", "timestampasof")),

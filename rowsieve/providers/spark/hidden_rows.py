@@ -1,0 +1,51 @@
+"""The visible rows of a file as a condition on `_metadata.row_index`, which Spark knows.
+
+Soundness: the row numbers are those of the file, whatever row groups Spark skips. A row number that
+the condition does not know is not visible.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from pyspark.sql import functions as sql
+
+from rowsieve.predicate.rowset import RowSet
+
+METADATA: Final = "_metadata"
+_ROW: Final = f"{METADATA}.row_index"
+_FEW_RUNS: Final = 4  # comparing is cheaper than a bit up to here
+_WORD_BITS: Final = 64
+
+
+def are_visible(spark: Any, rows: RowSet) -> Any:
+    """A Spark column that is TRUE on the rows of the set; for a classic session."""
+    starts, stops = rows.ranges()
+    row = sql.col(_ROW)
+    if len(starts) <= _FEW_RUNS:
+        found = sql.lit(False)  # noqa: FBT003 - the name of the parameter depends on the version
+        for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+            found = found | ((row >= start) & (row < stop))
+        return found
+    words = _array_literal(spark, _words(rows))
+    word = sql.get(words, sql.shiftright(row, 6).cast("int"))
+    return sql.getbit(word, row.bitwiseAND(_WORD_BITS - 1).cast("int")) == 1
+
+
+def _words(rows: RowSet) -> bytes:
+    """The set as big-endian words of 64 bits, the first row in the lowest bit."""
+    bits = np.packbits(rows.to_mask(), bitorder="little")
+    padded = np.zeros(-(-len(bits) // 8) * 8, dtype=np.uint8)
+    padded[: len(bits)] = bits
+    return padded.view("<u8").astype(">u8").tobytes()
+
+
+def _array_literal(spark: Any, words: bytes) -> Any:
+    """An array of bigints as one literal: a bitmap has too many words for one literal each."""
+    from pyspark.sql.classic.column import Column  # noqa: PLC0415 - not on a Connect client
+
+    java = spark._jvm
+    array = spark.sparkContext._gateway.new_array(java.long, len(words) // 8)
+    java.java.nio.ByteBuffer.wrap(words).asLongBuffer().get(array)
+    return Column(java.org.apache.spark.sql.functions.lit(array))

@@ -1,0 +1,170 @@
+"""Builds a Spark DataFrame of a table: native Parquet scans, and our source for the rest.
+
+Files without hidden rows that have the same shape are one scan; each file with hidden rows is a
+scan of its own, under a condition on its row numbers; the source reads the other parts. Spark
+pushes filters, columns and aggregates into the native scans, as it does for any Parquet file.
+
+Soundness: all scans are of one version (invariants 23 and 32). A missing or damaged file is an
+error, whatever the session's settings say: files are immutable, and page checksums are verified.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.errors import AnalysisException
+
+from rowsieve.errors import SnapshotExpired
+from rowsieve.objects import Location
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.providers.spark.file_shapes import (
+    Shape,
+    output_columns,
+    quoted,
+    read_schema,
+)
+from rowsieve.providers.spark.hidden_rows import are_visible
+from rowsieve.providers.spark.routes import (
+    Reason,
+    SparkRoutes,
+    Wanted,
+    check_routes,
+    choose_routes,
+    column_refusal,
+    session_refusal,
+    store_refusal,
+)
+from rowsieve.providers.spark.session_settings import is_total
+from rowsieve.providers.spark.source import output_schema, plan_read
+from rowsieve.providers.spark.source_options import ReadOptions
+from rowsieve.types.logical import Field
+
+if TYPE_CHECKING:
+    from rowsieve.table import Table
+
+# Settings of Spark's Parquet reader that must not follow the session (see the decision 0043).
+_OPTIONS: Final[Mapping[str, str]] = {
+    "__globPaths__": "false",
+    "recursiveFileLookup": "true",  # no columns from names of folders such as `day=1`
+    "mergeSchema": "false",
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "parquet.page.verify-checksum.enabled": "true",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SparkRead:
+    """A read of one version of a table, with its options checked.
+
+    `where` is the condition as Spark takes it, text or a Column; None if there is none, or if it is
+    not one of Spark's, as `foreign_condition` says.
+    """
+
+    table: Table
+    spark: Any
+    source_options: Mapping[str, str]
+    options: ReadOptions
+    where: Any = None
+    foreign_condition: bool = False
+
+    def source_frame(self, part_ids: Collection[str] | None = None) -> Any:
+        """The DataFrame of our source; with `part_ids`, of the rows of these parts."""
+        options = dict(self.source_options)
+        if part_ids is not None:
+            options["parts"] = ",".join(sorted(part_ids))
+        return self.spark.read.format("rowsieve").options(**options).load(self.table.uri)
+
+
+def routes_of(read: SparkRead, allowed: Collection[str]) -> SparkRoutes:
+    """The route of each part that the read needs."""
+    check_routes(allowed)
+    snapshot, store = read.table.snapshot_for_engines(), read.table.store
+    plan = plan_read(read.options, snapshot, store.uri, time.time_ns() // 1000)
+    columns = _columns(read, plan)
+    refusal = _refusal(read, plan, columns, allowed)
+    return choose_routes(plan, snapshot, store, Wanted(columns, refusal), allowed)
+
+
+def hybrid_frame(read: SparkRead, allowed: Collection[str]) -> Any:
+    """The DataFrame of the read, by the routes of its parts."""
+    routes = routes_of(read, allowed)
+    left = routes.on("source")
+    if len(left) == len(routes.parts):
+        return read.source_frame()
+    frames = [_conditioned(read, frame) for frame in _native_frames(read, routes)]
+    if left:
+        frames.append(read.source_frame([part.part_id for part in left]))
+    return reduce(lambda one, other: one.unionAll(other), frames)
+
+
+def _refusal(
+    read: SparkRead, plan: ScanPlan, columns: Sequence[Field], allowed: Collection[str]
+) -> Reason | None:
+    """The first reason to use the source alone."""
+    settings = read.options.settings(read.table.snapshot_for_engines().table.properties)
+    found: Reason | None
+    if not set(allowed) - {"source"}:
+        return Reason.ASKED
+    if (found := session_refusal(read.spark) or store_refusal(read.table.uri)) is not None:
+        return found
+    if not settings.skips or settings.audited_percent:
+        return Reason.AUDIT
+    if read.foreign_condition or not is_total(plan.predicate, plan.schema, plan.semantics):
+        return Reason.CONDITION
+    return column_refusal(plan.schema, columns)
+
+
+def _columns(read: SparkRead, plan: ScanPlan) -> tuple[Field, ...]:
+    """The columns that the read returns or that its condition needs, in the table's order."""
+    names = set(output_schema(read.options, plan.schema).names)
+    if plan.filter is not None:
+        names |= {column.name for column in plan.filter.columns}
+    return tuple(field for field in plan.schema if field.name in names)
+
+
+def _native_frames(read: SparkRead, routes: SparkRoutes) -> Iterator[Any]:
+    """A frame for each shape of clean files, and one for each file with hidden rows."""
+    root = Location.parse(read.table.uri).path.rstrip("/")
+    columns = routes.columns
+    by_shape: dict[Shape, list[str]] = {}
+    for part in routes.on("native"):
+        assert part.shape is not None
+        by_shape.setdefault(part.shape, []).append(f"file:{root}/{part.path}")
+    for shape, paths in by_shape.items():
+        yield _scan(read, shape, paths).select(*output_columns(columns, shape))
+    for part in routes.on("bitmap"):
+        assert part.shape is not None
+        assert part.rows is not None
+        frame = _scan(read, part.shape, [f"file:{root}/{part.path}"])
+        frame = frame.filter(are_visible(read.spark, part.rows))
+        yield frame.select(*output_columns(columns, part.shape))
+
+
+def _scan(read: SparkRead, shape: Shape, paths: Sequence[str]) -> Any:
+    """Spark's own scan of these files; SnapshotExpired if one of them is gone."""
+    reader = read.spark.read.options(**_OPTIONS).schema(read_schema(shape))
+    try:
+        return reader.parquet(*paths)
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        raise SnapshotExpired(
+            f"a file of version {read.table.version} of {read.table.uri} does not exist: its "
+            "version has been removed, or somebody deleted the file; open the table again and "
+            "read its latest version"
+        ) from error
+
+
+def _conditioned(read: SparkRead, frame: Any) -> Any:
+    """The rows that match the condition, with the output columns."""
+    names = output_schema(read.options, read.table.snapshot_for_engines().schema).names
+    if read.where is not None:
+        frame = frame.where(read.where)
+    return frame if tuple(frame.columns) == names else frame.select(*map(quoted, names))

@@ -1,0 +1,75 @@
+"""Reads a table by its URI into a Spark DataFrame, and explains how Spark reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from rowsieve import engines
+
+if TYPE_CHECKING:
+    from rowsieve.providers.spark.hybrid import SparkRead
+    from rowsieve.providers.spark.routes import SparkRoutes
+
+_ALL = ("native", "bitmap", "source")
+
+
+def read(
+    spark: Any,
+    uri: str,
+    *,
+    version: int | None = None,
+    as_of: datetime | str | None = None,
+    where: Any = None,
+    columns: Sequence[str] | None = None,
+    storage_options: Any = None,
+    routes: Collection[str] = _ALL,
+) -> Any:
+    """A DataFrame of one version of a table, as `Table.to_spark` makes it.
+
+    Spark reads a part with its own Parquet reader where that is proved to give the same rows, else
+    through our data source. `routes` excludes routes, for tests and comparisons: `native` of files
+    without hidden rows, `bitmap` of files with some. The source is always allowed.
+    """
+    engines.spark()  # MissingExtra without PySpark
+    from rowsieve.providers.spark.hybrid import hybrid_frame  # noqa: PLC0415 - PySpark is optional
+
+    return hybrid_frame(_read(spark, uri, version, as_of, where, columns, storage_options), routes)
+
+
+def explain(
+    spark: Any,
+    uri: str,
+    *,
+    version: int | None = None,
+    as_of: datetime | str | None = None,
+    where: Any = None,
+    columns: Sequence[str] | None = None,
+    storage_options: Any = None,
+    routes: Collection[str] = _ALL,
+) -> SparkRoutes:
+    """The route of each part that `read` with these arguments needs, and why; reads no rows.
+
+    `str()` sums them up. It finds hidden rows from keys, as `read` does.
+    """
+    engines.spark()
+    from rowsieve.providers.spark.hybrid import routes_of  # noqa: PLC0415 - PySpark is optional
+
+    return routes_of(_read(spark, uri, version, as_of, where, columns, storage_options), routes)
+
+
+def _read(
+    spark: Any,
+    uri: str,
+    version: int | None,
+    as_of: datetime | str | None,
+    where: Any,
+    columns: Sequence[str] | None,
+    storage_options: Any,
+) -> SparkRead:
+    from rowsieve.opening import open_table  # noqa: PLC0415 - Spark's workers do not need it
+    from rowsieve.providers.spark.frames import spark_read  # noqa: PLC0415 - PySpark is optional
+
+    table = open_table(uri, version=version, as_of=as_of, storage_options=storage_options)
+    return spark_read(table, spark, where, columns)
