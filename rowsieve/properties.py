@@ -21,6 +21,7 @@ _FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
     "audit_percent": _PERCENTAGE,
     "audit_on_violation": ("raise or report", re.compile("raise|report")),
     "column_names": ("user or tag", re.compile("user|tag")),
+    "value_forms": ("structured or opaque", re.compile("structured|opaque")),
 }
 
 PROPERTIES: Mapping[str, str] = {
@@ -39,6 +40,7 @@ PROPERTIES: Mapping[str, str] = {
     "audit_percent": "share of what pruning skips that scans check, 0 to 100 (default 0)",
     "audit_on_violation": "what a scan does that finds pruning wrong: raise (default) or report",
     "column_names": "names in data files: user (default), or tag, which hides them; never changes",
+    "value_forms": "stored uuid, json, interval, numeric: structured (default) or opaque bytes",
 }
 
 

@@ -2,7 +2,7 @@
 
 A run is neighbouring parts in key order (in commit order for a table without a key, so that data
 of one time stays together). A run is rewritten if it may hold several versions of a key,
-tombstones, hidden rows, or more than one small part.
+tombstones, hidden rows, more than one small part, or opaque values that the table no longer writes.
 
 The table property `compaction` names the picker. *Leveled* rewrites every group until no part
 overlaps another: reads look at one part for each row. *Tiered* rewrites the oldest commit of a
@@ -22,11 +22,13 @@ import numpy as np
 
 from rowsieve.compaction import slices as cut
 from rowsieve.compaction.slices import Ages, Slice
+from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
 from rowsieve.planner.overlap import overlap_groups
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.part_writer import target_part_bytes
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
+from rowsieve.types.opaque_forms import has_opaque_forms
 
 TIERS: Final = 4
 """Newer commits of a group that the tiered picker tolerates, and its ratio between sizes."""
@@ -50,6 +52,7 @@ class Unit:
     size_bytes: int
     row_count: int
     hidden_row_count: int
+    has_opaque_values: bool = False
 
     @property
     def dirty(self) -> bool:
@@ -88,13 +91,20 @@ def pick(snapshot: Snapshot) -> Picked:
         if slices:
             return Picked(slices=tuple(slices))
 
+    keeps_opaque = has_opaque_forms(snapshot.table.properties)
+
+    def outdated(unit: Unit) -> bool:
+        return unit.has_opaque_values and not keeps_opaque
+
     def wanted(unit: Unit) -> bool:
         if not unit.dirty:
             return unit.size_bytes < target_bytes // 2
         return picker is Picker.LEVELED or order is None or _outgrown(unit, ages)
 
-    found = runs_of(units, wanted)
-    worth = (run for run in found if len(run) > 1 or any(unit.dirty for unit in run))
+    found = runs_of(units, lambda unit: outdated(unit) or wanted(unit))
+    worth = (
+        run for run in found if len(run) > 1 or any(unit.dirty or outdated(unit) for unit in run)
+    )
     return Picked(runs=tuple(tuple(part for unit in run for part in unit.parts) for run in worth))
 
 
@@ -134,6 +144,7 @@ def units_of(parts: PartTable, order: KeyOrder | None) -> list[Unit]:
     """Return the units in key order; in commit order for a table without a key."""
     sizes = parts.numbers("data.size_bytes") + parts.numbers("deletes.size_bytes")
     rows = parts.numbers("data.rows")
+    opaque = parts.numbers("format_version") > STRUCTURED_FORMAT
     hidden = parts.numbers("deletes.rows") + parts.numbers("dv.rows")
     if order is None:
         ages = parts.numbers("commit_ts_max")
@@ -146,6 +157,7 @@ def units_of(parts: PartTable, order: KeyOrder | None) -> list[Unit]:
             size_bytes=int(sizes[group].sum()),
             row_count=int(rows[group].sum()),
             hidden_row_count=int(hidden[group].sum()),
+            has_opaque_values=bool(opaque[group].any()),
         )
         for group in groups
     ]

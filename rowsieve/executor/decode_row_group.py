@@ -35,6 +35,7 @@ from rowsieve.parquet.nested_columns import NestedColumn, nested_column
 from rowsieve.parquet.page_reader import PageReader, read_together
 from rowsieve.parquet.pages import PageDirectory, Pages
 from rowsieve.parquet.spans import Span, requests
+from rowsieve.parquet.stored_forms import check_format, forms_by_name, in_form_of_type
 from rowsieve.predicate.arrays import as_type, repeated
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.manifest import FileRef
@@ -142,7 +143,8 @@ class RowGroup:
             return None
         rows, decoded = self._within(self.wanted, pages)
         few = FewPages(self, pages, np.arange(decoded) if rows is None else rows, decoded)
-        return few, (tuple(names), file.pages.stored_form(names))
+        forms = tuple(file.forms.get(name) for name in names)
+        return few, (tuple(names), forms, file.pages.stored_form(names))
 
     def places(self, columns: Schema) -> Iterator[Place]:
         """The byte ranges that `read_only` of the wanted rows requests from the store."""
@@ -273,16 +275,18 @@ class OpenFile:
 
     `pages` reads single pages, of `page_rows` rows; None and 0 if these cannot be read. `starts`:
     the first row of each row group, and the number of rows. `mapping`: that of a file that is not
-    ours.
+    ours. `forms`: the forms of values by the name in the file.
     """
 
-    __slots__ = ("_idle", "_leaves", "_metadata", "_names", "_ref", "_store",
-                 "fetches_together", "mapping", "page_rows", "pages", "starts")  # fmt: skip
+    __slots__ = ("_idle", "_leaves", "_metadata", "_names", "_ref", "_store", "fetches_together",
+                 "forms", "mapping", "page_rows", "pages", "starts")  # fmt: skip
 
     def __init__(self, store: ObjectStore, ref: FileRef) -> None:
         self._store = store
         self._ref = ref
         self._metadata = read_metadata(store, ref)
+        check_format(self._metadata, ref.path)
+        self.forms = forms_by_name(self._metadata)
         self._leaves = leaves_of(self._metadata)
         self._names = names_by_id(self._metadata)
         self._idle: deque[ParquetReader] = deque()
@@ -343,6 +347,8 @@ class OpenFile:
             return self._placed(column, field, self.mapping)
         if is_nested(field.type):
             return self._nested(field).adapted(column)
+        if self.forms and (form := self.forms.get(self._names[field.id])) is not None:
+            return in_form_of_type(column, form, field, self.path)
         if isinstance(field.type, WIDE_TYPES):
             return widened(column, arrow_type(field.type))
         return column

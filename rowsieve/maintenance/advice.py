@@ -136,4 +136,5 @@ def _why_compact(found: Advice) -> str:
         (found.hidden_rows > 0, f"deletes hide up to {found.hidden_rows:,} rows"),
         (found.small_parts > 1, f"{found.small_parts:,} parts are small"),
     )
-    return "; ".join(text for holds, text in reasons if holds)
+    told = "; ".join(text for holds, text in reasons if holds)
+    return told or "some parts have opaque values, which the table no longer writes"

@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 
 from rowsieve.parquet.file_mapping import SCHEMA_KEY, mapping_of
 from rowsieve.parquet.footer_cache import cached_per_footer
-from rowsieve.types.encodings import FIELD_ID_KEY
+from rowsieve.types.aliases import is_opaque
+from rowsieve.types.encodings import FIELD_ID_KEY, alias_name
 
 _MOST_SHARED: Final = 4_096
 
@@ -51,6 +52,8 @@ def file_columns(metadata: pq.FileMetaData) -> dict[int, FileColumn]:
             field_id = (member.metadata or {}).get(FIELD_ID_KEY)
             leaf = schema.column(index)
             if field_id is None or leaf.path != path:  # the path of a repeated leaf is longer
+                continue
+            if is_opaque(alias_name(member)):  # whatever its bounds are, they are not its values'
                 continue
             column = FileColumn(
                 index, member.name, member.type, str(leaf.physical_type), int(leaf.length)

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import CorruptData
 from rowsieve.parquet.leaf_columns import leaf_count
+from rowsieve.parquet.stored_forms import check_form, form_of
 from rowsieve.predicate.arrays import as_type, repeated
 from rowsieve.types.encodings import FIELD_ID_KEY, arrow_field, arrow_type
 from rowsieve.types.logical import Field, List, Map, Struct
@@ -78,6 +79,7 @@ class _Matching:
             case Map(key=key, value=value) if pa.types.is_map(type_):
                 return self._map(type_, key, value, first)
             case _:
+                self._check_form(stored, field)
                 return [first], self._flat(type_, field)
 
     def _struct(
@@ -112,6 +114,15 @@ class _Matching:
         if of_keys is None and of_values is None and type_ == target:
             return leaves + more, None
         return leaves + more, _map_converter(of_keys, of_values, target)
+
+    def _check_form(self, stored: pa.Field, field: Field) -> None:
+        """Refuse forms that only top-level columns have, and those of newer versions."""
+        form = form_of(stored)
+        if form is not None and check_form(form, field, self.path):
+            raise CorruptData(
+                f"{self.path} has the field {field.name!r} (field id {field.id}) as "
+                f"{form.decode()}, which only whole columns may have; restore the file from a copy"
+            )
 
     def _flat(self, type_: pa.DataType, field: Field) -> Convert | None:
         target = arrow_type(field.type)

@@ -29,6 +29,7 @@ from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.foreign_statistics import foreign_column
 from rowsieve.parquet.leaf_columns import FileColumn, file_columns, schema_id_of
 from rowsieve.parquet.stored_bounds import StoredBounds, abstract_column
+from rowsieve.parquet.stored_forms import FORMAT_KEY, FORMATS
 from rowsieve.predicate.abstract import AbstractColumn, AbstractValue
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.ir import BoundColumn, Operand
@@ -39,8 +40,6 @@ from rowsieve.stats.subjects import describe
 from rowsieve.types.logical import LogicalType, is_ordered
 from rowsieve.types.schema import Schema
 
-FORMAT_KEY: Final = b"rowsieve.format"
-FORMAT: Final = b"1"
 CACHE_BYTES: Final = 32 * 1024 * 1024
 MOST_JOINED: Final = 64  # subjects of which joined statistics are kept
 _BYTES_PER_GROUP: Final = 2_048  # the bounds of so many subjects in one row group
@@ -61,7 +60,7 @@ class _Footer:
 @cached_per_footer
 def _footer_of(metadata: pq.FileMetaData) -> _Footer:
     foreign = mapping_of(metadata) is not None
-    marked = foreign or (metadata.metadata or {}).get(FORMAT_KEY) == FORMAT
+    marked = foreign or (metadata.metadata or {}).get(FORMAT_KEY) in FORMATS
     return _Footer(file_columns(metadata) if marked else {}, {}, foreign)
 
 

@@ -37,6 +37,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.errors import CorruptData, UnsupportedProtocol
+from rowsieve.parquet.stored_forms import OPAQUE_FORMAT, STRUCTURED_FORMAT
 from rowsieve.stats.model import ColumnStatistics, Subject
 from rowsieve.stats.tabulate import scalar_array, statistics_columns
 from rowsieve.storage.manifest_columns import Columns
@@ -54,7 +55,7 @@ from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = OPAQUE_FORMAT  # the newest format of parts that this code reads
 PART_PATH: Final = re.compile(r"data/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
 PLACED_PATH: Final = re.compile(r"[a-z][a-z0-9]{0,15}://[!-~]{1,4096}")
 """The URI of a file that is not ours and was imported in place."""
@@ -126,7 +127,7 @@ class PartEntry:
     dv: DeletionVectorRef | None = None
     commit_ts_min: int | None = None
     commit_ts_max: int | None = None
-    format_version: int = FORMAT_VERSION
+    format_version: int = STRUCTURED_FORMAT
     vector: VectorRef | None = None
 
 

@@ -24,8 +24,10 @@ from rowsieve.parquet.chunks import blank_chunks, seal_chunks
 from rowsieve.parquet.footer import read_footer, tail_start
 from rowsieve.parquet.leaf_columns import leaves_by_name
 from rowsieve.parquet.pages import blank_pages, seal_pages
+from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
 from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.segments import sizes_of
+from rowsieve.types.aliases import is_opaque
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import (
     Bool,
@@ -78,13 +80,18 @@ class FileOptions:
     bloom_values: Mapping[str, int]
     sorted_by: tuple[int, ...]
     codec: str = _COMPRESSION
+    format_version: int = STRUCTURED_FORMAT
 
     @classmethod
     def choose(
         cls, schema: Schema, key: Sequence[Field], rows: pa.Table, nan_columns: Collection[str]
     ) -> FileOptions:
         """Choose the settings of a file whose first row group is `rows`."""
-        ordered = [column for column in schema if is_ordered(column.type)]
+        ordered = [
+            column
+            for column in schema
+            if is_ordered(column.type) and (column in key or not is_opaque(column.alias))
+        ]
         repeating = {
             c.name
             for c in ordered
@@ -154,7 +161,10 @@ class FileOptions:
             sorting_columns=[pq.SortingColumn(i) for i in self.sorted_by] or None,
         )
         writer.add_key_value_metadata(
-            {"rowsieve.format": "1", "rowsieve.schema": str(self.schema_id)}
+            {
+                "rowsieve.format": str(self.format_version),
+                "rowsieve.schema": str(self.schema_id),
+            }
         )
         return writer
 

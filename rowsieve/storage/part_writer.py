@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, Literal
 
@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import InvalidInput
 from rowsieve.objects import ObjectStore, Uploads
+from rowsieve.parquet.stored_forms import OPAQUE_FORMAT, STRUCTURED_FORMAT
 from rowsieve.stats.collect import Collecting, StatisticsCollector
 from rowsieve.stats.selection import statistics_options
 from rowsieve.stats.values import lower_bound, upper_bound, without_nan
@@ -30,6 +31,7 @@ from rowsieve.storage.manifest import FileRef, NewPart, PartEntry, PartTable
 from rowsieve.storage.part_file import ROW_GROUP_ROWS, FileOptions, PartFile, member_paths
 from rowsieve.types.keys import Key, KeyOrder
 from rowsieve.types.logical import Field, Float
+from rowsieve.types.opaque_forms import has_opaque_forms, opaque, opaque_rows
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_names import has_tags, tagged, tagged_rows
 
@@ -68,7 +70,12 @@ class PartWriter:
         self._order = KeyOrder(self._key) if self._key else None
         self._key_schema = Schema(schema.id, self._key)
         self._has_tags = has_tags(properties)
-        self._stored = self._as_stored_schema(schema)
+        self._with_forms = schema
+        if has_opaque_forms(properties):
+            self._with_forms = opaque(schema, frozenset(field.id for field in self._key))
+        is_opaque = self._with_forms is not schema
+        self._format_version = OPAQUE_FORMAT if is_opaque else STRUCTURED_FORMAT
+        self._stored = self._as_stored_schema(self._with_forms)
         self._stored_key = self._as_stored_schema(self._key_schema)
         self._base_version = base_version
         self._target_bytes = target_part_bytes(properties)
@@ -86,7 +93,7 @@ class PartWriter:
         if not rows.num_rows:
             return
         table = _as_table(rows)
-        self._note_nan(self._as_stored(table, self._schema))
+        self._note_nan(self._in_files(table))
         self._pending.append(table)
         self._pending_rows += table.num_rows
         if self._pending_rows >= ROW_GROUP_ROWS:
@@ -124,8 +131,14 @@ class PartWriter:
         """Return the rows with the names that they have in files."""
         return tagged_rows(rows, schema) if self._has_tags else rows
 
+    def _in_files(self, rows: pa.Table) -> pa.Table:
+        """Return the rows with the forms and the names that they have in files."""
+        if self._with_forms is not self._schema:
+            rows = opaque_rows(rows, self._schema, self._with_forms)
+        return self._as_stored(rows, self._with_forms)
+
     def _collector(self) -> StatisticsCollector:
-        return StatisticsCollector(self._schema, self._statistics, self._collecting)
+        return StatisticsCollector(self._with_forms, self._statistics, self._collecting)
 
     def _note_nan(self, table: pa.Table) -> None:
         """Start a new file at the first NaN of a column: an open file's settings are fixed."""
@@ -148,10 +161,11 @@ class PartWriter:
         self._pending_rows = rest.num_rows
 
     def _write_row_group(self, rows: pa.Table) -> None:
-        stored = self._as_stored(rows, self._schema)
+        stored = self._in_files(rows)
         if self._open is None:
             key = self._stored_key.fields
             options = FileOptions.choose(self._stored, key, stored, self._nan_columns)
+            options = replace(options, format_version=self._format_version)
             first = self._end(rows, 0)
             file = PartFile(self._stored, options)
             self._open = _OpenPart(file, self._collector(), first, first)
@@ -200,9 +214,10 @@ class PartWriter:
             part_id=part_id,
             base_version=self._base_version,
             schema_id=self._schema.id,
-            native_safe=True,
+            native_safe=self._format_version == STRUCTURED_FORMAT,
             data=rows.ref if rows else None,
             deletes=ref,
+            format_version=self._format_version if rows else STRUCTURED_FORMAT,
             key_lower=key_bound(
                 self._key, min((end[0] for end in ends), key=self._key_of), "lower"
             ),

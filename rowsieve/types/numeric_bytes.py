@@ -154,10 +154,17 @@ def approx_of(values: pa.Array) -> pa.Array:
 
 def from_exact(exact: list[bytes | None]) -> pa.Array:
     """Build numbers of canonical bytes; ValueError for bytes that are not a number."""
-    valid = np.array([each is not None for each in exact], np.bool_)
-    bytes_ = pa.array(exact, pa.binary())
-    _check_layout(bytes_)
-    return from_text(to_text(_struct(pa.nulls(len(exact), pa.float64()), bytes_, valid)))
+    return of_exact(pa.array(exact, pa.binary()))
+
+
+def of_exact(exact: pa.Array) -> pa.Array:
+    """Build numbers of their exact bytes; ValueError for bytes that are not a number."""
+    _check_layout(exact)
+    floats = pa.nulls(len(exact), pa.float64())
+    found = from_text(to_text(_struct(floats, exact, _mask(exact.is_valid()))))
+    if not exact_of(found).equals(exact):
+        raise ValueError("the exact bytes of a number are not canonical")
+    return found
 
 
 def encoded(number: Decimal | int | str) -> bytes:

@@ -161,6 +161,40 @@ def write_plain(folder: str) -> None:
     assert table.version == len(PLAIN_VERSIONS), table.history()
 
 
+NUMBER = {"approx": 1.5, "exact": b"\x03\x80\x00\x00\x01\x0f"}
+FORMS = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        ("i", pa.int32()),
+        pa.field("n", pa.string(), metadata={b"ARROW:extension:name": b"rowsieve.numeric.1"}),
+        ("u", pa.uuid()),
+        ("j", pa.json_()),
+    ]
+)
+_F1: Rows = {
+    key: {"id": key, "i": key, "n": NUMBER, "u": bytes(15) + b"u", "j": '{"k": 1}'}
+    for key in (1, 2, 3)
+}
+_F3: Rows = {
+    3: {"id": 3, "i": 5, "n": None, "u": None, "j": None},
+    4: {"id": 4, "i": 4, "n": {"approx": 0.0, "exact": b"\x02"}, "u": b"v" * 16, "j": "[]"},
+}
+FORMS_VERSIONS: tuple[Rows, ...] = ({}, _F1, _F1, {**_F1, **_F3}, _but({**_F1, **_F3}, 2))
+"""Created; an upsert in structured form; a property; an upsert in opaque form, and a delete."""
+
+
+def write_forms(folder: str) -> None:
+    """Write `FORMS_VERSIONS`: values in structured and in opaque form."""
+    table = rowsieve.create_table(
+        folder, FORMS, key=["id"], properties={"checkpoint_interval": "3"}
+    )
+    table.upsert(table_of(_F1, table.schema))
+    table.set_properties({"value_forms": "opaque"})
+    table.upsert(table_of(_F3, table.schema))
+    table.delete("id = 2")
+    assert table.version == len(FORMS_VERSIONS) - 1, table.history()
+
+
 def write_tagged(folder: str) -> None:
     """Write `EVOLVED_VERSIONS` with tags in files."""
     write_before(folder, column_names="tag")
@@ -204,5 +238,6 @@ if __name__ == "__main__":
         "plain": write_plain,
         "evolve": evolve,
         "tagged": write_tagged,
+        "forms": write_forms,
     }
     WRITERS[sys.argv[1]](sys.argv[2])

@@ -46,6 +46,7 @@ GOLDEN = {
     "plain": (*by_version(story.PLAIN_VERSIONS), story.PLAIN_LAST),
     "evolved": by_version(story.EVOLVED_VERSIONS),
     "tagged": by_version(story.EVOLVED_VERSIONS),
+    "forms": by_version(story.FORMS_VERSIONS),
 }
 
 
@@ -90,6 +91,13 @@ CONDITIONS: dict[str, dict[str, set[int]]] = {
         "must IS NULL": {8},
         "moment < TIMESTAMPTZ '2026-11-23 01:02:04+00'": {2, 3, 4, 6, 7, 8},
     },
+}
+CONDITIONS["forms"] = {
+    "n = 1.5": {1},
+    "n < 1": {4},
+    "u IS NULL": {3},
+    "j ->> 'k' = '1' AND i > 0": {1},
+    "u > CAST('70000000-0000-0000-0000-000000000000' AS uuid)": {4},
 }
 CONDITIONS["tagged"] = CONDITIONS["evolved"]
 

@@ -13,7 +13,8 @@ import pytest
 
 from rowsieve.parquet.footer import read_footer
 from rowsieve.parquet.leaf_columns import file_columns
-from rowsieve.parquet.row_groups import FORMAT, FORMAT_KEY, RowGroupStatistics, joined_row_groups
+from rowsieve.parquet.row_groups import RowGroupStatistics, joined_row_groups
+from rowsieve.parquet.stored_forms import FORMAT_KEY
 from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.ir import BoundColumn
 from rowsieve.types.encodings import arrow_schema, arrow_type
@@ -118,7 +119,7 @@ def foreign(
 ) -> pq.FileMetaData:
     """The footer of a file that another writer made, marked as one of ours unless told."""
     sink = io.BytesIO()
-    marked = table.replace_schema_metadata({FORMAT_KEY: FORMAT} if marks is None else marks)
+    marked = table.replace_schema_metadata({FORMAT_KEY: b"1"} if marks is None else marks)
     pq.write_table(marked, sink, **options)
     return read_footer(sink.getvalue())
 
@@ -128,7 +129,7 @@ def test_statistics_of_a_file_without_our_mark_are_unknown() -> None:
     table = pa.table([pa.array([1, 2])], arrow_schema(schema))
     assert known(foreign(table), schema) is not None
     assert known(foreign(table, marks={}), schema) is None
-    assert known(foreign(table, marks={FORMAT_KEY: b"2"}), schema) is None
+    assert known(foreign(table, marks={FORMAT_KEY: b"3"}), schema) is None
 
 
 def test_a_float_column_with_nan_in_any_group_may_be_nan_in_all() -> None:

@@ -19,6 +19,7 @@ import numpy as np
 
 from rowsieve.errors import CommitConflict, CorruptData, UnsupportedOperation
 from rowsieve.objects import ObjectExists, ObjectStore
+from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
 from rowsieve.planner.part_facts import part_facts
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types import logical
@@ -83,6 +84,7 @@ def check_clean(snapshot: Snapshot, form: str) -> None:
         "rows that newer versions or deletes hide": len(groups) < len(parts)
         or bool(parts.numbers("deletes.rows").any())
         or parts.column("dv.path").null_count < len(parts),
+        "files with opaque values": (parts.numbers("format_version") > STRUCTURED_FORMAT).any(),
         "files of earlier columns": any(
             schema_id != snapshot.schema.id for schema_id in parts.column("schema_id").to_pylist()
         ),
