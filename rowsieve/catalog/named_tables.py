@@ -44,8 +44,7 @@ from rowsieve.errors import (
 from rowsieve.objects import open_store, together
 from rowsieve.opening import create_table, open_table
 from rowsieve.procedures.built_in import built_in
-from rowsieve.procedures.call_plan import explained
-from rowsieve.procedures.call_statement import Call, classify
+from rowsieve.procedures.call_statement import Call, Explain, classify
 from rowsieve.procedures.coordinator import Coordinator
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
 from rowsieve.properties import check_properties
@@ -251,7 +250,7 @@ class Catalog:
         dialect: str = "postgres",
         session: Session | None = None,
     ) -> pa.Table:
-        """Run a CALL, ALTER TABLE … EXECUTE, SHOW PROCEDURES or DESCRIBE PROCEDURE statement.
+        """Run CALL, ALTER TABLE … EXECUTE, EXPLAIN of them, SHOW PROCEDURES, DESCRIBE PROCEDURE.
 
         `engine` runs the tasks of a distributed procedure: a `LocalEngine` (the default) or a
         `rowsieve.providers.spark.procedure_engine.SparkEngine`. The text of a filter is SQL of
@@ -270,11 +269,16 @@ class Catalog:
     def explain(
         self, statement: str, *, dialect: str = "postgres", session: Session | None = None
     ) -> str:
-        """The plan of a call of a distributed procedure, a node a line; nothing runs."""
+        """The plan of a call, a node a line; nothing runs."""
         found = classify(statement)
+        if isinstance(found, Explain):
+            found = found.call
         if not isinstance(found, Call):
-            raise InvalidInput("explain: give a CALL of a distributed procedure")
-        return explained(self._coordinator(None, dialect, session).plan(found))
+            raise InvalidInput(
+                f"explain: {statement[:60]!r} is not a call of a procedure; give CALL … or "
+                "ALTER TABLE … EXECUTE …"
+            )
+        return self._coordinator(None, dialect, session).explain(found)
 
     def sql(self, statement: str, *, engine: Any = None) -> pa.Table:
         """Run a query over the catalog's tables in DataFusion, or a statement for `call`.
@@ -296,7 +300,7 @@ class Catalog:
     def _coordinator(self, engine: Any, dialect: str, session: Session | None) -> Coordinator:
         if engine is not None and not (hasattr(engine, "run") and hasattr(engine, "cancel")):
             raise InvalidInput(f"engine must have run and cancel, and {engine!r} has not")
-        return Coordinator(self.procedures, self._find, engine, dialect, session)
+        return Coordinator(self.procedures, self._find, engine, dialect, session, catalog=self)
 
     def _find(self, namespace: str, name: str) -> Table:
         return self.open_table(f"{namespace}.{name}")

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from rowsieve.procedures.add_files import AddFiles
 from rowsieve.procedures.analyze import Analyze
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
+from rowsieve.procedures.register_table import RegisterTable
 from rowsieve.procedures.retention_procedures import RETENTION_PROCEDURES
 from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
 from rowsieve.procedures.table_procedures import TABLE_PROCEDURES
 
+GROUP: Final = "rowsieve.procedures"
+"""The group of entry points in which packages offer procedures, each under its procedure's name."""
+
 
 def built_in() -> ProcedureRegistry:
-    """A new registry with all of them."""
+    """A new registry with all of them, and with those that installed packages offer."""
     return ProcedureRegistry(
         [
             RewriteDataFiles(),
             Analyze(),
             AddFiles(),
+            RegisterTable(),
             *TABLE_PROCEDURES,
             *RETENTION_PROCEDURES,
-        ]
+        ],
+        group=GROUP,
     )

@@ -1,4 +1,4 @@
-"""Statements that call procedures: `CALL …`, `ALTER TABLE … EXECUTE …`, SHOW and DESCRIBE.
+"""Statements that call procedures: `CALL …`, `ALTER TABLE … EXECUTE …`, EXPLAIN, SHOW, DESCRIBE.
 
 `classify` decides the type of a statement before anything is planned. Arguments are literals only:
 texts in single quotes, numbers, TRUE, FALSE, NULL, `MAP(ARRAY[…], ARRAY[…])`, `map('k', 'v')`.
@@ -27,6 +27,7 @@ _EXECUTE = re.compile(
     r"(\(.*?\))?\s*(?:WHERE\s+(.+?))?\s*;?\s*",
     re.DOTALL | re.IGNORECASE,
 )
+_EXPLAIN = re.compile(r"\s*EXPLAIN\s+(?=CALL\s|ALTER\s+TABLE\s)(.+)", re.DOTALL | re.IGNORECASE)
 _SHOW = re.compile(r"\s*SHOW\s+PROCEDURES\s*;?\s*", re.IGNORECASE)
 _DESCRIBE = re.compile(r"\s*(?:DESCRIBE|DESC)\s+PROCEDURE\s+(?:\w+\.)*(\w+)\s*;?\s*", re.IGNORECASE)
 _PROCEDURES_OF_TABLES: Final[Mapping[str, str]] = {"optimize": "rewrite_data_files"}
@@ -54,7 +55,14 @@ class DescribeProcedure:
     procedure: str
 
 
-Statement: TypeAlias = Call | ShowProcedures | DescribeProcedure
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """`EXPLAIN CALL …`: the plan of a call, which does not run."""
+
+    call: Call
+
+
+Statement: TypeAlias = Call | Explain | ShowProcedures | DescribeProcedure
 
 
 def classify(text: str) -> Statement | None:
@@ -68,6 +76,9 @@ def classify(text: str) -> Statement | None:
         return ShowProcedures()
     if found := _DESCRIBE.fullmatch(text):
         return DescribeProcedure(found[1].lower())
+    if found := _EXPLAIN.fullmatch(text):
+        explained = classify(found[1])
+        return Explain(explained) if isinstance(explained, Call) else None
     if found := _CALL.fullmatch(text):
         return _call(found[1])
     if found := _EXECUTE.fullmatch(text):

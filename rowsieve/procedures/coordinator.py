@@ -15,12 +15,13 @@ import pyarrow as pa
 
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import semantics_of, to_predicate
-from rowsieve.errors import CallCancelled, InvalidInput
+from rowsieve.errors import CallCancelled, InvalidInput, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE
-from rowsieve.procedures.call_plan import OutputNode, optimised, plan_call
+from rowsieve.procedures.call_plan import OutputNode, explained, optimised, plan_call
 from rowsieve.procedures.call_statement import (
     Call,
     DescribeProcedure,
+    Explain,
     ShowProcedures,
     Statement,
 )
@@ -32,8 +33,10 @@ from rowsieve.procedures.procedure import (
     TABLE_NAME,
     AnyProcedure,
     CallContext,
+    CatalogProcedure,
     DistributedProcedure,
     Handle,
+    TablesByName,
     TargetScan,
 )
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
@@ -53,6 +56,7 @@ class Coordinator:
     engine: Engine | None = None
     dialect: str = "postgres"
     session: Session | None = None
+    catalog: TablesByName | None = None
 
     def run(self, statement: Statement) -> pa.Table:
         """Run a statement; return its rows."""
@@ -61,19 +65,30 @@ class Coordinator:
                 return _shown(self.registry)
             case DescribeProcedure(procedure=name):
                 return _described(self.registry.resolve(name))
+            case Explain(call=call):
+                return pa.table({"plan": self.explain(call).splitlines()})
             case Call():
                 return self._call(statement)
 
-    def plan(self, call: Call) -> OutputNode:
-        """The plan of a call of a distributed procedure; nothing runs."""
-        procedure = self.registry.resolve_distributed(call.procedure)
-        return self._planned(procedure, self._bound(procedure, call))
+    def explain(self, call: Call) -> str:
+        """The plan of a call as text, a node a line; nothing runs."""
+        procedure = self.registry.resolve(call.procedure)
+        arguments = self._bound(procedure, call)
+        if isinstance(procedure, DistributedProcedure):
+            return explained(self._planned(procedure, arguments))
+        given = ", ".join(f"{k} => {v!r}" for k, v in arguments.items() if v is not None)
+        columns = ", ".join(procedure.columns.names)
+        return f"Output [{columns}]\n  Call [{procedure.name}({given})]"
 
     def _call(self, call: Call) -> pa.Table:
         procedure = self.registry.resolve(call.procedure)
         arguments = self._bound(procedure, call)
         if isinstance(procedure, DistributedProcedure):
             return run_plan(self._planned(procedure, arguments), self.engine or LocalEngine())
+        if isinstance(procedure, CatalogProcedure):
+            if self.catalog is None:
+                raise UnsupportedOperation(f"{procedure.name} needs a catalog; use Catalog.call")
+            return procedure.call(self.catalog, arguments)
         return procedure.call(self._table(arguments), arguments)
 
     def _bound(self, procedure: AnyProcedure, call: Call) -> dict[str, Value]:
@@ -191,11 +206,12 @@ def _expanded(procedure: str, named: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def _shown(registry: ProcedureRegistry) -> pa.Table:
+    known = list(registry)
     return pa.table(
         {
-            "procedure": [procedure.name for procedure in registry],
-            "distributed": [isinstance(each, DistributedProcedure) for each in registry],
-            "meaning": [procedure.meaning for procedure in registry],
+            "procedure": [procedure.name for procedure in known],
+            "distributed": [isinstance(each, DistributedProcedure) for each in known],
+            "meaning": [procedure.meaning for procedure in known],
         }
     )
 

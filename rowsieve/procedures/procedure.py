@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
@@ -100,6 +100,27 @@ class Procedure(ABC):
         """Run on a table; return rows with `columns`."""
 
 
+class TablesByName(Protocol):
+    """What a procedure of the catalog may do with it."""
+
+    def register_table(self, name: str, uri: str) -> Table:
+        """Give a table that exists elsewhere a name."""
+
+
+class CatalogProcedure(ABC):
+    """A procedure that runs where it is called, on the catalog rather than on one of its tables."""
+
+    name: str
+    meaning: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    columns: pa.Schema
+    """The columns of the result."""
+
+    @abstractmethod
+    def call(self, catalog: TablesByName, arguments: Mapping[str, Value]) -> pa.Table:
+        """Run on the catalog; return rows with `columns`."""
+
+
 class DistributedProcedure(ABC):
     """A procedure whose tasks run on the workers of an engine."""
 
@@ -145,7 +166,7 @@ class DistributedProcedure(ABC):
         raise UnsupportedOperation(f"{self.name} does not support distributed execution")
 
 
-AnyProcedure = Procedure | DistributedProcedure
+AnyProcedure = Procedure | CatalogProcedure | DistributedProcedure
 
 
 def check_parameters(procedure: AnyProcedure) -> None:

@@ -1,29 +1,53 @@
-"""The procedures that a catalog knows, by name. Thread-safe."""
+"""The procedures that a catalog knows, by name. Thread-safe.
+
+A registry may have a group of entry points: a package offers its procedures there, each under the
+procedure's name. A package is imported when a procedure of it is first called or described, or when
+all procedures are listed, and not before.
+"""
 
 from __future__ import annotations
 
 import difflib
+import logging
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from threading import Lock
 
 from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
-from rowsieve.procedures.procedure import AnyProcedure, DistributedProcedure, check_parameters
+from rowsieve.procedures.procedure import (
+    AnyProcedure,
+    CatalogProcedure,
+    DistributedProcedure,
+    Procedure,
+    check_parameters,
+)
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,127}")
+_log = logging.getLogger(__name__)
 
 
 class ProcedureRegistry:
-    """Procedures by name; names are lower case."""
+    """Procedures by name; names are lower case. `group`: also those of its entry points."""
 
-    def __init__(self, procedures: Iterable[AnyProcedure] = ()) -> None:
+    def __init__(
+        self, procedures: Iterable[AnyProcedure] = (), *, group: str | None = None
+    ) -> None:
         self._lock = Lock()
         self._procedures: dict[str, AnyProcedure] = {}
+        self._removed: set[str] = set()
+        self._group = group
         for procedure in procedures:
             self.add(procedure)
 
     def __iter__(self) -> Iterator[AnyProcedure]:
-        """The procedures, by name."""
+        """The procedures, by name. One that cannot be loaded is left out, and logged."""
+        for name in self._offered():
+            try:
+                self._load(name)
+            except InvalidInput as error:
+                _log.warning("%s", error)
         with self._lock:
             return iter([self._procedures[name] for name in sorted(self._procedures)])
 
@@ -45,13 +69,21 @@ class ProcedureRegistry:
         self.resolve(name)
         with self._lock:
             self._procedures.pop(name.lower(), None)
+            self._removed.add(name.lower())
 
     def resolve(self, name: str) -> AnyProcedure:
-        """Return the procedure; NotFound with the nearest name if there is none."""
+        """Return the procedure; NotFound with the nearest name if there is none.
+
+        InvalidInput if a package offers it and it cannot be loaded.
+        """
+        wanted = name.lower()
+        if wanted in self._offered():
+            self._load(wanted)
         with self._lock:
-            found, names = self._procedures.get(name.lower()), sorted(self._procedures)
+            found, names = self._procedures.get(wanted), sorted(self._procedures)
         if found is None:
-            near = difflib.get_close_matches(name.lower(), names, n=1)
+            names = sorted({*names, *self._offered()})
+            near = difflib.get_close_matches(wanted, names, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names) or 'none'}"
             raise NotFound(f"there is no procedure {name!r}; {hint}")
         return found
@@ -65,5 +97,48 @@ class ProcedureRegistry:
 
     def is_distributed(self, name: str) -> bool:
         """Whether the name is that of a distributed procedure; False if there is none."""
+        try:
+            return isinstance(self.resolve(name), DistributedProcedure)
+        except NotFound:
+            return False
+
+    def _offered(self) -> list[str]:
+        """The names of entry points that are not loaded; a procedure that was added comes first."""
+        if self._group is None:
+            return []
         with self._lock:
-            return isinstance(self._procedures.get(name.lower()), DistributedProcedure)
+            return [
+                name
+                for name in _entry_points(self._group)
+                if name not in self._procedures and name not in self._removed
+            ]
+
+    def _load(self, name: str) -> None:
+        """Add the procedure of an entry point."""
+        assert self._group is not None
+        point = _entry_points(self._group)[name]
+        where = f"the entry point {name} = {point.value} of group {self._group}"
+        try:
+            found = point.load()
+            procedure = found() if isinstance(found, type) else found
+        except Exception as error:
+            raise InvalidInput(
+                f"the procedure {name} cannot be loaded from {where}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        if not isinstance(procedure, Procedure | CatalogProcedure | DistributedProcedure):
+            raise InvalidInput(f"{where} is not a procedure but {type(procedure).__name__}")
+        if procedure.name != name:
+            raise InvalidInput(f"{where} is a procedure with another name, {procedure.name!r}")
+        try:
+            self.add(procedure)
+        except InvalidInput:
+            with self._lock:
+                if name not in self._procedures:  # else another thread has added it
+                    raise
+
+
+@cache
+def _entry_points(group: str) -> dict[str, EntryPoint]:
+    """The entry points of a group by name; read once in a process."""
+    return {point.name: point for point in entry_points(group=group)}
