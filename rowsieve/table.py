@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
 from rowsieve.changes.altering import check_same_columns, columns_read
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.evolving import SchemaMode
-from rowsieve.changes.handle import changes
+from rowsieve.changes.handle import changes, nothing_done
 from rowsieve.changes.ingest import (
     Changes,
     OnDuplicate,
@@ -51,6 +52,13 @@ from rowsieve.changes.operations import (
     update_planned,
     update_where,
 )
+from rowsieve.changes.picking import (
+    PICKED,
+    AlreadyPicked,
+    changes_of,
+    is_picked,
+    operation_of,
+)
 from rowsieve.config import OnViolation, Pruning, current
 from rowsieve.errors import EmptyData, InvalidInput, StalePlan, UnsupportedOperation
 from rowsieve.metrics import Reporter, WriterMetrics
@@ -64,7 +72,7 @@ from rowsieve.reading import Reading
 from rowsieve.scan import Columns, GivenPlan, Scan
 from rowsieve.stats.collect import MakeCollector
 from rowsieve.storage.commit_request import CommitRequest
-from rowsieve.storage.floors import is_given_up
+from rowsieve.storage.floors import check_kept, is_given_up
 from rowsieve.storage.log_entry import Commit
 from rowsieve.storage.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
@@ -510,6 +518,30 @@ class Table(Reading):
         change = self._change("restore", notes, None, retry_timeout_s)
         target = self._log.at(version)
         return self._commit(change, self._latest(), lambda head: restore_to(change, head, target))
+
+    @changes("cherry_pick")
+    def cherry_pick(
+        self, version: int, *, retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S
+    ) -> Commit:
+        """Repeat the changes of the commit of `version`, which a restore has undone.
+
+        A second call changes nothing. UnsupportedOperation with the reason if it cannot be sound:
+        the commit is not undone, it depended on other rows, the columns have changed, or newer
+        rows have keys in its ranges. The rows of the commit are in memory meanwhile.
+        """
+        picked = self._log.at(version)
+        operation, notes = operation_of(self._log, version), {PICKED: str(version)}
+        change = self._change(operation, notes, None, retry_timeout_s)
+        try:
+            return self._commit(change, self._latest(), partial(self._picking, change, picked))
+        except AlreadyPicked:
+            return nothing_done("cherry_pick", self._latest())
+
+    def _picking(self, change: Change, picked: Snapshot, head: Snapshot) -> CommitRequest:
+        check_kept(picked.version, head)
+        if is_picked(self._log, head, picked.version):
+            raise AlreadyPicked
+        return change.write(head, changes_of(self._store, picked, change.operation, head))
 
     @changes("write_spark")
     def write_spark(self, frame: Any, mode: Literal["upsert", "append", "delete"]) -> Commit:

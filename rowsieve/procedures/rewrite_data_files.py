@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -49,13 +50,19 @@ from rowsieve.storage.part_writer import PartWriter, target_part_bytes
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
 
+Rows: TypeAlias = pa.Table | pa.RecordBatch
+
 
 class RewriteTask(msgspec.Struct, frozen=True):
-    """One task: the plan of its input parts, the table's properties, and the order to sort by."""
+    """One task: the plan of its input parts, the table's properties, and the order to sort by.
+
+    `notes` are what `RewriteDataFiles.changed` needs.
+    """
 
     plan: bytes
     properties: dict[str, str]
     order: SortOrder | None = None
+    notes: dict[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +110,7 @@ class RewriteDataFiles(DistributedProcedure):
 
     name = "rewrite_data_files"
     meaning = "rewrite small, large and overlapping parts into parts of the target size"
-    parameters = (
+    parameters: tuple[Parameter, ...] = (
         SCHEMA,
         TABLE_NAME,
         FILTER,
@@ -132,17 +139,18 @@ class RewriteDataFiles(DistributedProcedure):
         """Pin the version, select parts, and cut them into tasks of neighbouring parts."""
         started_s = time.perf_counter()
         snapshot = context.table.snapshot_for_engines()
-        given = arguments["options"]
+        given = arguments.get("options") or {}
         assert isinstance(given, Mapping)
         options = RewriteOptions.of(given, target_part_bytes(snapshot.table.properties))
-        order = _sort_order(snapshot, arguments["strategy"], arguments["sort_order"])
+        order = _sort_order(snapshot, arguments.get("strategy"), arguments.get("sort_order"))
         found = groups_to_rewrite(snapshot, context.target, options)
-        if arguments["dry_run"]:
+        if arguments.get("dry_run"):
             groups = [_Group(parts, 0) for parts in found]
             rewrite = _Rewrite(snapshot, groups, (), started_s)
             rewrite.removed += found
             return Handle(snapshot.version, (), rewrite)
         tasks: list[bytes] = []
+        notes = self.notes(arguments)
         groups = []
         properties = dict(snapshot.table.properties)
         properties["target_part_bytes"] = str(options.target_file_size_bytes)
@@ -150,7 +158,7 @@ class RewriteDataFiles(DistributedProcedure):
             plans = _plans(snapshot, context.target, parts, options)
             groups.append(_Group(parts, len(plans)))
             tasks += [
-                msgspec.msgpack.encode(RewriteTask(plan.to_bytes(), properties, order))
+                msgspec.msgpack.encode(RewriteTask(plan.to_bytes(), properties, order, notes))
                 for plan in plans
             ]
             context.scanned.update(parts.part_ids)
@@ -173,8 +181,25 @@ class RewriteDataFiles(DistributedProcedure):
         row_count = 0
         for rows in _rows(plan, store, work.order):
             row_count += rows.num_rows
-            writer.write(rows)
+            changed = self.changed(rows, work.notes)
+            if changed is not rows:
+                _check_changed(self.name, rows, changed, plan.key)
+            writer.write(changed)
         yield row_count, writer.finish().to_ipc()
+
+    def notes(self, arguments: Mapping[str, Value]) -> dict[str, str]:
+        """What `changed` needs to know; called by `begin`."""
+        del arguments
+        return {}
+
+    def changed(self, rows: Rows, notes: Mapping[str, str]) -> Rows:
+        """The rows to write instead of some that were read; a rewrite changes nothing.
+
+        A procedure that extends this one may change them, but neither their order, their keys nor
+        their columns. Runs on workers.
+        """
+        del notes
+        return rows
 
     def commit_stage(
         self,
@@ -247,6 +272,20 @@ class RewriteDataFiles(DistributedProcedure):
         context.applied_deletes.update(part_id for part_id, has in marked if has)
 
 
+def _check_changed(procedure: str, before: Rows, after: Rows, key: Sequence[str]) -> None:
+    """InvalidInput unless the rows have the columns and keys that they had (invariant I5)."""
+    if before.schema != after.schema or before.num_rows != after.num_rows:
+        raise InvalidInput(
+            f"{procedure}: the changed rows have {after.num_rows} rows and the columns "
+            f"{after.schema.names}; keep {before.num_rows} rows, and names and types of columns"
+        )
+    for name in key:
+        if not before.column(name).equals(after.column(name)):
+            raise InvalidInput(
+                f"{procedure}: the column {name} belongs to the key, which no rewrite can change"
+            )
+
+
 def _sort_order(snapshot: Snapshot, strategy: Value, text: Value) -> SortOrder | None:
     """The order to sort by; None for bin-packing."""
     if strategy is None:
@@ -288,9 +327,7 @@ def _stages(groups: Sequence[_Group], count: int) -> list[Sequence[_Group]]:
     return [groups[start : start + size] for start in range(0, len(groups), size)]
 
 
-def _rows(
-    plan: ScanPlan, store: ObjectStore, order: SortOrder | None
-) -> Iterator[pa.Table | pa.RecordBatch]:
+def _rows(plan: ScanPlan, store: ObjectStore, order: SortOrder | None) -> Iterator[Rows]:
     """The visible rows of the plan, sorted if there is an order."""
 
     def read(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:

@@ -77,9 +77,12 @@ _TIMESTAMP = Parameter(
 
 
 def _restored(table: Table, arguments: Mapping[str, Value]) -> Commit:
-    version = arguments["version"]
-    assert isinstance(version, int)
-    return table.restore(version)
+    return table.restore(_whole(arguments["version"]))
+
+
+def _whole(value: Value) -> int:
+    assert isinstance(value, int)
+    return value
 
 
 def _restored_as_of(table: Table, arguments: Mapping[str, Value]) -> Commit:
@@ -117,6 +120,16 @@ TABLE_PROCEDURES: Final[tuple[Procedure, ...]] = (
         "the same as rollback_to_snapshot, for any version",
         (_VERSION,),
         _restored,
+    ),
+    _CommitProcedure(
+        "cherrypick_snapshot",
+        "repeat the changes of a commit that a restore has undone",
+        (
+            Parameter(
+                "version", ParameterType.WHOLE, required=True, meaning="the version to repeat"
+            ),
+        ),
+        lambda table, arguments: table.cherry_pick(_whole(arguments["version"])),
     ),
     _CommitProcedure(
         "rollback_to_timestamp",

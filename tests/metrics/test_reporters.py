@@ -258,6 +258,7 @@ def failing_changes(table: Table) -> dict[str, Callable[[], object]]:
         "update": lambda: table.update({}),
         "overwrite": lambda: table.overwrite(kv()),
         "restore": lambda: table.restore(99),
+        "cherry_pick": lambda: table.cherry_pick(99),
         "set_properties": lambda: table.set_properties({"nothing": "1"}),
         "unset_properties": lambda: table.unset_properties(["nothing"]),
         "write_spark": lambda: table.write_spark(object(), "append"),

@@ -8,6 +8,7 @@ from rowsieve.errors import InvalidInput
 from rowsieve.procedures.call_statement import (
     Call,
     DescribeProcedure,
+    Explain,
     ShowProcedures,
     Statement,
     classify,
@@ -47,6 +48,8 @@ REWRITE = "rewrite_data_files"
                 {"table": "db.t", "where": "b = ')'", "options": {"file-size-threshold": "128MB"}},
             ),
         ),
+        ("EXPLAIN CALL f('a');", Explain(Call("f", ("a",)))),
+        ("explain\nalter table t execute optimize", Explain(Call(REWRITE, (), {"table": "t"}))),
         ("SHOW PROCEDURES;", ShowProcedures()),
         ("DESCRIBE PROCEDURE system.F", DescribeProcedure("f")),
         ("desc procedure f", DescribeProcedure("f")),
@@ -56,7 +59,9 @@ def test_statement_is_read(text: str, statement: Statement) -> None:
     assert classify(text) == statement
 
 
-@pytest.mark.parametrize("text", ["SELECT 1", "", "CALLING f()", "ALTER TABLE t ADD COLUMN a INT"])
+@pytest.mark.parametrize(
+    "text", ["SELECT 1", "EXPLAIN SELECT 1", "", "CALLING f()", "ALTER TABLE t ADD COLUMN a INT"]
+)
 def test_other_statements_are_none(text: str) -> None:
     assert classify(text) is None
 

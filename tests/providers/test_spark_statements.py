@@ -33,6 +33,12 @@ def test_statements_run_in_spark_or_on_its_workers(spark: Any, catalog: rs.Catal
     assert sql(spark, call, catalog).first().rewritten_data_files_count == 5
     optimize = "ALTER TABLE other.flights EXECUTE optimize(file_size_threshold => '1GB')"
     assert sql(spark, optimize, catalog).first().added_data_files_count == 1
+    (line, *_) = sql(spark, f"EXPLAIN {optimize}", catalog).collect()
+    assert line.plan.startswith("Output [rewritten_data_files_count")
+    names = [row.procedure for row in sql(spark, "SHOW PROCEDURES", catalog).collect()]
+    assert {"rewrite_data_files", "register_table"} <= set(names)
+    described = sql(spark, "DESCRIBE PROCEDURE system.register_table", catalog).collect()
+    assert [row.parameter for row in described] == ["schema", "table_name", "uri"]
     assert create_views(spark, catalog, "db") == {"flights": "db.flights"}
     assert spark.sql("SELECT sum(id) AS n FROM flights").first().n == 10
     with pytest.raises(InvalidInput, match="needs a catalog"):
