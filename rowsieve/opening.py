@@ -21,6 +21,7 @@ from rowsieve.arguments.annotations import (
 )
 from rowsieve.changes.handle import send_failure
 from rowsieve.changes.ingest import prepare_appended, prepare_rows, read_data
+from rowsieve.changes.vector_building import with_vectors_protocol
 from rowsieve.config import current
 from rowsieve.errors import InvalidInput, TableExists
 from rowsieve.metrics import CommitReport, WriterMetrics, send
@@ -123,6 +124,8 @@ def _created(
         properties=properties,
         features=(COLUMN_TAGS,) if has_tags(properties) else (),
     )
+    if "visibility" in properties:
+        info = with_vectors_protocol(info)
     write = None
     if data is not None and data.num_rows:
         if order is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Concatenate, Final, ParamSpec, TypeVar, cast
 
 from rowsieve.arguments.annotations import Metadata, StorageOptions, Token
@@ -17,6 +17,7 @@ from rowsieve.changes.altering import check_same_columns, check_same_meaning
 from rowsieve.changes.change import Change
 from rowsieve.changes.ingest import Changes
 from rowsieve.changes.mutation import Mutation, Stale, commit_mutation, never
+from rowsieve.changes.vector_building import with_eager_vectors
 from rowsieve.config import current
 from rowsieve.errors import (
     CommitConflict,
@@ -171,7 +172,7 @@ class Handle:
             check_open(change.operation, head)  # before files are written that nobody would delete
             if is_given_up(request.added, request.removed, head):
                 request = change.write(replace(base, version=head.version), changes)
-            return request
+            return with_eager_vectors(self._store, head, request)
 
         return self._commit(change, base, request_for)
 
@@ -240,7 +241,14 @@ class Handle:
                 check_same_columns(change.operation, change.schema_id, snapshot)
             return build(snapshot)
 
-        commit, snapshot = commit_mutation(self._log, checked, head, retries, recompute=recompute)
+        commit, snapshot = commit_mutation(
+            self._log,
+            checked,
+            head,
+            retries,
+            recompute=recompute,
+            complete=partial(with_eager_vectors, self._store),
+        )
         self._pin(snapshot)
         if commit is not None:
             return self._reported(commit, change.started_s)

@@ -74,11 +74,13 @@ def commit_mutation(
     retries: Retries,
     *,
     recompute: bool = True,
+    complete: Callable[[Snapshot, CommitRequest], CommitRequest] = lambda _, request: request,
 ) -> tuple[Commit | None, Snapshot]:
     """Compute and commit a mutation; on a conflict, compute it again from the new head.
 
     `base` is the newest snapshot, which the caller has just read. Returns no commit if `build`
-    returns None. Without `recompute`, a conflict raises Stale.
+    returns None. Without `recompute`, a conflict raises Stale. `complete` adds to the request what
+    depends on the version right before its commit.
     """
     while True:
         mutation = build(base)
@@ -92,10 +94,10 @@ def commit_mutation(
             isolation = isolation_of(head.table.properties)
             if any(_conflicts(mutation, entry, isolation) for entry in entries):
                 raise Stale
-            return mutation.request
+            return complete(head, mutation.request)
 
         try:
-            return log.commit(current.request, base, rebase, retries)
+            return log.commit(complete(base, current.request), base, rebase, retries)
         except (Stale, CommitConflict) as error:
             if retries.is_over:
                 raise

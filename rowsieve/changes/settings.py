@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from rowsieve.changes.change import Change
+from rowsieve.changes.vector_building import with_vectors_protocol
 from rowsieve.properties import check_constant, check_properties
 from rowsieve.stats.selection import statistics_options
 from rowsieve.storage.commit_log import CommitRequest
@@ -42,4 +43,6 @@ def change_properties(
     info = dataclasses.replace(head.table, properties=properties)
     if "isolation" in wanted:  # a writer that does not know the property would violate it
         info = dataclasses.replace(info, writer_version=max(info.writer_version, ISOLATION_WRITER))
+    if "visibility" in wanted:
+        info = with_vectors_protocol(info)
     return dataclasses.replace(change.request(None), info=info)

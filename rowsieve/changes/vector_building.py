@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from rowsieve.storage.vector_columns import VectorRef
 from rowsieve.storage.vector_files import read_vectors, write_vectors
 from rowsieve.types.keys import KeyOrder
 
+EAGER: Final = "eager"  # of the property `visibility`: every change stores vectors
 _WHOLE = 2**62  # bytes of a split: parts are never cut
 _FILE_BYTES = 16 * 1024 * 1024  # of bitmaps in memory, after which another file begins
 
@@ -89,6 +91,40 @@ def plan_merged_vectors(
     for i, ref in zip(readable, made, strict=True):
         refs[i] = dataclasses.replace(ref, complete_through=stored[i].complete_through)
     return _mutation("rewrite_position_delete_files", snapshot, refs, metadata, uploads)
+
+
+def with_eager_vectors(store: ObjectStore, head: Snapshot, request: CommitRequest) -> CommitRequest:
+    """Return the request with the vectors that its new parts make necessary.
+
+    For the commit right after `head`, if the table's property `visibility` is "eager"; otherwise
+    the request itself. Waits for the uploads of the new parts, and reads their keys.
+    """
+    added, table = request.added, head.table
+    if not added or not table.key or table.properties.get("visibility") != EAGER:
+        return request
+    if table.writer_version < VECTORS_WRITER or request.removed or request.schema is not None:
+        return request
+    if request.uploads is not None:
+        request.uploads.wait()
+    version = head.version + 1
+    after = head.parts.append(added.with_commit_ts(version))
+    then = dataclasses.replace(head, version=version, parts=after)
+    fresh = frozenset(added.part_ids)
+    hidden: dict[int, RowSet] = {}
+    for group in _groups(store, then, None):
+        if not fresh.isdisjoint(after.take(np.array(group)).part_ids):
+            hidden.update(_hidden_rows(store, then, group))
+    if not hidden:
+        return request
+    uploads = request.uploads or Uploads(store)
+    refs = write_vectors(uploads, list(hidden.values()), version, head.version)
+    entries = after.take(np.array(list(hidden)))
+    return dataclasses.replace(
+        request,
+        added=added.append(entries.with_vectors(refs)),
+        removed=entries.part_ids,
+        uploads=uploads,
+    )
 
 
 def with_vectors_protocol(info: TableInfo) -> TableInfo:

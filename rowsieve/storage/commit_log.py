@@ -170,7 +170,8 @@ class CommitLog(LogReader):
             retries.wait()
             newer, entries = self._read_newer(head)
             if self.committed_before(request.token, newer) is None:
-                request = rebased(request, on_conflict(newer, entries), entries)
+                after = on_conflict(newer, entries)
+                request = rebased(request, after, entries, keyed=bool(newer.table.key))
             head = newer
 
     def committed_before(self, token: tuple[str, int] | None, head: Snapshot) -> Commit | None:

@@ -139,19 +139,23 @@ def _schema_ids(parts: PartTable) -> set[int]:
 
 
 def rebased(
-    before: CommitRequest, after: CommitRequest, entries: Sequence[LogEntry]
+    before: CommitRequest, after: CommitRequest, entries: Sequence[LogEntry], *, keyed: bool
 ) -> CommitRequest:
     """Return `after`; CommitConflict if an entry removed a part that it removes (rule 13).
 
     Checked only if `after` is `before` itself, that is, was not computed again. A part may have
     been removed and added again with more hidden rows: its id is live, but it is not the part that
-    was read.
+    was read. In a table with a key, which rows are hidden depends on the keys alone, and such a
+    part is the same (invariant I3).
     """
     if after is before and before.removed:
         touched = {part_id for entry in entries for part_id in entry.removed}
-        if again := touched.intersection(before.removed):
+        if keyed:
+            again = (entry.added.part_ids for entry in entries if entry.added is not None)
+            touched -= {part_id for ids in again for part_id in ids}
+        if lost := touched.intersection(before.removed):
             raise CommitConflict(
-                f"part {min(again)} was replaced by another commit while this {before.operation} "
+                f"part {min(lost)} was replaced by another commit while this {before.operation} "
                 "replaced it too; refresh the table and do it again"
             )
     return after

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rowsieve as rs
+from rowsieve.compaction.run import Compaction
 from rowsieve.errors import UnsupportedOperation, UnsupportedProtocol
 from rowsieve.executor import live_rows, stored_vectors
 from rowsieve.executor.visibility import VisibilityCache, visible_rows
@@ -26,6 +27,7 @@ from rowsieve.planner import part_facts
 from rowsieve.planner.cache import PLANS
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import VECTORS_WRITER
 from tests import random_tables
@@ -90,12 +92,16 @@ def histories(draw: st.DrawFn) -> list[Step]:
 class Played:
     """A table, and by version the rows that it should show."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, eager: bool = False) -> None:
         self.table = rs.create_table(
             fresh_uri(),
             pa.schema([pa.field("k", pa.int32(), nullable=False), ("v", pa.int64())]),
             key=["k"],
-            properties={"target_part_bytes": "1", "checkpoint_interval": "3"},
+            properties={
+                "target_part_bytes": "1",
+                "checkpoint_interval": "3",
+                **({"visibility": "eager"} if eager else {}),
+            },
         )
         self.versions: list[State] = [{}]
         self.oldest = 0
@@ -186,12 +192,17 @@ class Played:
         return [path for path in self.table.store.list("data") if path.endswith(".vectors")]
 
 
-@given(steps=histories(), key=st.integers(0, KEYS), looked_up=st.booleans())
+@given(
+    steps=histories(),
+    key=st.integers(0, KEYS),
+    looked_up=st.booleans(),
+    eager=st.booleans(),
+)
 @judged(60)
 def test_vectors_of_any_moment_change_no_result(
-    steps: list[Step], key: int, looked_up: bool
+    steps: list[Step], key: int, looked_up: bool, eager: bool
 ) -> None:  # invariants I3 and I4
-    played = Played()
+    played = Played(eager=eager)
     for step in steps:
         with a_fresh_process():
             played.play(step)
@@ -409,3 +420,130 @@ def test_merged_vectors_are_complete_through_the_same_versions() -> None:
 
 def vectors_of(table: rs.Table) -> list[Any]:
     return list(table.snapshot_for_engines().parts.vectors())
+
+
+EAGER = {"visibility": "eager"}
+
+
+def test_eager_changes_store_what_they_hide() -> None:
+    table = keyed({"k": range(10), "v": [1] * 10}, properties=EAGER)
+    table.upsert(kv(*((k, 2) for k in range(0, 10, 2))))
+    table.delete("k = 4")
+    table.update({"v": "9"}, where="k = 5")
+    table.delete(keys=kv((6, 0)).select(["k"]))
+    assert all(is_complete_at_head(table))
+    assert not table.build_deletion_vectors().committed
+    with a_fresh_process():
+        assert pairs(rs.open_table(table.uri)) == [
+            (k, 9 if k == 5 else v) for k, v in EVENS_LAST if k not in (4, 6)
+        ]
+
+
+def test_an_eager_change_is_completed_for_the_version_that_it_follows() -> None:
+    table = keyed({"k": range(10), "v": [1] * 10}, properties=EAGER)
+
+    def upsert_twice(attempt: int) -> None:
+        if attempt < 2:
+            rs.open_table(table.uri).upsert(kv((1, 3 + attempt), (2, 3)))
+
+    meddled(table, upsert_twice).upsert(kv((1, 7)))
+    found = rs.open_table(table.uri)
+    assert all(is_complete_at_head(found))
+    with a_fresh_process():
+        assert pairs(found) == [(0, 1), (1, 7), (2, 3), *((k, 1) for k in range(3, 10))]
+
+
+def test_a_compaction_outlasts_eager_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = two_versions()
+    table.set_properties(EAGER)
+
+    def upsert_always(attempt: int) -> None:
+        if attempt < 3:
+            rs.open_table(table.uri).upsert(kv((1, attempt)))
+
+    planned: list[Any] = []
+
+    former = Compaction.plan_pass
+
+    def plan(*arguments: Any) -> Any:
+        planned.append(former(*arguments))
+        return planned[-1]
+
+    monkeypatch.setattr(Compaction, "plan_pass", plan)
+    assert meddled(table, upsert_always).compact().committed
+    assert len(planned) == 1
+    with a_fresh_process():
+        assert pairs(rs.open_table(table.uri)) == [(0, 2), (1, 2), *EVENS_LAST[2:]]
+
+
+def test_a_restore_brings_back_what_eager_changes_hid() -> None:
+    table = keyed({"k": range(10), "v": [1] * 10}, properties=EAGER)
+    table.upsert(kv((1, 2), (2, 2)))
+    table.restore(1)
+    with a_fresh_process():
+        assert pairs(rs.open_table(table.uri)) == [(k, 1) for k in range(10)]
+    table.restore(2)
+    with a_fresh_process():
+        assert pairs(rs.open_table(table.uri), "v = 2") == [(1, 2), (2, 2)]
+
+
+def is_complete_at_head(table: rs.Table) -> list[bool]:
+    parts = table.snapshot_for_engines().parts
+    planned = part_facts.planned_parts(parts, range(len(parts)))
+    newest = max(planned, key=lambda part: part.commit_ts)
+    return [stored_vectors.is_complete(part, newest) for part in planned]
+
+
+class Crash(Exception):
+    pass
+
+
+class Crashing:
+    """A store whose n-th call fails, before or after it takes effect, and all calls after it."""
+
+    def __init__(self, store: Any, calls: int, *, after: bool) -> None:
+        self._store, self._left, self._after = store, calls, after
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        if not callable(found) or name == "expect":
+            return found
+
+        def call(*args: Any, **options: Any) -> Any:
+            self._left -= 1
+            if self._left > 0 or (self._left == 0 and self._after):
+                result = found(*args, **options)
+            if self._left <= 0:
+                raise Crash
+            return result
+
+        return call
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("eager", [False, True], ids=["build", "eager"])
+def test_a_crash_at_any_store_call_leaves_one_version_or_the_other(
+    *, eager: bool, after: bool
+) -> None:
+    for calls in range(1, 200):
+        table = two_versions()
+        if eager:
+            table.set_properties(EAGER)
+        store: Any = Crashing(table.store, calls, after=after)
+        try:
+            broken = rs.Table(store, CommitLog(store), table.snapshot_for_engines())
+            with a_fresh_process():
+                broken.upsert(kv((1, 3))) if eager else broken.build_deletion_vectors()
+        except Crash:
+            pass
+        else:
+            assert calls > 5
+            return
+        found = rs.open_table(table.uri)
+        changed = [*EVENS_LAST[:1], (1, 3), *EVENS_LAST[2:]]
+        with a_fresh_process():
+            assert pairs(found) == (changed if eager and found.version > 3 else EVENS_LAST)
+        found.vacuum(grace_s=0.0, retain_last=1)
+        with a_fresh_process():
+            assert pairs(rs.open_table(table.uri)) == pairs(found)
+    raise AssertionError("it never ends")

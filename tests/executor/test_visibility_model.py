@@ -24,7 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rowsieve as rs
-from rowsieve.executor import memory
+from rowsieve.executor import memory, stored_vectors
 from rowsieve.executor.execute import Execution
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
@@ -177,7 +177,10 @@ class History:
         return shape_of({**dict(zip(names, self.types, strict=True)), "v": Int(64)}, names)
 
 
-KINDS = ("upsert", "upsert", "delete", "delete", "apply", "delete where", "compact")
+KINDS = (
+    *("upsert", "upsert", "delete", "delete", "apply", "delete where", "compact"),
+    *("upsert", "store vectors"),
+)
 
 
 @st.composite
@@ -278,12 +281,19 @@ def compact(
     table.compact()
 
 
+def store_vectors(
+    table: rs.Table, _history: History, _commit: Commit, _number: int, _state: dict[Any, Any]
+) -> None:
+    table.build_deletion_vectors()
+
+
 PLAYERS: Mapping[str, Callable[[rs.Table, History, Commit, int, dict[Any, Any]], None]] = {
     "upsert": upsert,
     "delete": delete,
     "apply": apply,
     "delete where": delete_where,
     "compact": compact,
+    "store vectors": store_vectors,
 }
 
 
@@ -349,6 +359,12 @@ def questions(history: History, turn: int) -> list[Question]:
 
 def check(history: History, shift: int) -> None:
     """Ask questions at every version, each in a few of the ways to read; `shift` says which."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stored_vectors, "FEW", 4.0 if shift % 2 else 0.0)
+        ask(history, shift)
+
+
+def ask(history: History, shift: int) -> None:
     table, versions = play(history)
     shape = history.shape
     assert table.version == len(versions) - 1

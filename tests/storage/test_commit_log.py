@@ -240,7 +240,9 @@ def test_a_conflict_writes_no_entry() -> None:
 
 def test_invariant_rule_13_a_part_replaced_meanwhile_cannot_be_replaced_again() -> None:
     """Its id may be live again with more rows hidden: a removal is for what was read."""
-    log, s1 = create(memory_store(), 1)
+    log = CommitLog(memory_store())
+    without_a_key = dataclasses.replace(table_info(), key=(), mode="append")
+    s1 = commit(log, log.create(without_a_key, SCHEMA, 3))
     (part_id,) = s1.parts.part_ids
     same_part = PartTable(s1.parts.table)
     commit(log, s1, operation="delete", added=None, restored=same_part, removed=(part_id,))
@@ -248,6 +250,16 @@ def test_invariant_rule_13_a_part_replaced_meanwhile_cannot_be_replaced_again() 
     with pytest.raises(CommitConflict, match=f"part {part_id} was replaced"):
         log.commit(request, s1, keep(request))
     assert log.latest().version == 2
+
+
+def test_a_part_with_a_key_that_only_got_a_vector_meanwhile_can_be_replaced() -> None:
+    """Keys decide which rows are hidden, so an entry that was removed and added is the same."""
+    log, s1 = create(memory_store(), 1)
+    (part_id,) = s1.parts.part_ids
+    same_part = PartTable(s1.parts.table)
+    commit(log, s1, added=None, restored=same_part, removed=(part_id,))
+    request = upsert(operation="compact", removed=(part_id,))
+    assert log.commit(request, s1, keep(request))[0].version == 3
 
 
 def test_removing_a_part_that_is_gone_is_a_conflict() -> None:
