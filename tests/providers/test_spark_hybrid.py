@@ -143,6 +143,34 @@ def test_a_file_is_read_by_the_names_that_it_has(spark: Any, tmp_path: Path) -> 
     assert frame.filter("b = 10").count() == 0
 
 
+def test_files_with_tags_for_names_are_read_by_these(spark: Any, tmp_path: Path) -> None:
+    inner = pa.array([{"f1": 1}, {"f1": 2}], pa.struct([("f1", pa.int64())]))
+    table = rs.create_table(
+        str(tmp_path / "t"),
+        pa.table({"id": [1, 2], "f1": [10, 20], "x": ["a", "b"], "st": inner}),
+        key=["id"],
+        properties={"column_names": "tag"},
+    )
+    table.upsert(table.scan("id = 2").to_arrow())
+    plain = forced(table, spark, columns=["f1", "x", "id"])
+    assert {part.route for part in routes(table, spark, columns=["f1"]).parts} == {
+        "native",
+        "bitmap",
+    }
+    assert rows_of(plain.filter("f1 >= 10")) == rows_of(
+        forced(table, spark, "source", columns=["f1", "x", "id"])
+    )
+    assert reasons(routes(table, spark)) == {("source", Reason.CHANGED)}
+    assert [row["st"]["f1"] for row in table.to_spark(spark).orderBy("id").collect()] == [1, 2]
+
+
+def test_stored_vectors_of_hidden_rows_are_read(spark: Any, table: rs.Table) -> None:
+    table.build_deletion_vectors()
+    table.upsert(numbered(8))
+    assert {part.route for part in routes(table, spark).parts} == {"native", "bitmap"}
+    assert rows_of(table.to_spark(spark)) == rows_of(forced(table, spark, "source"))
+
+
 def evolved(folder: str) -> rs.Table:
     """Files of four schemas, with hidden rows in some of them."""
     table = rs.create_table(

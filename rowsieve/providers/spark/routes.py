@@ -34,6 +34,7 @@ from rowsieve.providers.spark.hidden_rows import METADATA
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Field, type_name
 from rowsieve.types.schema import Schema
+from rowsieve.types.stored_names import has_tags
 
 RouteName: TypeAlias = Literal["native", "bitmap", "source"]
 ALL_ROUTES: Final[tuple[RouteName, ...]] = ("native", "bitmap", "source")
@@ -198,7 +199,9 @@ class _Chooser:
         names = chosen.part_ids
         self._safe = dict(zip(names, chosen.column("native_safe").to_pylist(), strict=True))
         self._schemas = dict(zip(names, chosen.column("schema_id").to_pylist(), strict=True))
-        self._shapes: dict[int, Shape | None] = {snapshot.schema.id: current_shape(wanted.columns)}
+        self._shapes: dict[int, Shape | None] = {}
+        if not has_tags(snapshot.table.properties):  # files have the present names
+            self._shapes[snapshot.schema.id] = current_shape(wanted.columns)
         self._bitmaps = 0
         self._bitmap_rows = 0
 
