@@ -2,6 +2,7 @@
 
 `classify` decides the type of a statement before anything is planned. Arguments are literals only:
 texts in single quotes, numbers, TRUE, FALSE, NULL, `MAP(ARRAY[…], ARRAY[…])`, `map('k', 'v')`.
+A text is one statement: a second one after a semicolon is an error, and never ignored.
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ from rowsieve.errors import InvalidInput
 from rowsieve.procedures.parameters import Value
 
 _LONGEST: Final = 1_000_000  # characters of a statement
-_CALL = re.compile(r"\s*CALL\s+(.+?)\s*;?\s*", re.DOTALL | re.IGNORECASE)
+_COMMENT = re.compile(r"\s*(?:--[^\n]*(?:\n|$)|/\*.*?\*/)", re.DOTALL)
+_CALL = re.compile(r"CALL\b(.*)", re.DOTALL | re.IGNORECASE)
 _NAME = r'(?:"(?:[^"]|"")+"|`(?:[^`]|``)+`|[\w-]+)'
 _EXECUTE = re.compile(
-    rf"\s*ALTER\s+TABLE\s+({_NAME}(?:\.{_NAME})*)\s+EXECUTE\s+(\w+)\s*"
-    r"(\(.*?\))?\s*(?:WHERE\s+(.+?))?\s*;?\s*",
+    rf"ALTER\s+TABLE\s+({_NAME}(?:\.{_NAME})*)\s+EXECUTE\s+(\w+)\s*+"  # *+: no backtracking
+    r"(\(.*?\))?\s*+(?:WHERE\s++(.+))?",
     re.DOTALL | re.IGNORECASE,
 )
-_EXPLAIN = re.compile(r"\s*EXPLAIN\s+(?=CALL\s|ALTER\s+TABLE\s)(.+)", re.DOTALL | re.IGNORECASE)
-_SHOW = re.compile(r"\s*SHOW\s+PROCEDURES\s*;?\s*", re.IGNORECASE)
-_DESCRIBE = re.compile(r"\s*(?:DESCRIBE|DESC)\s+PROCEDURE\s+(?:\w+\.)*(\w+)\s*;?\s*", re.IGNORECASE)
+_EXPLAIN = re.compile(r"EXPLAIN\s+(?=CALL\s|ALTER\s+TABLE\s)(.+)", re.DOTALL | re.IGNORECASE)
+_SHOW = re.compile(r"SHOW\s+PROCEDURES", re.IGNORECASE)
+_DESCRIBE = re.compile(r"(?:DESCRIBE|DESC)\s+PROCEDURE\s+(?:\w+\.)*+(\w+)", re.IGNORECASE)
 _PROCEDURES_OF_TABLES: Final[Mapping[str, str]] = {"optimize": "rewrite_data_files"}
 """What `ALTER TABLE … EXECUTE` calls them, and their names."""
 
@@ -72,32 +74,37 @@ def classify(text: str) -> Statement | None:
     """
     if len(text) > _LONGEST:
         raise InvalidInput(f"the statement has {len(text):,} characters; the limit is {_LONGEST:,}")
+    place = 0
+    while found := _COMMENT.match(text, place):
+        place = found.end()
+    text = text[place:].strip()
+    if found := _CALL.fullmatch(text):
+        return _call(found[1])
+    if found := _EXPLAIN.fullmatch(text):
+        explained = classify(found[1])
+        return Explain(explained) if isinstance(explained, Call) else None
+    text = text.rstrip("; \t\r\n")
     if _SHOW.fullmatch(text):
         return ShowProcedures()
     if found := _DESCRIBE.fullmatch(text):
         return DescribeProcedure(found[1].lower())
-    if found := _EXPLAIN.fullmatch(text):
-        explained = classify(found[1])
-        return Explain(explained) if isinstance(explained, Call) else None
-    if found := _CALL.fullmatch(text):
-        return _call(found[1])
     if found := _EXECUTE.fullmatch(text):
         return _execution(*found.groups())
     return None
 
 
 def _call(text: str) -> Call:
-    node = _parsed(f"system.{text}")  # a name alone could be a keyword
+    node = _parsed(text)
     while isinstance(node, exp.Dot):  # [catalog.][system.]name(…)
         node = node.expression
     if not isinstance(node, exp.Anonymous):
         raise InvalidInput(
-            f"CALL {text[:60]!r}: name a procedure and its arguments, as in "
+            f"CALL {_shown(text)}: name a procedure and its arguments, as in "
             "CALL system.rewrite_data_files('db', 'table')"
         )
     positional: list[Value] = []
     named: dict[str, Value] = {}
-    name = str(node.this).lower()
+    name = str(node.this).strip('"').lower()
     for argument in node.expressions:
         if isinstance(argument, exp.Kwarg):
             key = str(argument.this.name)
@@ -135,12 +142,33 @@ def _execution(table: str, command: str, arguments: str | None, where: str | Non
 
 
 def _parsed(text: str) -> Any:
+    """The tree of a call; its name gets the prefix `system`, for alone it could be a keyword."""
     try:
-        return _parser_class()(dialect="trino").parse(Trino().tokenize(text), text)[0]
+        whole = f"system.{text.lstrip()}"
+        tokens = Trino().tokenize(whole)
+        while tokens and tokens[-1].token_type is sqlglot.TokenType.SEMICOLON:
+            tokens.pop()
+        if any(token.token_type is sqlglot.TokenType.SEMICOLON for token in tokens):
+            raise InvalidInput(
+                f"CALL {_shown(text)}: a second statement follows after a semicolon; run one "
+                "statement at a time"
+            )
+        return _parser_class()(dialect="trino").parse(tokens, whole)[0]
     except IndexError as error:  # of sqlglot, for an odd number of a map's arguments
-        raise InvalidInput(f"CALL {text[:60]!r}: a map has a key without a value") from error
+        raise InvalidInput(f"CALL {_shown(text)}: a map has a key without a value") from error
+    except sqlglot.errors.ParseError as error:
+        reason = "; ".join(str(each.get("description")) for each in error.errors[:1]) or error
+        raise InvalidInput(
+            f"CALL {_shown(text)} cannot be read: {reason}; a call looks like "
+            "CALL system.compact('db', 'table')"
+        ) from error
     except (sqlglot.errors.SqlglotError, RecursionError) as error:
-        raise InvalidInput(f"CALL {text[:60]!r} cannot be read: {error}") from error
+        raise InvalidInput(f"CALL {_shown(text)} cannot be read: {error}") from error
+
+
+def _shown(text: str) -> str:
+    """The beginning of a text, for a message."""
+    return repr(text.strip()[:60])
 
 
 @cache
@@ -161,7 +189,7 @@ def _value(procedure: str, node: Any) -> Value:
         case exp.Literal() if node.is_string:
             return str(node.this)
         case exp.Literal() | exp.Neg(this=exp.Literal()):
-            if re.fullmatch(r"-?\d+", whole := node.sql()):
+            if re.fullmatch(r"-?\d{1,38}", whole := node.sql(), re.ASCII):
                 return int(whole)
         case exp.Cast() | exp.TryCast() if isinstance(node.this, exp.Literal):
             return str(node.this.this)  # TIMESTAMP '…': its text

@@ -12,7 +12,7 @@ from typing import Any, Final
 from rowsieve.errors import InvalidInput
 
 _UNITS: Final = {"": 1, "b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}
-_SIZE = re.compile(r"(\d+)\s*([a-z]*)")
+_SIZE = re.compile(r"(\d{1,18})\s*([a-z]*)", re.ASCII)
 
 
 class JobOrder(Enum):
@@ -104,7 +104,7 @@ def size_bytes(name: str, text: str) -> int:
 
 
 def _whole(name: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
+    if not re.fullmatch(r"0*[1-9]\d{0,17}", text, re.ASCII):
         raise InvalidInput(
             f"rewrite_data_files: the option {name} is {text!r}; give a whole number above zero"
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from rowsieve.errors import InvalidInput
@@ -50,13 +52,38 @@ REWRITE = "rewrite_data_files"
         ),
         ("EXPLAIN CALL f('a');", Explain(Call("f", ("a",)))),
         ("explain\nalter table t execute optimize", Explain(Call(REWRITE, (), {"table": "t"}))),
-        ("SHOW PROCEDURES;", ShowProcedures()),
+        ("-- a; comment\n/* and; another */ CALL f('a') ; -- the end", Call("f", ("a",))),
+        ("CALL f('a;b', /* c */ 'd')", Call("f", ("a;b", "d"))),
+        ("CALL system.\"F\"('a')", Call("f", ("a",))),
+        ("/* x */ SHOW PROCEDURES;", ShowProcedures()),
+        ("ALTER TABLE a.b EXECUTE optimize ;", Call(REWRITE, (), {"table": "a.b"})),
         ("DESCRIBE PROCEDURE system.F", DescribeProcedure("f")),
         ("desc procedure f", DescribeProcedure("f")),
     ],
 )
 def test_statement_is_read(text: str, statement: Statement) -> None:
     assert classify(text) == statement
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CALL f('a'); CALL g('b')",
+        "CALL f('a'); DROP TABLE db.t",
+        "CALL f(';'); ; SELECT 1",
+    ],
+)
+def test_a_second_statement_is_refused_and_not_ignored(text: str) -> None:
+    with pytest.raises(InvalidInput, match="a second statement follows"):
+        classify(text)
+
+
+@pytest.mark.parametrize("text", ["CALL f({}", "ALTER TABLE t EXECUTE f{}(", "SHOW PROCEDURES{}x"])
+def test_many_spaces_do_not_take_for_ever(text: str) -> None:
+    """With a pattern that backtracks, this takes days."""
+    for filler in (" " * 200_000, ";" * 200_000, " ;" * 100_000, "/**/" * 50_000):
+        with suppress(InvalidInput):
+            classify(filler + text.format(filler))
 
 
 @pytest.mark.parametrize(

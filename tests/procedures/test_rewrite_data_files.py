@@ -134,6 +134,8 @@ def test_empty_table_has_nothing_to_rewrite(catalog: rs.Catalog) -> None:
         ({"min_input_files": "0"}, "whole number above zero"),
         ({"target_file_size_bytes": "12 parsecs"}, "give a size above zero"),
         ({"target_file_size_bytes": "0"}, "give a size above zero"),
+        ({"target_file_size_bytes": "9" * 5000}, "give a size above zero"),
+        ({"min_input_files": "9" * 5000}, "whole number above zero"),
         ({"delete_ratio": "nan"}, "a number above 0"),
         ({"min_file_size_bytes": "2gb"}, "is above max-file-size-bytes"),
         ({"target_file_size_bytes": "2mb", "max_file_size_bytes": "1mb"}, "rewritten again"),
