@@ -37,6 +37,7 @@ class Sizes:
     columns: int = 5_000
     one_row_upserts: int = 5_000
     small_files: int = 500
+    mixed_steps: int = 5_000
     months: tuple[int, ...] = (1, 12, 120)
     monthly: int = 100_000
     suite: suite.Sizes = suite.FULL
@@ -66,6 +67,7 @@ TINY = Sizes(
     columns=60,
     one_row_upserts=8,
     small_files=6,
+    mixed_steps=40,
     months=(1, 3),
     monthly=200,
     suite=suite.TINY,

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, TypedDict, Unpack
 
 import msgspec
 
-from rowsieve.byte_cache import ByteCache
+from rowsieve.byte_cache import ByteCache, Origin
 from rowsieve.planner.plan import OutputColumn, ScanPlan, table_columns
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate import ir
@@ -89,7 +89,8 @@ class PlanCache:
                 [node.values.array.nbytes for node in nodes if isinstance(node, ir.InList)]
             )
             size = 3 * values + len(nodes) * _BYTES_PER_NODE + _size_of(plan)
-            self._plans.put(key, plan, size)
+            origin = Origin((table_uri, snapshot.table.uuid), snapshot.version)
+            self._plans.put(key, plan, size, origin)
         output = table_columns(snapshot.schema.names) if columns is None else columns
         return msgspec.structs.replace(plan, columns=output, now_us=now_us), known
 
@@ -110,7 +111,9 @@ class PlanCache:
             found = resolve(plan)
             size_bytes = sum(part.rows.size_bytes for part in found.resolved or ())
             identified = (plan.splits, plan.filter)
-            self._resolved.put(key, (found, identified), size_bytes + _size_of(found))
+            size_bytes += _size_of(found)
+            origin = Origin(plan.table_uri, plan.version)
+            self._resolved.put(key, (found, identified), size_bytes, origin)
         return msgspec.structs.replace(
             plan, splits=found.splits, pruned=found.pruned, resolved=found.resolved
         )

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from rowsieve.byte_cache import ByteCache
+from rowsieve.byte_cache import ByteCache, Origin
 from rowsieve.errors import CorruptData
 from rowsieve.planner.overlap import Codes, Groups, group_by_codes, key_codes
 from rowsieve.planner.plan import PlannedPart
@@ -213,7 +213,8 @@ def part_facts(snapshot: Snapshot) -> PartFacts:
     if not (few and parts.in_memory):
         return PartFacts(parts, schema, order)
     made = KnownParts(parts, schema, order)
-    _KNOWN.put(key, made, (1 + len(parts)) * _BYTES_PER_PART)
+    origin = Origin(table.uuid, snapshot.version)
+    _KNOWN.put(key, made, (1 + len(parts)) * _BYTES_PER_PART, origin)
     return made
 
 

@@ -11,7 +11,8 @@ import pytest
 import rowsieve.planner.cache
 from rowsieve import Table
 from rowsieve.bridges.where import to_predicate
-from rowsieve.planner.cache import PlanCache
+from rowsieve.planner.cache import PLANS, PlanCache
+from rowsieve.planner.part_facts import _KNOWN
 from rowsieve.planner.plan import ScanPlan, table_columns
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.semantics import Semantics
@@ -164,3 +165,15 @@ def test_datafusion_plans_once_per_question(monkeypatch: pytest.MonkeyPatch) -> 
     one.upsert(kv((4, 10)))
     one.refresh()
     assert len(context.sql("SELECT k FROM t WHERE v = 10").to_pylist()) == 2
+
+
+def test_plans_and_facts_of_replaced_versions_are_forgotten() -> None:
+    """A process that changes and reads one table for hours needs no more memory."""
+    one, uuids = table(), set()
+    for number in range(40):
+        one.upsert(kv((number, number)))
+        assert one.scan(where=f"v = {number}").to_arrow().num_rows
+        uuids.add(one.snapshot_for_engines().table.uuid)
+    (uuid,) = uuids
+    assert len(PLANS._plans._versions[one.uri, uuid]) == 8
+    assert len(_KNOWN._versions[uuid]) == 8
