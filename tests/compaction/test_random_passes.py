@@ -19,11 +19,12 @@ from tests.random_tables import tiny_row_groups
 from tests.small_tables import fresh_uri
 
 Action = tuple[int, int | None]
-Step = list[Action] | None
-"""Rows to write by key, None to delete it; or one pass of a compaction."""
+Step = list[Action] | str
+"""Rows to write by key, None to delete it; or what to do between changes."""
 
 HISTORY = st.lists(
-    st.none() | st.lists(st.tuples(st.integers(0, 9), st.none() | st.integers(0, 99)), max_size=6),
+    st.sampled_from(("pass", "pass", "store vectors"))
+    | st.lists(st.tuples(st.integers(0, 9), st.none() | st.integers(0, 99)), max_size=6),
     min_size=6,
     max_size=24,
 )
@@ -73,8 +74,8 @@ def test_passes_at_any_moment_change_no_version(
         patch.setattr(run, "SLICE_BYTES", slice_bytes)  # -1: every slice is streamed
         patch.setattr(slices, "SLICE_BYTES", abs(slice_bytes))
         for step in history:
-            if step is None:
-                one_pass(table)
+            if isinstance(step, str):
+                table.build_deletion_vectors() if step == "store vectors" else one_pass(table)
                 changed: dict[object, int | None] = {}
             else:
                 changed = {f"key {k}" if text else k: v for k, v in step}
