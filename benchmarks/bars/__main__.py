@@ -45,6 +45,7 @@ BARS: dict[str, Callable[[Sizes, Path], Bar | list[Bar]]] = {
     "own_file_scan": full_scan.beside_our_file,
     "answers": answers.measure,
     "merged": merged.measure,
+    "stored": merged.stored,
     "disjoint": merged.disjoint,
     "points": points.measure,
     "small_reads": small_reads.measure,

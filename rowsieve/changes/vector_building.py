@@ -21,7 +21,7 @@ import numpy as np
 from rowsieve.changes.change import Question
 from rowsieve.changes.mutation import Mutation, never
 from rowsieve.executor.execute import Execution
-from rowsieve.executor.stored_vectors import complete_through, readable
+from rowsieve.executor.stored_vectors import complete_through, few_are_fresh, readable
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.planner.overlap import overlap_groups
 from rowsieve.planner.part_facts import planned_parts
@@ -44,13 +44,18 @@ def plan_vectors(
     snapshot: Snapshot,
     question: Question | None,
     metadata: Mapping[str, str],
+    *,
+    if_many: bool = False,
 ) -> Mutation | None:
     """Store the vectors of all parts whose vectors are not complete; None if there are none.
 
-    `question`: only overlap groups with a part that may hold a row for which it is TRUE. The caller
+    `question`: only overlap groups with a part that may hold a row for which it is TRUE. `if_many`:
+    only groups where the keys that vectors do not cover are too many to be looked up. The caller
     commits.
     """
     groups = list(_groups(store, snapshot, question))
+    if if_many:
+        groups = [group for group in groups if not _few_are_fresh(snapshot, group)]
     uploads, refs = Uploads(store), dict[int, VectorRef]()
     waiting: dict[int, RowSet] = {}
 
@@ -158,6 +163,11 @@ def _groups(
     for group in overlap_groups(snapshot.parts.select("key.").table, order):
         if len(group) > 1 and (chosen is None or any(ids[i] in chosen for i in group)):
             yield group
+
+
+def _few_are_fresh(snapshot: Snapshot, group: list[int]) -> bool:
+    parts = planned_parts(snapshot.parts, sorted(group))
+    return few_are_fresh(sorted(parts, key=lambda part: part.commit_ts, reverse=True))
 
 
 def _hidden_rows(

@@ -37,7 +37,7 @@ class Maintenance:
     """What `maintain` did, the table's files before and after it, and the advice after it.
 
     `compactions` are the passes in order, `compaction` is the last one. `analyzed` is None if no
-    part lacked statistics.
+    part lacked statistics, `stored` if no deletion vectors were worth storing.
     """
 
     compactions: tuple[Commit, ...]
@@ -46,6 +46,7 @@ class Maintenance:
     before: DiskUsage
     after: DiskUsage
     advice: Advice
+    stored: Commit | None = None
 
     @property
     def compaction(self) -> Commit:
@@ -143,6 +144,7 @@ class Maintaining(StoringVectors):
     ) -> Maintenance | Background[Maintenance]:
         """Do what is due: `compact`, collect missing statistics, then `vacuum`.
 
+        If parts still overlap after a tiered compaction, `build_deletion_vectors` where it pays.
         Without `older_than` and `retain_last` the versions of the last 7 days stay, and so do
         their files. A call that finds nothing to do commits nothing. `max_bytes_per_s` is that of
         `compact`. With `background=True`, returns a handle at once, and a thread does the work; it
@@ -157,12 +159,14 @@ class Maintaining(StoringVectors):
             compactions = self._passes(metadata, progress, pace)
             analyzed = self._analyze(metadata)
             pace.check()
+            stored = self._store_many_hidden_rows(metadata)
+            pace.check()
             removed = self.vacuum(
                 older_than=older_than, retain_last=retain_last, grace_s=grace_s, metadata=metadata
             )
             after = usage_of(self._store)
             advice = self.maintenance_advice()
-            return Maintenance(compactions, analyzed, removed, before, after, advice)
+            return Maintenance(compactions, analyzed, removed, before, after, advice, stored)
 
         return Background(work, pace) if background else work()
 

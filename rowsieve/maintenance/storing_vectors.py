@@ -72,3 +72,18 @@ class StoringVectors(Retaining):
             lambda snapshot: plan_merged_vectors(self._store, snapshot, notes),
             any_columns=True,
         )
+
+    def _store_many_hidden_rows(self, metadata: Metadata | None) -> Commit | None:
+        """Store vectors where a first read would compare many keys; None if there is no such part.
+
+        A table whose compaction leaves no overlap has none.
+        """
+        if not self._newest.table.key:
+            return None
+        notes = dict(metadata or {})
+        commit = self._commit_mutation(
+            self._change("build_deletion_vectors", notes, None, COMPACTION_RETRY_TIMEOUT_S),
+            lambda snapshot: plan_vectors(self._store, snapshot, None, notes, if_many=True),
+            any_columns=True,
+        )
+        return commit if commit.committed else None

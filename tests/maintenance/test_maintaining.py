@@ -103,3 +103,27 @@ def test_statistics_that_are_off_are_not_collected() -> None:
     version = table.refresh()
     assert table.maintain().analyzed is None
     assert table.refresh() == version
+
+
+def test_what_a_tiered_compaction_leaves_overlapping_gets_vectors() -> None:
+    table = keyed(
+        {"k": range(40_000), "v": [k * 7919 % 40_009 for k in range(40_000)]},
+        {"k": range(0, 40_000, 7), "v": [0] * 5_715},
+        properties={"compaction": "tiered"},
+    )
+    before = pairs(table)
+    done = table.maintain()
+    assert not done.compaction.committed
+    assert done.stored is not None
+    assert any(table.snapshot_for_engines().parts.vectors())
+    assert pairs(table) == before
+    assert table.maintain().stored is None
+
+
+def test_few_new_keys_are_looked_up_and_need_no_vectors() -> None:
+    table = keyed(
+        {"k": range(400), "v": [1] * 400},
+        {"k": [7], "v": [2]},
+        properties={"compaction": "tiered"},
+    )
+    assert table.maintain().stored is None

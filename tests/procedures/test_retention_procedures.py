@@ -100,3 +100,18 @@ def test_a_call_without_tasks_takes_no_lease(
     before = paths(catalog.open_table("db.t").store)
     catalog.call(rewrite)
     assert paths(catalog.open_table("db.t").store) == before
+
+
+def test_stored_vectors_are_built_and_joined_by_calls(catalog: rs.Catalog) -> None:
+    table = catalog.open_table("db.t")
+    some = one(catalog, "CALL system.build_deletion_vectors(table => 'db.t', where => 'id = 99')")
+    assert some["parts_added"] == 0
+    built = one(catalog, "CALL system.build_deletion_vectors('db', 't', 'id = 0')")
+    assert built["parts_added"] == built["parts_removed"] == 7
+    assert built["rows_written"] == 0
+    table.upsert(table.to_arrow())
+    assert one(catalog, "CALL system.build_deletion_vectors('db', 't')")["parts_added"] == 8
+    table.refresh()
+    joined = one(catalog, "CALL system.rewrite_position_delete_files('db', 't')")
+    assert joined["parts_added"] == 0  # one file
+    assert rows_of(table) == expected(7)
