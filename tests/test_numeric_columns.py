@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import rowsieve as rs
 from rowsieve.cli import app as cli
 from rowsieve.errors import InvalidPredicate, RowsieveError, SchemaMismatch
-from rowsieve.types.numeric_bytes import STORAGE, encoded, to_text
+from rowsieve.types.numeric_bytes import STORAGE, encoded, spelled, to_text
 
 D = decimal.Decimal
 FIELD = pa.field("n", pa.string(), metadata={"ARROW:extension:name": "rowsieve.numeric.1"})
@@ -323,3 +323,45 @@ def test_numbers_inside_lists_and_structs_are_kept(tmp_path: Path) -> None:
     assert _kept(table, "(s).n > '1e51'") == []
     got = table.scan().to_arrow().column("l").to_pylist()
     assert [None if item is None else item["approx"] for item in got[0]] == [0.5, None]
+
+
+@pytest.mark.parametrize("names", ["user", "tag"])
+def test_numbers_inside_columns_keep_their_digits(names: str, tmp_path: Path) -> None:
+    """Both leaves of a number are read, also where the fields of its column have changed."""
+    one = pa.field("n", pa.string(), metadata={b"ARROW:extension:name": b"rowsieve.numeric.1"})
+    schema = pa.schema(
+        [
+            ("id", pa.int64()),
+            ("l", pa.list_(one)),
+            ("s", pa.struct([one, ("x", pa.int64())])),
+            ("m", pa.map_(pa.string(), one)),
+            ("ls", pa.list_(pa.struct([one]))),
+        ]
+    )
+    big = f"{2**80}.5"
+    row = {
+        "id": 1,
+        "l": [big, None],
+        "s": {"n": big, "x": 1},
+        "m": [("k", big)],
+        "ls": [{"n": big}],
+    }
+    table = rs.create_table(
+        tmp_path / "t",
+        pa.Table.from_pylist([row], schema=schema),
+        properties={"column_names": names},
+    )
+
+    def check(name: str) -> None:
+        found = table.to_arrow().to_pylist()[0]
+        numbers = [found["l"][0], found["s"][name], found["m"][0][1], found["ls"][0][name]]
+        assert [spelled(each["exact"]) for each in numbers] == [big] * 4
+        assert found["l"][1] is None
+
+    check("n")
+    for path in ("s", "ls.element"):
+        table.rename_column(f"{path}.n", "renamed")
+        table.add_column(f"{path}.more", "int64", default=7)
+    check("renamed")
+    table.drop_column("s.x")
+    check("renamed")

@@ -80,7 +80,8 @@ class _Matching:
                 return self._map(type_, key, value, first)
             case _:
                 self._check_form(stored, field)
-                return [first], self._flat(type_, field)
+                leaves = list(range(first, first + leaf_count(type_)))  # a number has two
+                return leaves, self._flat(type_, field)
 
     def _struct(
         self, type_: pa.DataType, fields: Sequence[Field], target: pa.DataType, first: int
