@@ -254,7 +254,19 @@ def test_the_command_line_reads_numbers_of_files(tmp_path: Path) -> None:
         "1.5", "9" * 50, None, "1" + "0" * 60
     ]  # fmt: skip
     shown = runner.invoke(cli.app, ["query", "SELECT n FROM t WHERE n['approx'] < 2", uri])
-    assert '"approx":1.5' in shown.output
+    assert [line.strip() for line in shown.output.splitlines()] == ["n", "───", "1.5", "1 rows"]
+    digits = "9" * 50
+    for output, line in (
+        ("csv", f'2,"{digits}"'),
+        ("json", f'{{"id":2,"n":"{digits}"}}'),
+        ("markdown", f"| 2 | {digits} |"),
+    ):
+        query = ["query", "SELECT id, n FROM t ORDER BY id", uri, "--output", output]
+        assert line in runner.invoke(cli.app, query).output.splitlines()
+    rows = pa.table({"s": [{"approx": 1.5, "exact": b"no number"}]})
+    rs.create_table(tmp_path / "u", rows)
+    shown = runner.invoke(cli.app, ["query", "SELECT s FROM u", str(tmp_path / "u")])
+    assert '{"approx":1.5,"exact":"' in shown.output
     assert "numeric" in runner.invoke(cli.app, ["inspect", uri]).output
 
 

@@ -12,6 +12,7 @@ import typer
 from rowsieve import errors
 from rowsieve.bridges.extras import imported
 from rowsieve.cli.named import catalog_of
+from rowsieve.cli.number_texts import with_number_texts
 from rowsieve.cli.options import (
     Ansi,
     AsJson,
@@ -76,6 +77,8 @@ def query(
         schema, batches = _run(sql, opened)
     else:
         raise typer.BadParameter("name the tables that the query reads, or use --table NAME=TABLE")
+    if as_json or output != "parquet":
+        schema, batches = with_number_texts(schema, batches)
     if as_json or output != "text":
         write_rows(schema, batches, "json" if as_json else output, limit)
         return
