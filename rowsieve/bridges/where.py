@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.bridges.sql.dialects import dialect_named
+from rowsieve.bridges.sql.name_rules import check_names
 from rowsieve.errors import InvalidInput
 from rowsieve.predicate.ir import TRUE, Operand, Predicate
 from rowsieve.predicate.semantics import Semantics
@@ -26,13 +27,15 @@ def to_predicate(
     schema: Schema | None = None,
     semantics: Semantics | None = None,
     session: Session | None = None,
+    *,
+    names_checked: bool = False,
 ) -> Predicate:
     """Convert SQL text, a predicate, or an expression of another engine; None is TRUE.
 
     Expressions are read for the columns of a schema, wholly or not at all. So is text for which
     DuckDB or DataFusion would compare numbers of two types, or trim, differently. `semantics` are
     those of the text's session, by default the dialect's; `session` has the settings of a Spark
-    column's session.
+    column's session. `names_checked`: the caller has applied its session's rule for names.
     """
     if where is None:
         return TRUE
@@ -40,6 +43,8 @@ def to_predicate(
         return where
     if isinstance(where, str):
         rules = dialect_named(dialect)
+        if schema is not None and not names_checked:
+            check_names(where, schema, dialect)
         depends = rules.listed_only or rules.translates_listed or rules.gives_types
         if not depends or (schema is None and not rules.listed_only):
             from rowsieve.bridges.sql.integer_widths import with_widths  # noqa: PLC0415
@@ -76,6 +81,8 @@ def to_operand(
         if dialect_named(dialect).listed_only:
             raise InvalidInput(f"expressions are not read in {dialect} SQL, only conditions")
         operand = parse_expression(expression, dialect)
+        if schema is not None:
+            check_names(expression, schema, dialect)
         meant = dialect_named(dialect).semantics if semantics is None else semantics
         if schema is not None and dialect_named(dialect).gives_types:
             from rowsieve.bridges.sql.spark_types import spark_typed  # noqa: PLC0415 - on first use

@@ -116,3 +116,26 @@ def test_names_are_compared_with_the_struct_that_they_are_of() -> None:
         assert name_in_another_case(where, schema) is None, where
     assert name_in_another_case("l[0].W = 5", schema) == "W"
     assert name_in_another_case("nowhere = 5", schema) is None  # reading it says so
+
+
+TWO_CASES = pa.schema([("id", pa.int64()), ("a", pa.int64()), ("A", pa.int64())])
+
+
+def test_a_name_of_two_columns_is_found_only_where_spark_finds_it(
+    session: Any, tmp_path: Path
+) -> None:
+    rows = pa.Table.from_pylist([{"id": 1, "a": 2, "A": 3}], schema=TWO_CASES)
+    table = rs.create_table(tmp_path / "t", rows, key=["id"])
+    theirs = table.to_spark(session)
+    for where in ("a = 2", "A = 3", "`A` = 3"):
+        with pytest.raises(Exception, match="AMBIGUOUS_REFERENCE"):
+            theirs.where(where).collect()
+        with pytest.raises(UnknownColumn, match="ambiguous"):
+            table.to_spark(session, where=where)
+        with pytest.raises(Exception, match="ambiguous"):
+            load(session, table, where).collect()
+    session.conf.set(CASE, "true")
+    for where, count in (("a = 2", 1), ("A = 3", 1), ("`A` = 2", 0)):
+        assert theirs.where(where).count() == count
+        assert table.to_spark(session, where=where).count() == count
+        assert load(session, table, where).count() == count

@@ -20,6 +20,7 @@ from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.exact import as_exact
 from rowsieve.bridges.sql.instant_zones import with_local_times
 from rowsieve.bridges.sql.integer_widths import with_widths
+from rowsieve.bridges.sql.name_rules import check_names
 from rowsieve.bridges.sql.render import Writer
 from rowsieve.bridges.sql.repeated_times import check_repeated
 from rowsieve.bridges.sql.spark_exact import SparkExact, eased
@@ -53,6 +54,7 @@ def from_text(
         raise InvalidInput(f"a filter in {dialect} SQL is text, not {type(text).__name__}")
     known = dialect_named(dialect)
     meant = in_session(known.semantics, session)
+    check_names(text, schema, dialect)
     conditions = parse.conditions(text, dialect)
     merged: frozenset[Predicate] = frozenset()
     if known.name == "datafusion":

@@ -1,15 +1,18 @@
 """Finds names in SQL text that differ in case from the table's, for case-sensitive sessions.
 
-Text finds a column whatever its case, as Spark does by default. Under `spark.sql.caseSensitive`
-Spark does not find it, so the read is refused. The rows never depend on the setting.
+Text finds a column whatever its case, as Spark does by default; a name that matches two columns is
+refused. Under `spark.sql.caseSensitive` Spark finds the exact name only, so the read is refused for
+another case. The rows never depend on the setting.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from rowsieve.bridges.sql import parse_predicate
+from rowsieve.bridges.sql.name_rules import ambiguous_name
 from rowsieve.errors import UnknownColumn
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Field, List, LogicalType, Map, Struct
@@ -18,9 +21,32 @@ from rowsieve.types.schema import Schema
 CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 
 
-def check_case(name: str | None, setting: Callable[[str, str], str]) -> None:
-    """UnknownColumn if the session is case-sensitive and the text has a name in another case."""
-    if name is not None and setting(CASE_SENSITIVE, "false").lower() == "true":
+@dataclass(frozen=True, slots=True)
+class OddNames:
+    """Names of a text that only sessions of one setting find."""
+
+    other_case: str | None = None  # the table has it in another case
+    ambiguous: str | None = None  # the table has it in two cases
+
+
+def odd_names(text: str, schema: Schema) -> OddNames:
+    """The first name of each kind."""
+    ambiguous = ambiguous_name(text, schema, "spark")
+    return OddNames(name_in_another_case(text, schema), ambiguous)
+
+
+def check_case(names: OddNames, setting: Callable[[str, str], str]) -> None:
+    """UnknownColumn if the text has a name that is not one column in the session."""
+    if names == OddNames():
+        return
+    is_case_sensitive = setting(CASE_SENSITIVE, "false").lower() == "true"
+    if (name := names.ambiguous) is not None and not is_case_sensitive:
+        raise UnknownColumn(
+            f"column {name!r} is ambiguous: the table has it in two cases, and {CASE_SENSITIVE} is "
+            "false in this session; set it or rename one of them",
+            name=name,
+        )
+    if (name := names.other_case) is not None and is_case_sensitive:
         raise UnknownColumn(
             f"no column or member {name!r}: the table has it in another case, and "
             f"{CASE_SENSITIVE} is true in this session; write the exact name",

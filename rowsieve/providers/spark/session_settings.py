@@ -26,7 +26,7 @@ from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.providers.spark.name_case import check_case, name_in_another_case
+from rowsieve.providers.spark.name_case import check_case, odd_names
 from rowsieve.types.schema import Schema
 
 ANSI: Final = "spark.sql.ansi.enabled"
@@ -61,7 +61,7 @@ def semantics_of_session(session: Any, text: str, schema: Schema) -> Semantics:
         return str(session.conf.get(name, plain))
 
     _check_plain(text, setting)
-    check_case(name_in_another_case(text, schema), setting)
+    check_case(odd_names(text, schema), setting)
     ansi = str(session.conf.get(ANSI)).lower() == "true"
     return Semantics.of_spark(ansi=ansi, time_zone=str(session.conf.get(TIME_ZONE)))
 
@@ -80,7 +80,7 @@ def session_independent(text: str, schema: Schema) -> tuple[ir.Predicate, bool]:
     refusals: list[Exception] = []
     for semantics in (_FIXED, *_OTHERS):
         try:
-            readings.append(to_predicate(text, "spark", schema, semantics))
+            readings.append(_read(text, schema, semantics))
         except (InvalidPredicate, UnsupportedOperation) as error:
             refusals.append(error)
     if not readings:
@@ -106,7 +106,7 @@ def plan_in_task(
     `property_of` returns a local property of the task; `ansi` is the mode if none is set.
     """
     semantics = _semantics_of_task(text, split.schema, property_of, ansi=ansi)
-    predicate = normalize(to_predicate(text, "spark", split.schema, semantics), semantics)
+    predicate = normalize(_read(text, split.schema, semantics), semantics)
     splits = tuple(
         msgspec.structs.replace(
             each,
@@ -151,10 +151,14 @@ def _semantics_of_task(
     return fixed
 
 
+def _read(text: str, schema: Schema, semantics: Semantics) -> ir.Predicate:
+    return to_predicate(text, "spark", schema, semantics, names_checked=True)
+
+
 def _same_in(text: str, schema: Schema, one: Semantics, other: Semantics) -> bool:
     try:
         roots = [
-            bind(to_predicate(text, "spark", schema, each), schema, each, simplified=False).root
+            bind(_read(text, schema, each), schema, each, simplified=False).root
             for each in (one, other)
         ]
     except (InvalidPredicate, UnsupportedOperation):

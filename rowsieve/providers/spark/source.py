@@ -38,7 +38,7 @@ from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.spark.audited import audited_plan, reported_rows, reporter_of
-from rowsieve.providers.spark.name_case import check_case, name_in_another_case
+from rowsieve.providers.spark.name_case import OddNames, check_case, odd_names
 from rowsieve.providers.spark.row_types import arrow_schema_of, to_spark
 from rowsieve.providers.spark.session_settings import (
     ansi_default,
@@ -63,7 +63,7 @@ class Pinned:
     version: int
     now_us: int
     ansi_default: bool
-    other_case: str | None = None  # a name in the text that a case-sensitive session does not find
+    odd_names: OddNames  # of the text: sessions of one setting do not find them
 
 
 class RowsieveSource(DataSource):
@@ -90,7 +90,7 @@ class RowsieveSource(DataSource):
             snapshot.version,
             time.time_ns() // 1000,
             ansi_default(),
-            name_in_another_case(options.where or "TRUE", snapshot.schema) if follows else None,
+            odd_names(options.where or "TRUE", snapshot.schema) if follows else OddNames(),
         )
         reporter_of(options.reporter)
         found: StructType = spark_schema(output_schema(options, snapshot.schema))
@@ -140,7 +140,7 @@ class RowsieveReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one split, in Spark's types."""
-        check_case(self._pinned.other_case, lambda name, plain: _property_of_task(name) or plain)
+        check_case(self._pinned.odd_names, lambda name, plain: _property_of_task(name) or plain)
         if partition.value is None:
             return
         plan = ScanPlan.from_bytes(partition.value)
@@ -226,7 +226,8 @@ def _condition(options: ReadOptions, schema: Schema) -> tuple[Predicate, Semanti
         return options.predicate, semantics
     if options.where is not None and options.semantics is None:
         return session_independent(options.where, schema)[0], semantics
-    return to_predicate(options.where, "spark", schema, semantics), semantics
+    predicate = to_predicate(options.where, "spark", schema, semantics, names_checked=True)
+    return predicate, semantics
 
 
 def output_schema(options: ReadOptions, schema: Schema) -> Schema:
