@@ -171,6 +171,14 @@ def test_stored_vectors_of_hidden_rows_are_read(spark: Any, table: rs.Table) -> 
     assert rows_of(table.to_spark(spark)) == rows_of(forced(table, spark, "source"))
 
 
+def test_deleted_rows_of_a_table_without_a_key_are_hidden(spark: Any, tmp_path: Path) -> None:
+    table = rs.create_table(str(tmp_path / "t"), numbered(1, 1, 2, 3))
+    table.append(numbered(2, 3))
+    table.delete("id = 1 OR s = 'v3'")
+    assert {part.route for part in routes(table, spark).parts} == {"bitmap"}
+    assert ids(table.to_spark(spark)) == [2, 2]
+
+
 def evolved(folder: str) -> rs.Table:
     """Files of four schemas, with hidden rows in some of them."""
     table = rs.create_table(

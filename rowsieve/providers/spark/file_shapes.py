@@ -12,7 +12,7 @@ the same value, has no shape; its file is read through our source.
 from __future__ import annotations
 
 import decimal
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -82,11 +82,6 @@ def is_native(type_: LogicalType) -> bool:
             return False
         case _:
             return True
-
-
-def current_shape(columns: Iterable[Field]) -> Shape:
-    """The shape of a file that was written with the table's present schema."""
-    return tuple(Stored(column.name, column.type) for column in columns)
 
 
 def shape_of(

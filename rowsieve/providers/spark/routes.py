@@ -29,12 +29,11 @@ from rowsieve.parquet.leaf_columns import fields_by_id
 from rowsieve.planner.plan import PlannedPart, ScanPlan
 from rowsieve.predicate.ir import TRUE
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.providers.spark.file_shapes import Shape, current_shape, is_native, shape_of
+from rowsieve.providers.spark.file_shapes import Shape, is_native, shape_of
 from rowsieve.providers.spark.hidden_rows import METADATA
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Field, type_name
 from rowsieve.types.schema import Schema
-from rowsieve.types.stored_names import has_tags
 
 RouteName: TypeAlias = Literal["native", "bitmap", "source"]
 ALL_ROUTES: Final[tuple[RouteName, ...]] = ("native", "bitmap", "source")
@@ -200,8 +199,6 @@ class _Chooser:
         self._safe = dict(zip(names, chosen.column("native_safe").to_pylist(), strict=True))
         self._schemas = dict(zip(names, chosen.column("schema_id").to_pylist(), strict=True))
         self._shapes: dict[int, Shape | None] = {}
-        if not has_tags(snapshot.table.properties):  # files have the present names
-            self._shapes[snapshot.schema.id] = current_shape(wanted.columns)
         self._bitmaps = 0
         self._bitmap_rows = 0
 
@@ -242,7 +239,7 @@ class _Chooser:
         return None
 
     def _shape(self, part: PlannedPart) -> Shape | None:
-        """The shape of the part's file; files of one schema have one shape (I2)."""
+        """The shape of the part's file; one file of each schema shows the names in all of them."""
         schema_id = self._schemas[part.part_id]
         if schema_id not in self._shapes:
             assert part.data is not None
