@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from rowsieve.errors import SnapshotExpired, VersionNotFound
+from rowsieve.errors import CorruptData, SnapshotExpired, VersionNotFound
 from rowsieve.objects import ObjectStore
 from rowsieve.retention.garbage import (
     LogFiles,
@@ -81,6 +81,7 @@ def find_orphans(
     """Find the orphans at the head; versions from `oldest` on are kept."""
     listed = store.details("data")  # before the head's log: a later file is not in it
     files = LogFiles.of(store)
+    _check_head(log, store, head, [*listed, *files.lists])
     data = {path: each.size_bytes for path, each in listed.items() if _is_below(path, floor)}
     if data:
         oldest = max(oldest, files.first_version)
@@ -103,6 +104,21 @@ def delete_orphans(log: LogReader, store: ObjectStore, found: Orphans, now: Snap
     deleted = Orphans(now, found.floor, data, lists, found.others)
     store.delete(list(deleted.sizes))
     return deleted
+
+
+def _check_head(log: LogReader, store: ObjectStore, head: Snapshot, names: Sequence[str]) -> None:
+    """CorruptData if a file says by its name that a version was read which the log does not have.
+
+    The newest entries of the log were lost then, and the files that only they name are no orphans.
+    """
+    bases = (base_of_path(name) if "/" in name else base_of(name) for name in names)
+    newest = max((base for base in bases if base is not None), default=-1)
+    if newest > head.version and newest > (found := log.latest().version):
+        raise CorruptData(
+            f"{store.uri} has files that were written on version {newest}, but the newest version "
+            f"of its log is {found}: later entries of the log were lost. Nothing was deleted; "
+            "restore the log from a copy"
+        )
 
 
 def _is_below(path: str, floor: int) -> bool:

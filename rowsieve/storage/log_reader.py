@@ -250,6 +250,7 @@ class LogReader:
 
         Entries expire in ascending order (invariants, rule 6). So if the number after the last
         entry is absent and the last entry still exists afterwards, that number was never written.
+        Where a network store deletes in another order, `_reread_last` sees it by the checkpoints.
         """
         seen = self._seen_versions().get(known.table.uuid, -1)
         first, newest_checkpoint = None, -1
@@ -328,16 +329,20 @@ class LogReader:
         return entries, loading
 
     def _reread_last(self, version: int, known: Snapshot) -> tuple[LogEntry | None, bool]:
-        """Read the last entry once more; also return whether its successor is known to be lost."""
+        """Read the last entry once more; also return whether its successor is known to exist.
+
+        A network store deletes up to 1,000 entries in any order, so that the last entry may outlive
+        its successor. But a later checkpoint existed before any of them went, and is listed here.
+        """
         if not self._store.overlaps:
             return self.entry(version), self._has_checkpoint_after(version, known)
         requests: list[Callable[[], object]] = [
             partial(self.entry, version),
-            partial(self._has_checkpoint_after, version, known),
+            partial(self._versions, CHECKPOINTS, checkpoint_path(version), checkpoint_version_of),
         ]
-        last, is_lost = together(self._store, requests)
+        last, later = together(self._store, requests)
         assert last is None or isinstance(last, LogEntry)
-        return last, bool(is_lost)
+        return last, bool(later)
 
     def _load(self) -> Snapshot:
         seen = self._seen_versions()
@@ -459,7 +464,14 @@ class LogReader:
         return due and self._store.exists(checkpoint_path(version + 1))
 
     def _is_hole(self, version: int) -> bool:
-        """Whether an absent entry was lost rather than expired (invariants, rule 6)."""
+        """Whether an absent entry was lost rather than expired (invariants, rule 6).
+
+        Below the floor of the newest version known it has expired, even if older entries are left:
+        a network store deletes entries in any order, and may fail half way.
+        """
+        newest = self._newest
+        if newest and version < floors_of(newest.table.properties).oldest_version:
+            return False
         if all(checkpoint <= version for checkpoint in self._checkpoints()):
             return True
         older = self._store.list(LOG, None, log_path(version))

@@ -16,13 +16,14 @@ import pytest
 
 import rowsieve
 from rowsieve import Table
-from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
+from rowsieve.errors import CommitConflict, CorruptData, InvalidInput, UnsupportedOperation
 from rowsieve.objects import ObjectStore
 from rowsieve.retention import retaining
 from rowsieve.storage.commit_ids import base_of, new_id
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.commit_request import CommitRequest
 from rowsieve.storage.floors import floors_of, raised
+from rowsieve.storage.log_reader import _seen
 from rowsieve.storage.part_writer import write_parts
 from tests.retention.small_histories import expected, paths, rows_of, table_of, with_history
 from tests.storage.log_fixtures import Crash, FaultyStore
@@ -314,3 +315,22 @@ def test_files_that_were_imported_in_place_are_never_deleted(tmp_path: Path) -> 
     for method in (pinned.vacuum, pinned.expire_versions, pinned.remove_orphans):
         with pytest.raises(UnsupportedOperation):
             method()
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_files_that_name_a_later_version_say_that_the_log_lost_entries(lost: int) -> None:
+    """The newest entry alone leaves no proof: its files are based on the version before it."""
+    table = with_history(versions=6)
+    table.store.delete([f"_rowsieve/log/{5 - number:020d}.json" for number in range(lost)])
+    before = paths(table.store)
+    _seen.clear()  # as another process would
+    late = rowsieve.open_table(table.uri)
+    assert late.version == 5 - lost
+    if lost == 1:
+        late.remove_orphans(dry_run=True)
+        return
+    for call in (late.remove_orphans, late.vacuum):
+        with pytest.raises(CorruptData, match=r"written on version 4, but the newest version .* 3"):
+            call(grace_s=0)
+    assert {path for path in paths(table.store) if "leases" not in path} == before
+    assert rows_of(rowsieve.open_table(table.uri)) == expected(3)

@@ -15,7 +15,7 @@ from rowsieve.errors import StoreError, UnsupportedOperation
 from rowsieve.objects import ObjectStore, RemoteStore, Uploads
 from rowsieve.objects.uploads import MOST_BYTES
 from rowsieve.storage import commit_log as commit_log_module
-from rowsieve.storage.checkpoint import CHECKPOINTS
+from rowsieve.storage.checkpoint import CHECKPOINTS, write_checkpoint
 from rowsieve.storage.commit_log import CommitLog, CommitRequest
 from rowsieve.storage.log_entry import log_path
 from rowsieve.storage.log_reader import _seen
@@ -145,3 +145,34 @@ def test_invariant_rule_3_no_entry_is_put_before_all_files_that_it_names_are_sto
             with pytest.raises(StoreError, match="403"):
                 CommitLog(store).commit(request, base, never)
     assert log.latest().version == base.version == 0
+
+
+@pytest.mark.parametrize("left", [3, 4, 5])
+def test_invariant_rule_6_entries_that_are_deleted_in_any_order_hide_no_version(left: int) -> None:
+    """One request deletes 1,000 objects in any order; it may end with an entry left over.
+
+    The reader pauses after it read the first new entry. Meanwhile there are a checkpoint and an
+    expiry, and of the old entries one stays.
+    """
+    inner = memory_store()
+    log, known = create(inner, 2, checkpoint_interval="1000")
+    newest = known
+    for _ in range(7):
+        newest = commit(log, newest)
+
+    class Paused(FaultyStore):
+        def __getattr__(self, name: str) -> Callable[..., Any]:
+            call = super().__getattr__(name)
+
+            def expiring(*args: Any) -> Any:
+                if name == "get" and args[0] == log_path(4) and inner.exists(log_path(2)):
+                    write_checkpoint(inner, log.at(8))
+                    gone = [log_path(version) for version in range(8) if version != left]
+                    inner.delete(gone)
+                return call(*args)
+
+            return expiring
+
+    _seen.clear()
+    assert CommitLog(Paused(inner)).latest(known) == newest
+    assert not inner.exists(log_path(2))
