@@ -40,6 +40,7 @@ from benchmarks.peers import (
 from benchmarks.report import print_bars
 from benchmarks.result import Bar, Case, WrongAnswer
 from benchmarks.suite.runners import InProcess
+from tests import profiles
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +51,12 @@ def no_old_garbage() -> Iterator[None]:
     gc.unfreeze()
 
 
-@pytest.mark.parametrize("name", list(BARS))
+STARTS_SPARK = {"procedure_engines"}
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in BARS if profiles.IS_DEEP or name not in STARTS_SPARK]
+)
 def test_a_bar_is_measured(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(race, "START", InProcess)
     monkeypatch.setattr(environments, "CACHE", tmp_path / "none")

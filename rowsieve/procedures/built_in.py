@@ -6,6 +6,7 @@ from typing import Final
 
 from rowsieve.procedures.add_files import AddFiles
 from rowsieve.procedures.analyze import Analyze
+from rowsieve.procedures.migrate import Migrate
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
 from rowsieve.procedures.register_table import RegisterTable
 from rowsieve.procedures.retention_procedures import RETENTION_PROCEDURES
@@ -21,6 +22,7 @@ def built_in() -> ProcedureRegistry:
     return ProcedureRegistry(
         [
             RewriteDataFiles(),
+            Migrate(),
             Analyze(),
             AddFiles(),
             RegisterTable(),

@@ -143,7 +143,7 @@ class RewriteDataFiles(DistributedProcedure):
         assert isinstance(given, Mapping)
         options = RewriteOptions.of(given, target_part_bytes(snapshot.table.properties))
         order = _sort_order(snapshot, arguments.get("strategy"), arguments.get("sort_order"))
-        found = groups_to_rewrite(snapshot, context.target, options)
+        found = groups_to_rewrite(snapshot, context.target, options, self.only(snapshot))
         if arguments.get("dry_run"):
             groups = [_Group(parts, 0) for parts in found]
             rewrite = _Rewrite(snapshot, groups, (), started_s)
@@ -186,6 +186,11 @@ class RewriteDataFiles(DistributedProcedure):
                 _check_changed(self.name, rows, changed, plan.key)
             writer.write(changed)
         yield row_count, writer.finish().to_ipc()
+
+    def only(self, snapshot: Snapshot) -> frozenset[int] | None:
+        """The indices of the parts to rewrite, with those of their overlap groups; None for all."""
+        del snapshot
+        return None
 
     def notes(self, arguments: Mapping[str, Value]) -> dict[str, str]:
         """What `changed` needs to know; called by `begin`."""

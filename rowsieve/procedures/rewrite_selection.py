@@ -23,12 +23,20 @@ from rowsieve.types.keys import KeyOrder
 
 
 def groups_to_rewrite(
-    snapshot: Snapshot, scan: TargetScan, options: RewriteOptions
+    snapshot: Snapshot,
+    scan: TargetScan,
+    options: RewriteOptions,
+    only: frozenset[int] | None = None,
 ) -> list[PartTable]:
-    """The parts of each group: neighbouring, selected by the filter, and worth a rewrite."""
+    """The parts of each group: neighbouring, selected by the filter, and worth a rewrite.
+
+    With `only`, a group has one of the parts with these indices in each of its overlap groups.
+    """
     key = snapshot.table.key
     units = units_of(snapshot.parts, KeyOrder.of(snapshot.schema, key) if key else None)
     selected = _selected(snapshot, scan, strict=options.strict)
+    if only is not None:
+        selected = only if selected is None else selected & only
     deletes = _delete_files(snapshot.parts)
 
     def is_candidate(unit: Unit) -> bool:
