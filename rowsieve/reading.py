@@ -183,10 +183,11 @@ class Reading(Maintaining):
             "key": ", ".join(snapshot.table.key) or "none",
             "stored": f"{rows:,} rows in {len(parts):,} parts, {stored}",
         }
-        columns = [
-            (field.name, f"{field.type}{'' if field.nullable else ' NOT NULL'}")
-            for field in arrow_schema(snapshot.schema)
-        ]
+        columns = []
+        for declared, field in zip(snapshot.schema, arrow_schema(snapshot.schema), strict=True):
+            null = "" if field.nullable else " NOT NULL"
+            comment = f"  -- {declared.comment}" if declared.comment else ""
+            columns.append((field.name, f"{field.type}{null}{comment}"))
         return Shown(f"rowsieve.Table {self._store.uri}", facts, columns)
 
     def _scan(

@@ -88,6 +88,15 @@ def test_the_repr_of_a_table_describes_it() -> None:
         assert said in shown
 
 
+def test_the_repr_of_a_table_has_the_comments_of_columns() -> None:
+    table = keyed(PAIRS)
+    with table.alter() as change:
+        change.set_comment("v", "what is\nmeasured <b>")
+    assert "v  int64  -- what is\\nmeasured <b>" in repr(table)
+    assert "int64  -- what is\\nmeasured &lt;b&gt;" in table._repr_html_()
+    assert repr(table).count("--") == 1
+
+
 def test_the_repr_of_a_scan_describes_it() -> None:
     table = keyed(PAIRS, {"k": [30], "v": [1]})
     shown = repr(table.scan("k = 30", ["v"], limit=5))
