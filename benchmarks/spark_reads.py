@@ -1,0 +1,120 @@
+"""Spark over our tables beside Spark over a plain Parquet file of the same rows.
+
+    python -m benchmarks.spark_reads --rows 5000000
+
+Each query's answer is checked before it is timed; the readers take turns in one session. CPU is the
+JVM's and is not measured: the figures are wall seconds, and the load of the machine is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import rowsieve as rs
+from benchmarks.measure import take_turns
+from benchmarks.result import expect
+from rowsieve.providers.spark import explain, read, spark_session
+
+BARS: Final = {"clean": 1.15, "1% hidden": 1.5, "50% upserted": 2.0}
+QUERIES: Final = {
+    "aggregate": "SELECT round(sum(x), 3), max(b), count(s) FROM {t}",
+    "group by": "SELECT count(*), max(m) FROM (SELECT c, round(sum(x), 3) m FROM {t} GROUP BY c)",
+    "count": "SELECT count(*) FROM {t}",
+    "point": "SELECT s, c FROM {t} WHERE id = {point}",
+    "range": "SELECT sum(a) FROM {t} WHERE id BETWEEN {point} AND {point} + {rows} / 100",
+}
+
+
+def data(keys: Any, seed: int) -> pa.Table:
+    """Rows of 8 columns with these keys."""
+    rng, count = np.random.default_rng(seed), len(keys)
+    return pa.table(
+        {
+            "id": keys,
+            "x": rng.normal(size=count).round(3),
+            "y": rng.random(count),
+            "a": rng.integers(0, 1_000_000, count),
+            "b": rng.integers(0, 100, count).astype(np.int32),
+            "c": pa.array(np.char.add("group ", rng.integers(0, 1000, count).astype(str))),
+            "s": pa.array(np.char.add("text ", rng.integers(0, 10**9, count).astype(str))),
+            "at": pa.array(np.arange(count) * 1_000_000, pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+def tables(folder: Path, rows: int) -> dict[str, rs.Table]:
+    """The same number of rows without hidden ones, with 1% of them, and with half of them."""
+    found = {}
+    for name, share in (("clean", 0.0), ("1% hidden", 0.01), ("50% upserted", 0.5)):
+        table = rs.create_table(
+            str(folder / name.replace("%", "")), data(np.arange(rows), 1), ["id"]
+        )
+        if share:
+            keys = np.random.default_rng(2).permutation(rows)[: int(rows * share)]
+            table.upsert(data(np.sort(keys), 3))
+        found[name] = table
+    return found
+
+
+def main() -> None:
+    """Print the seconds of each query by each reader, and the ratio to plain Parquet."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--source", action="store_true", help="measure our source, too")
+    options = parser.parse_args()
+    spark = spark_session("spark reads")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, table in tables(Path(folder), options.rows).items():
+            print(f"{name}, {options.rows:,} rows x 8 columns; load {os.getloadavg()[0]:.1f}")
+            plain = Path(folder) / "plain.parquet"
+            pq.write_table(table.to_arrow(), plain, compression="zstd")
+            frames = {"parquet": spark.read.parquet(str(plain)), "rowsieve": read(spark, table.uri)}
+            if options.source:
+                frames["source"] = read(spark, table.uri, routes=["source"])
+            print(explain(spark, table.uri))
+            compare(spark, frames, options, BARS[name])
+
+
+def compare(spark: Any, frames: dict[str, Any], options: Any, bar: float) -> None:
+    """Check and time every query over these frames."""
+    works: dict[str, dict[str, Callable[[], object]]] = {"full scan": {}}
+    for reader, frame in frames.items():
+        frame.createOrReplaceTempView(reader)
+        works["full scan"][reader] = partial(_scan, frame)
+        for name, text in QUERIES.items():
+            query = text.format(t=reader, point=options.rows // 3, rows=options.rows)
+            works.setdefault(name, {})[reader] = partial(_answer, spark, query)
+    for name, by_reader in works.items():
+        answers = {reader: str(work()) for reader, work in by_reader.items()}
+        for reader, answer in answers.items():
+            expect(f"{name} by {reader}", answer, answers["parquet"])
+        seconds = {
+            series.system: min(sample.wall_s for sample in series.samples)
+            for series in take_turns(by_reader, options.repeats, warm_up=False)
+        }
+        ratio = seconds["rowsieve"] / seconds["parquet"]
+        shown = ", ".join(f"{reader} {each:.3f} s" for reader, each in seconds.items())
+        print(f"  {name:<10}{ratio:6.2f}x (bar {bar}x): {shown}", flush=True)
+
+
+def _answer(spark: Any, query: str) -> object:
+    return spark.sql(query).collect()
+
+
+def _scan(frame: Any) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+if __name__ == "__main__":
+    main()
