@@ -49,8 +49,13 @@ def edit_footer(path: Path, change: Callable[[Fields], None]) -> None:
     path.write_bytes(data[:start] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
 
 
-def set_statistics(path: Path, column: int, values: Mapping[int, Any] | None) -> None:
-    """Replace the statistics of one leaf column in all row groups; None removes them."""
+def set_statistics(
+    path: Path, column: int, values: Mapping[int, Any] | None, *, only: int | None = None
+) -> None:
+    """Replace the statistics of one leaf column; None removes them.
+
+    `only`: the number of the row group; all of them without it.
+    """
 
     def of_chunk(number: int, chunk: Fields) -> None:
         if number != column:
@@ -63,7 +68,9 @@ def set_statistics(path: Path, column: int, values: Mapping[int, Any] | None) ->
             metadata[STATISTICS] = (12, struct_of(encoded))
         chunk[METADATA] = kind, struct_of(metadata)
 
-    def of_group(_: int, group: Fields) -> None:
+    def of_group(place: int, group: Fields) -> None:
+        if only is not None and place != only:
+            return
         kind, data = group[COLUMNS]
         group[COLUMNS] = kind, edit_list(data, of_chunk)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -119,6 +120,43 @@ def test_doubtful_statistics_are_unknown(
         assert repr(table.scan(condition).to_arrow().to_pylist()) == expected[condition], condition
         assert table.count(condition) == table.scan(condition, pruning="off").count()
         table.scan(condition, pruning="soft").to_arrow()  # UnsoundPruning
+
+
+CLAIMS: dict[str, dict[int, Any] | None] = {
+    "nothing": None,
+    "bounds alone": {MIN: long(100), MAX: long(102)},
+    "no bounds": {NULLS: nulls(0)},
+    "one bound": {NULLS: nulls(0), MIN: long(100)},
+    "inverted bounds": {NULLS: nulls(0), MIN: long(102), MAX: long(100)},
+    "more NULLs than rows": {NULLS: nulls(8), MIN: long(100), MAX: long(102)},
+    "NULLs below zero": {NULLS: nulls(-1), MIN: long(100), MAX: long(102)},
+}
+
+
+@pytest.mark.parametrize("claimed", CLAIMS.values(), ids=CLAIMS)
+def test_a_file_knows_no_more_than_its_least_known_row_group(
+    claimed: dict[int, Any] | None, tmp_path: Path
+) -> None:
+    # Sums and bounds of the other row groups alone would skip a file that has the rows.
+    path = tmp_path / "a.parquet"
+    rows = pa.table({"i": pa.array([1, 2, 3, 100, 101, 102, 4, None, 5], pa.int64())})
+    pq.write_table(rows, path, row_group_size=3)
+    damaged.set_statistics(path, 0, claimed, only=1)
+    conditions: dict[str, list[int | None]] = {
+        "i = 101": [101],
+        "i > 50": [100, 101, 102],
+        "i IS NULL": [None],
+        "i IS NOT NULL AND i > 4": [100, 101, 102, 5],
+        "NOT (i < 100)": [100, 101, 102],
+        "i IS NOT NULL": [1, 2, 3, 100, 101, 102, 4, 5],
+    }
+    opened = rs.open_parquet(path)
+    imported = rs.from_parquet(path, tmp_path / "table")
+    for table in (opened, imported):
+        for condition, expected in conditions.items():
+            assert table.scan(condition).to_arrow()["i"].to_pylist() == expected, condition
+            assert table.count(condition) == len(expected), condition
+            table.scan(condition, pruning="soft").to_arrow()  # UnsoundPruning
 
 
 def test_the_order_that_a_file_claims_is_never_used(tmp_path: Path) -> None:
