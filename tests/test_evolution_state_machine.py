@@ -1,7 +1,8 @@
-"""Random changes of the columns and of the rows against a model that knows columns by number only.
+"""Random changes of columns and rows against a model that knows columns by number, and DuckDB.
 
 The model holds the rows of every version as {column number: value}. A number is never used again,
 and an added column gets its default in every row at once, as a database without files would do it.
+DuckDB executes each change on a table in memory: it also judges what a condition matches.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from decimal import Decimal
 from typing import Any, Literal, TypeVar, cast
 
 import datafusion
+import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import settings
@@ -44,6 +46,16 @@ WIDER = {
     pa.int32(): pa.int64(),
     pa.float32(): pa.float64(),
     pa.decimal128(5, 2): pa.decimal128(9, 4),
+}
+SQL_TYPES = {
+    pa.int64(): "BIGINT",
+    pa.int32(): "INTEGER",
+    pa.float64(): "DOUBLE",
+    pa.string(): "VARCHAR",
+    pa.bool_(): "BOOLEAN",
+    pa.float32(): "FLOAT",
+    pa.decimal128(5, 2): "DECIMAL(5, 2)",
+    pa.decimal128(9, 4): "DECIMAL(9, 4)",
 }
 
 
@@ -95,11 +107,15 @@ class EvolutionMachine(RuleBasedStateMachine):
     """One table, changed through one of two handles that are refreshed before each change."""
 
     versions: list[State]
+    duck: duckdb.DuckDBPyConnection
+
+    def place(self) -> str:
+        return f"memory:///evolution-{uuid.uuid4().hex}"
 
     @initialize(data=st.data(), keyed=st.booleans())
     def create(self, data: st.DataObject, keyed: bool) -> None:
         self.data = data
-        self.uri = f"memory:///evolution-{uuid.uuid4().hex}"
+        self.uri = self.place()
         self.keyed = keyed
         properties = {
             "target_part_bytes": self.draw(st.sampled_from(("1", "100000")), "part bytes"),
@@ -117,6 +133,8 @@ class EvolutionMachine(RuleBasedStateMachine):
         self.versions = [State(columns, {})]
         self.next_number = 2
         self.next_id = 0
+        self.duck = duckdb.connect()
+        self.duck.execute("CREATE TABLE t (id BIGINT, b BIGINT)")
 
     def draw(self, strategy: st.SearchStrategy[T], label: str) -> T:
         return self.data.draw(strategy, label=label)
@@ -165,6 +183,15 @@ class EvolutionMachine(RuleBasedStateMachine):
             lambda row: row[number] is not None and rank(row[number]) > order,
         )
 
+    def judged(self, rows: dict[int, Row]) -> None:
+        """Give DuckDB these rows of the head as well, which have new keys."""
+        columns = self.head.columns
+        names = ", ".join(column.name for column in columns)
+        places = ", ".join("?" for _ in columns)
+        for row in rows.values():
+            values = [row[column.number] for column in columns]
+            self.duck.execute(f"INSERT INTO t ({names}) VALUES ({places})", values)
+
     def commit(self, state: State) -> None:
         self.versions.append(state)
 
@@ -187,6 +214,8 @@ class EvolutionMachine(RuleBasedStateMachine):
         columns.insert(len(columns) if after is None else columns.index(after) + 1, column)
         rows = {key: {**row, column.number: default} for key, row in self.head.rows.items()}
         self.commit(State(tuple(columns), rows))
+        filled = "" if default is None else f" DEFAULT {literal(default)}"
+        self.duck.execute(f"ALTER TABLE t ADD COLUMN {name} {SQL_TYPES[type_]}{filled}")
 
     @precondition(lambda self: len(self.head.columns) > 1)
     @rule()
@@ -196,6 +225,7 @@ class EvolutionMachine(RuleBasedStateMachine):
         self.table().drop_column(column.name)
         left = tuple(each for each in self.head.columns if each != column)
         self.commit(State(left, self.head.rows))
+        self.duck.execute(f"ALTER TABLE t DROP COLUMN {column.name}")
 
     @precondition(lambda self: 1 < len(self.head.columns) <= len(NAMES))
     @rule()
@@ -207,6 +237,7 @@ class EvolutionMachine(RuleBasedStateMachine):
         renamed = ModelColumn(column.number, name, column.type)
         columns = tuple(renamed if each == column else each for each in self.head.columns)
         self.commit(State(columns, self.head.rows))
+        self.duck.execute(f"ALTER TABLE t RENAME COLUMN {column.name} TO {name}")
 
     @precondition(lambda self: any(column.type in WIDER for column in self.head.columns))
     @rule()
@@ -217,6 +248,7 @@ class EvolutionMachine(RuleBasedStateMachine):
         wide = ModelColumn(column.number, column.name, WIDER[column.type])
         columns = tuple(wide if each == column else each for each in self.head.columns)
         self.commit(State(columns, self.head.rows))
+        self.duck.execute(f"ALTER TABLE t ALTER COLUMN {wide.name} TYPE {SQL_TYPES[wide.type]}")
 
     @precondition(lambda self: len(self.head.columns) > 1)
     @rule()
@@ -250,6 +282,10 @@ class EvolutionMachine(RuleBasedStateMachine):
         else:
             table.append(data)
         self.commit(State(self.head.columns, {**self.head.rows, **rows}))
+        named = next(column.name for column in self.head.columns if not column.number)
+        for number in rows:
+            self.duck.execute(f"DELETE FROM t WHERE {named} = ?", [number])
+        self.judged(rows)
 
     @rule()
     def delete(self) -> None:
@@ -259,6 +295,7 @@ class EvolutionMachine(RuleBasedStateMachine):
             self.commit(State(self.head.columns, left))
         else:
             assert len(left) == len(self.head.rows)
+        self.duck.execute(f"DELETE FROM t WHERE {where.sql}")
 
     @precondition(lambda self: len(self.head.columns) > 1)
     @rule()
@@ -275,6 +312,7 @@ class EvolutionMachine(RuleBasedStateMachine):
             self.commit(State(self.head.columns, rows))
         else:
             assert not any(map(where.holds, self.head.rows.values()))
+        self.duck.execute(f"UPDATE t SET {column.name} = {literal(value)} WHERE {where.sql}")
 
     @rule()
     def compact(self) -> None:
@@ -295,6 +333,8 @@ class EvolutionMachine(RuleBasedStateMachine):
         if table.restore(version).committed:
             rows = {key: {**fills, **row} for key, row in target.rows.items()}
             self.commit(State(head.columns, rows))
+            self.duck.execute("DELETE FROM t")
+            self.judged(rows)
 
     def fill_of(self, number: int) -> Any:
         """The default that a column was added with, as the table's schema has it."""
@@ -351,8 +391,13 @@ class EvolutionMachine(RuleBasedStateMachine):
         assert table.schema.names == [column.name for column in self.head.columns]
         found = table.scan().to_arrow().to_pylist()
         assert bag(found) == self.head.shown(list(self.head.rows.values()))
+        names = ", ".join(column.name for column in self.head.columns)
+        judged = self.duck.sql(f"SELECT {names} FROM t").to_arrow_table()
+        assert bag(judged.to_pylist()) == bag(found)
 
     def teardown(self) -> None:
+        if hasattr(self, "duck"):
+            self.duck.close()
         for version, state in enumerate(getattr(self, "versions", ())):
             old = rowsieve.open_table(self.uri, version=version)
             found = old.scan().to_arrow()
