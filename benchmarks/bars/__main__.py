@@ -15,6 +15,7 @@ from benchmarks.bars import (
     evolved,
     expressions,
     full_scan,
+    importing,
     imports,
     memory,
     merged,
@@ -68,6 +69,7 @@ BARS: dict[str, Callable[[Sizes, Path], Bar | list[Bar]]] = {
     "decoding": decoding.measure,
     "tightness": tightness.measure,
     "imports": imports.measure,
+    "files": importing.measure,
     "wide": wide.columns,
     "long": wide.terms,
 }

@@ -12,7 +12,8 @@ class Sizes:
     """Rows of the base table, rows of an upsert, and so on; `repeats` per timed work.
 
     `merged_rows` and `big_rows` are streamed, `long_repeats` times; `chunks` are the commits that
-    load them, `deltas` those that change them. `suite`: the suite among table formats.
+    load them, `deltas` those that change them. `files` are
+    imported. `suite`: the suite among table formats.
     """
 
     rows: int = 5_000_000
@@ -40,6 +41,7 @@ class Sizes:
     mixed_steps: int = 5_000
     months: tuple[int, ...] = (1, 12, 120)
     monthly: int = 100_000
+    files: int = 10_000
     suite: suite.Sizes = suite.FULL
     make_environments: bool = True
 
@@ -70,6 +72,7 @@ TINY = Sizes(
     mixed_steps=40,
     months=(1, 3),
     monthly=200,
+    files=12,
     suite=suite.TINY,
     make_environments=False,
 )
