@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import datafusion
 import numpy as np
 import pyarrow as pa
@@ -27,7 +29,7 @@ ROWS = pa.record_batch(
 )
 
 
-def plan_of(message: bytes) -> bytes:
+def plan_of(message: bytes, columns: Sequence[str] = ROWS.schema.names) -> bytes:
     """A plan that filters the table `t` by the expression of a message."""
     found = wire.fields(message)
     ours = wire.fields(wire.one(found, 3))
@@ -35,7 +37,7 @@ def plan_of(message: bytes) -> bytes:
     table = wire.part(7, wire.part(1, b"t"))
     read = wire.part(1, wire.part(2, wire.raw(wire.one(found, 4))), table)
     kept = wire.part(2, wire.part(2, read), wire.part(3, wire.raw(wire.one(ours, 1))))
-    names = wire.parts(2, (name.encode() for name in ROWS.schema.names))
+    names = wire.parts(2, (name.encode() for name in columns))
     return head + wire.part(3, wire.part(2, wire.part(1, kept), names))
 
 
