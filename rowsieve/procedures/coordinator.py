@@ -7,6 +7,7 @@ ends with the call, whatever happens.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ from rowsieve.procedures.procedure_registry import ProcedureRegistry
 from rowsieve.procedures.task_reports import fragments_by_task
 from rowsieve.table import Table
 
+_log = logging.getLogger(__name__)
 FindTable = Callable[[str, str], Table]
 """Returns the table of a namespace and a name."""
 
@@ -178,10 +180,11 @@ def _run_stages(
                 f"CALL {procedure.name} was cancelled; {number - failures} of its "
                 f"{len(handle.stages)} stages are committed"
             ) from error
-        except Exception:
+        except Exception as error:
             failures += 1
             if failures == len(handle.stages):
                 raise
+            _log.warning("%s: a stage was not committed: %s", procedure.name, error)
             procedure.stage_failed(handle, number)
 
 

@@ -217,12 +217,15 @@ def broken(catalog: rs.Catalog, *numbers: int) -> None:
     catalog.procedures.add(Breaking(*numbers))
 
 
-def test_failed_stage_loses_only_its_own_work(catalog: rs.Catalog) -> None:
+def test_failed_stage_loses_only_its_own_work(
+    catalog: rs.Catalog, caplog: pytest.LogCaptureFixture
+) -> None:
     table = table_of(catalog, *(range(i, i + 3) for i in range(0, 15, 3)), key=True)
     before, version = rows(table), table.version
     broken(catalog, 1)
     row = call(catalog, in_stages())
     assert (row["rewritten_data_files_count"], row["failed_data_files_count"]) == (4, 1)
+    assert "a stage was not committed: the worker lost its disk" in caplog.text
     assert table.refresh() == version + 4
     assert rows(table) == before
 
