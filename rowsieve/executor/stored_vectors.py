@@ -29,7 +29,7 @@ from rowsieve.types.encodings import arrow_type
 from rowsieve.types.schema import Schema
 
 _ALWAYS = 2**63 - 1
-FEW_ROWS = 4 * ROW_GROUP_ROWS  # keys of newer parts: up to it, they are looked up in older parts
+FEW_ROWS = 2 * ROW_GROUP_ROWS  # keys of newer parts: up to it, they are looked up in older parts
 FEW = 0.125  # share of the older parts' rows; above it, reading all their keys is faster
 
 
