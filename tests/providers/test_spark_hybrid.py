@@ -179,6 +179,16 @@ def test_deleted_rows_of_a_table_without_a_key_are_hidden(spark: Any, tmp_path: 
     assert ids(table.to_spark(spark)) == [2, 2]
 
 
+def test_many_runs_of_hidden_rows_are_a_bitmap(spark: Any, tmp_path: Path) -> None:
+    table = rs.create_table(str(tmp_path / "t"), numbered(*range(200)), key=["id"])
+    gone = {0, 63, 64, 65, 127, 128, 130, 191, 199, *range(3, 60, 7)}
+    table.delete(keys=pa.table({"id": sorted(gone)}))
+    frame = table.to_spark(spark)
+    assert "getbit" in plan_of(frame)
+    assert ids(frame) == [i for i in range(200) if i not in gone]
+    assert ids(frame.filter("id BETWEEN 60 AND 66")) == [60, 61, 62, 66]
+
+
 def evolved(folder: str) -> rs.Table:
     """Files of four schemas, with hidden rows in some of them."""
     table = rs.create_table(
