@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from rowsieve.changes.mutation import Mutation, never
 from rowsieve.compaction.pace import Pace
-from rowsieve.compaction.pick import pick
+from rowsieve.compaction.pick import Picked
 from rowsieve.compaction.slices import SLICE_BYTES, Slice
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.newest_actions import newest_actions
@@ -59,12 +59,11 @@ class Compaction:
     collecting: Collecting | None = None
     pace: Pace = field(default_factory=Pace)
 
-    def plan_pass(self, snapshot: Snapshot) -> Mutation | None:
-        """Rewrite what the next pass picks into new files; None if it picks nothing.
+    def plan_pass(self, snapshot: Snapshot, picked: Picked) -> Mutation | None:
+        """Rewrite what was picked of the snapshot into new files; None if that is nothing.
 
         The caller commits. Stopped if `pace` was stopped.
         """
-        picked = pick(snapshot)
         if not picked.parts:
             return None
         inputs = snapshot.parts.take(picked.parts)

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, overload
 from rowsieve.arguments import Example
 from rowsieve.arguments.annotations import Metadata, Moment, RetryTimeout
 from rowsieve.changes.handle import changes
+from rowsieve.changes.mutation import Mutation
 from rowsieve.compaction.pace import Pace
 from rowsieve.compaction.pick import pick
 from rowsieve.compaction.run import (
@@ -28,6 +29,7 @@ from rowsieve.retention.orphans import GRACE_S
 from rowsieve.retention.removed_files import RemovedFiles
 from rowsieve.retention.retaining import Seconds, checked_grace
 from rowsieve.storage.log_entry import Commit
+from rowsieve.storage.snapshot import Snapshot
 
 BytesPerSecond = Annotated[float, Example("50e6", "a number of bytes")]
 
@@ -96,9 +98,16 @@ class Maintaining(StoringVectors):
         change = self._change("compact", notes, None, retry_timeout_s)
         compaction = Compaction(self._store, notes, progress, self._collecting, pace)
         done: list[Commit] = []
+        is_last = True
+
+        def plan_pass(snapshot: Snapshot) -> Mutation | None:
+            nonlocal is_last
+            picked = pick(snapshot)
+            is_last = not picked.slices
+            return compaction.plan_pass(snapshot, picked)
+
         for _ in range(MOST_PASSES):
-            is_last = not pick(self._latest()).slices
-            commit = self._commit_mutation(change, compaction.plan_pass, any_columns=True)
+            commit = self._commit_mutation(change, plan_pass, any_columns=True)
             if commit.committed or not done:
                 done.append(commit)
             if is_last or not commit.committed:

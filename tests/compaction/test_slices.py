@@ -36,7 +36,7 @@ def one_pass(table: Table) -> None:
     """Commit the next pass of a compaction alone."""
     table._commit_mutation(
         table._change("compact", None, None),
-        Compaction(table.store, {}).plan_pass,
+        lambda snapshot: Compaction(table.store, {}).plan_pass(snapshot, pick(snapshot)),
         any_columns=True,
     )
 
