@@ -25,8 +25,8 @@ MUTANTS = (
     Mutant(
         NESTED,
         "an added field has its default where its struct is NULL",
-        "if present is None or not now.nullable or not change.is_valid:",
-        "if True:",
+        "return _where(present, filled) if change.is_valid else filled",
+        "return filled",
     ),
     Mutant(
         NESTED,
