@@ -1,4 +1,4 @@
-"""Spark over our tables beside Spark over a plain Parquet file of the same rows.
+"""Spark over our tables compared with a plain Parquet file of the same rows.
 
     python -m benchmarks.spark_reads --rows 5000000
 

@@ -1,4 +1,4 @@
-"""Bars: calls of procedures on Spark's executors beside threads, and calls that find nothing."""
+"""Bars: procedures on Spark's executors compared with threads, and calls that find nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bar: compacting many small files that share no key, beside deltalake's optimize."""
+"""Bar: compacting many small files that share no key, compared with deltalake's optimize."""
 
 from __future__ import annotations
 

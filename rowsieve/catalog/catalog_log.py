@@ -171,5 +171,5 @@ def _decoded(data: bytes, where: str, version: int) -> CatalogState:
         raise CorruptData(f"{where} says that it is version {change.version}")
     for name, location in locations.items():
         if location is not None and "://" not in location and not _FOLDER.fullmatch(location):
-            raise CorruptData(f"{where} places {name!r} at {location!r}, which is no folder of it")
+            raise CorruptData(f"{where} places {name!r} at {location!r}, outside the catalog")
     return CatalogState(locations, properties, change.version, change.id)

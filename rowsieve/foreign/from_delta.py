@@ -164,9 +164,7 @@ def _vectors(
         for path, kept in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
             uri = Location.parse(path).uri if "://" in path else _uri_of(location, path)
             if uri not in rows:
-                raise CorruptData(
-                    f"from_delta: a deletion vector is of {uri}, which is no file of the version"
-                )
+                raise CorruptData(f"from_delta: a deletion vector is of {uri}, not in this version")
             mask = ~np.asarray(kept.values.to_numpy(zero_copy_only=False), dtype=np.bool_)
             hidden = RowSet.from_ids(np.flatnonzero(mask), rows[uri])
             if not hidden.is_empty:

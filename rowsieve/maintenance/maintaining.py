@@ -180,7 +180,7 @@ class Maintaining(StoringVectors):
         return Background(work, pace) if background else work()
 
     def _analyze(self, metadata: Metadata | None) -> Commit | None:
-        """Collect statistics of parts without any; None if there is no such part."""
+        """Collect the statistics that parts lack; None if all parts have them."""
         notes = dict(metadata or {})
         commit = self._commit_mutation(
             self._change("analyze", notes, None, COMPACTION_RETRY_TIMEOUT_S),

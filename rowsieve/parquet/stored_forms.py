@@ -68,8 +68,8 @@ def in_form_of_type(
 ) -> pa.ChunkedArray:
     """Convert a column of a file from its form there to the one of the field's type.
 
-    UnsupportedProtocol for a form that the type does not have; CorruptData for bytes that are no
-    value of it.
+    UnsupportedProtocol for a form that the type does not have; CorruptData for bytes that do
+    not decode.
     """
     opaque = check_form(form, field, path)
     if not opaque:
@@ -78,7 +78,7 @@ def in_form_of_type(
         return from_opaque(values, field)
     except ValueError as error:
         raise CorruptData(
-            f"{path} has bytes in column {field.name!r} (field id {field.id}) that are no value of "
+            f"{path} has bytes in column {field.name!r} (field id {field.id}) that are not "
             f"{form.decode()}: {error}; restore the file from a copy"
         ) from error
 

@@ -47,7 +47,7 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.instants import to_microseconds
 
 _CLOCKS_DIFFER_US: Final = 60_000_000
-_TRIES: Final = 4  # to expire beside other calls that do
+_RETRIES: Final = 3  # when another call expires versions at the same time
 _OWN_LEASE_S: Final = 300.0
 
 Seconds = Annotated[float, Example("60.0", "a number of seconds")]
@@ -133,15 +133,14 @@ class Retaining(Evolving):
                 now = self._raise("expire_versions", metadata, oldest_version=oldest)
             leased, over = watch.look_again(grace_s)
             self._store.delete(list(over))
-            for tries_left in reversed(range(_TRIES)):
+            for _ in range(_RETRIES):
                 oldest = min_of(floors_of(now.table.properties).oldest_version, leased)
                 try:
                     return self._expired(head, now, oldest, leased, over)
                 except (CorruptData, NotFound, SnapshotExpired):  # another call deleted meanwhile
-                    if not tries_left:
-                        raise
                     now, (leased, _) = self._latest(), watch.look_again(0.0)
-            raise AssertionError("the last try returns or raises")
+            oldest = min_of(floors_of(now.table.properties).oldest_version, leased)
+            return self._expired(head, now, oldest, leased, over)
 
     @changes("remove_orphans")
     def remove_orphans(

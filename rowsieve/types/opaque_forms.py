@@ -1,4 +1,4 @@
-"""The opaque forms of values: `<type>.0`, plain bytes, beside their structured form `<type>.1`.
+"""The opaque forms of values: `<type>.0`, plain bytes, and their structured form `<type>.1`.
 
 A table writes one of both (property `value_forms`), and reads both, also of one column in different
 files. Soundness: an opaque form has no statistics and no dictionary, so nothing is pruned by it;

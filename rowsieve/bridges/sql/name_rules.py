@@ -23,7 +23,7 @@ def check_names(text: str, schema: Schema, dialect: str) -> None:
         return
     alike = ", ".join(repr(own) for own in schema.names if own.lower() == name.lower())
     raise UnknownColumn(
-        f'column {name!r} is {name.lower()!r} in {dialect}, beside {alike}; write "{name}"'
+        f'column {name!r} is {name.lower()!r} in {dialect}; the table has {alike}; write "{name}"'
         if dialect in _FOLD_UNQUOTED
         else f"column {name!r} is ambiguous in {dialect}, which compares names without case: "
         f"it matches {alike}; rename one of them",
