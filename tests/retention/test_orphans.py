@@ -124,7 +124,8 @@ class Waiting:
         return getattr(self._store, name)
 
     def put_new(self, path: str, data: bytes | memoryview) -> None:
-        if path.startswith("_rowsieve/log/0") and not self.reached.is_set():
+        is_entry = path.startswith("_rowsieve/log/") and path.endswith(".json")
+        if is_entry and not self.reached.is_set():
             self.reached.set()
             assert self.go_on.wait(60)
         self._store.put_new(path, data)
