@@ -18,4 +18,9 @@ def checksum_of_pieces(pieces: Iterable[Any]) -> str:
     digest = xxhash.xxh3_128()
     for piece in pieces:
         digest.update(piece)
+    return checksum_text(digest)
+
+
+def checksum_text(digest: xxhash.xxh3_128) -> str:
+    """Return the checksum of all bytes that this state was updated with."""
     return f"xxh3_128:{digest.hexdigest()}"

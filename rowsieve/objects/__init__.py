@@ -9,6 +9,7 @@ object (invariants, rule 1), so the caller must check the store before it decide
 
 from __future__ import annotations
 
+from rowsieve.objects.drafts import Draft
 from rowsieve.objects.durable import put_fresh, reading_whole
 from rowsieve.objects.fetching import FetchingStore, aside, begin, together
 from rowsieve.objects.local import LocalStore
@@ -29,6 +30,7 @@ from rowsieve.objects.uploads import Uploads
 
 __all__ = [
     "Details",
+    "Draft",
     "FetchingStore",
     "LocalStore",
     "Location",

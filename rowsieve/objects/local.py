@@ -25,6 +25,7 @@ from typing import Final
 import pyarrow as pa
 
 from rowsieve.errors import CorruptData, InvalidInput, StoreError, UnsupportedOperation
+from rowsieve.objects.drafts import DraftFile
 from rowsieve.objects.location import Location, in_place
 from rowsieve.objects.store import (
     TEMPORARY_PREFIX,
@@ -43,6 +44,7 @@ from rowsieve.objects.store import (
 )
 
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS, errno.EXDEV)
+_NEW_FILE: Final = os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 # Errors that a retry does not change, and what to do.
 _ADVICE: Final[Mapping[int, str]] = {
     errno.ENOSPC: "free space on this disk, then repeat the call",
@@ -135,22 +137,46 @@ class LocalStore:
                     self._durable.clear()
                     self._ensure_directory(directory)
                     _write_synced(temporary, data)
-            try:
-                with self._creating(path):
-                    os.link(temporary, final)
-            except FileExistsError:
-                raise self._object_exists(path) from None
-            except OSError as error:
-                if error.errno in _NO_HARD_LINKS:
-                    raise UnsupportedOperation(
-                        f"{self.uri} is on a file system without hard links, which create-only "
-                        f"writes need ({error.strerror}); use another disk or an object store"
-                    ) from error
-                raise
-            finally:
-                temporary.unlink()
-            with self._syncing_visible(path):
-                _sync_directory(directory)
+            self._link(temporary, final, path)
+
+    def draft(self, path: str) -> DraftFile:
+        """Create a temporary file that its `publish` makes the file `path`, as `put_new` does."""
+        final = self._resolve(path)
+        temporary = final.parent / f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}"
+
+        @contextmanager
+        def failing() -> Iterator[None]:
+            with self._failing("create", path), self._creating(path):
+                yield
+
+        def publish(descriptor: int, temporary: Path) -> None:
+            with self._failing("create", path):
+                _fsync(descriptor, temporary)
+                self._link(temporary, final, path)
+
+        with failing():
+            self._ensure_directory(final.parent)
+            descriptor = os.open(temporary, _NEW_FILE | os.O_RDWR, 0o666)
+        return DraftFile(descriptor, temporary, failing, publish)
+
+    def _link(self, temporary: Path, final: Path, path: str) -> None:
+        """Give a synced file its name, remove the temporary one, and sync the directory."""
+        try:
+            with self._creating(path):
+                os.link(temporary, final)
+        except FileExistsError:
+            raise self._object_exists(path) from None
+        except OSError as error:
+            if error.errno in _NO_HARD_LINKS:
+                raise UnsupportedOperation(
+                    f"{self.uri} is on a file system without hard links, which create-only "
+                    f"writes need ({error.strerror}); use another disk or an object store"
+                ) from error
+            raise
+        finally:
+            temporary.unlink()
+        with self._syncing_visible(path):
+            _sync_directory(final.parent)
 
     def make_durable(self, path: str) -> None:
         """Sync an existing file and its directory."""
@@ -397,7 +423,7 @@ def _make(directory: Path) -> bool:
 
 def _write_synced(path: Path, data: bytes | memoryview) -> None:
     """Write and sync a new file; remove it after an error."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    descriptor = os.open(path, _NEW_FILE | os.O_WRONLY, 0o666)
     try:
         try:
             view = memoryview(data).cast("B")

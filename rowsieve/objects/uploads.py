@@ -13,9 +13,11 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Final
 
+from rowsieve.errors import StoreError
+from rowsieve.objects.drafts import Draft
 from rowsieve.objects.durable import put_fresh
 from rowsieve.objects.fetching import begin
-from rowsieve.objects.store import ObjectStore
+from rowsieve.objects.store import NotCreated, ObjectExists, ObjectStore, SyncFailed
 
 MOST_BYTES: Final = 64 * 1024 * 1024  # in flight; a single larger object is allowed
 
@@ -31,6 +33,20 @@ class Uploads:
         self._running: deque[tuple[int, Future[None]]] = deque()
         self._failed: BaseException | None = None
 
+    def draft(self, path: str) -> Draft:
+        """Begin an object that is written piece by piece, then published."""
+        return Draft(self._store, path)
+
+    def publish(self, draft: Draft) -> None:
+        """Put a complete draft as `put` does."""
+        if draft.file is None:
+            self.put(draft.path, draft.in_memory())
+            return
+        try:
+            draft.file.publish()
+        except (SyncFailed, NotCreated, ObjectExists) as error:
+            raise StoreError(f"{error}; no commit refers to it") from error
+
     def put(self, path: str, data: bytes | memoryview) -> None:
         """Start a put, which ends by `wait`; may raise the error of an earlier put."""
         if not self._store.overlaps:
@@ -40,6 +56,8 @@ class Uploads:
         self._finish(room_bytes=MOST_BYTES - size)
         upload = begin(partial(put_fresh, self._store, path, data))
         self._running.append((size, upload))
+        if size > MOST_BYTES:  # the next object is as large: do not hold both
+            self._finish(room_bytes=0)
 
     def wait(self) -> None:
         """Wait until all objects exist and are durable; raise the first error after all ended.

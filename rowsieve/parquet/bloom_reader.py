@@ -17,7 +17,7 @@ from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom import BloomFilter
 from rowsieve.parquet.footer import ParquetRef, reading
 from rowsieve.parquet.leaf_columns import FileColumn
-from rowsieve.parquet.seals import blank, digest, digests, entry_at, fill, sealed
+from rowsieve.parquet.seals import ReadSpan, blank, digest, entry_at, fill, sealed
 from rowsieve.parquet.spans import GAP_BYTES, requests
 from rowsieve.parquet.thrift import MalformedThrift
 
@@ -32,10 +32,10 @@ def blank_seal(filter_count: int) -> dict[str, str]:
     return blank(SEAL_KEY, filter_count)
 
 
-def seal_blooms(file: memoryview, metadata: pq.FileMetaData) -> None:
-    """Write the digests of a complete file's filters into its blank."""
-    spans = [span for _, span in _filter_ranges(metadata)]
-    fill(file, metadata, SEAL_KEY, digests(file, spans))
+def seal_blooms(tail: bytearray, metadata: pq.FileMetaData, read: ReadSpan) -> None:
+    """Write the digests of a complete file's filters into the blank in its tail."""
+    found = [digest(read(*span)) for _, span in _filter_ranges(metadata)]
+    fill(tail, metadata, SEAL_KEY, found)
 
 
 class BloomReader:

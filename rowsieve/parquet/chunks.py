@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from rowsieve.errors import CorruptData
 from rowsieve.parquet.footer import ParquetRef
-from rowsieve.parquet.seals import blank, digest, digests, entry_at, fill, sealed
+from rowsieve.parquet.seals import blank, digest, entry_at, sealed
 from rowsieve.parquet.spans import Span, requests
 
 SEAL_KEY: Final = "rowsieve.chunks"
@@ -26,11 +26,6 @@ SEAL_KEY: Final = "rowsieve.chunks"
 def blank_chunks(chunk_count: int) -> dict[str, str]:
     """A blank key-value pair for `chunk_count` digests, to add before the file is closed."""
     return blank(SEAL_KEY, chunk_count)
-
-
-def seal_chunks(file: memoryview, metadata: pq.FileMetaData) -> None:
-    """Write the digests of a complete file's column chunks into its blank."""
-    fill(file, metadata, SEAL_KEY, digests(file, _spans(metadata)))
 
 
 def are_sealed(metadata: pq.FileMetaData) -> bool:
@@ -106,7 +101,7 @@ class ChunkFile(io.RawIOBase):
         return found
 
 
-def _spans(metadata: pq.FileMetaData) -> list[Span]:
+def chunk_spans(metadata: pq.FileMetaData) -> list[Span]:
     """The byte range of each chunk, by row group, then by leaf."""
     groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
     return [

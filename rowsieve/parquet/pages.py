@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -20,9 +20,10 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 import xxhash
 
-from rowsieve.parquet.chunks import chunk_span
+from rowsieve.parquet.chunks import SEAL_KEY as CHUNKS_KEY
+from rowsieve.parquet.chunks import chunk_span, chunk_spans
 from rowsieve.parquet.footer_cache import cached_per_footer
-from rowsieve.parquet.seals import blank, fill, sealed
+from rowsieve.parquet.seals import ReadSpan, blank, digest, fill, sealed
 from rowsieve.parquet.spans import Span
 from rowsieve.parquet.thrift import ThriftStruct, Wanted, read_fields
 
@@ -48,31 +49,68 @@ def blank_pages(row_counts: Sequence[int], leaves: int, page_rows: int) -> dict[
     return {ROWS_KEY: str(page_rows), **blank(PAGES_KEY, entries)}
 
 
-def seal_pages(file: memoryview, metadata: pq.FileMetaData, tail_start: int) -> None:
-    """Write the directory into the blank of a complete file, if its pages have the right rows."""
+def seal_chunks_and_pages(
+    tail: bytearray, metadata: pq.FileMetaData, tail_start: int, read: ReadSpan
+) -> None:
+    """Write the digests of a complete file's chunks and pages into the blanks in its tail.
+
+    Reads each chunk once. There is no directory of pages if they have other rows than expected.
+    """
+    page_starts = _page_starts(bytes(tail), metadata, tail_start)
+    of_chunks: list[str] = []
+    of_pages: list[list[int]] = []
+    for span, starts in zip(chunk_spans(metadata), page_starts, strict=True):
+        data = read(*span)
+        of_chunks.append(digest(data))
+        if starts is not None:
+            bounds = [start - span[0] for start in starts]
+            of_pages.append([0, *_digests(data, bounds)])
+    fill(tail, metadata, CHUNKS_KEY, of_chunks)
+    if len(of_pages) == len(of_chunks):
+        _seal_pages(tail, metadata, tail_start, page_starts, of_pages)
+
+
+def _page_starts(tail: bytes, metadata: pq.FileMetaData, tail_start: int) -> list[list[int] | None]:
+    """The page boundaries of each chunk; None where they cannot be in a directory."""
     page_rows = _page_rows(metadata)
     if not page_rows:
-        return
-    length = int(metadata.serialized_size)
-    tail = bytes(file[tail_start:])
-    groups = read_fields(tail, len(tail) - 8 - length, _ROW_GROUPS).get(4, ())
-    offsets: list[int] = []
-    digests: list[int] = []
-    for number, group in enumerate(groups):
+        return [None] * len(chunk_spans(metadata))
+    found: list[list[int] | None] = []
+    for number, group in enumerate(_row_groups(tail, metadata)):
         columns = metadata.row_group(number)
         for leaf, chunk in enumerate(group[1]):
             starts = _starts_of(tail, chunk, chunk_span(columns.column(leaf)), tail_start)
-            if starts is None or len(starts) != _entries(group[3], page_rows):
-                return
-            offsets += [chunk[6] - tail_start if 6 in chunk else _NOWHERE]
-            offsets += [start - starts[0] for start in starts[:-1]]
-            digests += [0, *_digests(file, starts)]
+            fits = starts is not None and len(starts) == _entries(group[3], page_rows)
+            found.append(starts if fits else None)
+    return found
+
+
+def _row_groups(tail: bytes, metadata: pq.FileMetaData) -> Sequence[ThriftStruct]:
+    found: Sequence[ThriftStruct] = read_fields(
+        tail, len(tail) - 8 - int(metadata.serialized_size), _ROW_GROUPS
+    ).get(4, ())
+    return found
+
+
+def _seal_pages(
+    tail: bytearray,
+    metadata: pq.FileMetaData,
+    tail_start: int,
+    page_starts: Sequence[Sequence[int] | None],
+    digests: Sequence[Sequence[int]],
+) -> None:
+    chunks = [chunk for group in _row_groups(bytes(tail), metadata) for chunk in group[1]]
+    offsets: list[int] = []
+    for chunk, starts in zip(chunks, page_starts, strict=True):
+        assert starts is not None
+        offsets.append(chunk[6] - tail_start if 6 in chunk else _NOWHERE)
+        offsets += [start - starts[0] for start in starts[:-1]]
     if not 0 <= min(offsets, default=0) <= max(offsets, default=0) <= _NOWHERE:
         return
     entries = np.zeros(len(offsets), _ENTRY)
-    entries["offset"], entries["digest"] = offsets, digests
+    entries["offset"], entries["digest"] = offsets, list(chain.from_iterable(digests))
     text = base64.b64encode(entries.tobytes()).decode()
-    fill(file, metadata, PAGES_KEY, [text[i : i + 16] for i in range(0, len(text), _CHARACTERS)])
+    fill(tail, metadata, PAGES_KEY, [text[i : i + 16] for i in range(0, len(text), _CHARACTERS)])
 
 
 @dataclass(frozen=True, slots=True)

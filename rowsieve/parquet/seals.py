@@ -8,14 +8,16 @@ blank of the wrong size stays blank: the file then has no digests.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
 
 import pyarrow.parquet as pq
 import xxhash
 
-from rowsieve.parquet.spans import Span
 from rowsieve.varints import encode_varint
+
+ReadSpan: TypeAlias = Callable[[int, int], memoryview]
+"""Returns bytes [start, stop) of a file that is being written."""
 
 DIGITS: Final = 16
 _BLANK: Final = "-" * DIGITS
@@ -31,22 +33,19 @@ def blank(key: str, count: int) -> dict[str, str]:
     return {key: _BLANK * count} if count else {}
 
 
-def fill(file: memoryview, metadata: pq.FileMetaData, key: str, entries: Sequence[str]) -> None:
-    """Write the entries into the blank of a complete file, in place."""
+def fill(tail: bytearray, metadata: pq.FileMetaData, key: str, entries: Sequence[str]) -> None:
+    """Write the entries into the blank of a complete file, whose last bytes are `tail`, in place.
+
+    The tail has the whole footer.
+    """
     if key.encode() not in (metadata.metadata or {}):
         return
     text = "".join(entries).encode()
-    footer = len(file) - int(metadata.serialized_size) - 8
+    footer = len(tail) - int(metadata.serialized_size) - 8
     empty = _pair(key.encode(), _BLANK.encode() * len(entries))
-    tail = bytes(file[footer:])
-    if tail.count(empty) == 1:
-        start = footer + tail.index(empty) + len(empty) - len(text)
-        file.cast("B")[start : start + len(text)] = text
-
-
-def digests(file: memoryview, spans: Iterable[Span]) -> list[str]:
-    """The digests of these spans of a file."""
-    return [digest(file[start:stop]) for start, stop in spans]
+    if tail.count(empty, footer) == 1:
+        start = tail.index(empty, footer) + len(empty) - len(text)
+        tail[start : start + len(text)] = text
 
 
 def sealed(metadata: pq.FileMetaData, key: str, count: int) -> str | None:

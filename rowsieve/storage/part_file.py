@@ -8,7 +8,6 @@ and 32).
 
 from __future__ import annotations
 
-import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -18,13 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rowsieve.checksums import checksum
-from rowsieve.objects import Uploads
+from rowsieve.checksums import checksum, checksum_text
+from rowsieve.objects import Draft, Uploads
 from rowsieve.parquet.bloom_reader import blank_seal, seal_blooms
-from rowsieve.parquet.chunks import blank_chunks, seal_chunks
+from rowsieve.parquet.chunks import blank_chunks
 from rowsieve.parquet.footer import read_footer, tail_start
 from rowsieve.parquet.leaf_columns import leaves_by_name
-from rowsieve.parquet.pages import blank_pages, seal_pages
+from rowsieve.parquet.pages import blank_pages, seal_chunks_and_pages
 from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
 from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.segments import sizes_of
@@ -171,12 +170,13 @@ class FileOptions:
 
 
 class PartFile:
-    """A Parquet file, built in memory by whole row groups until `put`."""
+    """A Parquet file, written by whole row groups until `put`."""
 
-    def __init__(self, schema: Schema, options: FileOptions) -> None:
+    def __init__(self, schema: Schema, options: FileOptions, uploads: Uploads, path: str) -> None:
         self._schema = arrow_schema(schema)
-        self._sink = io.BytesIO()  # grows by an eighth; Arrow's doubles
-        self._writer = options.open(self._sink, schema)
+        self._uploads = uploads
+        self._draft = uploads.draft(path)
+        self._writer = options.open(self._draft, schema)
         self._blooms_per_group = len(options.bloom_values)
         self._leaves = sum(map(len, leaves_by_name(self._schema).values()))
         self._groups: list[int] = []  # row count of each row group
@@ -184,34 +184,44 @@ class PartFile:
     @property
     def size_bytes(self) -> int:
         """Bytes written so far."""
-        return int(self._sink.tell())
+        return self._draft.size_bytes
 
     def write(self, rows: pa.Table) -> None:
         """Write at most `ROW_GROUP_ROWS` rows as one row group."""
         self._writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
         self._groups.append(rows.num_rows)
 
-    def put(self, uploads: Uploads, path: str) -> FileRef:
-        """Finish the file and put it under the fresh name `path`; durable after `uploads.wait`."""
+    def put(self) -> FileRef:
+        """Finish the file and put it; durable after `uploads.wait`."""
         self._writer.add_key_value_metadata(blank_seal(len(self._groups) * self._blooms_per_group))
         self._writer.add_key_value_metadata(blank_chunks(len(self._groups) * self._leaves))
         self._writer.add_key_value_metadata(blank_pages(self._groups, self._leaves, PAGE_ROWS))
+        draft, rows_end = self._draft, self._draft.size_bytes
+        hashed = draft.hash_so_far()
         self._writer.close()
-        data = self._sink.getbuffer()
-        metadata = read_footer(data)
-        seal_blooms(data, metadata)
-        seal_chunks(data, metadata)
+        metadata = read_footer(_footer_of(draft))
         start = tail_start(metadata)
-        seal_pages(data, metadata, start)
-        uploads.put(path, data)
+        tail = bytearray(draft.read_span(start, draft.size_bytes))
+        seal_blooms(tail, metadata, draft.read_span)
+        seal_chunks_and_pages(tail, metadata, start, draft.read_span)
+        draft.replace(start, tail)
+        hashed.update(draft.read_span(rows_end, draft.size_bytes))
+        self._uploads.publish(draft)
         return FileRef(
-            path=path,
+            path=draft.path,
             rows=sum(self._groups),
-            size_bytes=len(data),
-            checksum=checksum(data),
+            size_bytes=draft.size_bytes,
+            checksum=checksum_text(hashed),
             tail_start=start,
-            tail_checksum=checksum(data[start:]),
+            tail_checksum=checksum(tail),
         )
+
+
+def _footer_of(draft: Draft) -> memoryview:
+    """The bytes from the start of a complete file's footer on."""
+    size = draft.size_bytes
+    length = int.from_bytes(draft.read_span(size - 8, size - 4), "little")
+    return draft.read_span(size - 8 - length, size)
 
 
 def _is_worth_compressing(rows: pa.Table) -> bool:

@@ -167,8 +167,10 @@ class PartWriter:
             options = FileOptions.choose(self._stored, key, stored, self._nan_columns)
             options = replace(options, format_version=self._format_version)
             first = self._end(rows, 0)
-            file = PartFile(self._stored, options)
-            self._open = _OpenPart(file, self._collector(), first, first)
+            part_id = uuid.uuid4().hex
+            path = f"data/{part_id}.{self._base_version}.parquet"
+            file = PartFile(self._stored, options, self._uploads, path)
+            self._open = _OpenPart(part_id, file, self._collector(), first, first)
         self._open.file.write(stored)
         self._open.statistics.add(rows)
         self._open.last = self._end(rows, rows.num_rows - 1)
@@ -178,11 +180,10 @@ class PartWriter:
     def _close(self) -> None:
         if self._open is None:
             return
-        part_id = uuid.uuid4().hex
-        ref = self._open.file.put(self._uploads, f"data/{part_id}.{self._base_version}.parquet")
+        ref = self._open.file.put()
         ends = (self._open.first, self._open.last)
         self._count(ref)
-        self._finished.append(_FinishedRows(part_id, ref, self._open.statistics, ends))
+        self._finished.append(_FinishedRows(self._open.part_id, ref, self._open.statistics, ends))
         self._open = None
 
     def _end(self, rows: pa.Table, index: int) -> pa.Table:
@@ -230,10 +231,11 @@ class PartWriter:
     def _put_deletes(self, part_id: str, keys: pa.Table) -> FileRef:
         schema, keys = self._stored_key, self._as_stored(keys, self._key_schema)
         options = FileOptions.choose(schema, schema.fields, keys, _nan_columns(schema, keys))
-        file = PartFile(schema, options)
+        path = f"data/{part_id}.{self._base_version}.deletes.parquet"
+        file = PartFile(schema, options, self._uploads, path)
         for start in range(0, keys.num_rows, ROW_GROUP_ROWS):
             file.write(keys.slice(start, ROW_GROUP_ROWS))
-        ref = file.put(self._uploads, f"data/{part_id}.{self._base_version}.deletes.parquet")
+        ref = file.put()
         self._count(ref)
         return ref
 
@@ -300,6 +302,7 @@ def target_part_bytes(properties: Mapping[str, str]) -> int:
 class _OpenPart:
     """A part being written; `first` and `last` are its first and last key so far."""
 
+    part_id: str
     file: PartFile
     statistics: StatisticsCollector
     first: pa.Table

@@ -14,6 +14,7 @@ from rowsieve.checksums import checksum
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom_reader import BloomReader, blank_seal, seal_blooms
 from rowsieve.parquet.footer import read_footer, tail_start
+from rowsieve.parquet.seals import ReadSpan
 from rowsieve.storage import part_file
 from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.part_file import FileOptions
@@ -53,10 +54,16 @@ def written(
     if seal:
         writer.add_key_value_metadata(blank_seal(written_groups * len(options.bloom_values)))
     writer.close()
-    data = memoryview(sink.getvalue())
+    data = bytearray(sink.getvalue())
     if seal:
-        seal_blooms(data, read_footer(data))
-    return data
+        seal_blooms(data, read_footer(data), span_of(data))
+    return memoryview(bytes(data))
+
+
+def span_of(data: bytearray) -> ReadSpan:
+    """Reads spans of these bytes, as they are."""
+    whole = bytes(data)
+    return lambda start, stop: memoryview(whole)[start:stop]
 
 
 def as_table(rows: Any, schema: Schema) -> pa.Table:

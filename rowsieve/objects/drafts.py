@@ -1,0 +1,169 @@
+"""Objects that are written piece by piece, before they get a name.
+
+A draft is in memory while it is small. On a local disk a larger one continues in a temporary file
+of the final directory, so that memory does not grow with the size of an object. A remote store gets
+an object in one request, so there a draft stays in memory.
+
+Soundness (invariants, rules 3 and 4): the name appears once, with all bytes, after they are synced.
+A draft that is given up removes its temporary file. After a crash the file is a leftover like that
+of any put (`.tmp-*`), which nothing lists.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+
+import xxhash
+
+from rowsieve.objects.store import ObjectStore
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+SPILL_BYTES: Final = 8 * 1024 * 1024
+"""A local draft that is larger continues in a file."""
+
+
+class DraftFile:
+    """A temporary file; `failing` converts an OSError to errors of the store.
+
+    `publish` is called with the open descriptor and the temporary name.
+    """
+
+    def __init__(
+        self,
+        descriptor: int,
+        temporary: Path,
+        failing: Callable[[], AbstractContextManager[None]],
+        publish: Callable[[int, Path], None],
+    ) -> None:
+        self._descriptor = descriptor
+        self._temporary = temporary
+        self._failing = failing
+        self._publish = publish
+        self._discard = weakref.finalize(self, _discard, os.getpid(), descriptor, temporary)
+
+    def write(self, data: Any) -> None:
+        """Append all bytes."""
+        view = memoryview(data).cast("B")
+        with self._failing():
+            while view.nbytes:
+                view = view[os.write(self._descriptor, view) :]
+
+    def read(self, start: int, stop: int) -> bytearray:
+        """Return bytes `[start, stop)`, which were written before."""
+        found = bytearray(stop - start)
+        view = memoryview(found)
+        with self._failing():
+            while view.nbytes:
+                count = os.preadv(self._descriptor, [view], stop - view.nbytes)
+                if not count:
+                    raise OSError(f"{self._temporary} was truncated while it was written")
+                view = view[count:]
+        return found
+
+    def replace(self, start: int, data: Any) -> None:
+        """Overwrite the bytes from `start` on."""
+        view = memoryview(data).cast("B")
+        with self._failing():
+            while view.nbytes:
+                count = os.pwrite(self._descriptor, view, start)
+                view, start = view[count:], start + count
+
+    def publish(self) -> None:
+        """Sync the bytes, give them the final name, and sync it; the draft is over then."""
+        try:
+            self._publish(self._descriptor, self._temporary)
+        finally:
+            self._discard()
+
+
+@runtime_checkable
+class KeepsDrafts(Protocol):
+    """A store in which a draft can continue in a file."""
+
+    def draft(self, path: str) -> DraftFile:
+        """Create a temporary file that `publish` makes the object `path`."""
+        ...
+
+
+class Draft(io.RawIOBase):
+    """The bytes of one object, appended by `write`; a sink for pyarrow."""
+
+    def __init__(self, store: ObjectStore, path: str) -> None:
+        super().__init__()
+        self.path: Final = path
+        self._store = store
+        self._memory = io.BytesIO()  # grows by an eighth; Arrow's doubles
+        self._file: DraftFile | None = None
+        self._size = 0
+        self._hash = xxhash.xxh3_128()
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes written so far."""
+        return self._size
+
+    @property
+    def file(self) -> DraftFile | None:
+        """The file that has all bytes; None if they are in memory."""
+        return self._file
+
+    def write(self, data: ReadableBuffer) -> int:
+        """Append all bytes."""
+        view = memoryview(data)
+        self._hash.update(view)
+        if self._file is None:
+            self._memory.write(view)
+        else:
+            self._file.write(view)
+        self._size += view.nbytes
+        if self._file is None and self._size > SPILL_BYTES and isinstance(self._store, KeepsDrafts):
+            self._file = self._store.draft(self.path)
+            self._file.write(self._memory.getbuffer())
+            self._memory = io.BytesIO()
+        return view.nbytes
+
+    def hash_so_far(self) -> xxhash.xxh3_128:
+        """The state of xxh3_128 after the bytes written so far; the caller's own."""
+        return self._hash.copy()
+
+    def read_span(self, start: int, stop: int) -> memoryview:
+        """Return bytes `[start, stop)`; release the view before the next write."""
+        if self._file is not None:
+            return memoryview(self._file.read(start, stop))
+        return self._memory.getbuffer()[start:stop]
+
+    def replace(self, start: int, data: Any) -> None:
+        """Overwrite the bytes from `start` on; there are as many, or more."""
+        if self._file is not None:
+            self._file.replace(start, data)
+        else:
+            self._memory.getbuffer()[start : start + len(data)] = data
+
+    def in_memory(self) -> memoryview:
+        """All bytes of a draft without a file."""
+        return self._memory.getbuffer()
+
+    def tell(self) -> int:
+        """The position: always the end."""
+        return self._size
+
+    def writable(self) -> bool:
+        """Always."""
+        return True
+
+
+def _discard(owner: int, descriptor: int, temporary: Path) -> None:
+    """Close and remove a temporary file; not in a fork of its owner, which still writes to it."""
+    with suppress(OSError):
+        os.close(descriptor)
+    if os.getpid() == owner:
+        with suppress(OSError):
+            temporary.unlink()
