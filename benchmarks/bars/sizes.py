@@ -38,6 +38,7 @@ class Sizes:
     columns: int = 5_000
     one_row_upserts: int = 5_000
     small_files: int = 500
+    compacted_rows: int = 12_000_000
     mixed_steps: int = 5_000
     months: tuple[int, ...] = (1, 12, 120)
     monthly: int = 100_000
@@ -69,6 +70,7 @@ TINY = Sizes(
     columns=60,
     one_row_upserts=8,
     small_files=6,
+    compacted_rows=4_000,
     mixed_steps=40,
     months=(1, 3),
     monthly=200,

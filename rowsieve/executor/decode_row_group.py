@@ -49,6 +49,7 @@ from rowsieve.types.widening import WIDE_TYPES, widened
 COLUMNS_AT_ONCE = 4  # per decoding call: amortizes the call, and fits into the processor's cache
 PAGE_COLUMNS_AT_ONCE = 8  # decoding these costs as much as opening the pages again
 FEW_ROWS = 8_192  # fit into the processor's cache with all their columns
+FEW_VALUES = 131_072  # so do these: a megabyte, if they are numbers
 BYTES_OF_A_ROUND_TRIP = 512 * 1024  # what a connection transfers in the time of a round trip
 MOST = 0.92  # share of the rows; above it, a filter is faster than taking rows by number
 
@@ -167,8 +168,7 @@ class RowGroup:
 
     def _pages(self, rows: Rows | RowSet | None) -> Pages | None:
         """The pages with these rows; None if decoding all pages is better."""
-        page_rows = self.file.page_rows
-        if rows is None or not page_rows or self.row_count <= page_rows:
+        if rows is None or not (page_rows := self.file.page_rows) or self.row_count <= page_rows:
             return None
         if len(rows) > FEW * self.row_count:  # then more than this share of the pages is wanted
             return None
@@ -206,9 +206,9 @@ class RowGroup:
     def _arrays(self, columns: Schema, pages: Pages | None) -> Iterator[pa.Array]:
         """Decode a few columns per call, or all at once for pages, few rows or a remote store."""
         size_bytes = 0
-        few = self.row_count <= FEW_ROWS
-        together = pages is not None or few or self.file.fetches_together
         stored = self.file.stored(columns)
+        few = self.row_count <= FEW_ROWS or self.row_count * len(stored) <= FEW_VALUES
+        together = pages is not None or few or self.file.fetches_together
         step = max(len(stored), 1) if together else COLUMNS_AT_ONCE
         for first in range(0, len(stored), step):
             some = stored[first : first + step]
@@ -273,13 +273,12 @@ def read_few_pages(units: Sequence[FewPages], columns: Schema) -> pa.RecordBatch
 class OpenFile:
     """A file that several threads read; each call uses a reader of its own.
 
-    `pages` reads single pages, of `page_rows` rows; None and 0 if these cannot be read. `starts`:
-    the first row of each row group, and the number of rows. `mapping`: that of a file that is not
-    ours. `forms`: the forms of values by the name in the file.
+    `starts`: the first row of each row group, and the number of rows. `mapping`: that of a file
+    that is not ours. `forms`: the forms of values by the name in the file.
     """
 
-    __slots__ = ("_idle", "_leaves", "_metadata", "_names", "_ref", "_store", "fetches_together",
-                 "forms", "mapping", "page_rows", "pages", "starts")  # fmt: skip
+    __slots__ = ("_idle", "_leaves", "_metadata", "_names", "_pages", "_ref", "_store",
+                 "fetches_together", "forms", "mapping", "starts")  # fmt: skip
 
     def __init__(self, store: ObjectStore, ref: FileRef) -> None:
         self._store = store
@@ -290,9 +289,7 @@ class OpenFile:
         self._leaves = leaves_of(self._metadata)
         self._names = names_by_id(self._metadata)
         self._idle: deque[ParquetReader] = deque()
-        directory = PageDirectory.of(self._metadata)
-        self.pages = None if directory is None else PageReader(store, ref, directory, self._leaves)
-        self.page_rows = 0 if directory is None else directory.page_rows
+        self._pages: tuple[PageReader | None, int] | None = None
         self.fetches_together = store.overlaps
         self.starts = starts_of(self._metadata)
         self.mapping = mapping_of(self._metadata)
@@ -301,6 +298,27 @@ class OpenFile:
     def path(self) -> str:
         """The file's path in its store."""
         return self._ref.path
+
+    @property
+    def pages(self) -> PageReader | None:
+        """Reads single pages; None if these cannot be read."""
+        return self._paged()[0]
+
+    @property
+    def page_rows(self) -> int:
+        """The rows of a page; 0 if single pages cannot be read."""
+        return self._paged()[1]
+
+    def _paged(self) -> tuple[PageReader | None, int]:
+        """Decode the directory of pages at its first use: reads of whole files need none."""
+        if self._pages is None:
+            directory = PageDirectory.of(self._metadata)
+            if directory is None:
+                self._pages = None, 0
+            else:
+                reader = PageReader(self._store, self._ref, directory, self._leaves)
+                self._pages = reader, directory.page_rows
+        return self._pages
 
     def stored(self, columns: Schema) -> list[str | pa.Scalar]:
         """The name in this file of each column, or its value in all rows if the file lacks it.

@@ -30,6 +30,10 @@ SPILL_BYTES: Final = 8 * 1024 * 1024
 """A local draft that is larger continues in a file."""
 
 
+WRITE_BYTES: Final = 1024 * 1024
+"""Bytes that a draft collects before it writes them to its file."""
+
+
 class DraftFile:
     """A temporary file; `failing` converts an OSError to errors of the store.
 
@@ -100,10 +104,11 @@ class Draft(io.RawIOBase):
         super().__init__()
         self.path: Final = path
         self._store = store
-        self._memory = io.BytesIO()  # grows by an eighth; Arrow's doubles
+        self._memory = io.BytesIO()  # all bytes, or the last ones; grows by an eighth
         self._file: DraftFile | None = None
         self._size = 0
         self._hash = xxhash.xxh3_128()
+        self._hashed = 0  # bytes of `_memory`
 
     @property
     def size_bytes(self) -> int:
@@ -113,43 +118,53 @@ class Draft(io.RawIOBase):
     @property
     def file(self) -> DraftFile | None:
         """The file that has all bytes; None if they are in memory."""
+        self._flush(least_bytes=0)
         return self._file
 
     def write(self, data: ReadableBuffer) -> int:
         """Append all bytes."""
-        view = memoryview(data)
-        self._hash.update(view)
-        if self._file is None:
-            self._memory.write(view)
-        else:
-            self._file.write(view)
-        self._size += view.nbytes
-        if self._file is None and self._size > SPILL_BYTES and isinstance(self._store, KeepsDrafts):
+        count = self._memory.write(data)
+        self._size += count
+        if self._file is not None:
+            self._flush(least_bytes=WRITE_BYTES)
+        elif self._size > SPILL_BYTES and isinstance(self._store, KeepsDrafts):
             self._file = self._store.draft(self.path)
-            self._file.write(self._memory.getbuffer())
-            self._memory = io.BytesIO()
-        return view.nbytes
+            self._flush(least_bytes=0)
+        return count
 
     def hash_so_far(self) -> xxhash.xxh3_128:
         """The state of xxh3_128 after the bytes written so far; the caller's own."""
+        self._hash_memory()
         return self._hash.copy()
 
     def read_span(self, start: int, stop: int) -> memoryview:
         """Return bytes `[start, stop)`; release the view before the next write."""
-        if self._file is not None:
-            return memoryview(self._file.read(start, stop))
+        if (file := self.file) is not None:
+            return memoryview(file.read(start, stop))
         return self._memory.getbuffer()[start:stop]
 
     def replace(self, start: int, data: Any) -> None:
-        """Overwrite the bytes from `start` on; there are as many, or more."""
-        if self._file is not None:
-            self._file.replace(start, data)
+        """Overwrite the bytes from `start` on, which were written before."""
+        if (file := self.file) is not None:
+            file.replace(start, data)
         else:
             self._memory.getbuffer()[start : start + len(data)] = data
 
     def in_memory(self) -> memoryview:
         """All bytes of a draft without a file."""
         return self._memory.getbuffer()
+
+    def _flush(self, *, least_bytes: int) -> None:
+        """Move the bytes in memory to the file, if there is one and they are so many."""
+        if self._file is not None and self._memory.tell() > least_bytes:
+            self._hash_memory()
+            self._file.write(self._memory.getbuffer())
+            self._memory, self._hashed = io.BytesIO(), 0
+
+    def _hash_memory(self) -> None:
+        with self._memory.getbuffer() as held:
+            self._hash.update(held[self._hashed :])
+            self._hashed = held.nbytes
 
     def tell(self) -> int:
         """The position: always the end."""
