@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rowsieve.foreign.from_iceberg import from_iceberg
     from rowsieve.foreign.import_parquet import from_parquet
     from rowsieve.foreign.open_parquet import open_parquet
-    from rowsieve.opening import create_table, open_table
+    from rowsieve.opening import create_table, open_table, scan_polars
     from rowsieve.planner.plan import ScanPlan
     from rowsieve.predicate.functions.registered import register_function
     from rowsieve.predicate.rowset import RowSet
@@ -56,6 +56,7 @@ __all__ = [
     "open_table",
     "read_split",
     "register_function",
+    "scan_polars",
     "to_native",
     "translate",
 ]
@@ -81,6 +82,7 @@ _HOMES: Final = {
     "open_table": "rowsieve.opening",
     "read_split": "rowsieve.scan",
     "register_function": "rowsieve.predicate.functions.registered",
+    "scan_polars": "rowsieve.opening",
     "to_native": "rowsieve.types.native_types",
     "translate": "rowsieve.bridges.translate",
 }

@@ -1,16 +1,17 @@
-"""Create and open tables: `create_table`, `open_table`."""
+"""Create and open tables: `create_table`, `open_table`, `scan_polars`."""
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import pyarrow as pa
 
-from rowsieve.arguments import checked
+from rowsieve.arguments import Example, checked
 from rowsieve.arguments.annotations import (
     ColumnNames,
     Metadata,
@@ -19,6 +20,7 @@ from rowsieve.arguments.annotations import (
     StorageOptions,
     TableUri,
 )
+from rowsieve.arguments.kinds import ANY_TEXT
 from rowsieve.changes.handle import send_failure
 from rowsieve.changes.ingest import prepare_appended, prepare_rows, read_data
 from rowsieve.changes.vector_building import with_vectors_protocol
@@ -39,6 +41,12 @@ from rowsieve.table import Table
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.stored_names import has_tags
+
+TableOrUri: TypeAlias = Annotated[
+    str | os.PathLike[str] | Table,
+    ANY_TEXT,
+    Example("'s3://bucket/table'", "a table, or its path or URI"),
+]
 
 
 @checked
@@ -165,6 +173,25 @@ def open_table(
     snapshot = resolve_snapshot(log, version, as_of)
     read_only = version is not None or as_of is not None
     return Table(store, log, snapshot, read_only=read_only, storage_options=storage_options)
+
+
+@checked
+def scan_polars(
+    source: TableOrUri,
+    *,
+    version: int | None = None,
+    as_of: Moment | None = None,
+    storage_options: StorageOptions | None = None,
+) -> Any:
+    """Return a Polars LazyFrame of one version of a table, as `Table.scan_polars` does.
+
+    `storage_options` are for a path or URI; a `Table` has its own. MissingExtra without polars.
+    """
+    if not isinstance(source, Table):
+        source = open_table(source, storage_options=storage_options)
+    elif storage_options is not None:
+        raise InvalidInput("scan_polars: a Table has its own storage_options; remove this argument")
+    return source.scan_polars(version=version, as_of=as_of)
 
 
 def _key_columns(key: Sequence[str] | None) -> tuple[str, ...]:

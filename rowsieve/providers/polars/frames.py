@@ -28,9 +28,17 @@ if TYPE_CHECKING:
     import polars
 
 
-def frame_of(data: pa.Table) -> polars.DataFrame:
-    """Convert Arrow rows to a Polars DataFrame."""
-    frame: polars.DataFrame = _polars().from_arrow(data)
+def frame_of(data: pa.Table | pa.RecordBatch) -> polars.DataFrame:
+    """Convert Arrow rows to a Polars DataFrame, with the same column names.
+
+    `polars.from_arrow` alone renames a column that is called "" and forgets the number of rows of a
+    batch without columns.
+    """
+    if not data.num_columns:
+        return _without_columns(data.num_rows)
+    places = [str(place) for place in range(data.num_columns)]
+    frame: polars.DataFrame = _polars().from_arrow(data.rename_columns(places))
+    frame.columns = list(data.schema.names)
     return frame
 
 
@@ -38,10 +46,8 @@ def lazy_frame(
     store: ObjectStore, snapshot: Snapshot, reporter: Reporter | None
 ) -> polars.LazyFrame:
     """A LazyFrame of one version; each read is reported to `reporter`."""
-    pl = _polars()
+    _polars()
     from polars.io.plugins import register_io_source  # noqa: PLC0415 - an extra
-
-    schema = plain_schema(snapshot)
 
     def read(
         columns: list[str] | None,
@@ -49,34 +55,54 @@ def lazy_frame(
         row_count: int | None,
         batch_size: int | None,  # noqa: ARG001 - a hint
     ) -> Iterator[polars.DataFrame]:
-        wanted = list(schema.names) if columns is None else columns
-        names = list(wanted)
-        if predicate is not None:
-            names = list(dict.fromkeys([*names, *predicate.meta.root_names()]))
-        # Polars applies its row limit before its filter.
-        pruned = _readable(predicate, snapshot.schema) if row_count is None else TRUE
-        scan = Scan(
-            store,
-            snapshot,
-            where=pruned,
-            columns=names,
-            limit=row_count,
-            semantics=Semantics.POLARS,
-            reporter=reporter,
-        )
-        output = projected(schema, names)
-        for batch in scan.to_batches():
-            found = pl.from_arrow(relabelled(batch, output))
-            assert isinstance(found, pl.DataFrame)
-            yield (found if predicate is None else found.filter(predicate)).select(wanted)
+        yield from _frames(store, snapshot, reporter, columns, predicate, row_count)
 
     return register_io_source(
         read,
-        schema=_polars().from_arrow(schema.empty_table()).schema,
+        schema=frame_of(plain_schema(snapshot).empty_table()).schema,
         is_pure=True,
         explain_name="rowsieve",
         explain_detail=f"{store.uri} at version {snapshot.version}",
     )
+
+
+def _frames(
+    store: ObjectStore,
+    snapshot: Snapshot,
+    reporter: Reporter | None,
+    columns: list[str] | None,
+    predicate: polars.Expr | None,
+    row_count: int | None,
+) -> Iterator[polars.DataFrame]:
+    """The first `row_count` rows that a scan gives, without those that fail the predicate.
+
+    Columns are chosen by `frame[names]`, as `select` would read names such as `*` as patterns.
+    """
+    schema = plain_schema(snapshot)
+    wanted = list(schema.names) if columns is None else columns
+    needed = wanted if predicate is None else [*wanted, *predicate.meta.root_names()]
+    names = list(dict.fromkeys(needed))
+    scan = Scan(
+        store,
+        snapshot,
+        # Polars applies its row limit before its filter.
+        where=_readable(predicate, snapshot.schema) if row_count is None else TRUE,
+        columns=names,
+        limit=row_count,
+        semantics=Semantics.POLARS,
+        reporter=reporter,
+    )
+    output = projected(schema, names)
+    for batch in scan.to_batches():
+        found = frame_of(relabelled(batch, output) if names else batch)
+        if predicate is not None:
+            found = found.filter(predicate)
+        yield found[wanted] if wanted else _without_columns(found.height)
+
+
+def _without_columns(row_count: int) -> polars.DataFrame:
+    frame: polars.DataFrame = _polars().DataFrame(height=row_count)
+    return frame
 
 
 def _readable(expression: polars.Expr | None, schema: Schema) -> Predicate:
