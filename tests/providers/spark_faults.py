@@ -10,12 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSourceWriter, WriterCommitMessage
+from pyspark.sql.datasource import DataSourceStreamWriter, DataSourceWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 import rowsieve as rs
 from rowsieve.providers.spark.source import RowsieveSource
 from rowsieve.providers.spark.source_options import WriteOptions
+from rowsieve.providers.spark.stream_sink import RowsieveStreamWriter
 from rowsieve.providers.spark.write_tasks import RowsieveWriter
 
 
@@ -122,6 +123,46 @@ FAULTS: dict[str, type[RowsieveWriter]] = {
 }
 
 
+class InterruptedStream(RowsieveStreamWriter):
+    """A stream with a fault in every seventh batch, once: which one changes from fault to fault.
+
+    The tasks fail or die after they have written, the commit fails before or after it lands, or its
+    process dies then.
+    """
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        message = super().write(iterator)
+        context: Any = TaskContext.get()
+        batch = int(context.getLocalProperty("streaming.sql.batchId"))
+        if batch % 35 == 7 and self._first("task", batch):
+            raise ValueError("this task fails once")
+        if batch % 35 == 14 and self._first("task", batch):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return message
+
+    def commit(
+        self,
+        messages: Sequence[WriterCommitMessage | None],
+        batchId: int,  # noqa: N803 - Spark's name
+    ) -> None:
+        if batchId % 35 == 21 and self._first("before", batchId):
+            raise ValueError("before the commit")
+        super().commit(messages, batchId)
+        if batchId % 35 == 28 and self._first("after", batchId):
+            raise ValueError("after the commit")
+        if batchId % 35 == 3 and self._first("dies", batchId):
+            os._exit(137)
+
+    def _first(self, fault: str, batch: int) -> bool:
+        """Whether this is the first time here; the folder of the table keeps a note."""
+        folder = Path(self._job.table_uri.removeprefix("file://")).parent
+        try:
+            (folder / f"{fault} {batch}").touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        return True
+
+
 class FaultySource(RowsieveSource):
     """The source with the fault that its option `metadata.fault` names."""
 
@@ -133,3 +174,7 @@ class FaultySource(RowsieveSource):
         options = WriteOptions.parse(self.options)
         assert options.metadata is not None
         return FAULTS[options.metadata["fault"]].begin(options, schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
+        options = WriteOptions.parse_stream(self.options)
+        return InterruptedStream.begin(options, schema, overwrite=overwrite)

@@ -34,21 +34,29 @@ def already_committed(head: Snapshot, token: tuple[str, int] | None) -> bool:
 
 
 def commit_parts(
-    job: WriteJob, parts: Sequence[PartTable], *, rows_written: int, rows_deleted: int
+    job: WriteJob,
+    parts: Sequence[PartTable],
+    *,
+    rows_written: int,
+    rows_deleted: int,
+    may_empty: bool = False,
 ) -> None:
-    """Commit all parts in one version; commits nothing if there are no parts."""
+    """Commit all parts in one version; commits nothing if there are no parts.
+
+    With `may_empty`, an overwrite without parts leaves an empty table.
+    """
     store = open_store(job.table_uri, job.storage)
     log = CommitLog(store)
     head = log.latest()
     if job.done or already_committed(head, job.token):
         return
-    if not parts:
-        if job.operation == "overwrite":
+    if not parts and not (may_empty and job.operation == "overwrite" and len(head.parts)):
+        if job.operation == "overwrite" and not may_empty:
             raise EmptyData(
                 "overwrite got no rows; nothing was committed. To empty the table, delete its rows"
             )
         return
-    added = parts[0].append(*parts[1:])
+    added = parts[0].append(*parts[1:]) if parts else PartTable.empty()
     if (order := job.order) is not None:
         refuse_repeated_keys(store, added, order, job)
     change = Change(store, job.operation, job.metadata, job.token)

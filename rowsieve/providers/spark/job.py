@@ -9,8 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.changes.ingest import prepare_appended, prepare_keys, prepare_rows
-from rowsieve.errors import KeyViolation
+from rowsieve.changes.ingest import (
+    Changes,
+    prepare_appended,
+    prepare_keys,
+    prepare_rows,
+    reduce_changes,
+)
+from rowsieve.errors import KeyViolation, SchemaMismatch
 from rowsieve.providers.spark.row_types import from_spark
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema, schema_from_json
@@ -31,6 +37,8 @@ class WriteJob:
     token: tuple[str, int] | None
     metadata: Mapping[str, Any]
     done: bool
+    op: str | None = None  # the column of actions, in a change stream
+    sequence: str | None = None
 
     @property
     def schema(self) -> Schema:
@@ -49,7 +57,37 @@ class WriteJob:
 
     def check_columns(self, schema: pa.Schema) -> None:
         """SchemaMismatch if no rows with these columns could be written."""
-        self.prepare(schema.empty_table())
+        rows = schema.empty_table()
+        if self.op is None or self.sequence is None:
+            self.prepare(rows)
+            return
+        for name, role in ((self.op, "op"), (self.sequence, "sequence")):
+            if name not in schema.names:
+                raise SchemaMismatch(
+                    f"changes: no column {name!r} (option {role}) in the data, which has "
+                    f"({', '.join(schema.names)})"
+                )
+        self.prepare(rows.drop_columns(self._beside(rows)))
+
+    def reduce(self, rows: pa.Table) -> Changes:
+        """Reduce a change stream to the last action per key, in the table's types."""
+        order = self.order
+        assert order is not None
+        assert self.op is not None
+        assert self.sequence is not None
+        beside = rows.select(self._beside(rows))
+        known = from_spark(rows.drop_columns(beside.column_names), self.schema.fields)
+        for name in beside.column_names:
+            known = known.append_column(beside.schema.field(name), beside.column(name))
+        return reduce_changes(known, self.schema, order, op=self.op, sequence=self.sequence)
+
+    def _beside(self, rows: pa.Table) -> list[str]:
+        """The columns of a change stream that the table does not have."""
+        return [
+            name
+            for name in rows.column_names
+            if name in (self.op, self.sequence) and name not in self.schema.names
+        ]
 
     def prepare(self, rows: pa.Table) -> pa.Table:
         """Convert Spark's rows or keys to the table's types and sort them by key."""

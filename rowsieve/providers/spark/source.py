@@ -20,7 +20,13 @@ from functools import partial
 import msgspec
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
 from rowsieve.bridges.spark_columns.types import spark_schema
@@ -46,6 +52,7 @@ from rowsieve.providers.spark.session_settings import (
     session_independent,
 )
 from rowsieve.providers.spark.source_options import ReadOptions, WriteOptions
+from rowsieve.providers.spark.stream_sink import RowsieveStreamWriter
 from rowsieve.providers.spark.write_tasks import RowsieveWriter
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.resolve import resolve_snapshot
@@ -109,6 +116,11 @@ class RowsieveSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Check a write against the table; writes nothing yet."""
         return RowsieveWriter.begin(WriteOptions.parse(self.options), schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
+        """Check a streaming write against the table; Spark asks again for every batch."""
+        options = WriteOptions.parse_stream(self.options)
+        return RowsieveStreamWriter.begin(options, schema, overwrite=overwrite)
 
 
 class RowsieveReader(DataSourceReader):

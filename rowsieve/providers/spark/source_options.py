@@ -28,6 +28,7 @@ from rowsieve.predicate.semantics import Semantics
 STORAGE: Final = "storage."
 METADATA: Final = "metadata."
 MODES: Final = ("append", "upsert", "delete")
+STREAM_MODES: Final = (*MODES, "changes")
 _VIEW: Final = "CREATE TEMPORARY VIEW ... USING rowsieve OPTIONS (path '...')"
 _READ: Final = (
     "path",
@@ -49,6 +50,7 @@ _READ: Final = (
 )
 _OF_CATALOG: Final = "owner"  # an option that Spark itself adds for CREATE TABLE, and only there
 _WRITE: Final = ("path", "mode", "token_app", "token_sequence", "write_id")
+_STREAM: Final = ("path", "mode", "op", "sequence", "checkpointlocation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,29 @@ class WriteOptions:
     token: tuple[str, int] | None = None
     metadata: Mapping[str, str] | None = None
     write_id: str | None = None
+    op: str | None = None
+    sequence: str | None = None
+
+    @classmethod
+    def parse_stream(cls, options: Mapping[str, str]) -> WriteOptions:
+        """Read the options of `df.writeStream`; its token is the query and the batch."""
+        _refuse_unknown(options, _STREAM, (STORAGE, METADATA), "stream")
+        mode, op, sequence = options.get("mode"), options.get("op"), options.get("sequence")
+        if mode is not None and mode not in STREAM_MODES:
+            raise InvalidInput(f"option mode is one of {', '.join(STREAM_MODES)}, not {mode!r}")
+        if (mode == "changes") != (op is not None and sequence is not None):
+            raise InvalidInput(
+                "options op and sequence name two columns of mode changes: give all three options "
+                "or none of them"
+            )
+        return cls(
+            uri=_uri(options),
+            storage=_with_prefix(options, STORAGE),
+            mode=mode,
+            metadata=_with_prefix(options, METADATA),
+            op=op,
+            sequence=sequence,
+        )
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> WriteOptions:

@@ -52,28 +52,11 @@ class RowsieveWriter(DataSourceArrowWriter):
         cls, options: WriteOptions, schema: StructType, *, overwrite: bool = False
     ) -> RowsieveWriter:
         """Check the write against the newest version of the table."""
-        store = open_store(options.uri, options.storage)
-        head = CommitLog(store).latest()
-        job = WriteJob(
-            table_uri=store.uri,
-            storage=options.storage,
-            operation=_operation(options.mode, head, overwrite),
-            table_uuid=head.table.uuid,
-            base_version=head.version,
-            schema_json=schema_to_json(head.schema),
-            key=head.table.key,
-            properties=head.table.properties,
-            token=options.token,
-            metadata=_metadata(options),
-            done=already_committed(head, options.token),
-        )
-        if not job.done:  # the columns may have changed since that commit
-            job.check_columns(arrow_schema_of(schema))
-        return cls(job)
+        return cls(begin_job(options, schema, overwrite=overwrite))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write the rows of one task to files that are not part of the table until the commit."""
-        parts = _TaskParts(self._job)
+        parts = TaskParts(self._job)
         if not self._job.done:
             for batch in iterator:
                 parts.add(batch)
@@ -94,7 +77,31 @@ class RowsieveWriter(DataSourceArrowWriter):
         """Do nothing: uncommitted files are not part of the table."""
 
 
-class _TaskParts:
+def begin_job(options: WriteOptions, schema: StructType, *, overwrite: bool) -> WriteJob:
+    """Describe a write of rows with these columns, checked against the table's newest version."""
+    store = open_store(options.uri, options.storage)
+    head = CommitLog(store).latest()
+    job = WriteJob(
+        table_uri=store.uri,
+        storage=options.storage,
+        operation=_operation(options.mode, head, overwrite),
+        table_uuid=head.table.uuid,
+        base_version=head.version,
+        schema_json=schema_to_json(head.schema),
+        key=head.table.key,
+        properties=head.table.properties,
+        token=options.token,
+        metadata=_metadata(options),
+        done=already_committed(head, options.token),
+        op=options.op,
+        sequence=options.sequence,
+    )
+    if not job.done:  # the columns may have changed since that commit
+        job.check_columns(arrow_schema_of(schema))
+    return job
+
+
+class TaskParts:
     """The rows of one task, sorted run by run and written as parts."""
 
     def __init__(self, job: WriteJob) -> None:
@@ -176,7 +183,7 @@ def _operation(mode: str | None, head: Snapshot, overwrite: bool) -> str:
         raise UnsupportedOperation(
             f"{mode}: the table has no key; write with .option('mode', 'append')"
         )
-    return "delete_keys" if mode == "delete" else mode
+    return {"delete": "delete_keys", "changes": "apply"}.get(mode, mode)
 
 
 def _metadata(options: WriteOptions) -> dict[str, Any]:
