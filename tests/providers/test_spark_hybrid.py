@@ -187,6 +187,16 @@ def test_many_runs_of_hidden_rows_are_a_bitmap(spark: Any, tmp_path: Path) -> No
     assert "getbit" in plan_of(frame)
     assert ids(frame) == [i for i in range(200) if i not in gone]
     assert ids(frame.filter("id BETWEEN 60 AND 66")) == [60, 61, 62, 66]
+    assert len(plan_of(frame)) < 3000  # the bits are no text in it
+    frame.createOrReplaceTempView("hybrid_bits")
+    shapes = (
+        "EXISTS (SELECT 1 FROM hybrid_bits o WHERE o.id = t.id + 1)",
+        "id + 1 IN (SELECT max(id) FROM hybrid_bits o WHERE o.id <= t.id + 1)",
+        "id + 1 IN (SELECT id FROM hybrid_bits)",
+    )
+    followed = [i for i in range(200) if i not in gone and i + 1 < 200 and i + 1 not in gone]
+    for shape in shapes:
+        assert ids(spark.sql(f"SELECT id FROM hybrid_bits t WHERE {shape}")) == followed, shape
 
 
 def evolved(folder: str) -> rs.Table:

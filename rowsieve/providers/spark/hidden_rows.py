@@ -12,6 +12,7 @@ import numpy as np
 from pyspark.sql import functions as sql
 
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.providers.spark.plans import longs_frame
 
 METADATA: Final = "_metadata"
 _ROW: Final = f"{METADATA}.row_index"
@@ -28,7 +29,9 @@ def are_visible(spark: Any, rows: RowSet) -> Any:
         for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
             found = found | ((row >= start) & (row < stop))
         return found
-    words = _array_literal(spark, _words(rows))
+    # A subquery, whose result is one block of memory in each task. As a literal the words would be
+    # objects, which every copy, comparison and text of the plan visits.
+    words = longs_frame(spark, "visible", _words(rows)).scalar()
     word = sql.get(words, sql.shiftright(row, 6).cast("int"))
     return sql.getbit(word, row.bitwiseAND(_WORD_BITS - 1).cast("int")) == 1
 
@@ -39,13 +42,3 @@ def _words(rows: RowSet) -> bytes:
     padded = np.zeros(-(-len(bits) // 8) * 8, dtype=np.uint8)
     padded[: len(bits)] = bits
     return padded.view("<u8").astype(">u8").tobytes()
-
-
-def _array_literal(spark: Any, words: bytes) -> Any:
-    """An array of bigints as one literal: a bitmap has too many words for one literal each."""
-    from pyspark.sql.classic.column import Column  # noqa: PLC0415 - not on a Connect client
-
-    java = spark._jvm
-    array = spark.sparkContext._gateway.new_array(java.long, len(words) // 8)
-    java.java.nio.ByteBuffer.wrap(words).asLongBuffer().get(array)
-    return Column(java.org.apache.spark.sql.functions.lit(array))
