@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -132,3 +134,30 @@ def test_polars_pushes_limits_and_filters_into_the_scan() -> None:
     assert frame.head(3).collect().height == 3
     assert frame.filter(pl.col("k") == 55).select(pl.len()).collect().item() == 1
     assert reads.parts == [1, 1]
+
+
+EARLY_STOPS = """
+import sys, polars as pl, pyarrow as pa, rowsieve
+table = rowsieve.create_table("memory:///early", pa.table({"k": range(300_000)}), key=["k"])
+for start in (1, 2, 3):
+    table.upsert(pa.table({"k": range(start * 300_000, (start + 1) * 300_000)}))
+found = rowsieve.scan_polars(table).filter(pl.col("k") >= 0)
+if sys.argv[1] == "limits":
+    assert all(found.head(3).collect(engine="streaming").height == 3 for _ in range(6))
+elif sys.argv[1] == "unfinished":
+    streams = [found.collect_batches(engine="streaming") for _ in range(6)]
+    assert all(next(stream).height for stream in streams)
+else:
+    for _ in range(6):
+        try:
+            found.select(pl.col("k").cast(pl.Int8)).collect(engine="streaming")
+        except pl.exceptions.PolarsError:
+            pass
+"""
+
+
+@pytest.mark.parametrize("kind", ["limits", "unfinished", "failures"])
+def test_an_interpreter_leaves_cleanly_after_reads_that_polars_stopped_early(kind: str) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", EARLY_STOPS, kind]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -1,6 +1,6 @@
-"""Reads that DataFusion's threads may still use when the interpreter ends.
+"""Reads that threads of DataFusion and Polars may still use when the interpreter ends.
 
-DataFusion drops a query (after a LIMIT, a failure, or a dropped stream) without waiting for its
+These engines drop a query (after a LIMIT, a failure, or a dropped stream) without waiting for its
 threads. If a thread acquires the GIL after finalization has begun, CPython before 3.14 terminates
 the thread inside Rust, which aborts the process. So this module keeps a weak reference to every
 object that a thread can call. An exit handler ends the reads and waits, with the GIL released,
@@ -25,17 +25,17 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from typing import Final, Self
-
-import pyarrow as pa
+from typing import Any, Final, Generic, Self, TypeVar
 
 from rowsieve.errors import RowsieveError
+
+Rows = TypeVar("Rows")
 
 QUIET_S: Final = 0.25
 """A live object is idle if it has not been called for this many seconds.
 
 The program still holds its stream, its plan or an exception that references it. The thread waits in
-a full channel of DataFusion; the delay covers a thread that is about to get there.
+a full channel of the engine; the delay covers a thread that is about to get there.
 """
 _POLL_S: Final = 0.001
 _QUIET_POLLS: Final = 10
@@ -43,9 +43,11 @@ _QUIET_POLLS: Final = 10
 FOREIGN_S: Final = 2.0
 """How long to wait for threads that Python did not start to leave Python: some never do."""
 
+_ENGINES: Final = ("datafusion", "polars")
+
 
 class Use:
-    """An object that DataFusion's threads call; the exit handler waits until it is dropped or idle.
+    """An object that an engine's threads call; the exit handler waits until it is dropped or idle.
 
     `planned_by` is the thread that planned the query; `planned_s` is the monotonic time of it.
     """
@@ -66,19 +68,19 @@ class Use:
         return not self.is_called and time.monotonic() - self.last_call_s > QUIET_S
 
 
-class Batches(Use):
+class Batches(Use, Generic[Rows]):
     """The batches of one partition; one thread at a time calls `next`."""
 
     __slots__ = ("_batches",)
 
-    def __init__(self, batches: Iterator[pa.RecordBatch], planned: Use) -> None:
+    def __init__(self, batches: Iterator[Rows], planned: Use | None = None) -> None:
         self._batches = batches
         super().__init__(planned)
 
     def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> pa.RecordBatch:
+    def __next__(self) -> Rows:
         self.is_called = True
         try:
             OPEN_READS.check_open(self)
@@ -104,7 +106,7 @@ def foreign_threads() -> set[int]:
 
 
 class OpenReads:
-    """The objects that DataFusion may still call, and the exit handler for them; thread-safe."""
+    """The objects that engines may still call, and the exit handler for them; thread-safe."""
 
     def __init__(self) -> None:
         self._uses: list[weakref.ref[Use]] = []
@@ -139,7 +141,7 @@ class OpenReads:
         if ended_at_s is None:
             return
         if use.planned_by is not threading.main_thread() or use.planned_s < ended_at_s:
-            raise RowsieveError("DataFusion's read of a table stopped: the interpreter is ending")
+            raise RowsieveError("an engine's read of a table stopped: the interpreter is ending")
 
     def check_planning(self) -> None:
         """Block a daemon thread that plans a query while the interpreter is ending."""
@@ -149,14 +151,14 @@ class OpenReads:
 
     def end(self) -> None:
         """End the reads of all threads and wait for the calls in progress."""
-        import datafusion  # noqa: PLC0415 - already imported if there is a use
-
         main = threading.main_thread()
         self._ended_at_s = ended_at_s = time.monotonic()
         others = any(use.planned_by is not main for use in self._alive())
+        engines: list[Any] = [sys.modules[name] for name in _ENGINES if name in sys.modules]
         quiet_polls = 0
         while quiet_polls < _QUIET_POLLS:
-            datafusion.lit(0)  # any call makes Rust release objects that threads dropped GIL-free
+            for engine in engines:
+                engine.lit(0)  # any call makes Rust release objects that threads dropped GIL-free
             is_quiet = all(use.is_idle() for use in self._alive())
             if foreign_threads() and time.monotonic() - ended_at_s < FOREIGN_S:
                 is_quiet = False

@@ -19,6 +19,7 @@ from rowsieve.objects import ObjectStore
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.arrow.unreadable import plain_schema, projected
+from rowsieve.providers.datafusion.open_reads import OPEN_READS, Batches
 from rowsieve.scan import Scan
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import relabelled
@@ -47,6 +48,7 @@ def lazy_frame(
 ) -> polars.LazyFrame:
     """A LazyFrame of one version; each read is reported to `reporter`."""
     _polars()
+    OPEN_READS.wait_at_exit()
     from polars.io.plugins import register_io_source  # noqa: PLC0415 - an extra
 
     def read(
@@ -55,7 +57,8 @@ def lazy_frame(
         row_count: int | None,
         batch_size: int | None,  # noqa: ARG001 - a hint
     ) -> Iterator[polars.DataFrame]:
-        yield from _frames(store, snapshot, reporter, columns, predicate, row_count)
+        frames = _frames(store, snapshot, reporter, columns, predicate, row_count)
+        return Batches(frames)  # the streaming engine's threads read on after a limit or failure
 
     return register_io_source(
         read,
