@@ -19,6 +19,7 @@ from rowsieve.storage.checkpoint import CHECKPOINTS, write_checkpoint
 from rowsieve.storage.commit_log import CommitLog, CommitRequest
 from rowsieve.storage.log_entry import log_path
 from rowsieve.storage.log_reader import _seen
+from rowsieve.storage.snapshot import Snapshot
 from tests.storage.log_fixtures import (
     FaultyStore,
     commit,
@@ -137,14 +138,21 @@ def test_invariant_rule_3_no_entry_is_put_before_all_files_that_it_names_are_sto
     inner = memory_store()
     log, base = create(inner)
     store = Refusing(inner)
-    for size in (10, MOST_BYTES + 10):  # the larger one is waited for by itself
-        uploads = Uploads(store)
-        uploads.put(f"data/{size}", bytes(size))
-        request = CommitRequest("upsert", part(), uploads=uploads)
-        for _ in range(2):  # an upload that failed is not forgotten
-            with pytest.raises(StoreError, match="403"):
-                CommitLog(store).commit(request, base, never)
+    uploads = Uploads(store)
+    uploads.put("data/small", bytes(10))
+    _refuses_to_commit(store, uploads, base)
+    uploads = Uploads(store)
+    with pytest.raises(StoreError, match="403"):  # a large object is waited for at once
+        uploads.put("data/large", bytes(MOST_BYTES + 10))
+    _refuses_to_commit(store, uploads, base)
     assert log.latest().version == base.version == 0
+
+
+def _refuses_to_commit(store: Refusing, uploads: Uploads, base: Snapshot) -> None:
+    request = CommitRequest("upsert", part(), uploads=uploads)
+    for _ in range(2):  # an upload that failed is not forgotten
+        with pytest.raises(StoreError, match="403"):
+            CommitLog(store).commit(request, base, never)
 
 
 @pytest.mark.parametrize("left", [3, 4, 5])
