@@ -23,6 +23,7 @@ from rowsieve.arguments.annotations import (
 from rowsieve.arguments.kinds import ANY_TEXT
 from rowsieve.changes.handle import send_failure
 from rowsieve.changes.ingest import prepare_appended, prepare_rows, read_data
+from rowsieve.changes.settings import check_columns
 from rowsieve.changes.vector_building import with_vectors_protocol
 from rowsieve.config import current
 from rowsieve.errors import InvalidInput, TableExists
@@ -30,7 +31,6 @@ from rowsieve.metrics import CommitReport, WriterMetrics, send
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.properties import check_properties
 from rowsieve.stats.collect import Collecting
-from rowsieve.stats.selection import statistics_options
 from rowsieve.storage.checkpoint import row_count
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.commit_request import CommitRequest, check_request
@@ -122,7 +122,7 @@ def _created(
         data = read_data(schema_or_data, "create_table")
     source = schema_or_data if data is None else data.schema
     schema, next_id = schema_of(source, not_null=columns)
-    statistics_options(properties, schema)  # rejects names of columns that do not exist
+    check_columns(properties, schema, columns)
     order = KeyOrder.of(schema, columns) if columns else None
     names = () if order is None else order.names
     info = TableInfo(

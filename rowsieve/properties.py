@@ -28,6 +28,7 @@ _FORMS: Mapping[str, tuple[str, re.Pattern[str]]] = {
 PROPERTIES: Mapping[str, str] = {
     "target_part_bytes": "stored bytes at which a writer starts another part (default 128 MiB)",
     "checkpoint_interval": "commits between checkpoints (default 32)",
+    "cluster_by": "order of written rows without a key: 'a, b DESC', zorder(a, b), hilbert(a, b)",
     "compaction": "leveled (default): no part overlaps another; tiered: fewer bytes written",
     "isolation": "what updates and deletes check: serializable (default) or snapshot",
     "visibility": "whether upserts and deletes store which rows they hide: lazy (default) or eager",

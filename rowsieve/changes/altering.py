@@ -30,6 +30,7 @@ from rowsieve.types.evolution import SchemaChange, changes_fields, evolve, why_n
 from rowsieve.types.field_paths import children
 from rowsieve.types.logical import Date, Field, Timestamp
 from rowsieve.types.schema import Schema
+from rowsieve.types.sort_order import CLUSTER_BY, cluster_order
 from rowsieve.types.widening import LAST_DAY
 
 
@@ -180,15 +181,22 @@ def _check_properties(head: Snapshot, schema: Schema) -> None:
     """InvalidSchemaChange if a property names a column that is dropped or renamed."""
     properties = head.table.properties
     try:
-        after = named_ids(properties, schema)
+        after = _named(properties, schema)
     except InvalidInput as error:
         raise InvalidSchemaChange(
             f"{error}; change the property with set_properties first, then the columns"
         ) from error
-    if named_ids(properties, head.schema) != after:
-        names = ("critical_columns", "text_statistics", "json_statistics")
+    if _named(properties, head.schema) != after:
+        names = ("critical_columns", "text_statistics", "json_statistics", CLUSTER_BY)
         given = ", ".join(name for name in names if name in properties)
         raise InvalidSchemaChange(
             f"the properties {given} name a column whose name becomes another column's; unset them "
             "first, and set them again after the change"
         )
+
+
+def _named(properties: Mapping[str, str], schema: Schema) -> tuple[int, ...]:
+    """The ids of the columns that properties name; InvalidInput if they cannot use one of them."""
+    order = cluster_order(properties, schema)
+    clustered = () if order is None else order.columns
+    return (*named_ids(properties, schema), *(schema.field(name).id for name in clustered))

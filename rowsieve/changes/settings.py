@@ -8,7 +8,7 @@ take effect, and for the same property the later one wins.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rowsieve.changes.change import Change
 from rowsieve.changes.vector_building import with_vectors_protocol
@@ -16,6 +16,8 @@ from rowsieve.properties import check_constant, check_properties
 from rowsieve.stats.selection import statistics_options
 from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.snapshot import ISOLATION_WRITER, Snapshot
+from rowsieve.types.schema import Schema
+from rowsieve.types.sort_order import cluster_order
 
 
 def checked_settings(
@@ -23,8 +25,14 @@ def checked_settings(
 ) -> dict[str, str]:
     """Return the properties as text; InvalidInput if one is unknown, invalid or fixed."""
     checked = check_properties(properties)
-    statistics_options({**snapshot.table.properties, **checked}, snapshot.schema)
+    check_columns({**snapshot.table.properties, **checked}, snapshot.schema, snapshot.table.key)
     return checked
+
+
+def check_columns(properties: Mapping[str, str], schema: Schema, key: Sequence[str]) -> None:
+    """Raise InvalidInput if a property names a column that it cannot use."""
+    statistics_options(properties, schema)
+    cluster_order(properties, schema, key)
 
 
 def is_set(snapshot: Snapshot, wanted: Mapping[str, str | None]) -> bool:
@@ -39,7 +47,7 @@ def change_properties(
     check_constant(head.table.properties, wanted)
     properties = {k: v for k, v in head.table.properties.items() if k not in wanted}
     properties |= {name: value for name, value in wanted.items() if value is not None}
-    statistics_options(properties, head.schema)  # the columns may have changed meanwhile
+    check_columns(properties, head.schema, head.table.key)  # they may have changed meanwhile
     info = dataclasses.replace(head.table, properties=properties)
     if "isolation" in wanted:  # a writer that does not know the property would violate it
         info = dataclasses.replace(info, writer_version=max(info.writer_version, ISOLATION_WRITER))

@@ -12,7 +12,7 @@ one output part.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,8 +25,10 @@ from rowsieve.compaction.pick import Picked
 from rowsieve.compaction.slices import SLICE_BYTES, Slice
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.newest_actions import newest_actions
+from rowsieve.executor.sorted_rows import sorted_rows
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.planner.part_facts import planned_parts
+from rowsieve.planner.plan import table_columns
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.commit_log import CommitRequest
@@ -35,6 +37,7 @@ from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.part_writer import PartWriter
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
+from rowsieve.types.sort_order import SortOrder, cluster_order
 
 COMPACTION_RETRY_TIMEOUT_S: Final = 3600.0
 """The default retry timeout of a compaction; one attempt may take minutes."""
@@ -73,9 +76,10 @@ class Compaction:
             writer = self._writer(snapshot, uploads)
             self._merge(snapshot, one, writer, counting)
             added = added.append(_aged(writer, snapshot.parts.take(one.parts)))
+        order = cluster_order(snapshot.table.properties, snapshot.schema)
         for run in picked.runs:
-            writer, parts = self._writer(snapshot, uploads), snapshot.parts.take(run)
-            for batch in _live_rows(self.store, snapshot, parts):
+            writer, parts = self._writer(snapshot, uploads, order), snapshot.parts.take(run)
+            for batch in _live_rows(self.store, snapshot, parts, order):
                 self.pace.take(batch.nbytes)
                 writer.write(batch)
                 counting.add(batch.num_rows)
@@ -106,7 +110,9 @@ class Compaction:
             writer.write_deletes(deletes)
             counting.add(rows.num_rows)
 
-    def _writer(self, snapshot: Snapshot, uploads: Uploads) -> PartWriter:
+    def _writer(
+        self, snapshot: Snapshot, uploads: Uploads, order: SortOrder | None = None
+    ) -> PartWriter:
         key = snapshot.table.key
         return PartWriter(
             self.store,
@@ -116,6 +122,7 @@ class Compaction:
             snapshot.version,
             self.collecting,
             uploads,
+            order,
         )
 
 
@@ -139,9 +146,15 @@ def _aged(writer: PartWriter, inputs: PartTable) -> PartTable:
 
 
 def _live_rows(
-    store: ObjectStore, snapshot: Snapshot, parts: PartTable
-) -> Iterator[pa.RecordBatch]:
-    """Yield the visible rows of these parts; in key order if the table has a key."""
+    store: ObjectStore, snapshot: Snapshot, parts: PartTable, order: SortOrder | None
+) -> Iterator[pa.RecordBatch | pa.Table]:
+    """Yield the visible rows of these parts, in the order of the key or in the given one."""
     only = dataclasses.replace(snapshot, parts=parts)
-    plan = plan_scan(only, store.uri, now_us=0, ordered=bool(snapshot.table.key))
-    return Execution(plan, store, memory_bytes=MEMORY_BYTES).read()
+
+    def read(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        wanted = None if columns is None else table_columns(columns)
+        ordered = bool(snapshot.table.key)
+        plan = plan_scan(only, store.uri, columns=wanted, now_us=0, ordered=ordered)
+        return Execution(plan, store, memory_bytes=MEMORY_BYTES).read()
+
+    return read(None) if order is None else sorted_rows(read, order, snapshot.schema)

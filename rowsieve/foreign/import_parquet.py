@@ -22,6 +22,7 @@ from rowsieve.arguments.annotations import (
     StorageOptions,
     TableUri,
 )
+from rowsieve.changes.settings import check_columns
 from rowsieve.errors import InvalidInput, TableExists
 from rowsieve.foreign.footers import read_footers
 from rowsieve.foreign.hive import partitions_of
@@ -32,7 +33,6 @@ from rowsieve.foreign.paths import FoundFile, find_files
 from rowsieve.foreign.placed_parts import parts_of
 from rowsieve.objects import Location, ObjectStore, open_store
 from rowsieve.properties import check_properties
-from rowsieve.stats.selection import statistics_options
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.commit_request import CommitRequest, check_request
 from rowsieve.storage.manifest import PartTable
@@ -86,7 +86,7 @@ def from_parquet(
     joined = join_columns(footers, partitions, schema=schema, by_field_id=match == "field_id")
     table = _with_key(joined, tuple(key or ()))
     order = KeyOrder.of(table.schema, tuple(key)) if key else None
-    statistics_options(checked_properties, table.schema)
+    check_columns(checked_properties, table.schema, key or ())
     parts = parts_of(footers, joined, partitions)
     if order is not None:
         parts = _keyed(store, parts, table.schema, order)

@@ -2,7 +2,7 @@
 
 The filter selects every part that may hold a matching row; rows that do not match are rewritten
 with them and never lost. With `strict`, a filter that whole parts cannot enforce is refused. Tables
-without a key can be sorted by columns or by a Z-order; parts of a table with a key are always in
+without a key can be sorted by columns or along a curve; parts of a table with a key are always in
 its order. Partial progress commits groups of parts one after the other.
 
 Soundness: only whole overlap groups are rewritten, and a task rewrites neighbouring groups, so no
@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.executor.execute import Execution
+from rowsieve.executor.sorted_rows import sorted_rows
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.planner.plan import ScanPlan, table_columns
 from rowsieve.planner.plan_scan import plan_scan
@@ -42,13 +43,12 @@ from rowsieve.procedures.procedure import (
 )
 from rowsieve.procedures.rewrite_options import RewriteOptions
 from rowsieve.procedures.rewrite_selection import groups_to_rewrite, has_deletes
-from rowsieve.procedures.sort_order import SortOrder
-from rowsieve.procedures.sorted_rows import sorted_rows
 from rowsieve.storage.commit_request import CommitRequest
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.part_writer import PartWriter, target_part_bytes
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
+from rowsieve.types.sort_order import SortOrder, cluster_order
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch
 
@@ -94,6 +94,7 @@ class _Rewrite:
     version: int = 0
 
 
+_STRATEGIES = ("binpack", "sort", "zorder", "hilbert")
 _COUNTS = (
     "rewritten_data_files_count",
     "added_data_files_count",
@@ -120,11 +121,13 @@ class RewriteDataFiles(DistributedProcedure):
             default={},
             meaning="target-file-size-bytes, min-input-files, rewrite-all and others",
         ),
-        Parameter("strategy", ParameterType.TEXT, meaning="'binpack' or 'sort'"),
+        Parameter(
+            "strategy", ParameterType.TEXT, meaning="'binpack', 'sort', 'zorder' or 'hilbert'"
+        ),
         Parameter(
             "sort_order",
             ParameterType.TEXT,
-            meaning="'a DESC NULLS LAST, b' or 'zorder(a, b)', for tables without a key",
+            meaning="'a DESC NULLS LAST, b', 'zorder(a, b)', 'hilbert(a, b)'; or cluster_by's",
         ),
         Parameter(
             "dry_run",
@@ -143,7 +146,13 @@ class RewriteDataFiles(DistributedProcedure):
         assert isinstance(given, Mapping)
         options = RewriteOptions.of(given, target_part_bytes(snapshot.table.properties))
         order = _sort_order(snapshot, arguments.get("strategy"), arguments.get("sort_order"))
-        found = groups_to_rewrite(snapshot, context.target, options, self.only(snapshot))
+        found = groups_to_rewrite(
+            snapshot,
+            context.target,
+            options,
+            self.only(snapshot),
+            None if order is None else order.to_text(snapshot.schema),
+        )
         if arguments.get("dry_run"):
             groups = [_Group(parts, 0) for parts in found]
             rewrite = _Rewrite(snapshot, groups, (), started_s)
@@ -177,13 +186,15 @@ class RewriteDataFiles(DistributedProcedure):
         plan = ScanPlan.from_bytes(work.plan)
         store = open_store(plan.table_uri, storage_options)
         key = KeyOrder.of(plan.schema, plan.key).fields if plan.key else ()
-        writer = PartWriter(store, plan.schema, key, work.properties, plan.version)
+        order = work.order or cluster_order(work.properties, plan.schema)
+        writer = PartWriter(store, plan.schema, key, work.properties, plan.version, sorted_by=order)
         row_count = 0
-        for rows in _rows(plan, store, work.order):
+        for rows in _rows(plan, store, order):
             row_count += rows.num_rows
             changed = self.changed(rows, work.notes)
             if changed is not rows:
                 _check_changed(self.name, rows, changed, plan.key)
+                writer.forget_order()
             writer.write(changed)
         yield row_count, writer.finish().to_ipc()
 
@@ -292,29 +303,33 @@ def _check_changed(procedure: str, before: Rows, after: Rows, key: Sequence[str]
 
 
 def _sort_order(snapshot: Snapshot, strategy: Value, text: Value) -> SortOrder | None:
-    """The order to sort by; None for bin-packing."""
+    """The order to sort by; None for bin-packing, which keeps the order of the table."""
     if strategy is None:
         strategy = "binpack" if text is None else "sort"
-    if str(strategy).lower() not in ("binpack", "sort"):
+    name = str(strategy).lower()
+    if name not in _STRATEGIES:
         raise InvalidInput(
-            f"rewrite_data_files: strategy is {strategy!r}; give 'binpack' or 'sort'"
+            f"rewrite_data_files: strategy is {strategy!r}; give one of {', '.join(_STRATEGIES)}"
         )
-    if str(strategy).lower() == "binpack":
+    if name == "binpack":
         if text is not None:
             raise InvalidInput(
-                "rewrite_data_files: sort_order is for strategy => 'sort', and strategy is "
+                "rewrite_data_files: sort_order is for the other strategies, and strategy is "
                 "'binpack'; remove one of them"
             )
         return None
     key = snapshot.table.key
+    if text is None and name == "sort":
+        order = cluster_order(snapshot.table.properties, snapshot.schema)
+        if key or order is not None:
+            return order  # rows of a table with a key are always in the order of the key
     if text is None:
-        if key:
-            return None  # its rows are always in the order of its key
         raise InvalidInput(
-            "rewrite_data_files: the table has no key to sort by; give for example "
-            "sort_order => 'a DESC NULLS LAST, b' or sort_order => 'zorder(a, b)'"
+            f"rewrite_data_files: strategy {strategy!r} needs an order; give for example "
+            "sort_order => 'a DESC NULLS LAST, b' for 'sort', or sort_order => 'a, b' for 'zorder' "
+            "and 'hilbert'"
         )
-    order = SortOrder.of(str(text), snapshot.schema)
+    order = SortOrder.of(str(text) if name == "sort" else f"{name}({text})", snapshot.schema)
     if not key:
         return order
     if order.is_prefix_of(key):

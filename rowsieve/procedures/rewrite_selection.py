@@ -27,10 +27,12 @@ def groups_to_rewrite(
     scan: TargetScan,
     options: RewriteOptions,
     only: frozenset[int] | None = None,
+    sort_order: str | None = None,
 ) -> list[PartTable]:
     """The parts of each group: neighbouring, selected by the filter, and worth a rewrite.
 
-    With `only`, a group has one of the parts with these indices in each of its overlap groups.
+    With `only`, a group has one of the parts with these indices in each of its overlap groups. With
+    `sort_order`, parts that do not record this order are worth a rewrite.
     """
     key = snapshot.table.key
     units = units_of(snapshot.parts, KeyOrder.of(snapshot.schema, key) if key else None)
@@ -38,6 +40,10 @@ def groups_to_rewrite(
     if only is not None:
         selected = only if selected is None else selected & only
     deletes = _delete_files(snapshot.parts)
+    orders = snapshot.parts.sort_orders()
+
+    def is_unsorted(unit: Unit) -> bool:
+        return sort_order is not None and any(orders[part] != sort_order for part in unit.parts)
 
     def is_candidate(unit: Unit) -> bool:
         if selected is not None and selected.isdisjoint(unit.parts):
@@ -46,9 +52,11 @@ def groups_to_rewrite(
         fits = options.min_file_size_bytes <= unit.size_bytes and not (
             divides and unit.size_bytes > options.max_file_size_bytes
         )
-        return options.rewrite_all or unit.dirty or not fits
+        return options.rewrite_all or unit.dirty or not fits or is_unsorted(unit)
 
     def is_worth(run: Sequence[Unit]) -> bool:
+        if any(map(is_unsorted, run)):
+            return True
         if (most := options.delete_file_threshold) is not None and any(
             deletes[list(unit.parts)].sum() >= most for unit in run
         ):

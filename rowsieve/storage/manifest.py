@@ -13,6 +13,8 @@ in a checkpoint are read on demand (`rowsieve.storage.manifest_columns`). The co
 - `vector.*`, only if a part has a stored vector: `rowsieve.storage.vector_columns`;
 - `data.columns`, only if a file is not ours: how its columns map to the table's
   (`rowsieve.parquet.file_mapping`); NULL for our own files;
+- `data.sort_order`, only if a file has one: the order of its rows, with field ids for columns
+  (`rowsieve.types.sort_order`); NULL means unknown;
 - `key.<field id>.lower|upper`: the first and the last key, tombstones included (trap T4). A NULL is
   infinite, and so is every later key column of that bound;
 - `stats.<field id>.<fact>`: see `rowsieve.stats.tabulate`. Absent or NULL means unknown.
@@ -129,6 +131,7 @@ class PartEntry:
     commit_ts_max: int | None = None
     format_version: int = STRUCTURED_FORMAT
     vector: VectorRef | None = None
+    sort_order: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,7 @@ _FIXED = pa.schema(
     ]
 )
 COLUMNS: Final = "data.columns"
+SORT_ORDER: Final = "data.sort_order"
 _REQUIRED = ("part_id", "base_version", "schema_id", "format_version", "native_safe")
 _COUNTS = tuple(
     name
@@ -208,6 +212,8 @@ class PartTable:
         mappings = [None if entry.data is None else entry.data.columns for entry in entries]
         if any(mapping is not None for mapping in mappings):
             columns[COLUMNS] = pa.array(mappings, pa.string())
+        if any(entry.sort_order is not None for entry in entries):
+            columns[SORT_ORDER] = pa.array([entry.sort_order for entry in entries], pa.string())
         for i, key_field in enumerate(key):
             type_ = arrow_type(key_field.type)
             for side in ("lower", "upper"):
@@ -409,6 +415,7 @@ class PartTable:
             taken.files("deletes"),
             taken.deletion_vectors(),
             taken.vectors(),
+            taken.sort_orders(),
             strict=True,
         )
         own = taken.columns.read([name for name in _FIXED.names if "." not in name]).to_pylist()
@@ -418,11 +425,12 @@ class PartTable:
                 deletes=deletes,
                 dv=dv,
                 vector=vector,
+                sort_order=order,
                 key_lower=tuple(_scalar_or_none(column[i]) for column in lower),
                 key_upper=tuple(_scalar_or_none(column[i]) for column in upper),
                 **own[i],
             )
-            for i, (data, deletes, dv, vector) in enumerate(files)
+            for i, (data, deletes, dv, vector, order) in enumerate(files)
         ]
 
     def files(self, kind: Literal["data", "deletes"]) -> list[FileRef | None]:
@@ -445,6 +453,13 @@ class PartTable:
         if schema.get_field_index(COMPLETE_THROUGH) < 0:
             return [None] * len(self)
         return vectors_in(self._columns.read([n for n in schema.names if n.startswith(PREFIX)]))
+
+    def sort_orders(self) -> list[str | None]:
+        """Return the order of the rows of every part, with field ids; None if it is unknown."""
+        if self._columns.schema.get_field_index(SORT_ORDER) < 0:
+            return [None] * len(self)
+        found: list[str | None] = self.column(SORT_ORDER).to_pylist()
+        return found
 
     def _file_values(self, prefix: str, facts: Sequence[tuple[str, pa.DataType]]) -> Iterable[Any]:
         """Return one tuple per part, the path first; `(None,)` each if no part has a path."""

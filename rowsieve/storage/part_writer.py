@@ -27,12 +27,14 @@ from rowsieve.parquet.stored_forms import OPAQUE_FORMAT, STRUCTURED_FORMAT
 from rowsieve.stats.collect import Collecting, StatisticsCollector
 from rowsieve.stats.selection import statistics_options
 from rowsieve.stats.values import lower_bound, upper_bound, without_nan
+from rowsieve.storage.clustered_rows import ClusteredRows
 from rowsieve.storage.manifest import FileRef, NewPart, PartEntry, PartTable
 from rowsieve.storage.part_file import ROW_GROUP_ROWS, FileOptions, PartFile, member_paths
 from rowsieve.types.keys import Key, KeyOrder
 from rowsieve.types.logical import Field, Float
 from rowsieve.types.opaque_forms import has_opaque_forms, opaque, opaque_rows
 from rowsieve.types.schema import Schema
+from rowsieve.types.sort_order import SortOrder
 from rowsieve.types.stored_names import has_tags, tagged, tagged_rows
 
 __all__ = ["ROW_GROUP_ROWS", "TARGET_PART_BYTES", "PartWriter", "target_part_bytes", "write_parts"]
@@ -51,6 +53,9 @@ class PartWriter:
     until `finish`, which assigns each part those up to its last key, and the rest to the last part,
     so that key ranges stay disjoint. Nothing refers to the files until the returned entries are
     committed.
+
+    Rows of a table without a key may come in any order: the property `cluster_by` sorts them in
+    runs. With `sorted_by` they come in that order already. Parts record the order of their rows.
     """
 
     def __init__(
@@ -62,7 +67,14 @@ class PartWriter:
         base_version: int,
         collecting: Collecting | None = None,
         uploads: Uploads | None = None,
+        sorted_by: SortOrder | None = None,
     ) -> None:
+        self._clustered = None
+        if sorted_by is None:
+            self._clustered = ClusteredRows.of(properties, schema, key)
+        order = sorted_by if self._clustered is None else self._clustered.order
+        self._sort_order = None if order is None else order.to_text(schema)
+        self._run_count = 0
         self._uploads = Uploads(store) if uploads is None else uploads
         self._waits = uploads is None
         self._schema = schema
@@ -92,7 +104,25 @@ class PartWriter:
         """Add rows (a table or a batch) that follow all rows added so far."""
         if not rows.num_rows:
             return
-        table = _as_table(rows)
+        if self._clustered is None:
+            self._add(_as_table(rows))
+            return
+        self._clustered.add(_as_table(rows))
+        if self._clustered.is_full:
+            self._write_run()
+
+    def forget_order(self) -> None:
+        """Record no order for the parts: the rows were changed after they were sorted."""
+        self._sort_order = None
+
+    def _write_run(self) -> None:
+        """Write the run of clustered rows, with row groups of its own."""
+        if self._clustered is not None and (rows := self._clustered.take()) is not None:
+            self._add(rows)
+            self._flush(everything=True)
+            self._run_count += 1
+
+    def _add(self, table: pa.Table) -> None:
         self._note_nan(self._in_files(table))
         self._pending.append(table)
         self._pending_rows += table.num_rows
@@ -109,6 +139,7 @@ class PartWriter:
 
         The files are durable, unless `uploads` was given: then its owner waits for them.
         """
+        self._write_run()
         self._flush(everything=True)
         self._close()
         deletes = self._split_deletes()
@@ -170,7 +201,9 @@ class PartWriter:
             part_id = uuid.uuid4().hex
             path = f"data/{part_id}.{self._base_version}.parquet"
             file = PartFile(self._stored, options, self._uploads, path)
-            self._open = _OpenPart(part_id, file, self._collector(), first, first)
+            statistics = self._collector()
+            self._open = _OpenPart(part_id, file, statistics, first, first, self._run_count)
+        self._open.in_one_run &= self._open.run == self._run_count
         self._open.file.write(stored)
         self._open.statistics.add(rows)
         self._open.last = self._end(rows, rows.num_rows - 1)
@@ -183,7 +216,15 @@ class PartWriter:
         ref = self._open.file.put()
         ends = (self._open.first, self._open.last)
         self._count(ref)
-        self._finished.append(_FinishedRows(self._open.part_id, ref, self._open.statistics, ends))
+        self._finished.append(
+            _FinishedRows(
+                self._open.part_id,
+                ref,
+                self._open.statistics,
+                ends,
+                self._sort_order if self._open.in_one_run else None,
+            )
+        )
         self._open = None
 
     def _end(self, rows: pa.Table, index: int) -> pa.Table:
@@ -219,6 +260,7 @@ class PartWriter:
             data=rows.ref if rows else None,
             deletes=ref,
             format_version=self._format_version if rows else STRUCTURED_FORMAT,
+            sort_order=rows.sort_order if rows else None,
             key_lower=key_bound(
                 self._key, min((end[0] for end in ends), key=self._key_of), "lower"
             ),
@@ -300,13 +342,18 @@ def target_part_bytes(properties: Mapping[str, str]) -> int:
 
 @dataclass(slots=True)
 class _OpenPart:
-    """A part being written; `first` and `last` are its first and last key so far."""
+    """A part being written; `first` and `last` are its first and last key so far.
+
+    `run` is the run of its first row; rows of several runs together have no order.
+    """
 
     part_id: str
     file: PartFile
     statistics: StatisticsCollector
     first: pa.Table
     last: pa.Table
+    run: int
+    in_one_run: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +364,7 @@ class _FinishedRows:
     ref: FileRef
     statistics: StatisticsCollector
     ends: tuple[pa.Table, pa.Table]
+    sort_order: str | None
 
 
 def _as_table(rows: Any) -> pa.Table:

@@ -91,8 +91,8 @@ def test_sorted_or_not_a_table_has_the_same_rows(catalog: rs.Catalog, order: str
 @pytest.mark.parametrize(
     ("arguments", "key", "error", "reason"),
     [
-        (", strategy => 'shuffle'", False, InvalidInput, "give 'binpack' or 'sort'"),
-        (", strategy => 'sort'", False, InvalidInput, "no key to sort by"),
+        (", strategy => 'shuffle'", False, InvalidInput, "give one of binpack, sort"),
+        (", strategy => 'sort'", False, InvalidInput, "needs an order"),
         (", strategy => 'binpack', sort_order => 'v'", False, InvalidInput, "remove one"),
         (", sort_order => 'v'", True, UnsupportedOperation, "always in its order"),
         (", sort_order => 'id DESC'", True, UnsupportedOperation, "always in its order"),

@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowsieve.errors import CorruptData, InvalidInput, UnknownColumn
-from rowsieve.procedures.sort_order import SortOrder, SortTerm
-from rowsieve.procedures.sorted_rows import sorted_rows
+from rowsieve.executor.sorted_rows import sorted_rows
+from rowsieve.types.curves import Curve
 from rowsieve.types.encodings import schema_of
+from rowsieve.types.sort_order import SortOrder, SortTerm
 from tests.profiles import examples
 
 COLUMNS = pa.schema(
@@ -50,7 +51,7 @@ def test_order_reads_like_order_by(text: str, expected: list[tuple[str, bool, bo
 
 def test_zorder_names_its_columns() -> None:
     order = SortOrder.of("ZORDER(i, t)", SCHEMA)
-    assert (order.columns, order.is_zorder) == (("i", "t"), True)
+    assert (order.columns, order.curve) == (("i", "t"), Curve.ZORDER)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +64,8 @@ def test_zorder_names_its_columns() -> None:
         ("i, i DESC", "twice"),
         ("l", "have no order"),
         ("zorder(i)", "has 1 columns"),
+        ("hilbert(i)", "has 1 columns"),
+        ("hilbert(i, t, i)", "twice"),
         ("zorder()", "cannot be read"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Sort the rows of a task in bounded memory.
+"""Sort rows in bounded memory: those of a task, or of parts that are merged.
 
 Rows that fit in memory are sorted there. More rows are read twice: the first pass reads only the
 columns of the order and ranks every row; the second one writes each row into the temporary file of
@@ -19,8 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.errors import CorruptData
-from rowsieve.procedures.sort_order import SortOrder
 from rowsieve.types.schema import Schema
+from rowsieve.types.sort_order import SortOrder
 
 SORT_BYTES: Final = 64 * 2**20
 """The most bytes of rows that are sorted at once."""
@@ -45,7 +45,7 @@ def sorted_rows(
     else:
         if first:
             rows = pa.Table.from_batches(first)
-            yield rows.take(_inverse(order.ranks(rows, schema)))
+            yield rows.take(pa.array(order.sort(rows, schema)))
         return
     bytes_per_row = size / sum(batch.num_rows for batch in first)
     del first
@@ -104,7 +104,3 @@ def _distribute(
             f"two reads of one version gave {len(ranks):,} and {done:,} or more rows; nothing was "
             "committed. Check the store for changed files"
         )
-
-
-def _inverse(ranks: npt.NDArray[np.int64]) -> pa.Array:
-    return pa.array(np.argsort(ranks))
