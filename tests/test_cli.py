@@ -87,6 +87,17 @@ def test_create_sets_properties_and_notes(tmp_path: Path, parquet: Path) -> None
     assert rs.open_table(str(tmp_path / "t")).detail()["properties"] == {"checkpoint_interval": "5"}
 
 
+def test_create_clusters_rows(tmp_path: Path, parquet: Path) -> None:
+    folder = tmp_path / "t"
+    run("create", folder, parquet, "--property", "cluster_by=id DESC")
+    table = rs.open_table(str(folder))
+    keys = table.to_arrow().column("id").to_pylist()
+    assert keys == sorted(keys, reverse=True)
+    assert table.snapshot_for_engines().parts.sort_orders() == ["1 DESC NULLS LAST"]
+    refused = run("create", tmp_path / "u", parquet, "--property", "cluster_by=nope", code=3)
+    assert "'nope', which is not a column" in refused
+
+
 def test_create_refuses_a_second_table_unless_told(flights: Path, parquet: Path) -> None:
     assert "TableExists" in run("create", flights, parquet, "--key", "id", code=3)
     run("create", flights, parquet, "--key", "id", "--if-exists", "ignore")

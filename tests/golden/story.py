@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -76,6 +76,13 @@ BEFORE_VERSIONS: tuple[Rows, ...] = ({}, FIRST, _V2, _V3, _V4, _V4, {**_V4, **TH
 PLAIN_VERSIONS: tuple[Rows, ...] = ({}, FIRST, _but(FIRST, 2))
 """Created, an append, a delete; and an append that repeats key 3, see `PLAIN_LAST`."""
 PLAIN_LAST: tuple[Row, ...] = (*PLAIN_VERSIONS[-1].values(), *SECOND.values())
+CLUSTERED_VERSIONS: tuple[Iterable[Row], ...] = (
+    *(rows.values() for rows in PLAIN_VERSIONS),
+    PLAIN_VERSIONS[-1].values(),
+    PLAIN_LAST,
+    PLAIN_LAST,
+)
+"""Created, an append, a delete, a property, an append in another order, and a compaction."""
 
 
 def table_of(rows: Rows, schema: pa.Schema) -> pa.Table:
@@ -161,6 +168,18 @@ def write_plain(folder: str) -> None:
     assert table.version == len(PLAIN_VERSIONS), table.history()
 
 
+def write_clustered(folder: str) -> None:
+    """Write `PLAIN_VERSIONS` and twice `PLAIN_LAST`: parts of two orders, and a compaction."""
+    properties = {"checkpoint_interval": "3", "cluster_by": "hilbert(i, d)"}
+    table = rowsieve.create_table(folder, BEFORE, properties=properties)
+    table.append(table_of(FIRST, BEFORE))
+    table.delete("id = 2")
+    table.set_properties({"cluster_by": "s DESC NULLS LAST, id"})
+    table.append(table_of(SECOND, BEFORE))
+    table.compact()
+    assert table.version == len(CLUSTERED_VERSIONS) - 1, table.history()
+
+
 NUMBER = {"approx": 1.5, "exact": b"\x03\x80\x00\x00\x01\x0f"}
 FORMS = pa.schema(
     [
@@ -239,5 +258,6 @@ if __name__ == "__main__":
         "evolve": evolve,
         "tagged": write_tagged,
         "forms": write_forms,
+        "clustered": write_clustered,
     }
     WRITERS[sys.argv[1]](sys.argv[2])

@@ -47,6 +47,7 @@ GOLDEN = {
     "evolved": by_version(story.EVOLVED_VERSIONS),
     "tagged": by_version(story.EVOLVED_VERSIONS),
     "forms": by_version(story.FORMS_VERSIONS),
+    "clustered": story.CLUSTERED_VERSIONS,
 }
 
 
@@ -99,6 +100,7 @@ CONDITIONS["forms"] = {
     "j ->> 'k' = '1' AND i > 0": {1},
     "u > CAST('70000000-0000-0000-0000-000000000000' AS uuid)": {4},
 }
+CONDITIONS["clustered"] = CONDITIONS["plain"]
 CONDITIONS["tagged"] = CONDITIONS["evolved"]
 
 
@@ -156,3 +158,12 @@ def test_a_table_from_before_is_changed(tmp_path: Path, name: str) -> None:
     assert found(table.to_arrow()) == expected(rows, table.schema)
     table.restore(len(GOLDEN[name]) - 1)
     assert found(table.to_arrow()) == expected(GOLDEN[name][-1], table.schema)
+
+
+def test_parts_record_the_order_of_their_rows() -> None:
+    found = []
+    for version in range(len(GOLDEN["clustered"])):
+        table = rowsieve.open_table(FOLDER / "clustered", version=version)
+        found.append(set(table.snapshot_for_engines().parts.sort_orders()))
+    curve, columns = "hilbert(2, 4)", "5 DESC NULLS LAST, 1 ASC NULLS FIRST"
+    assert found == [set(), {curve}, {curve}, {curve}, {curve, columns}, {columns}]

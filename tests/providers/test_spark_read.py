@@ -236,3 +236,22 @@ def test_frames_of_a_table_fail_before_spark_is_asked(spark: Any, table: rs.Tabl
     in_memory = rs.create_table("memory:///spark-read", numbered(1), key=["id"])
     with pytest.raises(UnsupportedOperation, match="memory of one process"):
         in_memory.to_spark(spark)
+
+
+def test_clustered_table_has_the_answers_of_an_unclustered_one(spark: Any, tmp_path: Path) -> None:
+    made = []
+    for name, properties in (("z", {"cluster_by": "zorder(id, s)"}), ("none", {})):
+        one = rs.create_table(tmp_path / name, numbered(0).schema, properties=properties)
+        one.append(numbered(*range(40, 0, -1)))
+        more = [(i, f"v{i % 3}") for i in range(40, 80)]
+        frame = spark.createDataFrame(more, "id long, s string")
+        frame.write.format("rowsieve").mode("append").save(one.uri)
+        one.refresh()
+        one.delete("id = 41")
+        made.append(one)
+    orders = [set(one.snapshot_for_engines().parts.sort_orders()) for one in made]
+    assert orders == [{"zorder(1, 2)"}, {None}]
+    for where in ("id < 100", "id > 20 AND s = 'v1'"):
+        rows = [sorted(map(tuple, load(spark, one).filter(where).collect())) for one in made]
+        assert rows[0] == rows[1]
+        assert len(rows[0]) == made[0].scan(where).count() > 0
