@@ -104,3 +104,12 @@ def test_coordinator_without_a_catalog_refuses_its_procedures(catalog: rs.Catalo
     call = Call("register_table", ("db", "t", "somewhere"))
     with pytest.raises(rs.errors.UnsupportedOperation, match=r"use Catalog\.call"):
         coordinator.run(call)
+
+
+def test_part_of_changed_rows_records_no_order(catalog: rs.Catalog) -> None:
+    rows = pa.table({"id": [3, 1, 2], "v": [1, 2, 3]})
+    table = catalog.create_table("db.t", rows, properties={"cluster_by": "v"})
+    assert table.snapshot_for_engines().parts.sort_orders() == ["2 ASC NULLS FIRST"]
+    catalog.procedures.add(Mask())
+    catalog.call("CALL system.mask('db', 't', 'v')")
+    assert catalog.open_table("db.t").snapshot_for_engines().parts.sort_orders() == [None]
