@@ -79,6 +79,13 @@ class DeltaProvider(Protocol):
         """Write the next version of the Delta log in `target`, and return its number."""
 
 
+class IcebergProvider(Protocol):
+    """Readers of Iceberg read the files of a version."""
+
+    def export_metadata(self, target: ObjectStore, snapshot: Snapshot, source: ObjectStore) -> int:
+        """Write the next Iceberg metadata file in `target`, and return its number."""
+
+
 PROVIDERS: Final = {
     "datafusion": "rowsieve.providers.datafusion.registered_table",
     "datafusion_catalog": "rowsieve.providers.datafusion.catalog_tables",
@@ -86,6 +93,7 @@ PROVIDERS: Final = {
     "pandas": "rowsieve.providers.pandas.frames",
     "polars": "rowsieve.providers.polars.frames",
     "delta": "rowsieve.providers.delta.export",
+    "iceberg": "rowsieve.providers.iceberg.export",
     "spark": "rowsieve.providers.spark.frames",
 }
 """The module of each provider; it defines the functions of the provider's protocol."""
@@ -119,6 +127,11 @@ def polars() -> PolarsProvider:
 def delta() -> DeltaProvider:
     """The provider for readers of Delta."""
     return cast("DeltaProvider", import_module(PROVIDERS["delta"]))
+
+
+def iceberg() -> IcebergProvider:
+    """The provider for readers of Iceberg."""
+    return cast("IcebergProvider", import_module(PROVIDERS["iceberg"]))
 
 
 def spark() -> SparkProvider:

@@ -144,25 +144,28 @@ class Reading(Maintaining):
 
     def export(
         self,
-        format: Literal["delta"],  # noqa: A002 - the word of Delta and Spark
+        format: Literal["delta", "iceberg"],  # noqa: A002 - the word of Delta and Spark
         uri: TableUri | None = None,
         *,
         storage_options: StorageOptions | None = None,
     ) -> int:
-        """Write metadata with which Delta readers read the newest version over the same files.
+        """Write metadata with which readers of Delta or Iceberg read the same files.
 
-        Writes the next version of a Delta log at `uri`, by default beside the table's own, and
-        returns its number; copies no data. UnsupportedOperation, which says to compact first,
-        unless all rows of all files are visible and have the current columns. Later changes of the
-        table are not exported; expiring a version deletes files that its export refers to.
+        Writes the newest version as the next version of a Delta log, or as the next Iceberg
+        metadata file (`metadata/v<number>.metadata.json`), at `uri`, by default beside the table's
+        own log, and returns its number; copies no data. UnsupportedOperation, which says to compact
+        first, unless these readers would read the same rows. Later changes of the table are not
+        exported; expiring a version deletes files that its export refers to.
         """
-        if format != "delta":
-            raise InvalidInput(f"export: format must be 'delta', not {format!r}")
+        if format not in ("delta", "iceberg"):
+            raise InvalidInput(f"export: format must be 'delta' or 'iceberg', not {format!r}")
         snapshot = self._resolve(None, None)
         target = self._store
         if uri is not None:
             options = self._storage_options if storage_options is None else storage_options
             target = open_store(uri, options or None)
+        if format == "iceberg":
+            return engines.iceberg().export_metadata(target, snapshot, self._store)
         return engines.delta().export_log(target, snapshot, self._store.uri)
 
     def __repr__(self) -> str:

@@ -32,7 +32,12 @@ from rowsieve.storage.snapshot import Snapshot
 
 _OWN_LEASE_S: Final = 300.0
 _DATA: Final = re.compile(r"data/(?:[0-9a-f]{32}\.[^/]*|\.tmp-[^/]*)", re.ASCII)
-_EXPORTED: Final = re.compile(r"_delta_log/\d{20}\.json", re.ASCII)
+_EXPORTED: Final = re.compile(
+    r"_delta_log/\d{20}\.json|metadata/v[1-9]\d*\.metadata\.json|"
+    r"metadata/(?:snap-\d+-[0-9a-f]{32}|[0-9a-f]{32}-m0)\.avro",
+    re.ASCII,
+)
+_FOLDERS: Final = ("data", "_rowsieve", "_delta_log", "metadata")
 
 
 def close(store: ObjectStore) -> Snapshot | None:
@@ -65,7 +70,7 @@ def delete_files(store: ObjectStore, head: Snapshot | None) -> None:
         write_checkpoint(store, head)
         parts = f"{CHECKPOINTS}/{checkpoint_file(store, head.version)}"
         last = [log_path(head.version), parts, checkpoint_path(head.version)]
-    found = [path for folder in ("data", "_rowsieve", "_delta_log") for path in store.list(folder)]
+    found = [path for folder in _FOLDERS for path in store.list(folder)]
     own = [path for path in (*found, *store.leftovers()) if _is_own(path) and path not in last]
     store.delete(own)
     store.delete(last)

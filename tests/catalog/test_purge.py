@@ -56,11 +56,13 @@ def test_purge_spares_tables_and_files_inside_the_folder(tmp_path: Path) -> None
     for name in ("note.txt", "data/note.txt", "a file"):
         (folder / name).write_text("mine")
     outer.export("delta", folder)
+    outer.export("iceberg")
+    (folder / "metadata" / "note.json").write_text("mine")
     catalog.drop_table("db.t", purge=True)
     assert (ids(inner), ids(below_data)) == ([5, 6, 7], [6, 7, 8])
     left = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     kept = {path for path in left if "inner/" not in path}
-    assert kept == {"note.txt", "data/note.txt", "a file"}
+    assert kept == {"note.txt", "data/note.txt", "metadata/note.json", "a file"}
     assert catalog.tables() == []
 
 

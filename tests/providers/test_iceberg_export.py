@@ -1,0 +1,270 @@
+"""A version exported as Iceberg metadata has the same rows for readers of Iceberg."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.table import StaticTable
+
+import rowsieve as rs
+from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
+from rowsieve.objects import open_store
+
+COUNT = 50
+DEEP = pa.list_(pa.struct([("m", pa.map_(pa.string(), pa.list_(pa.int64())))]))
+ROWS = pa.table(
+    {
+        "id": pa.array(range(COUNT), pa.int64()),
+        "i8": pa.array([i - 25 for i in range(COUNT)], pa.int8()),
+        "u16": pa.array([65_535 - i for i in range(COUNT)], pa.uint16()),
+        "f": [None if i % 3 else i / 4 - 3 for i in range(COUNT)],
+        "f32": pa.array([math.nan if i % 5 else i / 4 for i in range(COUNT)], pa.float32()),
+        "s": [f"é{i}" for i in range(COUNT)],
+        "long": ["z" * 300 + str(i) for i in range(COUNT)],
+        "b": [i % 2 == 0 for i in range(COUNT)],
+        "bytes": [b"\xff" * i for i in range(COUNT)],
+        "d": [date(1960 + i, 1, 1) for i in range(COUNT)],
+        "t": [time(i % 24, 1, 2, i) for i in range(COUNT)],
+        "ts": pa.array(
+            [datetime(1960 + i, 1, 1, tzinfo=UTC) for i in range(COUNT)], pa.timestamp("us", "UTC")
+        ),
+        "local": pa.array([datetime(1960 + i, 1, 1) for i in range(COUNT)], pa.timestamp("us")),
+        "dec": pa.array([Decimal(i - 20) / 4 for i in range(COUNT)], pa.decimal128(9, 2)),
+        "big": pa.array([Decimal(i - 20) * 10**30 for i in range(COUNT)], pa.decimal128(38, 2)),
+        "l": [[i, None] if i % 4 else None for i in range(COUNT)],
+        "st": [{"x": i, "y": "z"} if i % 7 else None for i in range(COUNT)],
+        "never": pa.StructArray.from_arrays(
+            [pa.array(range(COUNT))],
+            fields=[pa.field("x", pa.int64(), nullable=False)],
+            mask=pa.array([i % 2 == 0 for i in range(COUNT)]),
+        ),
+        "deep": pa.array([[{"m": [("k", [i])]}] for i in range(COUNT)], DEEP),
+        "m": pa.array([[("k", i)] for i in range(COUNT)], pa.map_(pa.string(), pa.int64())),
+        "none": pa.nulls(COUNT, pa.int32()),
+    },
+)
+
+
+def shown(rows: pa.Table, key: str = "id") -> list[str]:
+    """The rows in order of the key, as text, in which NaN is itself."""
+    return [repr(row) for row in sorted(rows.to_pylist(), key=lambda row: row[key])]
+
+
+def iceberg(folder: Path, number: int = 1) -> StaticTable:
+    return StaticTable.from_metadata(f"{folder}/metadata/v{number}.metadata.json")
+
+
+@pytest.mark.parametrize("key", [None, ["id"]])
+def test_readers_of_iceberg_read_the_same_rows(key: list[str] | None, tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "t", ROWS, key=key)
+    more = ROWS.slice(0, 5).set_column(0, "id", pa.array(range(100, 105), pa.int64()))
+    (table.upsert if key else table.append)(more)
+    assert table.export("iceberg") == 1
+    rows = pa.concat_tables([ROWS, more])
+    found = iceberg(tmp_path / "t")
+    assert shown(found.scan().to_arrow()) == shown(rows)
+    assert shown(rs.from_iceberg(found).to_arrow()) == shown(rows)
+    assert found.schema().identifier_field_ids == ([1] if key else [])
+    assert rs.open_table(tmp_path / "t").count() == COUNT + 5
+
+
+Row = dict[str, Any]
+FILTERS: dict[str, Callable[[Row], Any]] = {
+    "f > 1.0": lambda r: r["f"] is not None and r["f"] > 1,
+    "f is null": lambda r: r["f"] is None,
+    "f32 is nan": lambda r: math.isnan(r["f32"]),
+    "f32 <= 2.5": lambda r: r["f32"] <= 2.5,
+    "u16 >= 65500": lambda r: r["u16"] >= 65_500,
+    "i8 < -20": lambda r: r["i8"] < -20,
+    "s = 'é7'": lambda r: r["s"] == "é7",
+    "long > 'zzzz'": lambda r: r["long"] > "zzzz",
+    "b = true": lambda r: r["b"],
+    "d < '1970-01-01'": lambda r: r["d"] < date(1970, 1, 1),
+    "ts >= '2001-01-01T00:00:00+00:00'": lambda r: r["ts"] >= datetime(2001, 1, 1, tzinfo=UTC),
+    "local < '1960-06-01T00:00:00'": lambda r: r["local"] < datetime(1960, 6, 1),
+    "dec < -4.25": lambda r: r["dec"] < Decimal("-4.25"),
+    "dec > 0": lambda r: r["dec"] > 0,
+    "none is not null": lambda r: False,
+}
+
+
+def test_bounds_lose_no_row_and_skip_files(tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "t", ROWS.slice(0, 0))
+    for start in range(0, COUNT, 5):
+        table.append(ROWS.slice(start, 5))
+    table.export("iceberg")
+    found, rows = iceberg(tmp_path / "t"), ROWS.to_pylist()
+    read = 0
+    for text, matches in FILTERS.items():
+        scan = found.scan(text)
+        ids = sorted(scan.to_arrow()["id"].to_pylist())
+        assert ids == [row["id"] for row in rows if matches(row)], text
+        read += len(list(scan.plan_files()))
+    assert read < 10 * len(FILTERS) * 0.6
+
+
+def test_bounds_are_values_or_missing(tmp_path: Path) -> None:
+    """Engines answer MIN, MAX and COUNT from them."""
+    table = rs.create_table(tmp_path / "t", ROWS, key=["id"])
+    table.export("iceberg")
+    (file,) = iceberg(tmp_path / "t").inspect.files().to_pylist()
+    metrics = {name: found for name, found in file["readable_metrics"].items() if found}
+    for name in ROWS.column_names:
+        values = [value for value in ROWS[name].to_pylist() if value is not None]
+        own = metrics[name]
+        if name in ("l", "st", "never", "deep", "m"):
+            assert set(own.values()) == {None}
+            continue
+        assert own["value_count"] == COUNT
+        assert own["null_value_count"] == COUNT - len(values)
+        if name in ("long", "bytes"):
+            assert own["lower_bound"] <= min(values)
+            assert own["upper_bound"] >= max(values)
+        elif name in ("f32", "none", "f"):  # NaN, no value, and a zero that may be -0.0
+            assert own["nan_value_count"] == {"f32": 40, "none": None, "f": 0}[name]
+            assert (own["lower_bound"] is None) == (name != "f")
+        else:
+            assert (own["lower_bound"], own["upper_bound"]) == (min(values), max(values)), name
+
+
+def test_each_export_of_a_new_version_adds_a_snapshot(tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "t", ROWS, key=["id"])
+    versions: list[list[str]] = []
+    for start in (100, 200, 300, 0, 10):
+        more = ROWS.slice(0, 5).set_column(0, "id", pa.array(range(start, start + 5), pa.int64()))
+        table.upsert(more)
+        if start < 100:
+            with pytest.raises(UnsupportedOperation, match=r"newer versions.*compact first"):
+                table.export("iceberg")
+            table.compact()
+        assert table.export("iceberg") == table.export("iceberg") == len(versions) + 1
+        versions.append(shown(table.to_arrow()))
+    found = iceberg(tmp_path / "t", len(versions))
+    snapshots = found.snapshots()
+    for snapshot, rows in zip(snapshots, versions, strict=True):
+        assert shown(found.scan(snapshot_id=snapshot.snapshot_id).to_arrow()) == rows
+        assert shown(iceberg(tmp_path / "t", snapshot.sequence_number).scan().to_arrow()) == rows
+    summaries = [snapshot.summary for snapshot in snapshots]
+    operations = [None if each is None else each.operation.value for each in summaries]
+    assert operations == ["append"] * 3 + ["overwrite"] * 2
+    first = found.inspect.entries(snapshots[0].snapshot_id).to_pylist()
+    second = found.inspect.entries(snapshots[1].snapshot_id).to_pylist()
+    assert [entry["sequence_number"] for entry in first] == [1, 1]
+    assert sorted(entry["sequence_number"] for entry in second) == [1, 1, 2]
+    files = [len(list((tmp_path / "t/metadata").glob(f"*{end}"))) for end in ("-m0.avro", ".json")]
+    assert files == [7, 5], "a manifest is written again only when it loses a file"
+
+
+def test_another_folder_has_the_metadata_alone(tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "t a%20b#é?", ROWS, key=["id"])
+    table.export("iceberg", tmp_path / "out #1%41")
+    found = iceberg(tmp_path / "out #1%41")
+    assert shown(found.scan().to_arrow()) == shown(ROWS)
+    assert shown(rs.from_iceberg(found).to_arrow()) == shown(ROWS)
+    assert [path.name for path in (tmp_path / "out #1%41").iterdir()] == ["metadata"]
+
+
+def test_changed_columns_are_found_by_their_ids(tmp_path: Path) -> None:
+    columns = ["id", "i8", "f32", "dec", "s", "st", "bytes"]
+    table = rs.create_table(tmp_path / "t", ROWS.select(columns), key=["id"])
+    table.export("iceberg")
+    with table.alter() as change:
+        change.rename_column("s", "text").rename_column("st.x", "renamed").drop_column("bytes")
+        change.widen_column("i8", "int64").widen_column("f32", "float64")
+        change.widen_column("dec", "decimal(12,2)").add_column("bytes", "int32")
+        change.add_column("st.z", "string").reorder_columns(["text"])
+    more = table.to_arrow().slice(0, 5).to_pylist()
+    rows = [{**row, "id": row["id"] + 100, "i8": 2**40, "bytes": 1} for row in more]
+    table.upsert(pa.Table.from_pylist(rows, schema=table.schema))
+    assert table.export("iceberg") == 2
+    found = iceberg(tmp_path / "t", 2)
+    assert shown(found.scan().to_arrow()) == shown(table.to_arrow())
+    assert found.scan("i8 > 1000").to_arrow().num_rows == 5
+    assert found.scan("bytes is null").to_arrow().num_rows == COUNT
+    before = found.scan(snapshot_id=found.snapshots()[0].snapshot_id).to_arrow()
+    assert shown(before) == shown(ROWS.select(columns))
+
+
+def test_files_with_tags_are_found_by_their_ids(tmp_path: Path) -> None:
+    tags = {"column_names": "tag"}
+    table = rs.create_table(tmp_path / "t", ROWS, key=["id"], properties=tags)
+    table.rename_column("s", "t.x")
+    table.export("iceberg")
+    found = iceberg(tmp_path / "t").scan().to_arrow()
+    assert shown(found) == shown(table.to_arrow())
+    assert "t.x" in found.column_names
+
+
+def test_versions_that_iceberg_cannot_have_are_refused(tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "a", ROWS.select(["id", "s"]))
+    table.delete("id = 3")
+    with pytest.raises(UnsupportedOperation, match="compact first"):
+        table.export("iceberg")
+    evolved = rs.create_table(tmp_path / "b", ROWS.select(["id", "s", "d"]))
+    evolved.add_column("x", "int64", default=5)
+    with pytest.raises(UnsupportedOperation, match="without 'x', whose value there is not NULL"):
+        evolved.export("iceberg")
+    evolved.drop_column("x")
+    evolved.widen_column("d", "timestamp")
+    with pytest.raises(UnsupportedOperation, match=r"'d' is date32.*cannot widen"):
+        evolved.export("iceberg")
+    placed = rs.from_parquet(tmp_path / "b/data", tmp_path / "d")
+    with pytest.raises(UnsupportedOperation, match="not its own"):
+        placed.export("iceberg")
+    with pytest.raises(InvalidInput, match="format"):
+        placed.export("csv")  # type: ignore[arg-type]
+    names = pa.schema([("a.b", pa.int64()), ("a", pa.struct([("b", pa.int64())]))])
+    with pytest.raises(UnsupportedOperation, match=r"the name 'a\.b' in Iceberg"):
+        rs.create_table(tmp_path / "e", names).export("iceberg")
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [pa.uint32(), pa.uint64(), pa.month_day_nano_interval(), pa.decimal256(50, 2)],
+    ids=str,
+)
+def test_types_that_iceberg_lacks_are_refused(type_: pa.DataType, tmp_path: Path) -> None:
+    odd = rs.create_table(tmp_path / "t", pa.schema({"id": pa.int64(), "odd": type_}))
+    with pytest.raises(UnsupportedOperation, match="'odd' has the type"):
+        odd.export("iceberg")
+    assert not (tmp_path / "t/metadata").exists()
+
+
+def test_folder_of_another_writer_is_refused(tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "t", ROWS)
+    table.export("iceberg", tmp_path / "out")
+    other = rs.create_table(tmp_path / "u", ROWS)
+    with pytest.raises(UnsupportedOperation, match="another writer or of another table"):
+        other.export("iceberg", tmp_path / "out")
+    foreign = tmp_path / "foreign/metadata/00000-uuid.metadata.json"
+    foreign.parent.mkdir(parents=True)
+    foreign.write_text("{}")
+    with pytest.raises(UnsupportedOperation, match="another writer or of another table"):
+        table.export("iceberg", tmp_path / "foreign")
+
+
+def test_of_two_exports_at_once_one_is_a_conflict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = rs.create_table(tmp_path / "t", ROWS)
+    store = type(open_store(tmp_path / "t"))
+    put = store.put_new
+
+    def late(self: Any, path: str, data: bytes) -> None:
+        if path.endswith(".json"):
+            monkeypatch.setattr(store, "put_new", put)
+            rs.open_table(tmp_path / "t").export("iceberg")
+        put(self, path, data)
+
+    monkeypatch.setattr(store, "put_new", late)
+    with pytest.raises(CommitConflict, match="call it again"):
+        table.export("iceberg")
+    assert table.export("iceberg") == 1
+    assert shown(iceberg(tmp_path / "t").scan().to_arrow()) == shown(ROWS)
