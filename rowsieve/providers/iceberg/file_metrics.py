@@ -2,8 +2,8 @@
 
 Soundness: readers skip files by them, and answer MIN, MAX and COUNT from them. So counts are exact,
 and bounds too, but for text and bytes, whose bounds no reader takes for values. A float column that
-may hold NaN has no bounds; zeros are -0.0 as a lower bound and 0.0 as an upper one. Everything that
-is unknown or contradictory is left out.
+may hold NaN has no bounds. Nor has one that ends at a zero: our statistics widen zeros to those of
+the other sign, which are not exact. What is unknown or contradictory is left out.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ _FIXED_WIDTH: Final[Mapping[str, tuple[pa.DataType, str]]] = {
     "timestamp": (pa.int64(), "<i8"),
     "timestamptz": (pa.int64(), "<i8"),
 }
+_MODULES: Final = ("types", "conversions")
 _BYTES: Final = frozenset({"string", "binary", "fixed[16]"})
 _TRUNCATED: Final = frozenset({"string", "binary"})
 Mask = npt.NDArray[np.bool_]
@@ -137,28 +138,24 @@ def _bounds(
     if name not in _TRUNCATED:
         known &= facts.flags("lower_exact") & facts.flags("upper_exact")
     encode = _encoder(name, type_)
-    return encode(lower, -0.0), encode(upper, 0.0), known
+    return encode(lower), encode(upper), known
 
 
-def _encoder(name: str, type_: logical.LogicalType) -> Callable[[pa.Array, float], Sequence[bytes]]:
-    """How bounds become bytes: Iceberg's single-value serialization; zeros become the given one."""
+def _encoder(name: str, type_: logical.LogicalType) -> Callable[[pa.Array], Sequence[bytes]]:
+    """How bounds become bytes: Iceberg's single-value serialization."""
     if isinstance(type_, logical.Decimal):
-        return lambda values, _: _decimals(values, type_)
+        return lambda values: _decimals(values, type_)
     if name in _BYTES:
-        return lambda values, _: [
+        return lambda values: [
             b"" if value is None else value.encode() if isinstance(value, str) else value
             for value in values.to_pylist()
         ]
     storage, numbers = _FIXED_WIDTH[name]
-    return lambda values, zero: _fixed_width(values, storage, np.dtype(numbers), zero)
+    return lambda values: _fixed_width(values, storage, np.dtype(numbers))
 
 
-def _fixed_width(
-    values: pa.Array, storage: pa.DataType, numbers: np.dtype[Any], zero: float
-) -> list[bytes]:
+def _fixed_width(values: pa.Array, storage: pa.DataType, numbers: np.dtype[Any]) -> list[bytes]:
     plain = np.asarray(pc.fill_null(values.cast(storage), 0).to_numpy()).astype(numbers)
-    if numbers.kind == "f":
-        plain = np.where(plain == 0, numbers.type(zero), plain).astype(numbers)
     data, width = plain.tobytes(), numbers.itemsize
     return [data[start : start + width] for start in range(0, len(data), width)]
 
@@ -170,6 +167,3 @@ def _decimals(values: pa.Array, type_: logical.Decimal) -> list[bytes]:
         b"" if value is None else conversions.to_bytes(decimal, value)
         for value in values.to_pylist()
     ]
-
-
-_MODULES: Final = ("types", "conversions")
