@@ -134,6 +134,17 @@ def test_bounds_are_values_or_missing(tmp_path: Path) -> None:
             assert (own["lower_bound"], own["upper_bound"]) == (min(values), max(values)), name
 
 
+def test_files_without_statistics_have_no_metrics(tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "t", ROWS, properties={"statistics": "off"})
+    table.export("iceberg")
+    found = iceberg(tmp_path / "t")
+    (file,) = found.inspect.files().to_pylist()
+    assert {fact for own in file["readable_metrics"].values() for fact in own.values()} == {None}
+    for text, matches in FILTERS.items():
+        found_ids = sorted(found.scan(text).to_arrow()["id"].to_pylist())
+        assert found_ids == [row["id"] for row in ROWS.to_pylist() if matches(row)], text
+
+
 def test_zeros_are_no_bounds(tmp_path: Path) -> None:
     """Readers disagree on the order of -0.0 and 0.0."""
     floats = {"low": [0.0, 1.0], "high": [-1.0, -0.0], "both": [-1.0, 1.0]}
