@@ -153,9 +153,10 @@ class Reading(Maintaining):
 
         Writes the newest version as the next version of a Delta log, or as the next Iceberg
         metadata file (`metadata/v<number>.metadata.json`), at `uri`, by default beside the table's
-        own log, and returns its number; copies no data. UnsupportedOperation, which says to compact
-        first, unless these readers would read the same rows. Later changes of the table are not
-        exported; expiring a version deletes files that its export refers to.
+        own log, and returns its number; copies no data. Hidden rows become position deletes of
+        Iceberg. UnsupportedOperation, which says to compact first, if these readers would read
+        other rows. Later changes of the table are not exported; expiring a version deletes files
+        that its export refers to.
         """
         if format not in ("delta", "iceberg"):
             raise InvalidInput(f"export: format must be 'delta' or 'iceberg', not {format!r}")

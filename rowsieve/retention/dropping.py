@@ -34,7 +34,8 @@ _OWN_LEASE_S: Final = 300.0
 _DATA: Final = re.compile(r"data/(?:[0-9a-f]{32}\.[^/]*|\.tmp-[^/]*)", re.ASCII)
 _EXPORTED: Final = re.compile(
     r"_delta_log/\d{20}\.json|metadata/v[1-9]\d*\.metadata\.json|"
-    r"metadata/(?:snap-\d+-[0-9a-f]{32}|[0-9a-f]{32}-m0)\.avro",
+    r"metadata/(?:snap-\d+-[0-9a-f]{32}|[0-9a-f]{32}-m0)\.avro|"
+    r"metadata/[0-9a-f]{32}-[0-9a-f]{32}-deletes\.parquet",
     re.ASCII,
 )
 _FOLDERS: Final = ("data", "_rowsieve", "_delta_log", "metadata")

@@ -11,11 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyiceberg.table import StaticTable
 
 import rowsieve as rs
 from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
 from rowsieve.objects import open_store
+from tests.profiles import examples
 
 COUNT = 50
 DEEP = pa.list_(pa.struct([("m", pa.map_(pa.string(), pa.list_(pa.int64())))]))
@@ -165,8 +168,6 @@ def test_each_export_of_a_new_version_adds_a_snapshot(tmp_path: Path) -> None:
         more = ROWS.slice(0, 5).set_column(0, "id", pa.array(range(start, start + 5), pa.int64()))
         table.upsert(more)
         if start < 100:
-            with pytest.raises(UnsupportedOperation, match=r"newer versions.*compact first"):
-                table.export("iceberg")
             table.compact()
         assert table.export("iceberg") == table.export("iceberg") == len(versions) + 1
         versions.append(shown(table.to_arrow()))
@@ -184,6 +185,98 @@ def test_each_export_of_a_new_version_adds_a_snapshot(tmp_path: Path) -> None:
     assert sorted(entry["sequence_number"] for entry in second) == [1, 1, 2]
     files = [len(list((tmp_path / "t/metadata").glob(f"*{end}"))) for end in ("-m0.avro", ".json")]
     assert files == [7, 5], "a manifest is written again only when it loses a file"
+
+
+def deletes_of(table: StaticTable) -> dict[str, int]:
+    files = table.inspect.delete_files().to_pylist()
+    return {file["file_path"]: file["record_count"] for file in files}
+
+
+def test_hidden_rows_are_position_deletes(tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    table = rs.create_table(folder, ROWS, key=["id"])
+    table.upsert(ROWS.slice(0, 5))
+    table.delete("id IN (7, 49)")
+    table.upsert(ROWS.slice(20, 2))
+    table.export("iceberg")
+    first = iceberg(folder)
+    assert shown(first.scan().to_arrow()) == shown(table.to_arrow())
+    assert shown(rs.from_iceberg(first).to_arrow()) == shown(table.to_arrow())
+    assert sorted(deletes_of(first).values()) == [9]
+    assert first.scan("id < 8").to_arrow().num_rows == first.scan("id < 8").count() == 7
+    table.upsert(ROWS.slice(0, 1).set_column(0, "id", pa.array([900], pa.int64())))
+    table.export("iceberg")
+    assert deletes_of(iceberg(folder, 2)) == deletes_of(first), "the same rows are hidden"
+    table.delete("id < 5")
+    table.export("iceberg")
+    third = iceberg(folder, 3)
+    assert shown(third.scan().to_arrow()) == shown(table.to_arrow())
+    assert len(list(third.scan().plan_files())) == 3, "a file without visible rows is left out"
+    table.restore(version=1)
+    table.export("iceberg")
+    assert shown(iceberg(folder, 4).scan().to_arrow()) == shown(table.to_arrow())
+    table.compact()
+    table.export("iceberg")
+    last = iceberg(folder, 5)
+    assert deletes_of(last) == {}
+    assert shown(last.scan().to_arrow()) == shown(ROWS)
+    operations = [each.summary and each.summary.operation.value for each in last.snapshots()]
+    assert operations == ["overwrite", "append", "delete", "overwrite", "overwrite"]
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["write", "write", "delete", "update", "compact", "restore", "export"]),
+        st.integers(0, 30),
+        st.integers(1, 12),
+    ),
+    min_size=3,
+    max_size=12,
+)
+
+
+@examples(25)
+@given(steps=STEPS, with_key=st.booleans())
+def test_random_changes_and_exports(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, int]], with_key: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("t")
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.int64())])
+    table = rs.create_table(folder, schema, key=["id"] if with_key else None)
+    rows: list[tuple[int, int]] = []
+    contents = [rows]
+    exported: list[list[tuple[int, int]]] = []
+    for number, (step, start, count) in enumerate([*steps, ("export", 0, 0)]):
+        stop = start + count
+        if step == "write":
+            new = [(i, number) for i in range(start, stop)]
+            data = pa.Table.from_pylist([{"id": i, "v": v} for i, v in new], schema=schema)
+            (table.upsert if with_key else table.append)(data)
+            old = [row for row in rows if not (with_key and start <= row[0] < stop)]
+            rows = [*old, *new]
+        elif step == "delete":
+            table.delete(f"id >= {start} AND id < {stop}")
+            rows = [row for row in rows if not start <= row[0] < stop]
+        elif step == "update":
+            table.update({"v": str(-number)}, where=f"id >= {start} AND id < {stop}")
+            rows = [(i, -number) if start <= i < stop else (i, v) for i, v in rows]
+        elif step == "compact":
+            table.compact()
+        elif step == "restore":
+            version = start % (table.version + 1)
+            table.restore(version=version)
+            rows = contents[version]
+        else:
+            exports = table.export("iceberg")
+            exported += [sorted(rows)] * (exports - len(exported))
+        contents += [rows] * (table.version + 1 - len(contents))
+    newest = iceberg(folder, len(exported))
+    for snapshot, content in zip(newest.snapshots(), exported, strict=True):
+        theirs = newest.scan(snapshot_id=snapshot.snapshot_id).to_arrow()
+        ours = rs.from_iceberg(newest, snapshot.snapshot_id).to_arrow()
+        for found in (theirs, ours):
+            pairs = zip(found["id"].to_pylist(), found["v"].to_pylist(), strict=True)
+            assert sorted(pairs) == content
 
 
 def test_another_folder_has_the_metadata_alone(tmp_path: Path) -> None:
@@ -227,10 +320,6 @@ def test_files_with_tags_are_found_by_their_ids(tmp_path: Path) -> None:
 
 
 def test_versions_that_iceberg_cannot_have_are_refused(tmp_path: Path) -> None:
-    table = rs.create_table(tmp_path / "a", ROWS.select(["id", "s"]))
-    table.delete("id = 3")
-    with pytest.raises(UnsupportedOperation, match="compact first"):
-        table.export("iceberg")
     evolved = rs.create_table(tmp_path / "b", ROWS.select(["id", "s", "d"]))
     evolved.add_column("x", "int64", default=5)
     with pytest.raises(UnsupportedOperation, match="without 'x', whose value there is not NULL"):
@@ -239,10 +328,6 @@ def test_versions_that_iceberg_cannot_have_are_refused(tmp_path: Path) -> None:
     evolved.widen_column("d", "timestamp")
     with pytest.raises(UnsupportedOperation, match=r"'d' is date32.*cannot widen"):
         evolved.export("iceberg")
-    deleted = rs.create_table(tmp_path / "f", ROWS.select(["id", "s"]), key=["id"])
-    deleted.delete(keys=pa.table({"id": [COUNT]}))
-    with pytest.raises(UnsupportedOperation, match="deletes hide"):
-        deleted.export("iceberg")
     placed = rs.from_parquet(tmp_path / "b/data", tmp_path / "d")
     with pytest.raises(UnsupportedOperation, match="not its own"):
         placed.export("iceberg")

@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
-from rowsieve.planner.part_facts import part_facts
 from rowsieve.providers.iceberg.iceberg_schema import members
 from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.snapshot import Snapshot
@@ -35,11 +33,7 @@ _UNSIGNED_BITS: Final = 32
 def check_exportable(snapshot: Snapshot, source: ObjectStore) -> None:
     """Raise UnsupportedOperation unless Iceberg reads from the files the rows of this version."""
     parts = snapshot.parts
-    groups = part_facts(snapshot).groups(np.arange(len(parts)))
     reasons = {
-        "rows that newer versions or deletes hide": len(groups) < len(parts)
-        or bool(parts.numbers("deletes.rows").any())
-        or parts.column("dv.path").null_count < len(parts),
         "files with opaque values": (parts.numbers("format_version") > STRUCTURED_FORMAT).any(),
         "files that are not its own": any(
             ref is not None and not ref.owned for ref in parts.files("data")

@@ -2,16 +2,16 @@
 
 The metadata are those of format version 2: the schema with the field ids that the files have, a
 snapshot with manifests, and statistics of the files. No data is copied. An export adds a snapshot.
-Soundness: Iceberg's readers return all rows of the files, so a version is exported only if they are
-all visible, and files of earlier columns only if Iceberg's rules read them as ours do. Anything
-else is refused, with what to do.
+Soundness: rows that newer versions or deletes hide become position deletes, and files without
+visible rows are left out. Files of earlier columns are exported only if Iceberg's rules read them
+as ours do. Anything else is refused, with what to do.
 """
 
 from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,11 +19,20 @@ import msgspec
 
 from rowsieve.bridges.extras import imported
 from rowsieve.errors import CommitConflict, UnsupportedOperation
+from rowsieve.executor.visible_by_part import visible_by_part
 from rowsieve.objects import ObjectExists, ObjectStore
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.providers.iceberg.clean import check_exportable
-from rowsieve.providers.iceberg.file_metrics import file_metrics
+from rowsieve.providers.iceberg.file_metrics import FileMetrics, file_metrics
 from rowsieve.providers.iceberg.iceberg_schema import iceberg_schema
-from rowsieve.providers.iceberg.manifest_files import METADATA, ManifestFiles, location_of
+from rowsieve.providers.iceberg.manifest_files import (
+    METADATA,
+    ManifestFiles,
+    SnapshotFiles,
+    location_of,
+)
+from rowsieve.providers.iceberg.position_deletes import position_deletes
+from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.snapshot import Snapshot
 
 _NAME: Final = re.compile(rf"{METADATA}/v([1-9][0-9]{{0,17}})\.metadata\.json", re.ASCII)
@@ -59,8 +68,10 @@ def export_metadata(target: ObjectStore, snapshot: Snapshot, source: ObjectStore
         return before.number
     sequence_number = before.metadata.get("last-sequence-number", 0) + 1
     snapshot_id = uuid.uuid4().int >> 65
+    files, deletes = _files(target, snapshot, source)
     written = ManifestFiles(target, msgspec.json.encode(schema).decode()).write(
-        _data_files(snapshot, location_of(source.uri)),
+        files,
+        deletes,
         None if latest is None else latest["manifest-list"],
         snapshot_id,
         None if latest is None else latest["snapshot-id"],
@@ -73,7 +84,7 @@ def export_metadata(target: ObjectStore, snapshot: Snapshot, source: ObjectStore
         "timestamp-ms": moment_ms,
         "manifest-list": written.manifest_list,
         "schema-id": schema["schema-id"],
-        "summary": _summary(snapshot, written.added, written.removed),
+        "summary": _summary(snapshot, written, files, deletes),
     }
     if latest is not None:
         new["parent-snapshot-id"] = latest["snapshot-id"]
@@ -112,48 +123,79 @@ def _read(target: ObjectStore, snapshot: Snapshot) -> _Before:
     )
 
 
-def _data_files(snapshot: Snapshot, root: str) -> dict[str, Any]:
+def _files(
+    target: ObjectStore, snapshot: Snapshot, source: ObjectStore
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The data files with visible rows, and the files that hide rows of them, by location."""
+    root, parts = location_of(source.uri), snapshot.parts
+    plan = plan_scan(snapshot, source.uri, now_us=0)
+    visible = {part.part_id: rows for part, rows in visible_by_part(plan, source)}
+    files: dict[str, Any] = {}
+    deletes: dict[str, Any] = {}
+    metrics = file_metrics(parts, snapshot.schema)
+    for part_id, ref, own in zip(parts.part_ids, parts.files("data"), metrics, strict=True):
+        if ref is None or part_id not in visible:
+            continue
+        location, rows = f"{root}/{ref.path}", visible[part_id]
+        if rows is not None and rows.is_empty:
+            continue
+        files[location] = _data_file(location, ref, own)
+        if rows is not None and not rows.is_full:
+            hidden = position_deletes(target, part_id, location, rows.complement().to_ids())
+            deletes[hidden.file_path] = hidden
+    return files, deletes
+
+
+def _data_file(location: str, ref: FileRef, metrics: FileMetrics) -> Any:
     manifest: Any = imported("pyiceberg.manifest", "iceberg")
     typedef: Any = imported("pyiceberg.typedef", "iceberg")
-    found = {}
-    refs = snapshot.parts.files("data")
-    for ref, metrics in zip(refs, file_metrics(snapshot.parts, snapshot.schema), strict=True):
-        if ref is None:
-            continue
-        location = f"{root}/{ref.path}"
-        found[location] = manifest.DataFile.from_args(
-            _table_format_version=2,
-            content=manifest.DataFileContent.DATA,
-            file_path=location,
-            file_format=manifest.FileFormat.PARQUET,
-            partition=typedef.Record(),
-            record_count=ref.rows,
-            file_size_in_bytes=ref.size_bytes,
-            column_sizes={},  # unknown; pyiceberg lists no files without it
-            value_counts=metrics.value_counts,
-            null_value_counts=metrics.null_value_counts,
-            nan_value_counts=metrics.nan_value_counts,
-            lower_bounds=metrics.lower_bounds,
-            upper_bounds=metrics.upper_bounds,
-        )
-    return found
+    return manifest.DataFile.from_args(
+        _table_format_version=2,
+        content=manifest.DataFileContent.DATA,
+        file_path=location,
+        file_format=manifest.FileFormat.PARQUET,
+        partition=typedef.Record(),
+        record_count=ref.rows,
+        file_size_in_bytes=ref.size_bytes,
+        column_sizes={},  # unknown; pyiceberg lists no files without it
+        value_counts=metrics.value_counts,
+        null_value_counts=metrics.null_value_counts,
+        nan_value_counts=metrics.nan_value_counts,
+        lower_bounds=metrics.lower_bounds,
+        upper_bounds=metrics.upper_bounds,
+    )
 
 
-def _summary(snapshot: Snapshot, added: Sequence[Any], removed: Sequence[Any]) -> dict[str, str]:
-    operation = "append" if not removed else "overwrite" if added else "delete"
-    refs = [ref for ref in snapshot.parts.files("data") if ref is not None]
+def _summary(
+    snapshot: Snapshot,
+    written: SnapshotFiles,
+    files: Mapping[str, Any],
+    deletes: Mapping[str, Any],
+) -> dict[str, str]:
+    operation = "overwrite"
+    if not written.removed and not written.added_deletes and not written.removed_deletes:
+        operation = "append"
+    elif not written.added and not written.removed_deletes:
+        operation = "delete"
     counts = {
-        "added-data-files": len(added),
-        "added-records": sum(file.record_count for file in added),
-        "deleted-data-files": len(removed),
-        "deleted-records": sum(file.record_count for file in removed),
-        "total-data-files": len(refs),
-        "total-records": sum(ref.rows for ref in refs),
-        "total-files-size": sum(ref.size_bytes for ref in refs),
-        "total-delete-files": 0,
+        "added-data-files": len(written.added),
+        "added-records": _records(written.added),
+        "deleted-data-files": len(written.removed),
+        "deleted-records": _records(written.removed),
+        "added-delete-files": len(written.added_deletes),
+        "removed-delete-files": len(written.removed_deletes),
+        "total-data-files": len(files),
+        "total-records": _records(files.values()),
+        "total-files-size": sum(file.file_size_in_bytes for file in files.values()),
+        "total-delete-files": len(deletes),
+        "total-position-deletes": _records(deletes.values()),
         _VERSION: snapshot.version,
     }
     return {"operation": operation, **{name: str(count) for name, count in counts.items()}}
+
+
+def _records(files: Iterable[Any]) -> int:
+    return sum(file.record_count for file in files)
 
 
 def _document(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rowsieve.bridges.extras import imported
-from rowsieve.errors import CorruptData, UnsupportedOperation
+from rowsieve.errors import CorruptData
 from rowsieve.objects import Location, ObjectStore
 
 METADATA: Final = "metadata"
@@ -35,7 +35,9 @@ class SnapshotFiles:
 
     manifest_list: str
     added: Sequence[Any]
+    added_deletes: Sequence[Any]
     removed: Sequence[Any]
+    removed_deletes: Sequence[Any]
 
 
 class ManifestFiles:
@@ -53,23 +55,30 @@ class ManifestFiles:
     def write(
         self,
         files: Mapping[str, Any],
+        deletes: Mapping[str, Any],
         previous: str | None,
         snapshot_id: int,
         parent_id: int | None,
         sequence_number: int,
     ) -> SnapshotFiles:
-        """Write the manifests of a snapshot with these data files, by location.
+        """Write the manifests of a snapshot with these data files and delete files, by location.
 
         `previous` is the manifest list of the snapshot before: its files that stay keep their
         sequence numbers, and its manifests that lose no file are used again.
         """
-        kept, entries, removed, known = self._before(previous, files)
-        added = [file for location, file in files.items() if location not in known]
-        manifests = list(kept)
-        if entries or removed:
-            manifests.append(self._rewritten(entries, removed, snapshot_id))
-        if added:
-            manifests.append(self._added(added, snapshot_id))
+        before = [] if previous is None else self._manifests(previous)
+        manifests, added, removed = [], [], []
+        for is_deletes, own in ((False, files), (True, deletes)):
+            same = [each for each in before if self._is_deletes(each) == is_deletes]
+            kept, entries, gone, known = self._split(same, own)
+            new = [file for location, file in own.items() if location not in known]
+            manifests += kept
+            if entries or gone:
+                manifests.append(self._rewritten(entries, gone, snapshot_id, is_deletes))
+            if new:
+                manifests.append(self._added(new, snapshot_id, is_deletes))
+            added.append(new)
+            removed.append([entry.data_file for entry in gone])
         name = f"snap-{snapshot_id}-{uuid.uuid4().hex}.avro"
         output = _Output(f"{self._root}/{METADATA}/{name}")
         with self._manifest.write_manifest_list(
@@ -77,17 +86,16 @@ class ManifestFiles:
         ) as writer:
             writer.add_manifests(manifests)
         self._put(output)
-        return SnapshotFiles(output.location, added, [entry.data_file for entry in removed])
+        return SnapshotFiles(output.location, *added, *removed)
 
-    def _before(
-        self, previous: str | None, files: Collection[str]
+    def _split(
+        self, manifests: Sequence[Any], files: Collection[str]
     ) -> tuple[list[Any], list[Any], list[Any], set[str]]:
         """Manifests to use again, entries to write again and to remove, and all known locations."""
         kept: list[Any] = []
         entries: list[Any] = []
         removed: list[Any] = []
         known: set[str] = set()
-        manifests = [] if previous is None else self._manifests(previous)
         for manifest in manifests:
             own = manifest.fetch_manifest_entry(self)
             known.update(entry.data_file.file_path for entry in own)
@@ -100,16 +108,13 @@ class ManifestFiles:
         return kept, entries, removed, known
 
     def _manifests(self, manifest_list: str) -> list[Any]:
-        found = list(self._manifest.read_manifest_list(self.new_input(manifest_list)))
-        if any(each.content != self._manifest.ManifestContent.DATA for each in found):
-            raise UnsupportedOperation(
-                f"export: {self._root} has delete files of another writer; export to a folder "
-                "without an Iceberg table"
-            )
-        return found
+        return list(self._manifest.read_manifest_list(self.new_input(manifest_list)))
 
-    def _added(self, files: Sequence[Any], snapshot_id: int) -> Any:
-        with self._writer(snapshot_id) as writer:
+    def _is_deletes(self, manifest: Any) -> bool:
+        return bool(manifest.content == self._manifest.ManifestContent.DELETES)
+
+    def _added(self, files: Sequence[Any], snapshot_id: int, is_deletes: bool) -> Any:
+        with self._writer(snapshot_id, is_deletes) as writer:
             for file in files:
                 entry = self._manifest.ManifestEntry.from_args(
                     status=self._manifest.ManifestEntryStatus.ADDED,
@@ -119,19 +124,22 @@ class ManifestFiles:
                 writer.add(entry)
         return self._written(writer)
 
-    def _rewritten(self, entries: Sequence[Any], removed: Sequence[Any], snapshot_id: int) -> Any:
-        with self._writer(snapshot_id) as writer:
+    def _rewritten(
+        self, entries: Sequence[Any], removed: Sequence[Any], snapshot_id: int, is_deletes: bool
+    ) -> Any:
+        with self._writer(snapshot_id, is_deletes) as writer:
             for entry in entries:
                 writer.existing(entry)
             for entry in removed:
                 writer.delete(entry)
         return self._written(writer)
 
-    def _writer(self, snapshot_id: int) -> Any:
+    def _writer(self, snapshot_id: int, is_deletes: bool) -> Any:
         output = _Output(f"{self._root}/{METADATA}/{uuid.uuid4().hex}-m0.avro")
-        return self._manifest.write_manifest(
-            2, self._spec, self._schema, output, snapshot_id, "deflate"
-        )
+        kind = self._manifest.ManifestWriterV2
+        if is_deletes:
+            kind = _delete_writer(kind, self._manifest.ManifestContent.DELETES)
+        return kind(self._spec, self._schema, output, snapshot_id, "deflate")
 
     def _written(self, writer: Any) -> Any:
         self._put(writer._output_file)  # what we gave it
@@ -149,6 +157,12 @@ class ManifestFiles:
                 "is in another folder; was the folder moved? Export to an empty one"
             )
         return _Input(location, self._target.get(location.removeprefix(prefix)))
+
+
+def _delete_writer(plain: Any, content: Any) -> Any:
+    """The class of pyiceberg's writers, for manifests of delete files, which it lacks."""
+    meta = property(lambda self: {**plain._meta.fget(self), "content": "deletes"})
+    return type("DeleteManifestWriter", (plain,), {"content": lambda _: content, "_meta": meta})
 
 
 class _Output:

@@ -22,12 +22,11 @@ from enum import Enum
 from typing import Any, Final, Literal, TypeAlias
 
 from rowsieve.errors import InvalidInput
-from rowsieve.executor.execute import Execution
+from rowsieve.executor.visible_by_part import visible_by_part
 from rowsieve.objects import Location, ObjectStore
 from rowsieve.parquet.footer import read_metadata
 from rowsieve.parquet.leaf_columns import fields_by_id
 from rowsieve.planner.plan import PlannedPart, ScanPlan
-from rowsieve.predicate.ir import TRUE
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.providers.spark.file_shapes import Shape, is_native, shape_of
 from rowsieve.providers.spark.hidden_rows import METADATA
@@ -203,7 +202,7 @@ class _Chooser:
         self._bitmap_rows = 0
 
     def routes(self) -> Iterator[PartRoute]:
-        for part, rows in _visible(self._plan, self._store):
+        for part, rows in visible_by_part(self._plan, self._store):
             assert part.data is not None
             if rows is None or not rows.is_empty:
                 yield self._route(part, None if rows is None or rows.is_full else rows)
@@ -248,17 +247,6 @@ class _Chooser:
             shape = None if clash else shape_of(self._wanted.columns, stored, schema_id)
             self._shapes[schema_id] = shape
         return self._shapes[schema_id]
-
-
-def _visible(plan: ScanPlan, store: ObjectStore) -> Iterator[tuple[PlannedPart, RowSet | None]]:
-    """Every part that the plan reads with its visible rows, whatever the predicate says of them."""
-    unfiltered = plan.asking(TRUE, plan.semantics)
-    found: dict[str, tuple[PlannedPart, RowSet | None]] = {}
-    for source, rows in Execution(unfiltered, store).visible_parts():
-        _, before = found.get(source.part.part_id, (None, RowSet.empty(source.row_count)))
-        joined = None if before is None or rows is None else before.union(rows)
-        found[source.part.part_id] = source.part, joined
-    yield from (each for each in found.values() if each[0].data is not None)
 
 
 def _read_parts(plan: ScanPlan) -> list[PlannedPart]:
