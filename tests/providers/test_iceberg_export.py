@@ -224,6 +224,28 @@ def test_hidden_rows_are_position_deletes(tmp_path: Path) -> None:
     assert operations == ["overwrite", "append", "delete", "overwrite", "overwrite"]
 
 
+def test_entries_keep_their_snapshots_when_their_manifest_is_written_again(tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "t", ROWS.slice(0, 5))
+    table.append(ROWS.slice(5, 5))
+    table.export("iceberg")
+    table.delete("id < 5 OR id = 7")
+    table.export("iceberg")
+    found = iceberg(tmp_path / "t", 2)
+    first, second = (snapshot.snapshot_id for snapshot in found.snapshots())
+    entries = found.inspect.entries().to_pylist()
+    states = sorted((each["status"], each["sequence_number"]) for each in entries)
+    assert states == [(0, 1), (1, 2), (2, 1)]
+    assert {each["snapshot_id"] for each in entries} == {first, second}
+    current = found.current_snapshot()
+    assert current is not None
+    manifests = current.manifests(found.io)
+    counts = [(each.existing_files_count, each.deleted_files_count) for each in manifests]
+    assert counts == [(1, 1), (0, 0)]
+    contents = [b"content\x08data", b"content\x0edeletes"]  # as Avro's header has them
+    for manifest, content in zip(manifests, contents, strict=True):
+        assert content in Path(manifest.manifest_path).read_bytes()
+
+
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["write", "write", "delete", "update", "compact", "restore", "export"]),
