@@ -13,16 +13,14 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import functions as sql
 from pyspark.sql import types as spark
 
 from rowsieve.bridges.spark_columns.types import spark_type
-from rowsieve.errors import SchemaMismatch
-from rowsieve.types.encodings import FIELD_ID_KEY, arrow_type, logical_type
+from rowsieve.providers.native_files.file_shapes import Filled, Shape, Stored, shape_of
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -41,32 +39,11 @@ from rowsieve.types.logical import (
     Time,
     Timestamp,
     Uuid,
-    is_nested,
 )
 from rowsieve.types.stored_defaults import constant
-from rowsieve.types.widening import is_widened
 
 _UUID_CUTS: Final = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))  # position and length of digits
 _YEARS: Final = range(1, 10_000)  # of times without a zone that Spark's literals spell
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A column that the file has, by its name and type there."""
-
-    name: str
-    type: LogicalType
-
-
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """A column that was added after the file was written; `text` is its value, None for NULL."""
-
-    text: str | None
-
-
-Shape: TypeAlias = tuple[Stored | Filled, ...]
-"""Where each of some columns of the table comes from, in the files of one schema."""
 
 
 def is_native(type_: LogicalType) -> bool:
@@ -84,21 +61,11 @@ def is_native(type_: LogicalType) -> bool:
             return True
 
 
-def shape_of(
+def spark_shape(
     columns: Sequence[Field], stored: Mapping[int, pa.Field], schema_id: int
 ) -> Shape | None:
-    """The shape of a file by its own fields; None if Spark must not read it.
-
-    `schema_id` is that of the schema that the file was written with.
-    """
-    found: list[Stored | Filled] = []
-    for column in columns:
-        field = stored.get(column.id)
-        origin = _filled(column, schema_id) if field is None else _stored(column, field)
-        if origin is None:
-            return None
-        found.append(origin)
-    return tuple(found)
+    """The shape of a file by its own fields; None if Spark must not read it."""
+    return shape_of(columns, stored, schema_id, _has_literal)
 
 
 def read_schema(shape: Shape) -> spark.StructType:
@@ -125,49 +92,6 @@ def quoted(name: str) -> str:
 def _is_native_inside(member: Field) -> bool:
     """A UUID is bytes in the file; inside a nested column it cannot be converted to text."""
     return not isinstance(member.type, Uuid) and is_native(member.type)
-
-
-def _stored(column: Field, field: pa.Field) -> Stored | None:
-    if is_nested(column.type):
-        same = _is_same(column.type, field.type)
-        return Stored(field.name, column.type) if same else None
-    try:
-        type_ = logical_type(field, allocate=lambda: 0)
-    except SchemaMismatch:
-        return None
-    if isinstance(column.type, Json) and isinstance(type_, String | Json):
-        return Stored(field.name, column.type)
-    if type_ != column.type and not is_widened(type_, column.type):
-        return None
-    return Stored(field.name, type_)
-
-
-def _is_same(type_: LogicalType, stored: pa.DataType) -> bool:
-    """Whether a file has this very type: the same members by id, name and type, in this order."""
-    match type_:
-        case List(element=element):
-            inside = [(element, stored.value_field)] if pa.types.is_list(stored) else []
-        case Map(key=key, value=value):
-            pairs = [(key, "key_field"), (value, "item_field")] if pa.types.is_map(stored) else []
-            inside = [(member, getattr(stored, name)) for member, name in pairs]
-        case Struct(fields=fields):
-            names = [stored.field(i).name for i in range(stored.num_fields)]
-            if names != [member.name for member in fields]:
-                return False
-            inside = list(zip(fields, stored, strict=True))
-        case _:
-            return bool(arrow_type(type_) == stored)
-    return bool(inside) and all(
-        (field.metadata or {}).get(FIELD_ID_KEY) == str(member.id).encode()
-        and _is_same(member.type, field.type)
-        for member, field in inside
-    )
-
-
-def _filled(column: Field, schema_id: int) -> Filled | None:
-    if column.added <= schema_id:
-        return None  # the file should have it
-    return Filled(column.fill) if column.fill is None or _has_literal(column) else None
 
 
 def _stored_type(type_: LogicalType) -> Any:

@@ -21,8 +21,8 @@ from pyspark.errors import AnalysisException
 from rowsieve.errors import SnapshotExpired
 from rowsieve.objects import Location
 from rowsieve.planner.plan import ScanPlan
+from rowsieve.providers.native_files.file_shapes import Shape
 from rowsieve.providers.spark.file_shapes import (
-    Shape,
     output_columns,
     quoted,
     read_schema,

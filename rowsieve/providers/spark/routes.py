@@ -28,7 +28,9 @@ from rowsieve.parquet.footer import read_metadata
 from rowsieve.parquet.leaf_columns import fields_by_id
 from rowsieve.planner.plan import PlannedPart, ScanPlan
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.providers.spark.file_shapes import Shape, is_native, shape_of
+from rowsieve.providers.native_files.file_shapes import Shape
+from rowsieve.providers.native_files.planned_parts import read_parts
+from rowsieve.providers.spark.file_shapes import is_native, spark_shape
 from rowsieve.providers.spark.hidden_rows import METADATA
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Field, type_name
@@ -169,7 +171,7 @@ def choose_routes(
     """
     detail = ""
     if wanted.refusal is not None:
-        parts = tuple(_refused(part, wanted.refusal) for part in _read_parts(plan))
+        parts = tuple(_refused(part, wanted.refusal) for part in read_parts(plan))
         odd = [column for column in wanted.columns if not is_native(column.type)]
         detail = f": {odd[0].name!r} is {type_name(odd[0].type)}" if odd else ""
     else:
@@ -193,7 +195,7 @@ class _Chooser:
         self._wanted = wanted
         self._allowed = allowed
         self._schema = snapshot.schema
-        chosen = snapshot.parts.chosen({part.part_id for part in _read_parts(plan)})
+        chosen = snapshot.parts.chosen({part.part_id for part in read_parts(plan)})
         names = chosen.part_ids
         self._safe = dict(zip(names, chosen.column("native_safe").to_pylist(), strict=True))
         self._schemas = dict(zip(names, chosen.column("schema_id").to_pylist(), strict=True))
@@ -244,15 +246,9 @@ class _Chooser:
             assert part.data is not None
             stored = fields_by_id(read_metadata(self._store, part.data))
             clash = _names_clash([each.name for each in stored.values()])
-            shape = None if clash else shape_of(self._wanted.columns, stored, schema_id)
+            shape = None if clash else spark_shape(self._wanted.columns, stored, schema_id)
             self._shapes[schema_id] = shape
         return self._shapes[schema_id]
-
-
-def _read_parts(plan: ScanPlan) -> list[PlannedPart]:
-    pieces = (piece for split in plan.splits for piece in split.pieces)
-    parts = (piece.parts[read.part] for piece in pieces for read in piece.reads)
-    return [part for part in dict.fromkeys(parts) if part.data is not None]
 
 
 def _refused(part: PlannedPart, reason: Reason, rows: RowSet | None = None) -> PartRoute:

@@ -13,11 +13,10 @@ same DataFrame and lose rows. Spark filters above the source; the option `where`
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-import msgspec
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import (
@@ -35,7 +34,7 @@ from rowsieve.config import DEFAULT
 from rowsieve.errors import InvalidInput, SnapshotExpired
 from rowsieve.executor.execute import refine
 from rowsieve.objects import open_store
-from rowsieve.planner.plan import ScanPlan, Split, table_columns
+from rowsieve.planner.plan import ScanPlan, table_columns
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.planner.resolved import join_small_splits
 from rowsieve.planner.splits import split_bytes_for_cores
@@ -43,6 +42,7 @@ from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.native_files.planned_parts import only_parts
 from rowsieve.providers.spark.audited import audited_plan, reported_rows, reporter_of
 from rowsieve.providers.spark.name_case import OddNames, check_case, odd_names
 from rowsieve.providers.spark.row_types import arrow_schema_of, to_spark
@@ -199,23 +199,7 @@ def plan_read(
         in_process=False,
         pruning=pruning,
     )
-    return plan if options.parts is None else _only_parts(plan, options.parts)
-
-
-def _only_parts(plan: ScanPlan, part_ids: Collection[str]) -> ScanPlan:
-    """Return the plan with the reads of these parts alone; the others still hide rows."""
-    splits = []
-    for split in plan.splits:
-        pieces = [
-            msgspec.structs.replace(
-                piece,
-                reads=tuple(r for r in piece.reads if piece.parts[r.part].part_id in part_ids),
-            )
-            for piece in split.pieces
-        ]
-        if left := tuple(piece for piece in pieces if piece.reads):
-            splits.append(Split(left))
-    return msgspec.structs.replace(plan, splits=tuple(splits))
+    return plan if options.parts is None else only_parts(plan, options.parts)
 
 
 def _split_bytes(options: ReadOptions, snapshot: Snapshot) -> int:

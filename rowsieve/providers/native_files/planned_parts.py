@@ -1,0 +1,32 @@
+"""The parts that a plan reads."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+
+from rowsieve.planner.plan import PlannedPart, ScanPlan, Split
+
+
+def read_parts(plan: ScanPlan) -> list[PlannedPart]:
+    """The parts with data that the plan reads, each once."""
+    pieces = (piece for split in plan.splits for piece in split.pieces)
+    parts = (piece.parts[read.part] for piece in pieces for read in piece.reads)
+    return [part for part in dict.fromkeys(parts) if part.data is not None]
+
+
+def only_parts(plan: ScanPlan, part_ids: Collection[str]) -> ScanPlan:
+    """Return the plan with the reads of these parts alone; the others still hide rows."""
+    splits = []
+    for split in plan.splits:
+        pieces = [
+            msgspec.structs.replace(
+                piece,
+                reads=tuple(r for r in piece.reads if piece.parts[r.part].part_id in part_ids),
+            )
+            for piece in split.pieces
+        ]
+        if left := tuple(piece for piece in pieces if piece.reads):
+            splits.append(Split(left))
+    return msgspec.structs.replace(plan, splits=tuple(splits))
