@@ -31,6 +31,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.arrow.unreadable import UnreadableDataset, projected
 from rowsieve.providers.datafusion.open_reads import OPEN_READS, Batches, Use
 from rowsieve.providers.datafusion.statement import StatementScan
+from rowsieve.providers.native_files.planned_parts import only_parts
 from rowsieve.types.encodings import relabelled, zoned_schema
 
 if TYPE_CHECKING:
@@ -67,14 +68,20 @@ def catalog_table(table: Table, **options: Any) -> Any:
 
 
 class TableDataset(UnreadableDataset):
-    """The Dataset that DataFusion expects; any other read of it raises."""
+    """The Dataset that DataFusion expects; any other read of it raises.
 
-    def __init__(self, table: Table, options: ReadOptions) -> None:
+    With `part_ids`, it has the rows of these parts alone.
+    """
+
+    def __init__(
+        self, table: Table, options: ReadOptions, part_ids: frozenset[str] | None = None
+    ) -> None:
         schema = zoned_schema(table.snapshot_for_engines().schema)
         super().__init__(schema)
         self._table = table
         self._arrow_schema = schema
         self._options = options
+        self._part_ids = part_ids
 
     @property
     def schema(self) -> pa.Schema:
@@ -94,7 +101,7 @@ class TableDataset(UnreadableDataset):
         split_bytes = split_bytes_for_cores(snapshot.parts, least=SMALLEST_SPLIT_BYTES)
 
         def plan(*, pruning: bool) -> ScanPlan:
-            return PLANS.plan(  # called several times per query
+            found = PLANS.plan(  # called several times per query
                 snapshot,
                 self._table.uri,
                 predicate=predicate,
@@ -103,6 +110,7 @@ class TableDataset(UnreadableDataset):
                 split_bytes=split_bytes,
                 pruning=pruning,
             )[0]
+            return found if self._part_ids is None else only_parts(found, self._part_ids)
 
         options, started_s = self._options, time.perf_counter()
         settings = options.settings(snapshot.table.properties)

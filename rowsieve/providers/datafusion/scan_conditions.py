@@ -1,0 +1,76 @@
+"""The conditions above each scan of a statement, from DataFusion's optimised plan.
+
+DataFusion evaluates all conditions again on the rows that it reads: these conditions only skip
+parts of tables (invariant 31). They need not be complete.
+
+Soundness: a table is pruned only if every scan of it in the plan has been found, because a part is
+skipped for all scans at once. A condition with `now()` prunes nothing, because DataFusion takes
+the time again when it runs the statement (invariant 30).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from rowsieve.bridges.datafusion_exprs import from_datafusion
+from rowsieve.bridges.extras import imported
+from rowsieve.errors import RowsieveError
+from rowsieve.predicate.ir import TRUE, Now, Predicate, conjoin, disjoin, walk
+from rowsieve.types.schema import Schema
+
+# These rules rewrite conditions: the first folds now() to a constant, the second moves common
+# expressions into a projection, where they are not found.
+_REMOVED_RULES: Final = ("simplify_expressions", "common_sub_expression_eliminate")
+_SCAN: Final = "TableScan: "
+
+
+def conditions(plan: Any, schemas: Mapping[str, Schema]) -> dict[str, Predicate]:
+    """A condition that every row of a table meets that the plan uses; TRUE if none is known.
+
+    `plan` is a logical plan before optimisation. `schemas` has the tables by the names of their
+    scans in it. A table that the plan does not scan is left out.
+    """
+    datafusion = imported("datafusion", "datafusion")
+    context = datafusion.SessionContext()
+    for rule in _REMOVED_RULES:
+        if not context.remove_optimizer_rule(rule):
+            return dict.fromkeys(schemas, TRUE)  # another version: do not guess what it folds
+    optimised = context.create_dataframe_from_logical_plan(plan).optimized_logical_plan()
+    found: dict[str, list[Predicate]] = {name: [] for name in schemas}
+    for name, filters in _scans(optimised, frozenset(schemas)):
+        found[name].append(conjoin(_read(each, schemas[name]) for each in filters))
+    lines = [line.strip() for line in optimised.display_indent().splitlines()]
+    scans = [line.removeprefix(_SCAN).partition(" ")[0] for line in lines if _SCAN in line]
+    # Plans of subqueries inside expressions are shown, but cannot be visited.
+    return {
+        name: disjoin(terms) if len(terms) == scans.count(name) else TRUE
+        for name, terms in found.items()
+        if terms or name in scans
+    }
+
+
+def _scans(plan: Any, names: frozenset[str]) -> Iterator[tuple[str, list[Any]]]:
+    """The scans of these tables, each with the conditions that DataFusion pushed into it."""
+    expressions = imported("datafusion.expr", "datafusion")
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        waiting.extend(node.inputs())
+        try:
+            found = node.to_variant()
+        except Exception:  # noqa: S112 - a node that Python has no class for
+            continue
+        if isinstance(found, expressions.TableScan) and found.table_name() in names:
+            yield found.table_name(), list(found.filters())
+
+
+def _read(expression: Any, schema: Schema) -> Predicate:
+    """A predicate that is TRUE wherever the expression is."""
+    try:
+        found = from_datafusion(expression, schema).expression
+    except RowsieveError:
+        return TRUE
+    if found is None or any(isinstance(node, Now) for node in walk(found)):
+        return TRUE
+    return found

@@ -1,0 +1,293 @@
+"""A `SessionContext` of DataFusion that pins and prunes our tables for each statement.
+
+For each statement, the context refreshes the tables that the text names, pins their versions, and
+skips the parts that the statement's conditions exclude. Our dataset reads the rows: DataFusion's
+own Parquet reader takes a missing file for no rows and loses rows of ORDER BY with LIMIT.
+
+Soundness: all scans of a statement read one version of a table (invariant 23). A registered name
+stands for a dataset of one version, so an engine object that keeps it never changes its version.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import datafusion
+import pyarrow as pa
+from datafusion.catalog import Table as CatalogTable
+
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.metrics import Reporter
+from rowsieve.objects import ObjectStore
+from rowsieve.planner.cache import PLANS
+from rowsieve.planner.splits import split_bytes_for_cores
+from rowsieve.predicate.ir import TRUE, Predicate
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.datafusion.open_reads import OPEN_READS
+from rowsieve.providers.datafusion.registered_table import (
+    SMALLEST_SPLIT_BYTES,
+    ReadOptions,
+    TableDataset,
+)
+from rowsieve.providers.datafusion.scan_conditions import conditions
+from rowsieve.providers.native_files.planned_parts import read_parts
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.table import Table
+from rowsieve.types.encodings import zoned_schema
+
+_NAME_PART: Final = re.compile(r'"(?:[^"]|"")*"|[^."]+')
+_COMMENT: Final = re.compile(r"--[^\n]*(?:\n|$)|/\*.*?\*/", re.DOTALL)
+_EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
+_QUERY: Final = re.compile(r"[\s(]*(explain|select|with|values)\b", re.IGNORECASE)
+_KEPT: Final = re.compile(
+    r"\s*(prepare|create\s+(or\s+replace\s+)?(temp(orary)?\s+)?view)\b", re.IGNORECASE
+)
+_SETS: Final = re.compile(r"\s*(re)?set\b", re.IGNORECASE)
+_STUB: Final = "/nonexistent/rowsieve.parquet"
+_INFORMATION: Final = "datafusion.catalog.information_schema"
+# Settings that give conditions another meaning: unless they have these values, none is used.
+_USUAL: Final = {
+    "datafusion.execution.enable_ansi_mode": "false",
+    "datafusion.execution.time_zone": None,
+    "datafusion.sql_parser.dialect": "generic",
+    "datafusion.sql_parser.parse_float_as_decimal": "false",
+}
+
+
+class PinnedTable:
+    """One version of a table for `TableDataset`, whatever the table reads now."""
+
+    def __init__(self, table: Table, snapshot: Snapshot) -> None:
+        self._table = table
+        self._snapshot = snapshot
+        self.uri = table.uri
+        self.store: ObjectStore = table.store
+
+    @property
+    def reporter(self) -> Reporter | None:
+        """The reporter of the table."""
+        return self._table.reporter
+
+    @property
+    def engine_error(self) -> Exception | None:
+        """The error behind one of DataFusion's."""
+        return self._table.engine_error
+
+    @engine_error.setter
+    def engine_error(self, error: Exception | None) -> None:
+        self._table.engine_error = error
+
+    def snapshot_for_engines(self) -> Snapshot:
+        """The version."""
+        return self._snapshot
+
+
+@dataclass(slots=True)
+class _OwnTable:
+    """A table of ours, its name as it was registered, and the version that the name stands for."""
+
+    given_name: str
+    table: Table
+    snapshot: Snapshot
+
+    def provider(self, part_ids: frozenset[str] | None = None) -> Any:
+        """The object to register; it has the rows of these parts alone if they are given."""
+        pinned: Any = PinnedTable(self.table, self.snapshot)
+        return CatalogTable(TableDataset(pinned, ReadOptions(), part_ids))
+
+    def parts(self, condition: Predicate) -> frozenset[str]:
+        """The parts that may have rows that meet the condition."""
+        plan = PLANS.plan(
+            self.snapshot,
+            self.table.uri,
+            predicate=condition,
+            semantics=Semantics.DATAFUSION,
+            now_us=time.time_ns() // 1000,
+            split_bytes=split_bytes_for_cores(self.snapshot.parts, least=SMALLEST_SPLIT_BYTES),
+            pruning=True,
+        )[0]
+        return frozenset(part.part_id for part in read_parts(plan))
+
+
+class SessionContext(datafusion.SessionContext):
+    """DataFusion's `SessionContext`; each statement reads the newest versions of our tables.
+
+    `pruning=False` skips no parts by conditions that DataFusion does not push to tables.
+    Statements are planned one at a time.
+    """
+
+    def __init__(
+        self,
+        config: datafusion.SessionConfig | None = None,
+        runtime: datafusion.RuntimeEnvBuilder | None = None,
+        *,
+        pruning: bool = True,
+    ) -> None:
+        super().__init__(config, runtime)
+        self._own_tables: dict[str, _OwnTable] = {}
+        self._lock = threading.RLock()
+        self._pruning = pruning
+        self._is_usual = pruning and self._has_usual_settings()
+
+    def register_table(self, name: str, table: Any) -> None:
+        """Register a table; statements refresh a Rowsieve table that has no fixed version."""
+        with self._lock:
+            if not isinstance(table, Table):
+                super().register_table(name, table)
+                self._own_tables.pop(_plain(name), None)
+                return
+            OPEN_READS.wait_at_exit()
+            own = _OwnTable(name, table, table.snapshot_for_engines())
+            super().register_table(name, own.provider())
+            self._own_tables[_plain(name)] = own
+
+    def deregister_table(self, name: str) -> None:
+        """Remove a table from the session."""
+        with self._lock:
+            super().deregister_table(name)
+            self._own_tables.pop(_plain(name), None)
+
+    def sql(
+        self,
+        query: str,
+        options: Any = None,
+        param_values: dict[str, Any] | None = None,
+        **named_params: Any,
+    ) -> datafusion.DataFrame:
+        """Plan a statement over the newest versions of our tables.
+
+        UnsupportedOperation for a view or a prepared statement over them, which would stay at the
+        version of its creation.
+        """
+
+        def plan() -> datafusion.DataFrame:
+            return super(SessionContext, self).sql(query, options, param_values, **named_params)
+
+        texts = [str(v) for v in named_params.values() if not isinstance(v, datafusion.DataFrame)]
+        statement = _COMMENT.sub(" ", query)
+        with self._lock:
+            named = self._refreshed(" ".join([query, *texts]))
+            if named and _KEPT.match(statement):
+                raise UnsupportedOperation(
+                    f"a view or prepared statement over {', '.join(sorted(named))} would stay at "
+                    "the version of today, while other statements read newer ones: run the query "
+                    "itself, or give its result to register_view to keep its version"
+                )
+            if not named or not _QUERY.match(statement) or not self._is_usual:
+                frame = plan()
+                if _SETS.match(statement):
+                    self._is_usual = self._pruning and self._has_usual_settings()
+                return frame
+            chosen = self._chosen(named, plan)
+            with self._swapped({name: named[name].provider(chosen[name]) for name in chosen}):
+                frame = plan()
+                return self._explained(frame, named, chosen) if _EXPLAIN.match(query) else frame
+
+    def table(self, name: str) -> datafusion.DataFrame:
+        """A DataFrame of a table; a Rowsieve table is refreshed first."""
+        with self._lock:
+            self._refreshed(name)
+            return super().table(name)
+
+    def _refreshed(self, text: str) -> dict[str, _OwnTable]:
+        """Refresh our tables that the text may name; return them by their registered names."""
+        found = {}
+        plain = text.casefold().replace('""', '"')
+        for own in self._own_tables.values():
+            last = _NAME_PART.findall(own.given_name)[-1].strip('"').replace('""', '"')
+            if last.casefold() not in plain:
+                continue
+            own.table.refresh()
+            snapshot = own.table.snapshot_for_engines()
+            if snapshot.version != own.snapshot.version:
+                own.snapshot = snapshot
+                self._replace(own.given_name, own.provider())
+            found[own.given_name] = own
+        return found
+
+    def _chosen(self, named: Mapping[str, _OwnTable], plan: Any) -> dict[str, frozenset[str]]:
+        """The parts to read of each table of which some can be skipped."""
+        many = {n: own for n, own in named.items() if len(own.snapshot.parts.part_ids) > 1}
+        stubs = {f"rowsieve_table_{i}": name for i, name in enumerate(many)}
+        schemas = {stub: many[name].snapshot.schema for stub, name in stubs.items()}
+        try:
+            views = {name: self._stub(stub, schemas[stub]) for stub, name in stubs.items()}
+            with self._swapped(views):
+                found = conditions(plan().logical_plan(), schemas) if many else {}
+        except Exception:  # the statement is planned again without advice, which reports errors
+            return {}
+        return {
+            stubs[stub]: many[stubs[stub]].parts(condition)
+            for stub, condition in found.items()
+            if condition != TRUE
+        }
+
+    def _stub(self, name: str, schema: Any) -> Any:
+        """A scan of no file, into which DataFusion pushes all conditions."""
+        super().register_parquet(name, _STUB, schema=zoned_schema(schema))
+        try:
+            return super().table(name).into_view()
+        finally:
+            super().deregister_table(name)
+
+    @contextmanager
+    def _swapped(self, providers: Mapping[str, Any]) -> Iterator[None]:
+        """Let names stand for these objects; afterwards, they stand for our tables again."""
+        by_given = {own.given_name: own for own in self._own_tables.values()}
+        try:
+            for name, provider in providers.items():
+                self._replace(name, provider)
+            yield
+        finally:
+            for name in providers:
+                self._replace(name, by_given[name].provider())
+
+    def _replace(self, name: str, provider: Any) -> None:
+        super().deregister_table(name)
+        super().register_table(name, provider)
+
+    def _explained(
+        self,
+        frame: datafusion.DataFrame,
+        named: Mapping[str, _OwnTable],
+        chosen: Mapping[str, frozenset[str]],
+    ) -> datafusion.DataFrame:
+        """The result of EXPLAIN with a row that says which parts conditions leave."""
+        plans = frame.to_arrow_table()
+        lines = []
+        for name, own in named.items():
+            total = len(own.parts(TRUE))
+            left = len(chosen[name]) if name in chosen else total
+            version = own.snapshot.version
+            lines.append(f"{name}: version {version}, conditions leave {left:,} of {total:,} parts")
+        row = {"plan_type": ["rowsieve"], "plan": ["\n".join(lines)]}
+        if plans.schema.names == list(row):
+            plans = pa.concat_tables([plans, pa.table(row).cast(plans.schema)])
+        return self.from_arrow(plans)
+
+    def _has_usual_settings(self) -> bool:
+        """Whether conditions mean the same under the session's settings as in a new session."""
+        show = super().sql
+        try:
+            found = show("SHOW ALL").to_pylist()
+        except Exception:  # the settings are not shown unless another setting allows it
+            show(f"SET {_INFORMATION} = true").collect()
+            try:
+                found = show("SHOW ALL").to_pylist()
+            finally:
+                show(f"SET {_INFORMATION} = false").collect()
+        settings = {row["name"]: row["value"] for row in found}
+        return all(settings.get(name, name) == value for name, value in _USUAL.items())
+
+
+def _plain(name: str) -> str:
+    """The name as DataFusion knows it: folded to lower case where it is not quoted."""
+    parts = _NAME_PART.findall(name)
+    found = [part[1:-1].replace('""', '"') if part[:1] == '"' else part.lower() for part in parts]
+    return ".".join(found)
