@@ -19,6 +19,7 @@ PROTOCOLS = {
     "pandas": engines.PandasProvider,
     "polars": engines.PolarsProvider,
     "delta": engines.DeltaProvider,
+    "iceberg": engines.IcebergProvider,
     "spark": engines.SparkProvider,
 }
 FUNCTIONS = [
@@ -41,7 +42,8 @@ def test_each_folder_of_providers_is_reached() -> None:
         path.parent.name
         for path in (Path(rowsieve.__file__).parent / "providers").glob("*/__init__.py")
     }
-    assert folders == {module.split(".")[2] for module in engines.PROVIDERS.values()}
+    reached = {module.split(".")[2] for module in engines.PROVIDERS.values()}
+    assert folders == reached | {"native_files"}  # which the engines' own folders share
 
 
 @pytest.mark.parametrize(("provider", "name"), FUNCTIONS)
