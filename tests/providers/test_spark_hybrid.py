@@ -356,19 +356,32 @@ def test_values_of_all_types_are_ours_whatever_the_settings(spark: Any, tmp_path
             session.conf.set(name, value)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("spark.sql.parquet.recordLevelFilter.enabled", "true"),
-        ("spark.sql.sources.useV1SourceList", "csv,json"),
-    ],
-)
-def test_settings_that_change_answers_turn_native_reads_off(
-    spark: Any, table: rs.Table, name: str, value: str
+def test_a_reader_that_answers_from_footers_turns_native_reads_off(
+    spark: Any, table: rs.Table
 ) -> None:
     session = spark.newSession()
-    session.conf.set(name, value)
+    session.conf.set("spark.sql.sources.useV1SourceList", "csv,json")
     assert reasons(routes(table, session)) == {("source", Reason.SETTING)}
+
+
+def test_the_filter_of_single_records_does_not_change_zeros_whenever_it_is_set(
+    spark: Any, tmp_path: Path
+) -> None:
+    zeros = numbered(1, 2, 3, x=pa.array([0.0, -0.0, 1.0]))
+    table = rs.create_table(str(tmp_path / "t"), zeros, key=["id"])
+    session = spark.newSession()
+    before = table.to_spark(session).where("x = 0.0")
+    session.conf.set("spark.sql.parquet.recordLevelFilter.enabled", "true")
+    session.conf.set("spark.sql.parquet.enableVectorizedReader", "false")
+    assert ids(before) == ids(table.to_spark(session).where("x = 0.0")) == [1, 2]
+    assert reasons(routes(table, session)) == {("native", Reason.CLEAN)}
+
+
+def test_names_of_files_that_the_session_hides_are_read(spark: Any, table: rs.Table) -> None:
+    session = spark.newSession()
+    session.conf.set("spark.sql.files.ignoredPathSegmentRegex", "[a-z]")
+    assert reasons(routes(table, session)) == reasons(routes(table, spark))
+    assert ids(table.to_spark(session)) == ids(table.to_spark(spark))
 
 
 def test_what_is_not_proved_goes_through_the_source(

@@ -12,9 +12,9 @@ import numpy as np
 from pyspark.sql import functions as sql
 
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.providers.spark.file_names import METADATA
 from rowsieve.providers.spark.plans import longs_frame
 
-METADATA: Final = "_metadata"
 _ROW: Final = f"{METADATA}.row_index"
 _FEW_RUNS: Final = 4  # comparing is cheaper than a bit up to here
 _WORD_BITS: Final = 64

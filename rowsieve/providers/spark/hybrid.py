@@ -51,11 +51,13 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "__globPaths__": "false",
     "recursiveFileLookup": "true",  # no columns from names of folders such as `day=1`
     "mergeSchema": "false",
+    "ignoredPathSegmentRegex": "(?!)",  # matches no name; Spark 4.3 hides files by this
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
     "parquet.page.verify-checksum.enabled": "true",
+    "parquet.filter.record-level.enabled": "false",  # compares -0.0 and 0.0 by their bits
 }
 
 

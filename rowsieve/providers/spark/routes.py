@@ -30,8 +30,8 @@ from rowsieve.planner.plan import PlannedPart, ScanPlan
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.providers.native_files.file_shapes import Shape
 from rowsieve.providers.native_files.planned_parts import read_parts
+from rowsieve.providers.spark.file_names import is_metadata, is_misread, names_clash
 from rowsieve.providers.spark.file_shapes import is_native, spark_shape
-from rowsieve.providers.spark.hidden_rows import METADATA
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Field, type_name
 from rowsieve.types.schema import Schema
@@ -40,12 +40,10 @@ RouteName: TypeAlias = Literal["native", "bitmap", "source"]
 ALL_ROUTES: Final[tuple[RouteName, ...]] = ("native", "bitmap", "source")
 # Characters of paths that mean the same to us, to Hadoop and to every locale of a JVM.
 _PLAIN_PATH: Final = re.compile(r"[A-Za-z0-9_./ =+@~,-]*")
-_HIDDEN_COLUMNS: Final = frozenset({METADATA, "_tmp_metadata_row_index"})  # of Spark's reader
 _MOST_HIDDEN: Final = 0.9  # share of hidden rows up to which Spark reads a file itself
 _MOST_BITMAPS: Final = 64  # each is a scan of its own in Spark's plan
 _MOST_BITMAP_ROWS: Final = 400_000_000  # 50 MB of bits in Spark's plan
 _V1_SOURCES: Final = "spark.sql.sources.useV1SourceList"
-_RECORD_FILTER: Final = "spark.sql.parquet.recordLevelFilter.enabled"
 
 
 class Reason(Enum):
@@ -61,7 +59,7 @@ class Reason(Enum):
     AUDIT = "the read is audited, or pruning is off"
     CONDITION = "the condition may fail, depends on the time of the query, or is not Spark's"
     TYPE = "a column has a type that Spark's Parquet reader does not give our values of"
-    NAMES = "two columns differ in case alone, or have a name that Spark's reader uses"
+    NAMES = "Spark's reader uses a column's name, or does not tell it from another one"
     FOREIGN = "another writer made the file"
     UNSAFE = "the file is not marked as safe for readers that prune by its statistics"
     CHANGED = "a column was changed in a way that Spark cannot follow"
@@ -131,8 +129,6 @@ def session_refusal(session: Any) -> Reason | None:
     first = str(session.conf.get(_V1_SOURCES, "parquet")).lower().split(",")
     if "parquet" not in [name.strip() for name in first]:
         return Reason.SETTING  # the other reader answers MIN and MAX by the bounds in footers
-    if str(session.conf.get(_RECORD_FILTER, "false")).lower() == "true":
-        return Reason.SETTING  # compares -0.0 and 0.0 by their bits
     return None
 
 
@@ -148,7 +144,7 @@ def column_refusal(schema: Schema, columns: Sequence[Field]) -> Reason | None:
     """A reason to use the source alone that lies in the columns."""
     if not columns or not all(is_native(column.type) for column in columns):
         return Reason.TYPE
-    return Reason.NAMES if _names_clash([column.name for column in schema]) else None
+    return Reason.NAMES if names_clash([column.name for column in schema]) else None
 
 
 def check_routes(routes: Collection[str]) -> frozenset[str]:
@@ -179,6 +175,15 @@ def choose_routes(
     return SparkRoutes(plan.table_uri, plan.version, parts, wanted.columns, detail)
 
 
+@dataclass(frozen=True, slots=True)
+class _File:
+    """What the files of one schema are for Spark; `shape` is None if it cannot read the columns."""
+
+    shape: Shape | None
+    is_misread: bool
+    hides_metadata: bool
+
+
 class _Chooser:
     """Chooses the routes of one read."""
 
@@ -194,12 +199,11 @@ class _Chooser:
         self._store = store
         self._wanted = wanted
         self._allowed = allowed
-        self._schema = snapshot.schema
         chosen = snapshot.parts.chosen({part.part_id for part in read_parts(plan)})
         names = chosen.part_ids
         self._safe = dict(zip(names, chosen.column("native_safe").to_pylist(), strict=True))
         self._schemas = dict(zip(names, chosen.column("schema_id").to_pylist(), strict=True))
-        self._shapes: dict[int, Shape | None] = {}
+        self._files: dict[int, _File] = {}
         self._bitmaps = 0
         self._bitmap_rows = 0
 
@@ -215,13 +219,17 @@ class _Chooser:
             return _refused(part, Reason.UNSAFE, rows)
         if part.data.columns is not None or not _PLAIN_PATH.fullmatch(part.data.path):
             return _refused(part, Reason.FOREIGN, rows)
-        shape = self._shape(part)
-        if shape is None:
+        file = self._file(part)
+        if file.is_misread:
+            return _refused(part, Reason.NAMES, rows)
+        if (shape := file.shape) is None:
             return _refused(part, Reason.CHANGED, rows)
         if rows is None and "native" in self._allowed:
             return _routed(part, "native", Reason.CLEAN, None, shape)
         if "bitmap" not in self._allowed:
             return _refused(part, Reason.ASKED, rows)
+        if file.hides_metadata:
+            return _refused(part, Reason.NAMES, rows)
         if (refusal := self._bitmap_refusal(part.data.rows, rows)) is not None:
             return _refused(part, refusal, rows)
         self._bitmaps += 1
@@ -230,8 +238,6 @@ class _Chooser:
         return _routed(part, "bitmap", Reason.HIDDEN if rows else Reason.ASKED, shown, shape)
 
     def _bitmap_refusal(self, row_count: int, rows: RowSet | None) -> Reason | None:
-        if _HIDDEN_COLUMNS & {column.name.lower() for column in self._schema}:
-            return Reason.NAMES
         if "source" in self._allowed:
             if rows is not None and len(rows) < (1 - _MOST_HIDDEN) * row_count:
                 return Reason.MOSTLY_HIDDEN
@@ -239,16 +245,19 @@ class _Chooser:
                 return Reason.MANY_BITMAPS
         return None
 
-    def _shape(self, part: PlannedPart) -> Shape | None:
-        """The shape of the part's file; one file of each schema shows the names in all of them."""
+    def _file(self, part: PlannedPart) -> _File:
+        """What the part's file is for Spark; one file of each schema shows the names in all."""
         schema_id = self._schemas[part.part_id]
-        if schema_id not in self._shapes:
+        if schema_id not in self._files:
             assert part.data is not None
             stored = fields_by_id(read_metadata(self._store, part.data))
-            clash = _names_clash([each.name for each in stored.values()])
-            shape = None if clash else spark_shape(self._wanted.columns, stored, schema_id)
-            self._shapes[schema_id] = shape
-        return self._shapes[schema_id]
+            fields = list(stored.values())
+            self._files[schema_id] = _File(
+                spark_shape(self._wanted.columns, stored, schema_id),
+                is_misread(fields),
+                any(is_metadata(field.name) for field in fields),
+            )
+        return self._files[schema_id]
 
 
 def _refused(part: PlannedPart, reason: Reason, rows: RowSet | None = None) -> PartRoute:
@@ -260,8 +269,3 @@ def _routed(
 ) -> PartRoute:
     assert part.data is not None
     return PartRoute(part.part_id, part.data.path, part.data.rows, route, reason, rows, shape)
-
-
-def _names_clash(names: Sequence[str]) -> bool:
-    """Whether two names differ in case alone, so that Spark finds them ambiguous."""
-    return len({name.lower() for name in names}) < len(names)
