@@ -6,14 +6,16 @@ list of files.
 
 from __future__ import annotations
 
+import time
 from typing import Any, Literal
 
 import pyarrow as pa
 
 from rowsieve import engines
-from rowsieve.arguments.annotations import Moment, StorageOptions, TableUri
+from rowsieve.arguments.annotations import ColumnNames, Moment, StorageOptions, TableUri
 from rowsieve.bridges.session import Session
-from rowsieve.errors import InvalidInput
+from rowsieve.change_feed.feed import open_feed
+from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.maintenance.maintaining import Maintaining
 from rowsieve.objects import open_store
 from rowsieve.scan import Columns, Scan
@@ -117,6 +119,39 @@ class Reading(Maintaining):
         return engines.polars().lazy_frame(
             self._store, self._resolve(version, as_of), self._reporter
         )
+
+    def changes(
+        self,
+        from_version: int,
+        to_version: int | None = None,
+        *,
+        columns: ColumnNames | None = None,
+        where: Any = None,
+        dialect: str = "postgres",
+        session: Session | None = None,
+    ) -> pa.RecordBatchReader:
+        """Return the rows that the commits of a range inserted, updated and deleted, as a stream.
+
+        Both ends are inclusive; without `to_version` the range ends at the newest version. Rows
+        have the columns of the last version, then `_change_type` (insert, update_preimage,
+        update_postimage or delete), `_commit_version` and `_commit_timestamp`. `where` selects rows
+        of the feed; it may use these three columns. Commits that only rewrite files emit nothing.
+        SnapshotExpired if a version of the range, or the version before it, has expired.
+        """
+        if isinstance(self._read_only, str):
+            raise UnsupportedOperation(f"changes: {self._read_only}")
+        return open_feed(
+            self._store,
+            self._log,
+            self._resolve(None, None),
+            from_version,
+            to_version,
+            columns=columns,
+            where=where,
+            dialect=dialect,
+            session=session,
+            now_us=time.time_ns() // 1000,
+        ).to_reader()
 
     def files(self) -> pa.Table:
         """Return the files of the newest version: (path, kind, part, rows, size_bytes).

@@ -25,7 +25,7 @@ FLOORS = (
     ("executor",),
     ("changes",),
     ("compaction", "retention", "scan"),
-    ("maintenance",),
+    ("change_feed", "maintenance"),
     ("engines",),
     ("reading",),
     ("table",),

@@ -1,0 +1,1 @@
+"""The change feed: the rows that each commit inserted, updated and deleted."""

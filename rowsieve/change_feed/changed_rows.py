@@ -1,0 +1,214 @@
+"""Finds the rows that are visible in exactly one of two consecutive versions.
+
+A row of a part never changes, so a row that both versions show is no change, and one that a single
+version shows is. Both versions are planned and resolved as for a read, and their row sets are
+subtracted. Only parts that can contribute are planned: those that one version lacks or whose
+deletion vector differs, and, in a table with a key, the parts that overlap them in keys. If the
+touched parts have few keys, the plans also ask for these keys alone.
+
+Soundness: the visible row of a key changes only if a part with this key was added, removed, or
+given another deletion vector. The plans' predicate is a superset of the keys of such parts, or a
+part of the reader's condition; a row that it refutes is left out of both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.executor.execute import resolve
+from rowsieve.executor.sources import PartSource
+from rowsieve.objects import ObjectStore
+from rowsieve.planner.overlap import overlap_groups
+from rowsieve.planner.part_rows import PartRows
+from rowsieve.planner.pieces import planned_part
+from rowsieve.planner.plan import ScanPlan, table_columns
+from rowsieve.planner.plan_scan import plan_scan
+from rowsieve.planner.resolved import rows_by_part, with_rows
+from rowsieve.predicate.ir import TRUE, Column, InList, Predicate, ValueSet, conjoin
+from rowsieve.predicate.normalize import normalize
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.keys import KeyOrder
+from rowsieve.types.logical import Float
+from rowsieve.types.schema import Schema
+
+FEW_KEYS: Final = 10_000
+"""Up to this many rows and tombstones of touched parts, their keys select what is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """Conditions of the reader that may exclude rows, under the semantics and time of its text.
+
+    `on_rows` may exclude single rows, `on_keys` all rows of a key.
+    """
+
+    on_rows: Predicate = TRUE
+    on_keys: Predicate = TRUE
+    semantics: Semantics = Semantics.SQL
+    now_us: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRows:
+    """The plans of the rows that only the version before shows, and only the version after."""
+
+    before: ScanPlan
+    after: ScanPlan
+
+    @property
+    def row_count(self) -> int:
+        """The rows of both plans."""
+        return sum(
+            len(part.rows) for plan in (self.before, self.after) for part in plan.resolved or ()
+        )
+
+
+def changed_rows(
+    store: ObjectStore, before: Snapshot, after: Snapshot, names: tuple[str, ...], by: Narrowing
+) -> ChangedRows | None:
+    """Plan the changed rows with these columns; None if there are none.
+
+    Both snapshots have the schema to read with, and `names` include the key. The plans of a table
+    with a key are in key order.
+    """
+    touched = _touched(before.parts, after.parts)
+    if not touched:
+        return None
+    before, after = _only_near(before, after, touched)
+    keys = _keys_of(store, before, after, touched)
+    has_key = bool(after.table.key)
+    asked = conjoin([keys, by.on_keys if has_key else by.on_rows])
+    found = _differences(store, before, after, names, asked, by)
+    if not found.row_count:
+        return None
+    if has_key and by.on_rows != by.on_keys:
+        matching = _differences(store, before, after, names, conjoin([keys, by.on_rows]), by)
+        if not matching.row_count:
+            return None
+    return ChangedRows(_asking(found.before, keys), _asking(found.after, keys))
+
+
+def _touched(before: PartTable, after: PartTable) -> frozenset[str]:
+    """The ids of parts that one version lacks, or that have another deletion vector in it."""
+    return frozenset(part_id for part_id, _ in _identities(before) ^ _identities(after))
+
+
+def _identities(parts: PartTable) -> set[tuple[str, str | None]]:
+    return set(zip(parts.part_ids, parts.column("dv.path").to_pylist(), strict=True))
+
+
+def _only_near(
+    before: Snapshot, after: Snapshot, touched: frozenset[str]
+) -> tuple[Snapshot, Snapshot]:
+    """The snapshots with the touched parts only, and those that overlap them in keys."""
+    near = touched
+    if after.table.key:
+        near = _overlapping(before.parts, after.parts, touched, after)
+    return tuple(  # type: ignore[return-value]
+        replace(snapshot, parts=snapshot.parts.chosen(near)) for snapshot in (before, after)
+    )
+
+
+def _overlapping(
+    before: PartTable, after: PartTable, touched: frozenset[str], snapshot: Snapshot
+) -> frozenset[str]:
+    """The ids of all parts in an overlap group of both versions that has a touched part."""
+    order = KeyOrder.of(snapshot.schema, snapshot.table.key)
+    both = before.append(after) if len(before) else after
+    groups = overlap_groups(both.select("key.").table, order)
+    ids = both.column("part_id")
+    is_touched = np.asarray(pc.is_in(ids, value_set=pa.array(sorted(touched), pa.string())))
+    numbers = groups.of_members()
+    hit = np.zeros(len(groups), dtype=np.bool_)
+    hit[numbers[is_touched[groups.members]]] = True
+    return frozenset(ids.take(pa.array(groups.members[hit[numbers]])).to_pylist())
+
+
+def _keys_of(
+    store: ObjectStore, before: Snapshot, after: Snapshot, touched: frozenset[str]
+) -> Predicate:
+    """The condition of the first key column of the touched parts; TRUE if they have many rows."""
+    if not after.table.key:
+        return TRUE
+    first = KeyOrder.of(after.schema, after.table.key).fields[0]
+    if isinstance(first.type, Float):  # NaN and -0.0: equal as keys, but not in a condition
+        return TRUE
+    added = after.parts.chosen(touched)
+    gone = before.parts.chosen(touched).without(added.part_ids)
+    both = added.append(gone) if len(gone) else added
+    rows = int((both.numbers("data.rows") + both.numbers("deletes.rows")).sum())
+    if rows > FEW_KEYS:
+        return TRUE
+    key = Schema(after.schema.id, (first,))
+    found = [pa.array([], arrow_type(first.type))]
+    for entry in both.entries(range(len(both))):
+        source = PartSource(store, planned_part(entry), after.schema)
+        for _, batch in _rows_and_tombstones(source, key):
+            found.append(batch.column(0))
+    values = pc.unique(pa.chunked_array(found))
+    return InList(Column(first.name), ValueSet(values, first.type))
+
+
+def _rows_and_tombstones(source: PartSource, key: Schema) -> Iterator[tuple[int, pa.RecordBatch]]:
+    yield from source.rows(key)
+    yield from source.tombstones(key)
+
+
+def _differences(
+    store: ObjectStore,
+    before: Snapshot,
+    after: Snapshot,
+    names: tuple[str, ...],
+    asked: Predicate,
+    by: Narrowing,
+) -> ChangedRows:
+    plans = [
+        resolve(
+            plan_scan(
+                snapshot,
+                store.uri,
+                predicate=asked,
+                columns=table_columns(names),
+                ordered=bool(snapshot.table.key),
+                semantics=by.semantics,
+                now_us=by.now_us,
+            ),
+            store,
+        )
+        for snapshot in (before, after)
+    ]
+    return ChangedRows(_without(plans[0], plans[1]), _without(plans[1], plans[0]))
+
+
+def _asking(plan: ScanPlan, keys: Predicate) -> ScanPlan:
+    """The plan with the condition of the touched keys alone, which cannot fail on a row.
+
+    The reader's condition is evaluated on the rows of the feed, as a whole: a row that one of its
+    terms excludes must not fail by another term (invariant 27).
+    """
+    return plan.asking(normalize(keys, Semantics.SQL), Semantics.SQL)
+
+
+def _without(plan: ScanPlan, other: ScanPlan) -> ScanPlan:
+    """The resolved plan without the rows of the other one."""
+    known = rows_by_part(other) or {}
+    return with_rows(
+        plan,
+        [
+            PartRows(
+                part.part_id,
+                part.rows.difference(known[part.part_id]) if part.part_id in known else part.rows,
+                page_rows=part.page_rows,
+            )
+            for part in plan.resolved or ()
+        ],
+    )

@@ -1,0 +1,197 @@
+"""Reads the change feed: the changed rows of a range of commits, commit by commit.
+
+Every row is read with the columns of the last version of the range. A commit that only rewrites
+files, sets properties or changes columns emits nothing; a restore emits only the difference
+(invariant 34). A lease protects the first version that is read while the feed is consumed.
+
+Soundness: a range that needs an expired version is SnapshotExpired, before any row is returned.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any, Final
+
+import pyarrow as pa
+
+from rowsieve.change_feed.changed_rows import ChangedRows, changed_rows
+from rowsieve.change_feed.feed_columns import FeedColumns
+from rowsieve.change_feed.images import (
+    DELETE,
+    INSERT,
+    POSTIMAGE,
+    PREIMAGE,
+    Labelled,
+    all_of,
+    paired,
+)
+from rowsieve.errors import InvalidInput, SnapshotExpired, StoreError, VersionNotFound
+from rowsieve.executor.execute import Execution
+from rowsieve.objects import ObjectStore
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.retention.leases import LEASE_S, Lease
+from rowsieve.storage.conflicts import OPERATIONS, Kind
+from rowsieve.storage.floors import check_kept, floors_of, is_closed
+from rowsieve.storage.log_reader import LogReader
+from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.next_version import next_version
+from rowsieve.storage.part_writer import ROW_GROUP_ROWS
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.keys import KeyOrder
+
+_SILENT: Final = frozenset({Kind.REWRITING, Kind.SETTING, Kind.ALTERING})
+"""Kinds of commits that change no rows."""
+
+_log = logging.getLogger(__name__)
+
+
+def checked_range(head: Snapshot, from_version: int, to_version: int | None) -> range:
+    """Return the versions whose changes are asked for; empty if the head is just before them.
+
+    SnapshotExpired if the version before the first one has expired, VersionNotFound if a version is
+    after the head.
+    """
+    last = head.version if to_version is None else to_version
+    if from_version < 0 or (to_version is not None and last < from_version):
+        raise InvalidInput(
+            f"changes: the range {from_version} to {last} has no version; give "
+            "0 <= from_version <= to_version"
+        )
+    if last > head.version or from_version > last + 1:
+        raise VersionNotFound(
+            f"changes: the newest version is {head.version}, so there are no changes of version "
+            f"{max(last, from_version)} yet"
+        )
+    check_changes_kept(head, from_version)
+    return range(from_version, last + 1)
+
+
+def check_changes_kept(head: Snapshot, version: int) -> None:
+    """SnapshotExpired if the changes of a version are gone; the message says what there is."""
+    oldest = floors_of(head.table.properties).oldest_version
+    if oldest and version <= oldest:
+        if is_closed(head):
+            check_kept(version, head)  # says that the table was dropped
+        raise SnapshotExpired(
+            f"the changes of version {version} of table {head.table.uuid} are gone: they need "
+            f"version {version - 1}, and versions before {oldest} have expired. "
+            + (
+                f"Changes of versions {oldest + 1} to {head.version} are available"
+                if oldest < head.version
+                else f"Changes after version {oldest} will be available"
+            )
+        )
+
+
+class ChangeFeed:
+    """The changes of some versions, with the columns of the last one.
+
+    `target` is the version whose columns the rows have.
+    """
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        log: LogReader,
+        versions: range,
+        target: Snapshot,
+        columns: FeedColumns,
+    ) -> None:
+        self._store = store
+        self._log = log
+        self._versions = versions
+        self._target = target
+        self._columns = columns
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of every batch."""
+        return self._columns.output
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Return the changes as a stream, which reads while it is consumed."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the changes in the order of their versions; batches are never empty."""
+        if not self._versions:
+            return
+        first = self._versions[0]
+        with self._lease(max(first - 1, 0)):
+            check_changes_kept(self._log.latest(), first)  # after the lease: invariants, rule 16
+            before = self._log.at(first - 1) if first else None
+            for version in self._versions:
+                after, operation = next_version(self._log, self._store, before, version)
+                if OPERATIONS.get(operation or "") not in _SILENT:
+                    yield from self._of_commit(before, after, operation)
+                before = after
+
+    def _lease(self, version: int) -> AbstractContextManager[object]:
+        """A lease on the first version; without one if the table's folder cannot be written."""
+        try:
+            return Lease(self._store, self._target.table.uuid, version, LEASE_S, "changes")
+        except StoreError as error:
+            _log.info("changes of %s are read without a lease: %s", self._store.uri, error)
+            return nullcontext()
+
+    def _of_commit(
+        self, before: Snapshot | None, after: Snapshot, operation: str | None
+    ) -> Iterator[pa.RecordBatch]:
+        """The changes of one commit."""
+        columns = self._columns
+        if before is None:
+            before = replace(after, parts=PartTable.empty())
+        old, new = (
+            replace(each, schema=self._target.schema, table=self._target.table)
+            for each in (before, after)
+        )
+        skip_same = OPERATIONS.get(operation or "") is None or operation == "restore"
+        names = columns.everything if skip_same else columns.to_read
+        found = changed_rows(self._store, old, new, names, columns.narrowing)
+        if found is None:
+            return
+        for labelled in self._labelled(found, operation, skip_same=skip_same):
+            batch = columns.package(labelled, after)
+            if batch.num_rows:
+                yield batch
+
+    def _labelled(
+        self, found: ChangedRows, operation: str | None, *, skip_same: bool
+    ) -> Iterator[Labelled]:
+        few = found.row_count <= ROW_GROUP_ROWS
+        before, after = self._read(found.before, few=few), self._read(found.after, few=few)
+        if key := self._target.table.key:
+            order = KeyOrder.of(self._target.schema, key)
+            yield from paired(before, after, order, skip_same=skip_same)
+            return
+        # An update of a table without a key hides exactly the rows whose new versions it appends.
+        is_update = operation == "update"
+        yield from all_of(before, PREIMAGE if is_update else DELETE)
+        yield from all_of(after, POSTIMAGE if is_update else INSERT)
+
+    def _read(self, plan: ScanPlan, *, few: bool) -> Iterator[pa.RecordBatch]:
+        return Execution(plan, self._store, threads=1 if few else None).read()
+
+
+def open_feed(
+    store: ObjectStore,
+    log: LogReader,
+    head: Snapshot,
+    from_version: int,
+    to_version: int | None,
+    *,
+    columns: Sequence[str] | None,
+    where: Any,
+    dialect: str,
+    session: Any,
+    now_us: int,
+) -> ChangeFeed:
+    """Check a request and return its feed; reads no rows."""
+    versions = checked_range(head, from_version, to_version)
+    last = versions[-1] if versions else head.version
+    target = head if last == head.version else log.at(last)
+    bound = FeedColumns.of(target, columns, where, dialect, session, now_us)
+    return ChangeFeed(store, log, versions, target, bound)

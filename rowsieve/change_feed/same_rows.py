@@ -1,0 +1,75 @@
+"""Compares the rows of two batches value by value.
+
+Two values are the same if no function can distinguish them: NULL is the same as NULL, NaN as a NaN
+of the same bits, and 0.0 is not -0.0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Mask = npt.NDArray[np.bool_]
+
+
+def same_rows(left: pa.RecordBatch, right: pa.RecordBatch) -> Mask:
+    """Return, shape (n,), whether row i is the same on both sides; the schemas are equal."""
+    same = np.ones(left.num_rows, dtype=np.bool_)
+    for ours, theirs in zip(left.columns, right.columns, strict=True):
+        same &= _same(ours, theirs)
+    return same
+
+
+def _same(left: pa.Array, right: pa.Array) -> Mask:
+    nulls, others = _mask(left.is_null()), _mask(right.is_null())
+    same: Mask = nulls == others
+    both = np.flatnonzero(~nulls & ~others)
+    if len(both):
+        rows = pa.array(both)
+        same[both] = _same_values(left.take(rows), right.take(rows))
+    return same
+
+
+def _same_values(left: pa.Array, right: pa.Array) -> Mask:
+    """Compare arrays without NULLs at the top."""
+    type_ = left.type
+    if isinstance(type_, pa.BaseExtensionType):
+        return _same_values(left.storage, right.storage)
+    if pa.types.is_struct(type_):
+        same = np.ones(len(left), dtype=np.bool_)
+        for ours, theirs in zip(left.flatten(), right.flatten(), strict=True):
+            same &= _same(ours, theirs)
+        return same
+    if pa.types.is_map(type_):
+        return _same_values(_entries(left), _entries(right))
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return _same_lists(left, right)
+    if pa.types.is_floating(type_):
+        bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[type_.bit_width]
+        left, right = left.view(bits), right.view(bits)
+    return _mask(pc.equal(left, right))
+
+
+def _entries(maps: pa.MapArray) -> pa.ListArray:
+    """The maps as lists of structs; none of them is NULL."""
+    maps = pa.concat_arrays([maps])  # offsets from 0
+    items = pa.StructArray.from_arrays([maps.keys, maps.items], ["key", "value"])
+    return pa.ListArray.from_arrays(maps.offsets, items)
+
+
+def _same_lists(left: pa.Array, right: pa.Array) -> Mask:
+    lengths = np.asarray(pc.list_value_length(left))
+    same: Mask = lengths == np.asarray(pc.list_value_length(right))
+    rows = np.flatnonzero(same & (lengths > 0))
+    if len(rows):
+        chosen = pa.array(rows)
+        items = _same(left.take(chosen).flatten(), right.take(chosen).flatten())
+        starts = np.cumsum(lengths[rows]) - lengths[rows]
+        same[rows] = np.logical_and.reduceat(items, starts)
+    return same
+
+
+def _mask(array: pa.Array) -> Mask:
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.bool_)
