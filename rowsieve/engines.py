@@ -68,8 +68,11 @@ class SparkProvider(Protocol):
     def read_frame(self, table: Any, spark: Any, where: Any, columns: Sequence[str] | None) -> Any:
         """Return a DataFrame that reads the table."""
 
-    def write_frame(self, table: Any, frame: Any, mode: str) -> Commit:
-        """Write a DataFrame into the table in one commit."""
+    def write_frame(self, table: Any, frame: Any, mode: str, where: Any) -> Commit:
+        """Write a DataFrame into the table in one commit; `where` limits an overwrite."""
+
+    def arrow_schema(self, columns: Any) -> pa.Schema:
+        """Convert the schema of a DataFrame."""
 
 
 class DeltaProvider(Protocol):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
 
 import pyarrow as pa
 
+from rowsieve import engines
 from rowsieve.arguments import Example, checked
 from rowsieve.arguments.annotations import (
     ColumnNames,
@@ -22,9 +22,13 @@ from rowsieve.arguments.annotations import (
 )
 from rowsieve.arguments.kinds import ANY_TEXT
 from rowsieve.changes.handle import send_failure
-from rowsieve.changes.ingest import prepare_appended, prepare_rows, read_data
-from rowsieve.changes.settings import check_columns
-from rowsieve.changes.vector_building import with_vectors_protocol
+from rowsieve.changes.ingest import (
+    is_spark_schema,
+    prepare_appended,
+    prepare_rows,
+    read_data,
+)
+from rowsieve.changes.new_tables import new_table
 from rowsieve.config import current
 from rowsieve.errors import InvalidInput, TableExists
 from rowsieve.metrics import CommitReport, WriterMetrics, send
@@ -36,11 +40,9 @@ from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.commit_request import CommitRequest, check_request
 from rowsieve.storage.part_writer import write_parts
 from rowsieve.storage.resolve import resolve_snapshot
-from rowsieve.storage.snapshot import COLUMN_TAGS, Snapshot, TableInfo
+from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
-from rowsieve.types.encodings import schema_of
 from rowsieve.types.keys import KeyOrder
-from rowsieve.types.stored_names import has_tags
 
 TableOrUri: TypeAlias = Annotated[
     str | os.PathLike[str] | Table,
@@ -63,10 +65,10 @@ def create_table(
 ) -> Table:
     """Create a table as version 0, with its first rows if data is given.
 
-    `schema_or_data` is an Arrow schema or an object with Arrow data. A table with a key holds the
-    latest row of each key (mode "upsert"); a table without a key appends rows (mode "append").
-    TableExists if a table exists at `uri`; `if_exists="ignore"` opens that table and writes
-    nothing.
+    `schema_or_data` is an Arrow or Spark schema, or an object with Arrow data. A table with a key
+    holds the latest row of each key (mode "upsert"); a table without a key appends rows (mode
+    "append"). TableExists if a table exists at `uri`; `if_exists="ignore"` opens that table and
+    writes nothing.
     """
     columns = _key_columns(key)
     mode = mode or ("upsert" if columns else "append")
@@ -93,7 +95,7 @@ def create_table(
                 f"create_table: a table already exists at {store.uri}; use open_table, or "
                 "if_exists='ignore'"
             )
-        snapshot, written = _created(store, log, schema_or_data, columns, mode, checked, notes)
+        snapshot, written = _created(store, log, schema_or_data, columns, checked, notes)
     except BaseException as error:
         send_failure(current().reporter, store, 0, "create", error, started_s)
         raise
@@ -111,29 +113,19 @@ def _created(
     log: CommitLog,
     schema_or_data: Any,
     columns: Sequence[str],
-    mode: str,
     properties: Mapping[str, str],
     metadata: Metadata,
 ) -> tuple[Snapshot, WriterMetrics]:
     """Create version 0; return it and the counters of its writes."""
     collecting = Collecting()
     data = None
+    if is_spark_schema(schema_or_data):
+        schema_or_data = engines.spark().arrow_schema(schema_or_data)
     if not isinstance(schema_or_data, pa.Schema):
         data = read_data(schema_or_data, "create_table")
-    source = schema_or_data if data is None else data.schema
-    schema, next_id = schema_of(source, not_null=columns)
-    check_columns(properties, schema, columns)
-    order = KeyOrder.of(schema, columns) if columns else None
-    names = () if order is None else order.names
-    info = TableInfo(
-        uuid=uuid.uuid4().hex,
-        key=names,
-        mode=mode,
-        properties=properties,
-        features=(COLUMN_TAGS,) if has_tags(properties) else (),
-    )
-    if "visibility" in properties:
-        info = with_vectors_protocol(info)
+    new = new_table(schema_or_data if data is None else data.schema, columns, properties)
+    schema = new.schema
+    order = KeyOrder.of(schema, new.info.key) if columns else None
     write = None
     if data is not None and data.num_rows:
         if order is None:
@@ -152,7 +144,7 @@ def _created(
             properties=properties,
             collecting=collecting,
         )
-    return log.create(info, schema, next_id, write, metadata), collecting.metrics
+    return log.create(new.info, schema, new.next_field_id, write, metadata), collecting.metrics
 
 
 @checked

@@ -544,11 +544,20 @@ class Table(Reading):
         return change.write(head, changes_of(self._store, picked, change.operation, head))
 
     @changes("write_spark")
-    def write_spark(self, frame: Any, mode: Literal["upsert", "append", "delete"]) -> Commit:
-        """Write a Spark DataFrame in one commit; Spark's tasks write disjoint key ranges."""
+    def write_spark(
+        self,
+        frame: Any,
+        mode: Literal["upsert", "append", "delete", "overwrite"],
+        *,
+        where: Any = None,
+    ) -> Commit:
+        """Write a Spark DataFrame in one commit; Spark's tasks write disjoint key ranges.
+
+        `where` limits an overwrite to the rows that match it, as in `overwrite`.
+        """
         started_s = time.perf_counter()
         self._writable("write_spark")
-        commit = engines.spark().write_frame(self, frame, mode)
+        commit = engines.spark().write_frame(self, frame, mode, where)
         return self._reported(commit, started_s) if commit.parts_added else commit
 
     def _commit_planned(

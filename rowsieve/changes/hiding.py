@@ -33,6 +33,27 @@ def hide_and_append(
 
     The table has no key. Returns None if there is nothing to hide and nothing to append.
     """
+    if rows is None:
+        found = hide_and_add(change, snapshot, plan, PartTable.empty(), 0)
+        return found if found.request.removed else None
+    added = write_parts(
+        change.store,
+        snapshot.schema,
+        (),
+        rows,
+        None,
+        base_version=snapshot.version,
+        properties=snapshot.table.properties,
+        collecting=change.collecting,
+        uploads=change.uploads,
+    )
+    return hide_and_add(change, snapshot, plan, added, rows.num_rows)
+
+
+def hide_and_add(
+    change: Change, snapshot: Snapshot, plan: ScanPlan, added: PartTable, row_count: int
+) -> Mutation:
+    """Hide the rows that a plan of this snapshot returns, and add parts with `row_count` rows."""
     parts = snapshot.parts
     places = {part_id: i for i, part_id in enumerate(parts.part_ids)}
     touched, replaced, hidden_count = [], PartTable.empty(), 0
@@ -44,26 +65,11 @@ def hide_and_append(
         if not hidden.is_full:
             ref = write_deletion_vector(change.uploads, hidden, snapshot.version)
             replaced = replaced.append(parts.take([places[part_id]]).with_deletion_vector(ref))
-    if not touched and rows is None:
-        return None
-    if rows is not None:
-        replaced = replaced.append(
-            write_parts(
-                change.store,
-                snapshot.schema,
-                (),
-                rows,
-                None,
-                base_version=snapshot.version,
-                properties=snapshot.table.properties,
-                collecting=change.collecting,
-                uploads=change.uploads,
-            )
-        )
+    replaced = replaced.append(added)
     request = change.request(
         replaced,
         tuple(touched),
-        rows_written=0 if rows is None else rows.num_rows,
+        rows_written=row_count,
         rows_deleted=hidden_count,
     )
     return Mutation(

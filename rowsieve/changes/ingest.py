@@ -7,6 +7,7 @@ before they become rows and tombstones (invariant 9).
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -136,6 +137,12 @@ def _without_rows(table: pa.Table, schema: Schema) -> pa.Table:
     if not table.num_columns:
         return arrow_schema(schema).empty_table()
     return pa.Table.from_arrays([pa.nulls(0)] * table.num_columns, table.column_names)
+
+
+def is_spark_schema(columns: object) -> bool:
+    """Whether this is the schema of a Spark DataFrame; does not import pyspark."""
+    kind = type(columns)
+    return kind.__module__ == "pyspark.sql.types" and kind.__name__ == "StructType"
 
 
 def _is_spark(data: object) -> bool:
@@ -308,9 +315,15 @@ def _refuse_null_keys(table: pa.Table, order: KeyOrder, operation: str) -> None:
     for name in _actual_names(table, order):
         if nulls := table.column(name).null_count:
             raise KeyViolation(
-                f"{operation}: key column {name!r} is NULL in {nulls} of {table.num_rows} rows; "
-                "a key identifies its row and cannot be NULL"
+                f"{operation}: key column {name!r} is NULL in {nulls} of {table.num_rows} rows, "
+                f"such as {_row_without(table, name)}; a key identifies its row and cannot be NULL"
             )
+
+
+def _row_without(table: pa.Table, column: str) -> str:
+    """One row in which the column is NULL, as text of bounded length."""
+    row = table.filter(pc.is_null(table.column(column))).slice(0, 1).to_pylist()[0]
+    return textwrap.shorten(str(row), 200, placeholder=" …}")
 
 
 def _canonical(table: pa.Table, order: KeyOrder) -> pa.Table:

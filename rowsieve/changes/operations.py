@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 
 from rowsieve.changes.altering import check_restorable
 from rowsieve.changes.change import Change, Question
-from rowsieve.changes.hiding import hide_and_append
+from rowsieve.changes.hiding import hide_and_add, hide_and_append
 from rowsieve.changes.ingest import Changes, prepare_keys
 from rowsieve.changes.mutation import AddsMatches, AnyOf, Mutation, TouchesKeys, key_columns_of
 from rowsieve.errors import (
@@ -31,7 +32,7 @@ from rowsieve.executor.execute import Execution
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan import OutputColumn, ScanPlan, check_fits
 from rowsieve.planner.plan_scan import plan_scan
-from rowsieve.predicate.bind import BoundPredicate, bind
+from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.ir import TRUE, Cast, Operand
 from rowsieve.predicate.semantics import Semantics
@@ -43,6 +44,16 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.storage.vector_columns import VectorRef
 from rowsieve.types.conform import conform
 from rowsieve.types.keys import KeyOrder
+from rowsieve.types.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class NewParts:
+    """Parts that were written before their commit; `keys` are those of all rows, in any order."""
+
+    parts: PartTable
+    rows: int
+    keys: pa.Table
 
 
 def delete_where(change: Change, snapshot: Snapshot, question: Question) -> Mutation | None:
@@ -128,8 +139,7 @@ def overwrite_where(
 
     Each of the `rows` must match the predicate, so the overwrite is idempotent.
     """
-    bound = bind(question.predicate, snapshot.schema, question.semantics, now_us=question.now_us)
-    _check_inside(rows, bound)
+    check_inside(rows, question, snapshot.schema)
     if not snapshot.table.key:
         plan = _plan(change.store, snapshot, question)
         found = hide_and_append(change, snapshot, plan, rows)
@@ -143,6 +153,34 @@ def overwrite_where(
     gone = _without(keys, rows, order)
     changes = Changes(rows, gone if gone.num_rows else None)
     return _whatever_the_isolation(_by_key(change, snapshot, order, changes, question))
+
+
+def overwrite_where_by_parts(
+    change: Change, snapshot: Snapshot, question: Question, new: NewParts
+) -> Mutation:
+    """Replace every matching row with the rows of parts, which were checked to match."""
+    if not snapshot.table.key:
+        plan = _plan(change.store, snapshot, question)
+        return _whatever_the_isolation(hide_and_add(change, snapshot, plan, new.parts, new.rows))
+    order = KeyOrder.of(snapshot.schema, snapshot.table.key)
+    keys = _read(change.store, snapshot, question, _columns(order.names))
+    if keys.num_rows:
+        keys = prepare_keys(keys, snapshot.schema, order, change.operation)
+    _refuse_keys_elsewhere(change, snapshot, order, new.keys, keys)
+    gone = _without(keys, new.keys, order)
+    added = new.parts
+    if gone.num_rows:
+        deleted = change.write(snapshot, Changes(None, gone)).added
+        assert deleted is not None
+        added = added.append(deleted)
+    touched = key_columns_of([new.keys, gone], order)
+    mutation = Mutation(
+        change.request(added, rows_written=new.rows, rows_deleted=gone.num_rows),
+        Kind.READING,
+        touched_by=TouchesKeys(change.store, snapshot.schema, order, touched),
+        matched_by=AddsMatches(change.store, snapshot, question),
+    )
+    return _whatever_the_isolation(mutation)
 
 
 def overwrite_all(change: Change, snapshot: Snapshot, added: PartTable, rows: int) -> CommitRequest:
@@ -226,7 +264,9 @@ def _rows(store: ObjectStore, plan: ScanPlan) -> pa.Table:
     return pa.Table.from_batches(list(execution.read()), schema=execution.schema)
 
 
-def _check_inside(rows: pa.Table, predicate: BoundPredicate) -> None:
+def check_inside(rows: pa.Table, question: Question, schema: Schema) -> None:
+    """InvalidData if a row does not match the condition of the overwrite that brings it."""
+    predicate = bind(question.predicate, schema, question.semantics, now_us=question.now_us)
     for batch in rows.to_batches():
         outside = np.flatnonzero(~matching(predicate, batch))
         if len(outside):

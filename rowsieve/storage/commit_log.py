@@ -105,7 +105,7 @@ class CommitLog(LogReader):
         `write` stores the first parts. It is called after the directory and the store were checked.
         """
         _check_info(table_info)
-        self._check_vacant()
+        self.check_vacant()
         prove_create_only(self._store, table_info.uuid)
         parts = None if write is None else write()
         request = CommitRequest(
@@ -367,7 +367,7 @@ class CommitLog(LogReader):
             "conflicts: refresh the table and try again"
         )
 
-    def _check_vacant(self) -> None:
+    def check_vacant(self) -> None:
         """Check that the directory holds no table and no foreign files.
 
         TableExists or InvalidInput otherwise. Files of an interrupted creation are allowed.

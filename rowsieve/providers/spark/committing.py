@@ -8,9 +8,11 @@ committed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from rowsieve.changes.change import Change
-from rowsieve.changes.operations import overwrite_all
+from rowsieve.changes.operations import NewParts, overwrite_all
+from rowsieve.changes.vector_building import with_eager_vectors
 from rowsieve.errors import CommitConflict, EmptyData
 from rowsieve.executor.merge import repeated_key
 from rowsieve.executor.sources import PartSource
@@ -18,12 +20,13 @@ from rowsieve.executor.windows import Stream
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.planner.overlap import overlap_groups
 from rowsieve.planner.pieces import planned_part
+from rowsieve.providers.spark.creating import create_with_parts
 from rowsieve.providers.spark.job import WriteJob, repeated_key_error
+from rowsieve.providers.spark.replacing import commit_replacing, keys_of_parts
 from rowsieve.storage.commit_log import CommitLog, CommitRequest
 from rowsieve.storage.log_entry import LogEntry
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.keys import KeyOrder
 
 
 def already_committed(head: Snapshot, token: tuple[str, int] | None) -> bool:
@@ -45,10 +48,17 @@ def commit_parts(
 
     With `may_empty`, an overwrite without parts leaves an empty table.
     """
+    if job.done:
+        return
     store = open_store(job.table_uri, job.storage)
     log = CommitLog(store)
+    added = parts[0].append(*parts[1:]) if parts else PartTable.empty()
+    if job.creates is not None:
+        _refuse_repeated(store, added, job)
+        create_with_parts(job, log, added)
+        return
     head = log.latest()
-    if job.done or already_committed(head, job.token):
+    if already_committed(head, job.token):
         return
     if not parts and not (may_empty and job.operation == "overwrite" and len(head.parts)):
         if job.operation == "overwrite" and not may_empty:
@@ -56,17 +66,20 @@ def commit_parts(
                 "overwrite got no rows; nothing was committed. To empty the table, delete its rows"
             )
         return
-    added = parts[0].append(*parts[1:]) if parts else PartTable.empty()
-    if (order := job.order) is not None:
-        refuse_repeated_keys(store, added, order, job)
+    _refuse_repeated(store, added, job)
+    check = partial(_check_same_table, job)
+    if job.replaces is not None:
+        new = NewParts(added, rows_written, keys_of_parts(store, added, job.schema, job.order))
+        commit_replacing(job, log, head, store, new, check)
+        return
     change = Change(store, job.operation, job.metadata, job.token)
     blind = change.request(added, rows_written=rows_written, rows_deleted=rows_deleted)
 
     def request_for(snapshot: Snapshot) -> CommitRequest:
-        _check_same_table(job, snapshot)
+        check(snapshot)
         if job.operation == "overwrite":
             return overwrite_all(change, snapshot, added, rows_written)
-        return blind
+        return with_eager_vectors(store, snapshot, blind)
 
     def rebase(snapshot: Snapshot, _entries: Sequence[LogEntry]) -> CommitRequest:
         return request_for(snapshot)
@@ -74,10 +87,10 @@ def commit_parts(
     log.commit(request_for(head), head, rebase)
 
 
-def refuse_repeated_keys(
-    store: ObjectStore, parts: PartTable, order: KeyOrder, job: WriteJob
-) -> None:
+def _refuse_repeated(store: ObjectStore, parts: PartTable, job: WriteJob) -> None:
     """KeyViolation if two parts share a key; reads keys only where ranges overlap."""
+    if (order := job.order) is None or len(parts) < 2:
+        return
     fresh = parts.with_commit_ts(0)  # uncommitted parts have none; any value works here
     key = job.schema.select(order.names)
     for group in overlap_groups(parts.table, order):

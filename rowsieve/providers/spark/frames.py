@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+import pyarrow as pa
 
 from rowsieve import errors
 from rowsieve.bridges.spark_columns import is_spark_column
@@ -24,6 +25,7 @@ from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.objects.storage_options import flat_options
 from rowsieve.providers.spark.hybrid import SparkRead, hybrid_frame
 from rowsieve.providers.spark.routes import ALL_ROUTES
+from rowsieve.providers.spark.row_types import arrow_schema_of
 from rowsieve.providers.spark.session_settings import semantics_of_session
 from rowsieve.providers.spark.source import check_read
 from rowsieve.providers.spark.source_options import (
@@ -36,6 +38,7 @@ from rowsieve.providers.spark.source_options import (
 )
 from rowsieve.providers.spark.write_tasks import RowsieveWriter
 from rowsieve.storage.log_entry import Commit
+from rowsieve.types.schema import Schema
 
 if TYPE_CHECKING:
     from rowsieve.table import Table
@@ -61,14 +64,7 @@ def spark_read(table: Table, spark: Any, where: Any, columns: Sequence[str] | No
         raise InvalidInput(f"columns= must be a list of names, not the text {columns!r}")
     options = {"version": str(table.version), **_storage(table)}
     schema = table.snapshot_for_engines().schema
-    if isinstance(where, str):
-        meant = semantics_of_session(spark, where, schema)
-        options |= {"where": where, "time_zone": meant.time_zone}
-        options["ansi"] = str(meant.is_ansi).lower()
-    elif where is not None:
-        with using(spark):  # Columns use this session's settings, even if another is active
-            predicate = to_predicate(where, "spark", schema)
-            options["predicate"] = predicate_option(predicate, semantics_of("spark", where))
+    options |= _condition_options(spark, where, schema, "where")
     if columns is not None:
         options["columns"] = msgspec.json.encode(list(columns)).decode()
     options |= _process_switches(table)
@@ -85,19 +81,48 @@ def spark_read(table: Table, spark: Any, where: Any, columns: Sequence[str] | No
     )
 
 
-def write_frame(table: Table, frame: Any, mode: str) -> Commit:
-    """Write a DataFrame in one commit and pin its version; an empty one commits nothing."""
+def _condition_options(spark: Any, where: Any, schema: Schema, text: str) -> dict[str, str]:
+    """The options of a condition; SQL text of Spark is passed as the option `text`."""
+    if where is None:
+        return {}
+    if isinstance(where, str):
+        meant = semantics_of_session(spark, where, schema)
+        return {text: where, "time_zone": meant.time_zone, "ansi": str(meant.is_ansi).lower()}
+    with using(spark):  # Columns use this session's settings, even if another is active
+        predicate = to_predicate(where, "spark", schema)
+        return {"predicate": predicate_option(predicate, semantics_of("spark", where))}
+
+
+def arrow_schema(columns: Any) -> pa.Schema:
+    """Convert the schema of a DataFrame, for a new table."""
+    return arrow_schema_of(columns)
+
+
+def write_frame(table: Table, frame: Any, mode: str, where: Any = None) -> Commit:
+    """Write a DataFrame in one commit and pin its version; an empty one commits nothing.
+
+    `where` limits an overwrite to the rows that match it.
+    """
     check_reachable(table.uri)
-    if mode not in MODES:
-        raise InvalidInput(f"write_spark: mode is one of {', '.join(MODES)}, not {mode!r}")
+    if mode not in (*MODES, "overwrite"):
+        known = ", ".join((*MODES, "overwrite"))
+        raise InvalidInput(f"write_spark: mode is one of {known}, not {mode!r}")
+    overwrite = mode == "overwrite"
+    if where is not None and not overwrite:
+        raise InvalidInput(f"write_spark: where= is for mode='overwrite', not {mode!r}")
     if not (hasattr(frame, "schema") and hasattr(frame, "write")):
         kind = type(frame).__name__
         raise InvalidInput(f"write_spark: frame must be a Spark DataFrame, not {kind}")
     write_id = uuid.uuid4().hex
-    options = {"mode": mode, "write_id": write_id, **_storage(table)}
-    RowsieveWriter.begin(WriteOptions.parse({"path": table.uri, **options}), frame.schema)
     before = table.refresh()
-    writer = _by_key(frame, table.key).write.format("rowsieve").mode("append").options(**options)
+    schema = table.snapshot_for_engines().schema
+    options = {"write_id": write_id, **_storage(table)}
+    options |= {} if overwrite else {"mode": mode}
+    options |= _condition_options(frame.sparkSession, where, schema, "replacewhere")
+    checked = WriteOptions.parse({"path": table.uri, **options})
+    RowsieveWriter.begin(checked, frame.schema, overwrite=overwrite)
+    how = "overwrite" if overwrite else "append"
+    writer = _by_key(frame, table.key).write.format("rowsieve").mode(how).options(**options)
     _activate(frame.sparkSession)
     try:
         writer.save(table.uri)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.changes.change import Question
 from rowsieve.changes.ingest import (
     Changes,
     prepare_appended,
@@ -16,6 +17,8 @@ from rowsieve.changes.ingest import (
     prepare_rows,
     reduce_changes,
 )
+from rowsieve.changes.new_tables import NewTable
+from rowsieve.changes.operations import check_inside
 from rowsieve.errors import KeyViolation, SchemaMismatch
 from rowsieve.providers.spark.row_types import from_spark
 from rowsieve.types.keys import KeyOrder
@@ -39,6 +42,9 @@ class WriteJob:
     done: bool
     op: str | None = None  # the column of actions, in a change stream
     sequence: str | None = None
+    creates: NewTable | None = None  # the table that the commit creates
+    ignores_existing: bool = False  # commit nothing if the table was created meanwhile
+    replaces: Question | None = None  # an overwrite of the rows that match it
 
     @property
     def schema(self) -> Schema:
@@ -101,6 +107,11 @@ class WriteJob:
         if once.num_rows < rows.num_rows:
             raise repeated_key_error(self.operation, _example(rows, order))
         return once
+
+    def check_replaced(self, rows: pa.Table) -> None:
+        """InvalidData if a row does not match the condition of a conditional overwrite."""
+        if self.replaces is not None:
+            check_inside(rows, self.replaces, self.schema)
 
 
 def repeated_key_error(operation: str, key: Mapping[str, Any]) -> KeyViolation:

@@ -27,6 +27,7 @@ from rowsieve.predicate.semantics import Semantics
 
 STORAGE: Final = "storage."
 METADATA: Final = "metadata."
+PROPERTY: Final = "property."
 MODES: Final = ("append", "upsert", "delete")
 STREAM_MODES: Final = (*MODES, "changes")
 _VIEW: Final = "CREATE TEMPORARY VIEW ... USING rowsieve OPTIONS (path '...')"
@@ -49,7 +50,19 @@ _READ: Final = (
     "reporter",
 )
 _OF_CATALOG: Final = "owner"  # an option that Spark itself adds for CREATE TABLE, and only there
-_WRITE: Final = ("path", "mode", "token_app", "token_sequence", "write_id")
+_WRITE: Final = (
+    "path",
+    "mode",
+    "key",
+    "if_exists",
+    "replacewhere",
+    "time_zone",
+    "ansi",
+    "predicate",
+    "token_app",
+    "token_sequence",
+    "write_id",
+)
 _STREAM: Final = ("path", "mode", "op", "sequence", "checkpointlocation")
 
 
@@ -114,7 +127,12 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """The options of `df.write`; the commit's metadata contains `write_id`."""
+    """The options of `df.write`; the commit's metadata contains `write_id`.
+
+    `key` names the key of a table that may be created; it is empty for one without a key.
+    `replace_where` is SQL in Spark's dialect; `semantics` are its settings, or None. `predicate` is
+    a serialised condition that `write_spark` passes instead.
+    """
 
     uri: str
     storage: Mapping[str, str] = field(repr=False)  # may hold secrets
@@ -124,6 +142,23 @@ class WriteOptions:
     write_id: str | None = None
     op: str | None = None
     sequence: str | None = None
+    key: tuple[str, ...] | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    if_exists: str | None = None
+    replace_where: str | None = None
+    semantics: Semantics | None = None
+    predicate: Predicate | None = None
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether it replaces only the rows that match a condition."""
+        return self.replace_where is not None or self.predicate is not None
+
+    @property
+    def commit_metadata(self) -> dict[str, str]:
+        """The metadata of the commit."""
+        own = {"write_id": self.write_id} if self.write_id else {}
+        return {**(self.metadata or {}), **own}
 
     @classmethod
     def parse_stream(cls, options: Mapping[str, str]) -> WriteOptions:
@@ -149,7 +184,7 @@ class WriteOptions:
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> WriteOptions:
         """Read Spark's options; InvalidInput says which one is wrong."""
-        _refuse_unknown(options, _WRITE, (STORAGE, METADATA), "write")
+        _refuse_unknown(options, _WRITE, (STORAGE, METADATA, PROPERTY), "write")
         mode = options.get("mode")
         if mode is not None and mode not in MODES:
             raise InvalidInput(f"option mode is one of {', '.join(MODES)}, not {mode!r}")
@@ -160,6 +195,7 @@ class WriteOptions:
         token = None
         if application is not None and sequence is not None:
             token = (application, sequence)
+        predicate, semantics = _predicate(options, "replacewhere")
         return cls(
             uri=_uri(options),
             storage=_with_prefix(options, STORAGE),
@@ -167,6 +203,10 @@ class WriteOptions:
             token=token,
             metadata=_with_prefix(options, METADATA),
             write_id=options.get("write_id"),
+            replace_where=options.get("replacewhere"),
+            semantics=semantics,
+            predicate=predicate,
+            **_creation(options),
         )
 
 
@@ -190,6 +230,27 @@ def _uri(options: Mapping[str, str]) -> str:
     return uri
 
 
+class _Creation(TypedDict):
+    key: tuple[str, ...] | None
+    properties: Mapping[str, str]
+    if_exists: str | None
+
+
+def _creation(options: Mapping[str, str]) -> _Creation:
+    """The options of a table that a write may create."""
+    key, if_exists = options.get("key"), options.get("if_exists")
+    properties = _with_prefix(options, PROPERTY)
+    if if_exists not in (None, "error", "ignore"):
+        raise InvalidInput(f"option if_exists is error or ignore, not {if_exists!r}")
+    if key is None and (properties or if_exists):
+        raise InvalidInput(
+            "options if_exists and property.* are for a table that the write creates; name its key "
+            "with .option('key', 'id'), or .option('key', '') for a table without one"
+        )
+    names = None if key is None else _names(key, "key") if key.strip() else ()
+    return {"key": names, "properties": properties, "if_exists": if_exists}
+
+
 class _Switches(TypedDict):
     pruning: Pruning | None
     audit: float | None
@@ -209,16 +270,16 @@ def _switches(options: Mapping[str, str]) -> _Switches:
     return {"pruning": pruning, "audit": audit, "on_violation": on_violation}
 
 
-def _names(columns: str) -> tuple[str, ...]:
+def _names(columns: str, option: str = "columns") -> tuple[str, ...]:
     """Parse names separated by commas, or a JSON list, which allows any name."""
     if columns.startswith("["):
         try:
             return tuple(msgspec.json.decode(columns, type=list[str]))
         except msgspec.MsgspecError as error:
-            raise InvalidInput(f"option columns is not a JSON list of names: {error}") from error
+            raise InvalidInput(f"option {option} is not a JSON list of names: {error}") from error
     names = tuple(name.strip() for name in columns.split(","))
     if not all(names):
-        raise InvalidInput(f"option columns is names separated by commas, not {columns!r}")
+        raise InvalidInput(f"option {option} is names separated by commas, not {columns!r}")
     return names
 
 
@@ -229,12 +290,14 @@ def predicate_option(predicate: Predicate, semantics: Semantics) -> str:
     ).decode()
 
 
-def _predicate(options: Mapping[str, str]) -> tuple[Predicate | None, Semantics | None]:
+def _predicate(
+    options: Mapping[str, str], text: str = "where"
+) -> tuple[Predicate | None, Semantics | None]:
     zone, ansi = options.get("time_zone"), options.get("ansi")
     if (encoded := options.get("predicate")) is not None:
-        if zone is not None or ansi is not None or "where" in options:
+        if zone is not None or ansi is not None or text in options:
             raise InvalidInput(
-                "option predicate is what to_spark passes on, with its own settings; give where, "
+                f"option predicate is what to_spark passes on, with its own settings; give {text}, "
                 "time_zone and ansi without it"
             )
         try:
@@ -246,9 +309,9 @@ def _predicate(options: Mapping[str, str]) -> tuple[Predicate | None, Semantics 
         return predicate_from_json(tree), semantics_from_json(semantics)
     if zone is None and ansi is None:
         return None, None
-    if zone is None or ansi is None or "where" not in options:
+    if zone is None or ansi is None or text not in options:
         raise InvalidInput(
-            "options time_zone and ansi set the semantics of option where; give all three"
+            f"options time_zone and ansi set the semantics of option {text}; give all three"
         )
     if ansi.lower() not in ("true", "false"):
         raise InvalidInput(f"option ansi is true or false, not {ansi!r}")

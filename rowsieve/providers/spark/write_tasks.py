@@ -8,9 +8,9 @@ calls it after a failed `commit`, which may have succeeded (invariants, rule 15)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
@@ -19,7 +19,9 @@ from pyspark.sql.types import StructType
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.objects import open_store
 from rowsieve.providers.spark.committing import already_committed, commit_parts
+from rowsieve.providers.spark.creating import check_existing, creation_job
 from rowsieve.providers.spark.job import WriteJob
+from rowsieve.providers.spark.replacing import replaced_rows
 from rowsieve.providers.spark.row_types import arrow_schema_of
 from rowsieve.providers.spark.source_options import WriteOptions
 from rowsieve.storage.commit_log import CommitLog
@@ -80,21 +82,29 @@ class RowsieveWriter(DataSourceArrowWriter):
 def begin_job(options: WriteOptions, schema: StructType, *, overwrite: bool) -> WriteJob:
     """Describe a write of rows with these columns, checked against the table's newest version."""
     store = open_store(options.uri, options.storage)
-    head = CommitLog(store).latest()
+    log = CommitLog(store)
+    if options.key is not None and not log.exists():
+        return creation_job(options, schema, store, overwrite=overwrite)
+    head = log.latest()
+    check_existing(options, head, overwrite=overwrite)
+    if options.is_conditional and not overwrite:
+        raise InvalidInput("option replaceWhere is for the save mode overwrite")
+    ignored = options.if_exists == "ignore"
     job = WriteJob(
         table_uri=store.uri,
         storage=options.storage,
-        operation=_operation(options.mode, head, overwrite),
+        operation="append" if ignored else _operation(options.mode, head, overwrite),
         table_uuid=head.table.uuid,
         base_version=head.version,
         schema_json=schema_to_json(head.schema),
         key=head.table.key,
         properties=head.table.properties,
         token=options.token,
-        metadata=_metadata(options),
-        done=already_committed(head, options.token),
+        metadata=options.commit_metadata,
+        done=ignored or already_committed(head, options.token),
         op=options.op,
         sequence=options.sequence,
+        replaces=replaced_rows(options, head.schema),
     )
     if not job.done:  # the columns may have changed since that commit
         job.check_columns(arrow_schema_of(schema))
@@ -138,6 +148,7 @@ class TaskParts:
         if not self._pending:
             return
         rows = self._job.prepare(pa.Table.from_batches(self._pending))
+        self._job.check_replaced(rows)
         self._pending, self._pending_bytes = [], 0
         if self._order is not None:
             keys = self._order.columns(rows)
@@ -184,8 +195,3 @@ def _operation(mode: str | None, head: Snapshot, overwrite: bool) -> str:
             f"{mode}: the table has no key; write with .option('mode', 'append')"
         )
     return {"delete": "delete_keys", "changes": "apply"}.get(mode, mode)
-
-
-def _metadata(options: WriteOptions) -> dict[str, Any]:
-    found: Mapping[str, str] = options.metadata or {}
-    return {**found, **({"write_id": options.write_id} if options.write_id else {})}

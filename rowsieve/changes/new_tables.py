@@ -1,0 +1,47 @@
+"""Describe a new table: its columns with field ids, its key, and its properties."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from rowsieve.changes.settings import check_columns
+from rowsieve.changes.vector_building import with_vectors_protocol
+from rowsieve.storage.snapshot import COLUMN_TAGS, TableInfo
+from rowsieve.types.encodings import schema_of
+from rowsieve.types.keys import KeyOrder
+from rowsieve.types.schema import Schema
+from rowsieve.types.stored_names import has_tags
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """A table that does not exist yet."""
+
+    info: TableInfo
+    schema: Schema
+    next_field_id: int
+
+
+def new_table(columns: pa.Schema, key: Sequence[str], properties: Mapping[str, str]) -> NewTable:
+    """Assign field ids to the columns and check the key and the properties; key columns NOT NULL.
+
+    The properties are those that `check_properties` returned.
+    """
+    schema, _ = schema_of(columns)
+    names = KeyOrder.of(schema, key).names if key else ()  # the names of key= in any case
+    schema, next_id = schema_of(columns, not_null=names)
+    check_columns(properties, schema, names)
+    info = TableInfo(
+        uuid=uuid.uuid4().hex,
+        key=names,
+        mode="upsert" if key else "append",
+        properties=properties,
+        features=(COLUMN_TAGS,) if has_tags(properties) else (),
+    )
+    if "visibility" in properties:
+        info = with_vectors_protocol(info)
+    return NewTable(info, schema, next_id)
