@@ -10,7 +10,8 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import InvalidInput
-from rowsieve.providers.spark.statements import create_views, sql
+from rowsieve.providers.spark import sql
+from rowsieve.providers.spark.statements import create_views
 
 pytestmark = pytest.mark.spark
 

@@ -115,6 +115,12 @@ def conditions(column: Any) -> list[tuple[Any, Node | UnsupportedOperation]]:
     return found
 
 
+def resolved_tree(expression: Any) -> Node:
+    """The tree of a resolved expression; `UnsupportedOperation` if its CASEs nest too deep."""
+    _check_cases(active_session()._jvm, expression)
+    return _of_json(json.loads(expression.toJSON()), expression)
+
+
 def form_of(node: Node, names: Names) -> Form:
     """The form of a tree over the columns named; `UnsupportedOperation` if it has none."""
     while node.kind == "Alias":

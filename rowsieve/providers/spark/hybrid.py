@@ -18,16 +18,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.errors import AnalysisException
 
+from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.errors import SnapshotExpired
 from rowsieve.objects import Location
 from rowsieve.planner.plan import ScanPlan
+from rowsieve.planner.plan_scan import plan_scan
+from rowsieve.predicate import ir
+from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.native_files.file_shapes import Shape
+from rowsieve.providers.native_files.planned_parts import only_parts, read_parts
 from rowsieve.providers.spark.file_shapes import (
     output_columns,
     quoted,
     read_schema,
 )
 from rowsieve.providers.spark.hidden_rows import are_visible
+from rowsieve.providers.spark.marked_reads import marked
+from rowsieve.providers.spark.plans import empty_frame
 from rowsieve.providers.spark.routes import (
     Reason,
     SparkRoutes,
@@ -66,7 +73,8 @@ class SparkRead:
     """A read of one version of a table, with its options checked.
 
     `where` is the condition as Spark takes it, text or a Column; None if there is none, or if it is
-    not one of Spark's, as `foreign_condition` says.
+    not one of Spark's, as `foreign_condition` says. Rows that do not match `implied` may be left
+    out, because the query that reads them drops them; it fails on no row.
     """
 
     table: Table
@@ -75,6 +83,7 @@ class SparkRead:
     options: ReadOptions
     where: Any = None
     foreign_condition: bool = False
+    implied: ir.Predicate = ir.TRUE
 
     def source_frame(self, part_ids: Collection[str] | None = None) -> Any:
         """The DataFrame of our source; with `part_ids`, of the rows of these parts."""
@@ -89,21 +98,59 @@ def routes_of(read: SparkRead, allowed: Collection[str]) -> SparkRoutes:
     check_routes(allowed)
     snapshot, store = read.table.snapshot_for_engines(), read.table.store
     plan = plan_read(read.options, snapshot, store.uri, time.time_ns() // 1000)
+    if read.implied != ir.TRUE:
+        plan = only_parts(plan, _needed(read, plan))
     columns = _columns(read, plan)
     refusal = _refusal(read, plan, columns, allowed)
     return choose_routes(plan, snapshot, store, Wanted(columns, refusal), allowed)
 
 
 def hybrid_frame(read: SparkRead, allowed: Collection[str]) -> Any:
-    """The DataFrame of the read, by the routes of its parts."""
+    """The DataFrame of the read, by the routes of its parts; `prune` finds the read by it."""
+    return marked(read, _frame(read, allowed), allowed)
+
+
+def _frame(read: SparkRead, allowed: Collection[str]) -> Any:
     routes = routes_of(read, allowed)
     left = routes.on("source")
-    if len(left) == len(routes.parts):
+    if len(left) == len(routes.parts) and read.implied == ir.TRUE:
         return read.source_frame()
+    if not routes.parts:
+        schema = output_schema(read.options, read.table.snapshot_for_engines().schema)
+        return empty_frame(read.spark, spark_schema(schema))
     frames = [_conditioned(read, frame) for frame in _native_frames(read, routes)]
     if left:
         frames.append(read.source_frame([part.part_id for part in left]))
     return reduce(lambda one, other: one.unionAll(other), frames)
+
+
+def is_smaller(read: SparkRead) -> bool:
+    """Whether its implied condition leaves out a part that it reads otherwise."""
+    snapshot = read.table.snapshot_for_engines()
+    plan = plan_read(read.options, snapshot, read.table.store.uri, time.time_ns() // 1000)
+    return len(_needed(read, plan)) < len(read_parts(plan))
+
+
+def _needed(read: SparkRead, plan: ScanPlan) -> set[str]:
+    """The ids of the parts of the plan that may have a row that matches the implied condition.
+
+    All of them if the read is audited, or if its own condition may fail on a row of another part.
+    """
+    snapshot, whole = read.table.snapshot_for_engines(), {part.part_id for part in read_parts(plan)}
+    settings = read.options.settings(snapshot.table.properties)
+    if not settings.skips or settings.audited_percent or read.foreign_condition:
+        return whole
+    if not is_total(plan.predicate, plan.schema, plan.semantics):
+        return whole
+    found = plan_scan(
+        snapshot,
+        plan.table_uri,
+        predicate=read.implied,
+        semantics=Semantics.SPARK,
+        now_us=plan.now_us,
+        in_process=False,
+    )
+    return whole & {part.part_id for part in read_parts(found)}
 
 
 def _refusal(

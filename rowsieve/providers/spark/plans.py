@@ -5,9 +5,12 @@ These classes are internal to Spark: this module alone names them.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from pyspark.sql import types as spark
+
+_LEAF: Final = "opaque leaf "
 
 
 def frame_of(session: Any, plan: Any) -> Any:
@@ -38,9 +41,84 @@ def longs_frame(session: Any, name: str, values: bytes) -> Any:
     schema = spark.StructType(
         [spark.StructField(name, spark.ArrayType(spark.LongType(), containsNull=False))]
     )
-    output = catalyst.types.DataTypeUtils.toAttributes(
-        session._jsparkSession.parseDataType(schema.json())
-    )
+    output = _attributes(session, schema)
     rows, is_streaming, stream = sequence(session, [row]), False, jvm.scala.Option.empty()
     relation = catalyst.plans.logical.LocalRelation(output, rows, is_streaming, stream)
     return frame_of(session, relation)
+
+
+def empty_frame(session: Any, schema: spark.StructType) -> Any:
+    """A frame without rows, which Spark's optimiser knows to be empty; all columns may be NULL."""
+    jvm = session._jvm
+    is_streaming, stream = False, jvm.scala.Option.empty()
+    relation = jvm.org.apache.spark.sql.catalyst.plans.logical.LocalRelation(
+        _attributes(session, schema, nullable=True), sequence(session, []), is_streaming, stream
+    )
+    return frame_of(session, relation)
+
+
+def opaque_leaf(session: Any, name: str, output: Any) -> Any:
+    """A leaf with these attributes that the optimiser knows nothing about; `leaf_name` finds it."""
+    jvm = session._jvm
+    rows = session._jsc.emptyRDD().setName(_LEAF + name).rdd()
+    unknown = jvm.org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning(0)
+    none, off = jvm.scala.Option.empty(), False
+    return jvm.org.apache.spark.sql.execution.LogicalRDD(
+        output,
+        rows,
+        unknown,
+        sequence(session, []),
+        off,
+        none,
+        session._jsparkSession,
+        none,
+        none,
+        off,
+    )
+
+
+def leaf_name(plan: Any) -> str | None:
+    """The name of an opaque leaf; copies of it that the optimiser made have the same."""
+    if class_of(plan) != "org.apache.spark.sql.execution.LogicalRDD":
+        return None
+    name = str(plan.rdd().name())  # `null` if it has none
+    return name.removeprefix(_LEAF) if name.startswith(_LEAF) else None
+
+
+def renamed(session: Any, plan: Any, output: Any) -> Any:
+    """The plan with the names and identities of these attributes, by position."""
+    catalyst = session._jvm.org.apache.spark.sql.catalyst
+    none, nothing = session._jvm.scala.Option.empty(), sequence(session, [])
+    aliases = [
+        catalyst.expressions.Alias(new, old.name(), old.exprId(), nothing, none, nothing)
+        for new, old in zip(items(plan.output()), items(output), strict=True)
+    ]
+    return catalyst.plans.logical.Project(sequence(session, aliases), plan)
+
+
+def replaced(session: Any, plan: Any, subtree: Callable[[Any], Any | None]) -> Any:
+    """The plan with the subtrees that `subtree` gives for nodes; it is called parents first."""
+    if (found := subtree(plan)) is not None:
+        return found
+    old = items(plan.children())
+    new = [replaced(session, child, subtree) for child in old]
+    if all(one is other for one, other in zip(old, new, strict=True)):
+        return plan
+    return plan.withNewChildren(sequence(session, new))
+
+
+def items(found: Any) -> list[Any]:
+    """The items of a sequence of Scala's."""
+    return [found.apply(place) for place in range(found.length())]
+
+
+def class_of(node: Any) -> str:
+    """The full name of the class of a plan or an expression."""
+    return str(node.getClass().getName())
+
+
+def _attributes(session: Any, schema: spark.StructType, *, nullable: bool = False) -> Any:
+    """New attributes of Spark's for these columns."""
+    made = session._jsparkSession.parseDataType(schema.json())
+    made = made.asNullable() if nullable else made
+    return session._jvm.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(made)

@@ -7,6 +7,7 @@ from typing import Any
 from rowsieve.errors import InvalidInput
 from rowsieve.procedures.call_statement import classify
 from rowsieve.providers.spark.procedure_engine import SparkEngine
+from rowsieve.providers.spark.pruning import pruned
 
 
 def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
@@ -14,10 +15,10 @@ def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
 
     CALL, ALTER TABLE … EXECUTE, SHOW PROCEDURES and DESCRIBE PROCEDURE run in `catalog`, a
     `rowsieve.Catalog`, with their tasks on the session's workers; filters are Spark SQL. Spark runs
-    every other statement.
+    every other statement, and queries are pruned as `prune` does it.
     """
     if classify(statement) is None:
-        return spark.sql(statement)
+        return pruned(spark.sql(statement))
     if catalog is None:
         raise InvalidInput(
             "sql: a statement on procedures needs a catalog; give rowsieve.Catalog(uri) as catalog"

@@ -73,3 +73,29 @@ def _read(
 
     table = open_table(uri, version=version, as_of=as_of, storage_options=storage_options)
     return spark_read(table, spark, where, columns)
+
+
+def prune(frame: Any) -> Any:
+    """The frame with the same rows, whose reads of our tables leave out parts by its conditions.
+
+    Conditions of the whole query count: above joins, views and common table expressions. Frames of
+    `to_spark`, `read` and `create_views` are found. A frame that cannot be pruned, such as one of
+    Spark Connect, is returned as it is.
+    """
+    engines.spark()
+    from rowsieve.providers.spark.pruning import pruned  # noqa: PLC0415 - PySpark is optional
+
+    return pruned(frame)
+
+
+def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
+    """Run a statement; return a Spark DataFrame. Queries are pruned as `prune` does it.
+
+    CALL, ALTER TABLE … EXECUTE, SHOW PROCEDURES and DESCRIBE PROCEDURE run in `catalog`, a
+    `rowsieve.Catalog`, with their tasks on the session's workers; filters are Spark SQL. Spark runs
+    every other statement.
+    """
+    engines.spark()
+    from rowsieve.providers.spark import statements  # noqa: PLC0415 - PySpark is optional
+
+    return statements.sql(spark, statement, catalog)

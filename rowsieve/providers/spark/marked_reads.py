@@ -1,0 +1,81 @@
+"""Finds our reads in the plans that Spark makes of their frames.
+
+A frame has an alias with a name of its own. Analysed plans keep it, optimised ones do not have it.
+Soundness: a name belongs to one read of one version; a forgotten name is not pruned.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+import weakref
+from collections import OrderedDict
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from rowsieve.errors import SnapshotExpired
+
+if TYPE_CHECKING:
+    from rowsieve.providers.spark.hybrid import SparkRead
+    from rowsieve.table import Table
+
+PREFIX: Final = "rowsieve_"
+_MOST: Final = 10_000  # reads that are remembered; the oldest are forgotten
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedRead:
+    """A read without its table and session, and its allowed routes; it keeps no table in memory."""
+
+    uri: str
+    table_uuid: str
+    version: int
+    storage_options: Any
+    table: weakref.ref[Table]
+    read: SparkRead
+    allowed: frozenset[str]
+
+    def again(self, spark: Any) -> SparkRead | None:
+        """The same read of the same version; None if that was removed."""
+        from rowsieve.opening import open_table  # noqa: PLC0415 - Spark's workers do not need it
+
+        table = self.table()
+        if table is None or table.version != self.version:
+            options = self.storage_options or None
+            try:
+                table = open_table(self.uri, version=self.version, storage_options=options)
+            except SnapshotExpired:
+                return None
+        if table.snapshot_for_engines().table.uuid != self.table_uuid:
+            return None
+        return replace(self.read, table=table, spark=spark)
+
+
+_READS: OrderedDict[str, MarkedRead] = OrderedDict()
+_LOCK = threading.Lock()
+
+
+def marked(read: SparkRead, frame: Any, allowed: Collection[str]) -> Any:
+    """The frame with an alias by which `read_named` finds the read."""
+    name, table = PREFIX + uuid.uuid4().hex, read.table
+    found = MarkedRead(
+        table.uri,
+        table.snapshot_for_engines().table.uuid,
+        table.version,
+        table.storage_options,
+        weakref.ref(table),
+        replace(read, table=None, spark=None),  # type: ignore[arg-type]
+        frozenset(allowed),
+    )
+    with _LOCK:
+        _READS[name] = found
+        while len(_READS) > _MOST:
+            _READS.popitem(last=False)
+    return frame.alias(name)
+
+
+def read_named(name: str) -> MarkedRead | None:
+    """The read whose frame has this alias; None if there is none."""
+    with _LOCK:
+        return _READS.get(name)
