@@ -167,6 +167,25 @@ def test_conditions_that_are_not_read_change_nothing(
     assert prune(plain) is plain
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        pytest.param("at < now() AND id < 50", id="now"),
+        pytest.param("at > 'now'", id="special_text"),
+        pytest.param("d > to_date(concat('to', 'day'))", id="function_of_special_text"),
+        pytest.param("id IN (SELECT id FROM u WHERE id > year(current_date()))", id="subquery"),
+        pytest.param("s = current_user()", id="user"),
+    ],
+)
+def test_queries_that_depend_on_the_time_are_left(
+    spark: Any, tables: dict[str, rs.Table], condition: str
+) -> None:
+    assert tables
+    plain = spark.sql(f"SELECT id FROM t WHERE {condition}")
+    assert prune(plain) is plain  # it may run later than it is pruned
+    assert files(sql(spark, "SELECT id FROM t WHERE d < '2026-01-03'")) < 6
+
+
 def test_an_error_before_a_condition_is_kept(spark: Any, tables: dict[str, rs.Table]) -> None:
     whole = read(spark, tables["t"].uri, routes=["source"])
     fails = whole.filter("v IS NOT NULL AND 1 / (id - 451) > 0 AND id < 50")
@@ -262,3 +281,13 @@ def test_other_frames_are_returned_as_they_are(
     assert prune(remote) is remote
     sample = tables["t"].to_spark(spark).filter("id < 50").sample(0.5, seed=1)
     assert prune(sample) is sample
+
+
+def test_statements_that_are_not_queries_run_once(spark: Any, tables: dict[str, rs.Table]) -> None:
+    assert tables
+    assert sql(spark, "SHOW VIEWS LIKE 't'").count() == 1
+    sql(spark, "CREATE TEMPORARY VIEW t3 AS SELECT * FROM t WHERE id < 50")
+    try:
+        assert files(sql(spark, "SELECT * FROM t3 WHERE id > 10")) == 1
+    finally:
+        sql(spark, "DROP VIEW t3")

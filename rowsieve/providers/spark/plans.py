@@ -96,6 +96,22 @@ def renamed(session: Any, plan: Any, output: Any) -> Any:
     return catalyst.plans.logical.Project(sequence(session, aliases), plan)
 
 
+def depends_on_time(session: Any, plan: Any) -> bool:
+    """Whether the plan means something else later: by `now()`, casts of 'today', or the user."""
+    catalyst = session._jvm.org.apache.spark.sql.catalyst
+    current = catalyst.trees.TreePattern.CURRENT_LIKE()
+    replace_calls, read_special = (
+        getattr(getattr(catalyst.optimizer, f"{name}$"), "MODULE$")
+        for name in ("ReplaceExpressions", "SpecialDatetimeValues")
+    )
+    for each in (plan, *items(plan.subqueriesAll())):
+        if (made := replace_calls.apply(each)).containsPattern(current):
+            return True
+        if not read_special.apply(made).fastEquals(made):
+            return True
+    return False
+
+
 def replaced(session: Any, plan: Any, subtree: Callable[[Any], Any | None]) -> Any:
     """The plan with the subtrees that `subtree` gives for nodes; it is called parents first."""
     if (found := subtree(plan)) is not None:

@@ -7,8 +7,8 @@ The query itself is kept, with its filters; its text is never read again.
 
 Soundness: conditions count up to the first that is not read exactly or may fail, in their order, so
 no error is lost. A read that occurs several times keeps the parts that one occurrence may need.
-Queries that are not deterministic, operators that are not listed and reads within subqueries are
-left as they are.
+Queries that are not deterministic or depend on the time, operators that are not listed and reads
+within subqueries are left as they are.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, Final
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from rowsieve.bridges.spark_columns.classic import resolved_tree
 from rowsieve.bridges.spark_columns.sessions import using
 from rowsieve.errors import UnsupportedOperation
@@ -28,6 +31,7 @@ from rowsieve.providers.spark.hybrid import SparkRead, hybrid_frame, is_smaller
 from rowsieve.providers.spark.marked_reads import PREFIX, MarkedRead, read_named
 from rowsieve.providers.spark.plans import (
     class_of,
+    depends_on_time,
     frame_of,
     items,
     leaf_name,
@@ -70,9 +74,16 @@ class _Place:
 
 def pruned(frame: Any) -> Any:
     """The frame with the same rows, whose reads of our tables leave out parts by its conditions."""
-    session = frame.sparkSession
-    if not hasattr(session, "_jsparkSession") or frame.isStreaming:
+    if not hasattr(frame.sparkSession, "_jsparkSession") or frame.isStreaming:
         return frame
+    try:
+        return _pruned(frame)
+    except (Py4JError, PySparkException, RecursionError):  # the query itself reports its errors
+        return frame
+
+
+def _pruned(frame: Any) -> Any:
+    session = frame.sparkSession
     plan = frame._jdf.queryExecution().withCachedData()
     if not plan.deterministic():
         return frame
@@ -85,7 +96,7 @@ def pruned(frame: Any) -> Any:
         return node if place is None else opaque_leaf(session, str(len(places) - 1), place.output)
 
     probe = replaced(session, plan, leaf)
-    if not any(places):
+    if not any(places) or depends_on_time(session, plan):
         return frame
     optimised = frame_of(session, probe)._jdf.queryExecution().optimizedPlan()
     with using(session):
