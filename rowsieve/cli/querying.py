@@ -12,7 +12,6 @@ import typer
 from rowsieve import errors
 from rowsieve.bridges.extras import imported
 from rowsieve.cli.named import catalog_of
-from rowsieve.cli.number_texts import with_number_texts
 from rowsieve.cli.options import (
     Ansi,
     AsJson,
@@ -28,14 +27,12 @@ from rowsieve.cli.options import (
     session_of,
 )
 from rowsieve.cli.output import print_facts, print_json, print_table
-from rowsieve.cli.writing import Format, write_rows
+from rowsieve.cli.writing import SHOWN_ROWS, Format, show_rows
 from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.objects import Location
 from rowsieve.storage.manifest import PartTable
 from rowsieve.table import Table
 from rowsieve.types.logical import type_name
-
-SHOWN_ROWS = 100
 
 
 def query(
@@ -77,17 +74,7 @@ def query(
         schema, batches = _run(sql, opened)
     else:
         raise typer.BadParameter("name the tables that the query reads, or use --table NAME=TABLE")
-    if as_json or output != "parquet":
-        schema, batches = with_number_texts(schema, batches)
-    if as_json or output != "text":
-        write_rows(schema, batches, "json" if as_json else output, limit)
-        return
-    wanted = SHOWN_ROWS if limit is None else limit
-    rows = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
-    shown = [row for row, _ in zip(rows, range(wanted + 1), strict=False)]
-    print_table(schema.names, shown[:wanted], wide=wide)
-    more = ", more rows exist: use --limit to show them" if len(shown) > wanted else ""
-    typer.echo(f"{len(shown[:wanted])} rows{more}")
+    show_rows(schema, batches, "json" if as_json else output, limit, wide=wide)
 
 
 def explain(
@@ -229,11 +216,6 @@ def _as_ours(error: Exception) -> RowsieveError:
             except TypeError:  # its constructor needs attributes that the text does not have
                 return InvalidInput(text)
     return InvalidInput(f"query: {text.removeprefix('DataFusion error: ')}")
-
-
-def _values(column: Any) -> list[Any]:
-    values: list[Any] = column.to_pylist()
-    return values
 
 
 def _columns(table: Table) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Writes the rows of a query to stdout in a format for other programs, batch by batch.
+"""Writes rows to stdout: as text for people, or batch by batch in a format for other programs.
 
 Soundness: a value that a format cannot represent is written as the text of `text_table.cell`, never
 omitted or rounded. Parquet keeps the types.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
@@ -15,12 +16,32 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import typer
 
-from rowsieve.cli.output import print_json
+from rowsieve.cli.number_texts import with_number_texts
+from rowsieve.cli.output import print_json, print_table
 from rowsieve.cli.text_table import cell
 from rowsieve.errors import InvalidInput
 
 Format: TypeAlias = Literal["text", "csv", "json", "markdown", "parquet"]
 Batches: TypeAlias = Iterator[pa.RecordBatch]
+
+SHOWN_ROWS = 100
+
+
+def show_rows(
+    schema: pa.Schema, batches: Batches, output: Format, limit: int | None, *, wide: bool
+) -> None:
+    """Write the first `limit` rows; as text, the first 100 of them, and whether there are more."""
+    if output != "parquet":
+        schema, batches = with_number_texts(schema, batches)
+    if output != "text":
+        write_rows(schema, batches, output, limit)
+        return
+    wanted = SHOWN_ROWS if limit is None else limit
+    found = (row for batch in batches for row in _rows(batch))
+    shown = list(islice(found, wanted + 1))
+    print_table(schema.names, shown[:wanted], wide=wide)
+    more = ", more rows exist: use --limit to show them" if len(shown) > wanted else ""
+    typer.echo(f"{len(shown[:wanted])} rows{more}")
 
 
 def write_rows(schema: pa.Schema, batches: Batches, output: Format, limit: int | None) -> None:
@@ -40,9 +61,13 @@ def _first(batches: Batches, limit: int | None) -> Batches:
         left -= batch.num_rows
 
 
+def _rows(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    return zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
 def _json(schema: pa.Schema, batches: Batches) -> None:
     for batch in batches:
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        for row in _rows(batch):
             print_json(dict(zip(schema.names, row, strict=True)))
 
 
@@ -53,7 +78,7 @@ def _markdown(schema: pa.Schema, batches: Batches) -> None:
     typer.echo(line([cell(name) for name in schema.names]))
     typer.echo("|" + "---|" * len(schema.names))
     for batch in batches:
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        for row in _rows(batch):
             typer.echo(line([cell(value) for value in row]))
 
 

@@ -86,6 +86,18 @@ def test_a_restore_emits_the_difference_even_across_a_compaction() -> None:  # i
     assert feed(table, restored) == [("<", 2, 5), (">", 2, 2), ("-", 3, 6), ("-", 4, 7)]
 
 
+def test_a_restore_compares_all_columns_bit_by_bit() -> None:
+    schema = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.float64())])
+    nan = float("nan")
+    table = keyed({"k": [1, 2, 3, 4], "v": [nan, 0.0, None, 1.0]}, schema=schema)
+    table.upsert(pa.table({"k": [2, 4], "v": [-0.0, 2.0]}))
+    table.upsert(pa.table({"k": [4], "v": [1.0]}))
+    table.compact()
+    restored = table.restore(1).version
+    assert [sign + str(k) for sign, k, _ in feed(table, restored)] == ["<2", ">2"]
+    assert [row[:2] for row in feed(table, restored, columns=["k"])] == [("<", 2), (">", 2)]
+
+
 def test_an_overwrite_pairs_the_rows_of_a_key() -> None:
     table = keyed({"k": [1, 2], "v": [1, 2]})
     table.overwrite(kv((2, 2), (3, 3)))

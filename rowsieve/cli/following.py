@@ -1,0 +1,70 @@
+"""The command `changes`: prints the change feed of a table, and follows it."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from rowsieve.cli.options import MOST, AsJson, Dialect, StorageOptions, Uri, Wide, open_at
+from rowsieve.cli.writing import SHOWN_ROWS, Format, show_rows
+from rowsieve.table import Table
+
+
+def changes(
+    uri: Uri,
+    *,
+    from_version: Annotated[
+        int, typer.Option("--from", min=0, max=MOST, help="The first version of the changes.")
+    ],
+    to_version: Annotated[
+        int | None,
+        typer.Option("--to", min=0, max=MOST, help="The last version; the newest unless given."),
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option(metavar="CONDITION", help="Print only rows that match, as SQL.")
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Print only this column of the table; repeatable."),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Wait for new commits and print their changes too.")
+    ] = False,
+    poll_s: Annotated[
+        float, typer.Option("--poll-s", min=0.01, max=3600, help="Seconds between two looks.")
+    ] = 1.0,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=0, help=f"Print this many rows (text: {SHOWN_ROWS} unless given)."),
+    ] = None,
+    output: Annotated[
+        Format, typer.Option(help="The output format; json is one line per row.")
+    ] = "text",
+    dialect: Dialect = "postgres",
+    wide: Wide = False,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the rows that commits inserted, updated and deleted; --json is --output json."""
+    chosen: Format = "json" if as_json else output
+    table = open_at(uri, storage_option)
+    options: dict[str, Any] = {"columns": column, "where": where, "dialect": dialect}
+    if follow:
+        if chosen != "json" or to_version is not None or limit is not None:
+            raise typer.BadParameter("--follow prints --json, and takes neither --to nor --limit")
+        _follow(table, from_version, options, poll_s)
+    reader = table.changes(from_version, to_version, **options)
+    show_rows(reader.schema, iter(reader), chosen, limit, wide=wide)
+
+
+def _follow(table: Table, version: int, options: dict[str, Any], poll_s: float) -> NoReturn:
+    """Print changes for ever; a version that expired before it was read is an error."""
+    while True:
+        if version <= table.refresh():
+            reader = table.changes(version, table.version, **options)
+            show_rows(reader.schema, iter(reader), "json", None, wide=False)
+            version = table.version + 1
+        else:
+            time.sleep(poll_s)
