@@ -134,3 +134,23 @@ class _Task:
 
     def getLocalProperty(self, name: str) -> str | None:  # noqa: N802 - Spark's name
         return SESSION.get(name)
+
+
+@pytest.mark.parametrize(
+    ("options", "is_warned"),
+    [({}, True), ({"columns": "v"}, True), ({"where": "v > 10"}, False), ({"parts": "a"}, False)],
+)
+def test_a_large_read_without_a_condition_is_warned_of(
+    table: rs.Table,
+    options: dict[str, str],
+    is_warned: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(source, "LARGE_BYTES", 10)
+    loaded = source.RowsieveSource({"path": table.uri, **options})
+    reader = loaded.reader(loaded.schema())
+    assert not caplog.messages
+    reader.partitions()
+    assert len(caplog.messages) == is_warned
+    assert all("read a local table with Table.to_spark" in each for each in caplog.messages)

@@ -12,6 +12,7 @@ same DataFrame and lose rows. Spark filters above the source; the option `where`
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -59,6 +60,8 @@ from rowsieve.storage.resolve import resolve_snapshot
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import Schema
 
+_LOG = logging.getLogger("rowsieve")
+LARGE_BYTES = 1024**3  # reads of more stored bytes without a condition are warned of
 SMALLEST_SPLIT_BYTES = 8 * 1024 * 1024  # the overhead of a task exceeds the gain of smaller splits
 
 
@@ -147,6 +150,7 @@ class RowsieveReader(DataSourceReader):
             store,
             reporter_of(options.reporter),
         )
+        _warn_if_large(options, plan)
         plan = join_small_splits(plan, _split_bytes(options, snapshot))
         return [InputPartition(split) for split in plan.splits_to_bytes()]
 
@@ -200,6 +204,20 @@ def plan_read(
         pruning=pruning,
     )
     return plan if options.parts is None else only_parts(plan, options.parts)
+
+
+def _warn_if_large(options: ReadOptions, plan: ScanPlan) -> None:
+    """Warn of a read of a large table as a whole: filters of the query do not reach the source."""
+    if any(each is not None for each in (options.where, options.predicate, options.parts)):
+        return
+    if (found := sum(split.size_bytes for split in plan.splits)) > LARGE_BYTES:
+        _LOG.warning(
+            'spark.read.format("rowsieve") of %s has no condition and reads %.1f GB through '
+            "Python, whatever the query filters or counts; give the options where and columns, or "
+            "read a local table with Table.to_spark, so that Spark reads its files itself",
+            plan.table_uri,
+            found / 1e9,
+        )
 
 
 def _split_bytes(options: ReadOptions, snapshot: Snapshot) -> int:
