@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import functions
 
 import rowsieve as rs
 from rowsieve.providers.spark import prune, read, sql
@@ -78,6 +79,10 @@ def memory() -> Iterator[Any]:
 def counted(found: pa.Table) -> Counter[str]:
     columns = [column.to_pylist() for column in found.columns]
     return Counter(map(repr, zip(*columns, strict=True)))
+
+
+def ids(frame: Any) -> list[int]:
+    return sorted(frame.toArrow()["id"].to_pylist())
 
 
 def files(frame: Any) -> int:
@@ -272,6 +277,22 @@ def test_a_frame_is_pruned_twice_and_at_its_version(spark: Any, tmp_path: Path) 
     assert files(twice) == 0
     assert twice.count() == 0
     assert twice.schema == frame.schema
+
+
+@pytest.mark.parametrize("as_column", [False, True], ids=["text", "column"])
+def test_the_condition_of_a_read_keeps_its_settings(
+    spark: Any, tables: dict[str, rs.Table], as_column: bool
+) -> None:
+    where = functions.expr("hour(at) < 3") if as_column else "hour(at) < 3"
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    try:
+        frame = tables["t"].to_spark(spark, where=where).filter("id < 50")
+        assert files(prune(frame)) < files(frame)
+        assert ids(prune(frame)) == [0, 1, 2, 24, 25, 26, 48, 49]
+        spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+        assert ids(prune(frame)) == ids(frame) == [0, 1, 2, 24, 25, 26, 48, 49]
+    finally:
+        spark.conf.unset("spark.sql.session.timeZone")
 
 
 def test_other_frames_are_returned_as_they_are(

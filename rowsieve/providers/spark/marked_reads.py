@@ -26,7 +26,11 @@ _MOST: Final = 10_000  # reads that are remembered; the oldest are forgotten
 
 @dataclass(frozen=True, slots=True)
 class MarkedRead:
-    """A read without its table and session, and its allowed routes; it keeps no table in memory."""
+    """A read without its table and session, and its allowed routes; it keeps no table in memory.
+
+    `settings` sums up the session's settings if the read has a condition of Spark's: Spark resolved
+    it under these, and would resolve it again.
+    """
 
     uri: str
     table_uuid: str
@@ -35,11 +39,14 @@ class MarkedRead:
     table: weakref.ref[Table]
     read: SparkRead
     allowed: frozenset[str]
+    settings: int | None
 
     def again(self, spark: Any) -> SparkRead | None:
-        """The same read of the same version; None if that was removed."""
+        """The same read of the same version; None if that was removed, or other settings hold."""
         from rowsieve.opening import open_table  # noqa: PLC0415 - Spark's workers do not need it
 
+        if self.settings is not None and self.settings != _settings(spark):
+            return None
         table = self.table()
         if table is None or table.version != self.version:
             options = self.storage_options or None
@@ -57,7 +64,9 @@ _LOCK = threading.Lock()
 
 
 def marked(read: SparkRead, frame: Any, allowed: Collection[str]) -> Any:
-    """The frame with an alias by which `read_named` finds the read."""
+    """The frame with an alias by which `read_named` finds the read; unchanged on a client."""
+    if not hasattr(read.spark, "_jsparkSession"):
+        return frame
     name, table = PREFIX + uuid.uuid4().hex, read.table
     found = MarkedRead(
         table.uri,
@@ -67,6 +76,7 @@ def marked(read: SparkRead, frame: Any, allowed: Collection[str]) -> Any:
         weakref.ref(table),
         replace(read, table=None, spark=None),  # type: ignore[arg-type]
         frozenset(allowed),
+        None if read.where is None else _settings(read.spark),
     )
     with _LOCK:
         _READS[name] = found
@@ -79,3 +89,8 @@ def read_named(name: str) -> MarkedRead | None:
     """The read whose frame has this alias; None if there is none."""
     with _LOCK:
         return _READS.get(name)
+
+
+def _settings(spark: Any) -> int:
+    """A hash of all settings of the session."""
+    return hash(str(spark._jsparkSession.conf().getAll().mkString("\n")))
