@@ -82,17 +82,8 @@ class Scan:
     ) -> None:
         config = current()
         memory_bytes = config.memory_bytes if memory_bytes is None else memory_bytes
-        if memory_bytes < 1:
-            raise InvalidInput(f"memory_bytes must be at least 1, got {memory_bytes}")
-        if threads is not None and threads < 1:
-            raise InvalidInput(f"threads must be at least 1, or None for all cores, got {threads}")
-        if limit is not None and limit < 0:
-            raise InvalidInput(f"limit must not be negative, got {limit}")
-        if order_by_key and not snapshot.table.key:
-            raise InvalidInput(
-                "scan: order_by_key needs a table with a key, and this table has none; "
-                "remove order_by_key"
-            )
+        _check_numbers(memory_bytes, threads, limit)
+        _check_order(order_by_key, snapshot)
         self._store = store
         self._snapshot = snapshot
         self._memory_bytes = memory_bytes
@@ -361,6 +352,23 @@ def _text(predicate: Predicate) -> str:
         return to_sql(predicate)
     except UnsupportedOperation:  # it contains an expression of another engine
         return str(predicate)
+
+
+def _check_numbers(memory_bytes: int, threads: int | None, limit: int | None) -> None:
+    if memory_bytes < 1:
+        raise InvalidInput(f"memory_bytes must be at least 1, got {memory_bytes}")
+    if threads is not None and threads < 1:
+        raise InvalidInput(f"threads must be at least 1, or None for all cores, got {threads}")
+    if limit is not None and limit < 0:
+        raise InvalidInput(f"limit must not be negative, got {limit}")
+
+
+def _check_order(order_by_key: bool, snapshot: Snapshot) -> None:
+    if order_by_key and not snapshot.table.key:
+        raise InvalidInput(
+            "scan: order_by_key needs a table with a key, and this table has none; "
+            "remove order_by_key"
+        )
 
 
 def _output_columns(

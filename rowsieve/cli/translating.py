@@ -57,32 +57,9 @@ def translate(
     as_json: AsJson = False,
 ) -> None:
     """Translate a condition of one engine for another, and print the residual."""
-    if schema is not None and table is not None:
-        raise InvalidInput(
-            "--schema and --table both give the columns: leave one of them out, for they may differ"
-        )
-    columns: Any = None
-    if schema is not None:
-        columns = columns_of(schema, source)
-    elif table is not None:
-        columns = open_at(table, storage_option)
-    elif not syntax_only:
-        raise InvalidInput(
-            "the meaning of a condition depends on the types of its columns: give them with "
-            "--schema 'id bigint, name varchar' or --table TABLE, or use --syntax-only"
-        )
+    columns = _columns(schema, source, table, storage_option, needed=not syntax_only)
     if syntax_only:
-        words = in_syntax(condition, source, target)
-        made = Pasted(
-            words.expression,
-            is_python=False,
-            imports=(),
-            exactness=words.exactness,
-            residual=words.residual,
-            notes=words.notes,
-        )
-        if strict:
-            raise InvalidInput("--syntax-only guarantees nothing, so it excludes --strict")
+        made = _in_syntax(condition, source, target, strict)
     else:
         made = pasted(
             condition,
@@ -94,17 +71,66 @@ def translate(
             strict=strict,
         )
     if as_json:
-        imports = {"imports": made.imports} if made.is_python else {}
-        print_json(
-            {
-                "expression": made.text,
-                **imports,
-                "exactness": made.exactness.value,
-                "residual": made.residual,
-                "notes": made.notes,
-            }
+        _print_as_json(made)
+    else:
+        _print_as_text(made)
+
+
+def _columns(
+    schema: str | None,
+    dialect: str,
+    table: str | None,
+    storage_option: list[str] | None,
+    *,
+    needed: bool,
+) -> Any:
+    """The columns of the condition, from either option; None where they are not needed."""
+    if schema is not None and table is not None:
+        raise InvalidInput(
+            "--schema and --table both give the columns: leave one of them out, for they may differ"
         )
-        return
+    if schema is not None:
+        return columns_of(schema, dialect)
+    if table is not None:
+        return open_at(table, storage_option)
+    if needed:
+        raise InvalidInput(
+            "the meaning of a condition depends on the types of its columns: give them with "
+            "--schema 'id bigint, name varchar' or --table TABLE, or use --syntax-only"
+        )
+    return None
+
+
+def _in_syntax(condition: str, source: str, target: str, strict: bool) -> Pasted:
+    """The condition in the target's syntax, whatever its words mean there."""
+    words = in_syntax(condition, source, target)
+    if strict:
+        raise InvalidInput("--syntax-only guarantees nothing, so it excludes --strict")
+    return Pasted(
+        words.expression,
+        is_python=False,
+        imports=(),
+        exactness=words.exactness,
+        residual=words.residual,
+        notes=words.notes,
+    )
+
+
+def _print_as_json(made: Pasted) -> None:
+    imports = {"imports": made.imports} if made.is_python else {}
+    print_json(
+        {
+            "expression": made.text,
+            **imports,
+            "exactness": made.exactness.value,
+            "residual": made.residual,
+            "notes": made.notes,
+        }
+    )
+
+
+def _print_as_text(made: Pasted) -> None:
+    """The translation goes to stdout; what is to be known of it, as comments, to stderr."""
     if made.text is not None:
         typer.echo(made.text)
     told = [made.exactness.value]
