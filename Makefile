@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.ready-demo
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: demo test test-deep test-times demo-spark bench bench-bars docs lint house lock clean
+.PHONY: demo test test-deep test-lowest test-highest test-times demo-spark bench bench-bars docs lint house lock clean
 
 demo: $(DEMO_READY)
 	$(BIN)/rowsieve demo
@@ -23,6 +23,10 @@ test: $(READY) lint
 # SHARD=2/4 runs the second of four shares of the files; ARGS goes to pytest.
 test-deep: $(READY)
 	ROWSIEVE_TESTS=deep $(PYTEST) $(if $(SHARD),--shard $(SHARD)) $(ARGS)
+
+# The tests with the lowest, or the highest, releases that pyproject.toml allows; `make test` has the locked ones.
+test-lowest test-highest: test-%: .venv-%/.ready
+	PATH="$(CURDIR)/.venv-$*/bin:$$PATH" .venv-$*/$(PYTEST:$(VENV)/%=%) $(ARGS)
 
 # The CPU seconds of each file: they stay the same on a busy machine, elapsed ones do not.
 test-times: $(READY)
@@ -59,7 +63,7 @@ lock: $(READY)
 	  --no-emit-package python-dateutil --no-emit-package six --output-file $(DEMO_LOCK)
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) .venv-lowest .venv-highest build dist
 
 # --no-deps: the locks are complete. What the demo needs is in both.
 $(DEMO_READY): $(DEMO_LOCK) pyproject.toml
@@ -73,3 +77,13 @@ $(READY): $(LOCK) pyproject.toml
 	$(INSTALL) --require-hashes --requirement $(LOCK)
 	$(INSTALL) --editable .
 	touch $@ $(DEMO_READY)
+
+.venv-lowest/.ready: RESOLUTION := lowest-direct
+.venv-highest/.ready: RESOLUTION := highest
+.venv-lowest/.ready .venv-highest/.ready: pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet uv
+	$(@D)/bin/uv pip install --quiet --python $(@D)/bin/python --resolution $(RESOLUTION) \
+	  --requirement pyproject.toml --all-extras --group dev
+	$(@D)/bin/python -m pip install --quiet --no-deps --editable .
+	touch $@
