@@ -38,7 +38,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 K = TypeVar("K")
 V = TypeVar("V")
 
-_OF_PARTS: Final = ("data.rows", "deletes.rows", "schema_id")
+OF_PARTS: Final = ("data.rows", "deletes.rows", "schema_id")
 CACHE_BYTES: Final = 64 * 1024 * 1024
 MOST_PARTS: Final = 4_096  # of a version whose facts are kept
 MOST_KEPT: Final = 64  # parts that a predicate keeps; their groups are remembered
@@ -90,7 +90,7 @@ class PartFacts:
 
         `names` are prefixes of the manifest columns that the predicate uses.
         """
-        facts = _only(self.parts.select("key.", *names, *_OF_PARTS), kept)
+        facts = _only(self.parts.select("key.", *names, *OF_PARTS), kept)
         self._judged = kept, facts
         verdicts = np.full(len(kept), Verdict.NONE, dtype=np.int8)
         left = np.flatnonzero(~refuted_by_unions(facts, self.schema, predicate))

@@ -20,7 +20,7 @@ import numpy as np
 
 from rowsieve.planner.overlap import Groups
 from rowsieve.planner.part_facts import Indices, Mask, PartFacts, Verdicts
-from rowsieve.predicate.bind import BoundPredicate
+from rowsieve.predicate.bind import BoundOperand, BoundPredicate
 from rowsieve.predicate.interpret import Verdict
 from rowsieve.stats.tabulate import statistics_name
 from rowsieve.types.logical import Field, List, Map, Struct
@@ -72,7 +72,7 @@ def prune_parts(
         by_key, contradicting = facts.judge_by_key(predicate)
         kept = np.flatnonzero(by_key != Verdict.NONE)
         by_key = by_key[kept]
-    names = _statistics_names(facts.schema, predicate)
+    names = statistics_names(facts.schema, predicate)
     has_rows = facts.rows[kept] > 0
     verdicts = np.full(len(kept), Verdict.SOME, dtype=np.int8)
     if predicate is not None and len(kept):
@@ -107,8 +107,10 @@ def _uses_only(predicate: BoundPredicate, key_ids: frozenset[int]) -> bool:
     return all(column.field_id in key_ids for column in predicate.columns)
 
 
-def _statistics_names(schema: Schema, predicate: BoundPredicate | None) -> tuple[str, ...]:
-    """Return the name prefixes of the statistics of the predicate's columns."""
+def statistics_names(
+    schema: Schema, predicate: BoundPredicate | BoundOperand | None
+) -> tuple[str, ...]:
+    """Return the name prefixes of the statistics of the columns that it uses."""
     if predicate is None:
         return ()
     used = {column.field_id for column in predicate.columns}

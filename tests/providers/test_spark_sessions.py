@@ -10,19 +10,22 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
+from rowsieve.bridges.where import to_predicate
 from rowsieve.errors import (
     EvaluationError,
     InvalidInput,
     InvalidPredicate,
+    UnknownColumn,
     UnsupportedOperation,
 )
 from rowsieve.planner.plan import ScanPlan
-from rowsieve.predicate.semantics import OnFailure
+from rowsieve.predicate.semantics import OnFailure, Semantics
 from rowsieve.providers.spark.frames import error_from_worker
 from rowsieve.providers.spark.session_settings import plan_in_task
 from rowsieve.providers.spark.source import plan_read
 from rowsieve.providers.spark.source_options import ReadOptions
 from rowsieve.scan import read_split
+from rowsieve.types.encodings import schema_of
 from tests.profiles import IS_DEEP
 from tests.providers.spark_failures import FAILS, Rule
 from tests.providers.spark_texts import (
@@ -264,6 +267,8 @@ FORMATTED = "date_format(tz, 'yyyy') = '2024'"
         ("timestampType", "TIMESTAMP_NTZ", ZONED),
         ("legacy.interval.enabled", "true", ZONED),  # 36 hours are no day and 12 hours then
         ("legacy.sizeOfNull", "false", ZONED),
+        ("functionResolution.sessionOrder", "first", ZONED),
+        ("icu.caseMappings.enabled", "false", ZONED),
         ("legacy.timeParserPolicy", "LEGACY", FORMATTED),
         ("legacy.timeParserPolicy", "EXCEPTION", FORMATTED),
     ],
@@ -280,6 +285,51 @@ def test_a_setting_that_changes_the_grammar_is_refused(
             assert by_spark(lambda: table.to_spark(session, where="n = 1")) != "refused"
     finally:
         session.conf.unset(f"spark.sql.{setting}")
+
+
+# Text whose meaning in Spark depends on a setting that is not compared, by this setting.
+_NEVER_READ = {
+    "function.concatBinaryAsString": ("concat(b, b) = 'aa'", "b || b = X'6161'"),
+    "legacy.castComplexTypesToString.enabled": (
+        "CAST(xs AS STRING) = '[1]'",
+        "CAST(st AS STRING) = '{1}'",
+        "CAST(m AS STRING) = '{a -> 1}'",
+        "concat('a', CAST(xs AS STRING)) = 'a[1]'",
+    ),
+    "mapKeyDedupPolicy": (
+        "map('a', 1, 'a', 2)['a'] = 2",
+        "map_from_arrays(array('a', 'a'), array(1, 2))['a'] = 2",
+        "str_to_map(s)['a'] = 'b'",
+        "map_concat(m, m)['a'] = 1",
+    ),
+    "legacy.decimal.retainFractionDigitsOnTruncate": ("d * d > 1.5", "d / 3 = 1", "d + d > 1"),
+    "legacy.followThreeValuedLogicInArrayExists": (
+        "exists(xs, x -> x > 1)",
+        "any_match(xs, x -> x > 1)",
+    ),
+    "legacy.consecutiveStringLiterals.enabled": ("s = 'a' 'b'", "s = 'a''b'", 's = "a" "b"'),
+    "legacy.allowNegativeScaleOfDecimal": ("CAST(id AS DECIMAL(5, -2)) = 100",),
+    "legacy.lpadRpadAlwaysReturnString": ("lpad(b, 3) = X'202061'",),
+    "parser.quotedRegexColumnNames": ("`i.*` = 1",),
+}
+
+
+@pytest.mark.parametrize("setting", _NEVER_READ)
+def test_text_that_depends_on_other_settings_is_never_read(setting: str) -> None:
+    columns = {
+        "id": pa.int64(),
+        "b": pa.binary(),
+        "s": pa.string(),
+        "xs": pa.list_(pa.int64()),
+        "st": pa.struct([("x", pa.int64())]),
+        "m": pa.map_(pa.string(), pa.int64()),
+        "d": pa.decimal128(38, 10),
+    }
+    schema = schema_of(pa.schema(columns))[0]
+    for text in _NEVER_READ[setting]:
+        for ansi in (True, False):
+            with pytest.raises((InvalidPredicate, UnsupportedOperation, UnknownColumn)):
+                to_predicate(text, "spark", schema, Semantics.of_spark(ansi=ansi, time_zone="UTC"))
 
 
 def test_a_job_that_does_not_tell_its_settings_is_refused_where_they_matter(

@@ -69,12 +69,20 @@ _OPTIONS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Implied:
+    """A condition of a query by the rules of its session; it fails on no row."""
+
+    predicate: ir.Predicate
+    semantics: Semantics
+
+
+@dataclass(frozen=True, slots=True)
 class SparkRead:
     """A read of one version of a table, with its options checked.
 
     `where` is the condition as Spark takes it, text or a Column; None if there is none, or if it is
-    not one of Spark's, as `foreign_condition` says. Rows that do not match `implied` may be left
-    out, because the query that reads them drops them; it fails on no row.
+    not one of Spark's, as `foreign_condition` says. Rows that do not match all of `implied` may be
+    left out, because the query that reads them drops them.
     """
 
     table: Table
@@ -83,7 +91,7 @@ class SparkRead:
     options: ReadOptions
     where: Any = None
     foreign_condition: bool = False
-    implied: ir.Predicate = ir.TRUE
+    implied: tuple[Implied, ...] = ()
 
     def source_frame(self, part_ids: Collection[str] | None = None) -> Any:
         """The DataFrame of our source; with `part_ids`, of the rows of these parts."""
@@ -98,7 +106,7 @@ def routes_of(read: SparkRead, allowed: Collection[str]) -> SparkRoutes:
     check_routes(allowed)
     snapshot, store = read.table.snapshot_for_engines(), read.table.store
     plan = plan_read(read.options, snapshot, store.uri, time.time_ns() // 1000)
-    if read.implied != ir.TRUE:
+    if read.implied:
         plan = only_parts(plan, _needed(read, plan))
     columns = _columns(read, plan)
     refusal = _refusal(read, plan, columns, allowed)
@@ -113,7 +121,7 @@ def hybrid_frame(read: SparkRead, allowed: Collection[str]) -> Any:
 def _frame(read: SparkRead, allowed: Collection[str]) -> Any:
     routes = routes_of(read, allowed)
     left = routes.on("source")
-    if len(left) == len(routes.parts) and read.implied == ir.TRUE:
+    if len(left) == len(routes.parts) and not read.implied:
         return read.source_frame()
     if not routes.parts:
         schema = output_schema(read.options, read.table.snapshot_for_engines().schema)
@@ -125,14 +133,20 @@ def _frame(read: SparkRead, allowed: Collection[str]) -> Any:
 
 
 def is_smaller(read: SparkRead) -> bool:
-    """Whether its implied condition leaves out a part that it reads otherwise."""
+    """Whether its implied conditions leave out a part that it reads otherwise."""
+    before, after = part_counts(read)
+    return after < before
+
+
+def part_counts(read: SparkRead) -> tuple[int, int]:
+    """How many parts it would read without its implied conditions, and with it."""
     snapshot = read.table.snapshot_for_engines()
     plan = plan_read(read.options, snapshot, read.table.store.uri, time.time_ns() // 1000)
-    return len(_needed(read, plan)) < len(read_parts(plan))
+    return len(read_parts(plan)), len(_needed(read, plan))
 
 
 def _needed(read: SparkRead, plan: ScanPlan) -> set[str]:
-    """The ids of the parts of the plan that may have a row that matches the implied condition.
+    """The ids of the parts of the plan that may have a row that matches the implied conditions.
 
     All of them if the read is audited, or if its own condition may fail on a row of another part.
     """
@@ -142,15 +156,17 @@ def _needed(read: SparkRead, plan: ScanPlan) -> set[str]:
         return whole
     if not is_total(plan.predicate, plan.schema, plan.semantics):
         return whole
-    found = plan_scan(
-        snapshot,
-        plan.table_uri,
-        predicate=read.implied,
-        semantics=Semantics.SPARK,
-        now_us=plan.now_us,
-        in_process=False,
-    )
-    return whole & {part.part_id for part in read_parts(found)}
+    for each in read.implied:
+        found = plan_scan(
+            snapshot,
+            plan.table_uri,
+            predicate=each.predicate,
+            semantics=each.semantics,
+            now_us=plan.now_us,
+            in_process=False,
+        )
+        whole &= {part.part_id for part in read_parts(found)}
+    return whole
 
 
 def _refusal(

@@ -8,16 +8,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from py4j.java_gateway import JavaPackage
 from pyspark.sql import types as spark
 
+from rowsieve.errors import UnsupportedOperation
+
 _LEAF: Final = "opaque leaf "
+_LOCAL_RELATION: Final = "catalyst.plans.logical.LocalRelation"
+
+
+class UnknownInternals(UnsupportedOperation):
+    """Spark lacks a class that is known here."""
 
 
 def frame_of(session: Any, plan: Any) -> Any:
     """The DataFrame of a logical plan."""
     from pyspark.sql.classic.dataframe import DataFrame  # noqa: PLC0415 - not on a Connect client
 
-    java = session._jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
+    java = _class(session, "classic.Dataset").ofRows(session._jsparkSession, plan)
     return DataFrame(java, session)
 
 
@@ -32,18 +40,21 @@ def longs_frame(session: Any, name: str, values: bytes) -> Any:
     Plans print it by the column's name alone, and nothing is run to read it.
     """
     jvm = session._jvm
-    catalyst = jvm.org.apache.spark.sql.catalyst
+    unsafe_array, generic_row = (
+        _class(session, f"catalyst.expressions.{name}")
+        for name in ("UnsafeArrayData", "GenericInternalRow")
+    )
     array = session.sparkContext._gateway.new_array(jvm.long, len(values) // 8)
     jvm.java.nio.ByteBuffer.wrap(values).asLongBuffer().get(array)
     cells = session.sparkContext._gateway.new_array(jvm.Object, 1)
-    cells[0] = catalyst.expressions.UnsafeArrayData.fromPrimitiveArray(array)
-    row = catalyst.expressions.GenericInternalRow(cells)
+    cells[0] = unsafe_array.fromPrimitiveArray(array)
+    row = generic_row(cells)
     schema = spark.StructType(
         [spark.StructField(name, spark.ArrayType(spark.LongType(), containsNull=False))]
     )
     output = _attributes(session, schema)
     rows, is_streaming, stream = sequence(session, [row]), False, jvm.scala.Option.empty()
-    relation = catalyst.plans.logical.LocalRelation(output, rows, is_streaming, stream)
+    relation = _class(session, _LOCAL_RELATION)(output, rows, is_streaming, stream)
     return frame_of(session, relation)
 
 
@@ -51,7 +62,7 @@ def empty_frame(session: Any, schema: spark.StructType) -> Any:
     """A frame without rows, which Spark's optimiser knows to be empty; all columns may be NULL."""
     jvm = session._jvm
     is_streaming, stream = False, jvm.scala.Option.empty()
-    relation = jvm.org.apache.spark.sql.catalyst.plans.logical.LocalRelation(
+    relation = _class(session, _LOCAL_RELATION)(
         _attributes(session, schema, nullable=True), sequence(session, []), is_streaming, stream
     )
     return frame_of(session, relation)
@@ -59,11 +70,10 @@ def empty_frame(session: Any, schema: spark.StructType) -> Any:
 
 def opaque_leaf(session: Any, name: str, output: Any) -> Any:
     """A leaf with these attributes that the optimiser knows nothing about; `leaf_name` finds it."""
-    jvm = session._jvm
     rows = session._jsc.emptyRDD().setName(_LEAF + name).rdd()
-    unknown = jvm.org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning(0)
-    none, off = jvm.scala.Option.empty(), False
-    return jvm.org.apache.spark.sql.execution.LogicalRDD(
+    unknown = _class(session, "catalyst.plans.physical.UnknownPartitioning")(0)
+    none, off = session._jvm.scala.Option.empty(), False
+    return _class(session, "execution.LogicalRDD")(
         output,
         rows,
         unknown,
@@ -87,21 +97,20 @@ def leaf_name(plan: Any) -> str | None:
 
 def renamed(session: Any, plan: Any, output: Any) -> Any:
     """The plan with the names and identities of these attributes, by position."""
-    catalyst = session._jvm.org.apache.spark.sql.catalyst
+    alias = _class(session, "catalyst.expressions.Alias")
     none, nothing = session._jvm.scala.Option.empty(), sequence(session, [])
     aliases = [
-        catalyst.expressions.Alias(new, old.name(), old.exprId(), nothing, none, nothing)
+        alias(new, old.name(), old.exprId(), nothing, none, nothing)
         for new, old in zip(items(plan.output()), items(output), strict=True)
     ]
-    return catalyst.plans.logical.Project(sequence(session, aliases), plan)
+    return _class(session, "catalyst.plans.logical.Project")(sequence(session, aliases), plan)
 
 
 def depends_on_time(session: Any, plan: Any) -> bool:
     """Whether the plan means something else later: by `now()`, casts of 'today', or the user."""
-    catalyst = session._jvm.org.apache.spark.sql.catalyst
-    current = catalyst.trees.TreePattern.CURRENT_LIKE()
+    current = _class(session, "catalyst.trees.TreePattern").CURRENT_LIKE()
     replace_calls, read_special = (
-        getattr(getattr(catalyst.optimizer, f"{name}$"), "MODULE$")
+        getattr(_class(session, f"catalyst.optimizer.{name}$"), "MODULE$")
         for name in ("ReplaceExpressions", "SpecialDatetimeValues")
     )
     for each in (plan, *items(plan.subqueriesAll())):
@@ -137,4 +146,14 @@ def _attributes(session: Any, schema: spark.StructType, *, nullable: bool = Fals
     """New attributes of Spark's for these columns."""
     made = session._jsparkSession.parseDataType(schema.json())
     made = made.asNullable() if nullable else made
-    return session._jvm.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(made)
+    return _class(session, "catalyst.types.DataTypeUtils").toAttributes(made)
+
+
+def _class(session: Any, name: str) -> Any:
+    """A class in Spark's package of SQL."""
+    found = session._jvm.org.apache.spark.sql
+    for piece in name.split("."):
+        found = getattr(found, piece)
+    if isinstance(found, JavaPackage):
+        raise UnknownInternals(f"Spark {session.version} has no class {name}")
+    return found

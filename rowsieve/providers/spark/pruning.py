@@ -13,23 +13,35 @@ within subqueries are left as they are.
 
 from __future__ import annotations
 
+import functools
+import logging
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Final
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from rowsieve.bridges.spark_columns.classic import resolved_tree
+from rowsieve.bridges.spark_columns.classic import Node, resolved_tree
 from rowsieve.bridges.spark_columns.sessions import using
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.planner.failures import may_fail
 from rowsieve.predicate import ir
-from rowsieve.predicate.semantics import Semantics
-from rowsieve.providers.spark.hybrid import SparkRead, hybrid_frame, is_smaller
+from rowsieve.predicate.bind import BoundOperand
+from rowsieve.predicate.operand_types import type_of
+from rowsieve.providers.spark.hybrid import (
+    Implied,
+    SparkRead,
+    hybrid_frame,
+    is_smaller,
+    part_counts,
+)
 from rowsieve.providers.spark.marked_reads import PREFIX, MarkedRead, read_named
 from rowsieve.providers.spark.plans import (
+    UnknownInternals,
     class_of,
     depends_on_time,
     frame_of,
@@ -39,12 +51,22 @@ from rowsieve.providers.spark.plans import (
     renamed,
     replaced,
 )
-from rowsieve.providers.spark.resolved_conditions import predicate_of
-from rowsieve.providers.spark.session_settings import is_total
+from rowsieve.providers.spark.prune_report import (
+    PrunedRead,
+    PrunedUse,
+    PruneReport,
+    Refusal,
+    shortened,
+)
+from rowsieve.providers.spark.resolved_conditions import Columns, predicate_of
+from rowsieve.providers.spark.resolved_functions import Rules, predicate_by_text
+from rowsieve.providers.spark.session_settings import may_fail_at
 from rowsieve.providers.spark.source import output_schema
 from rowsieve.types.logical import Field
 
+_LOG = logging.getLogger("rowsieve")
 _LOGICAL: Final = "org.apache.spark.sql.catalyst.plans.logical."
+_OWN_NAME: Final = re.compile(rf"\b{PREFIX}[0-9a-f]{{32}}\.")  # of a frame without another name
 _MOST_CONDITIONS: Final = 200  # reading one takes some milliseconds
 # Operators whose result does not depend on how rows are spread over partitions.
 _KNOWN: Final = frozenset(
@@ -60,11 +82,12 @@ _KNOWN: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A read in a plan: what it outputs, and the read."""
+    """A read in a plan: what it outputs, the read, and the rules of the query's session."""
 
     output: Any
     found: MarkedRead
     read: SparkRead
+    rules: Rules
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -72,21 +95,104 @@ class _Place:
         return tuple(output_schema(self.read.options, schema))
 
 
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """An occurrence of a read in the optimised plan: its conditions, in Spark's order.
+
+    The first `count` of them are `predicate`; `stopped` says why the next one is not used.
+    """
+
+    conditions: Sequence[Any]
+    count: int
+    predicate: ir.Predicate
+    stopped: str
+
+    def explained(self) -> PrunedUse:
+        written = [str(condition.sql()) for condition in self.conditions]
+        texts = [shortened(_OWN_NAME.sub("", text)) for text in written]
+        return PrunedUse(tuple(texts[: self.count]), tuple(texts[self.count :]), self.stopped)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """The frame to use, and how it was found."""
+
+    frame: Any
+    refusal: Refusal | None = None
+    detail: str = ""
+    places: Sequence[_Place | None] = ()
+    uses: Mapping[int, Sequence[_Use]] = field(default_factory=dict)
+
+
 def pruned(frame: Any) -> Any:
     """The frame with the same rows, whose reads of our tables leave out parts by its conditions."""
-    if not hasattr(frame.sparkSession, "_jsparkSession") or frame.isStreaming:
-        return frame
+    return _attempt(frame).frame
+
+
+def explained(frame: Any) -> PruneReport:
+    """What `pruned` leaves out of the frame, by which conditions; and why not more."""
+    found = _attempt(frame)
+    reads = []
+    with using(frame.sparkSession):
+        for number, place in enumerate(found.places):
+            if place is None:
+                continue
+            uses = found.uses.get(number, ())
+            before, after = part_counts(_with(place, uses))
+            shown = tuple(use.explained() for use in uses)
+            reads.append(
+                PrunedRead(place.read.table.uri, place.read.table.version, before, after, shown)
+            )
+    return PruneReport(tuple(reads), found.refusal, found.detail)
+
+
+def _attempt(frame: Any) -> _Attempt:
+    if not hasattr(frame.sparkSession, "_jsparkSession"):
+        return _Attempt(frame, Refusal.CLIENT)
+    if frame.isStreaming:
+        return _Attempt(frame, Refusal.STREAM)
     try:
         return _pruned(frame)
-    except (Py4JError, PySparkException, RecursionError):  # the query itself reports its errors
-        return frame
+    except (Py4JError, PySparkException, UnknownInternals, RecursionError) as error:
+        if _fails_itself(frame):  # and reports its error when it runs
+            return _Attempt(frame, Refusal.FAILS)
+        detail = f"{type(error).__name__}: {_message(error)}"
+        _warn(str(frame.sparkSession.version), detail)
+        return _Attempt(frame, Refusal.UNKNOWN, detail)
 
 
-def _pruned(frame: Any) -> Any:
+def _fails_itself(frame: Any) -> bool:
+    """Whether Spark cannot plan the query as it is."""
+    try:
+        frame._jdf.queryExecution().optimizedPlan()
+    except (Py4JError, PySparkException):
+        return True
+    return False
+
+
+def _message(error: Exception) -> str:
+    """What the error says; Py4J's own says first which object, which is another one every time."""
+    if isinstance(error, Py4JJavaError):
+        return shortened(str(error.java_exception))
+    text = str(error)
+    return shortened(text.partition("\n")[2] if isinstance(error, Py4JError) else text)
+
+
+@functools.lru_cache(maxsize=100)  # once for each error
+def _warn(version: str, detail: str) -> None:
+    _LOG.warning(
+        "prune could not read a plan of Spark %s and left the query as it is: its rows are right, "
+        "but it reads more parts than it needs; the error was %s",
+        version,
+        detail,
+    )
+
+
+def _pruned(frame: Any) -> _Attempt:
     session = frame.sparkSession
     plan = frame._jdf.queryExecution().withCachedData()
     if not plan.deterministic():
-        return frame
+        return _Attempt(frame, Refusal.RANDOM)
     places: list[_Place | None] = []
 
     def leaf(node: Any) -> Any | None:
@@ -96,13 +202,16 @@ def _pruned(frame: Any) -> Any:
         return node if place is None else opaque_leaf(session, str(len(places) - 1), place.output)
 
     probe = replaced(session, plan, leaf)
-    if not any(places) or depends_on_time(session, plan):
-        return frame
+    if not any(places):
+        return _Attempt(frame, Refusal.NO_READS)
+    if depends_on_time(session, plan):
+        return _Attempt(frame, Refusal.TIME, places=places)
     optimised = frame_of(session, probe)._jdf.queryExecution().optimizedPlan()
     with using(session):
-        smaller = _smaller_reads(_implied(optimised, places), places)
+        uses = _uses(optimised, places)
+        smaller = _smaller_reads(uses, places)
     if not smaller:
-        return frame
+        return _Attempt(frame, places=places, uses=uses)
     numbers = count()
 
     def with_fewer_parts(node: Any) -> Any | None:
@@ -115,7 +224,8 @@ def _pruned(frame: Any) -> Any:
         smaller_frame = hybrid_frame(smaller[number], place.found.allowed)
         return renamed(session, smaller_frame._jdf.queryExecution().analyzed(), place.output)
 
-    return frame_of(session, replaced(session, plan, with_fewer_parts))
+    made = frame_of(session, replaced(session, plan, with_fewer_parts))
+    return _Attempt(made, places=places, uses=uses)
 
 
 def _is_marked(node: Any) -> bool:
@@ -127,30 +237,42 @@ def _place(node: Any, session: Any) -> _Place | None:
     """The read that the node is the frame of."""
     found = read_named(str(node.alias()))
     read = None if found is None else found.again(session)
-    return None if found is None or read is None else _Place(node.child().output(), found, read)
+    if found is None or read is None:
+        return None
+    rules = Rules.of(session, read.table.snapshot_for_engines().schema)
+    return _Place(node.child().output(), found, read, rules)
 
 
 def _smaller_reads(
-    implied: Mapping[int, ir.Predicate], places: Sequence[_Place | None]
+    uses: Mapping[int, Sequence[_Use]], places: Sequence[_Place | None]
 ) -> dict[int, SparkRead]:
-    """By place: the read that leaves out parts by its implied condition, where there is one."""
+    """By place: the read that leaves out parts by its conditions, where there is one."""
     found = {}
-    for number, predicate in implied.items():
+    for number, its_uses in uses.items():
         if (place := places[number]) is not None:
-            whole = ir.conjoin((place.read.implied, predicate))
-            read = replace(place.read, implied=whole)
-            if whole != place.read.implied and is_smaller(read):
+            read = _with(place, its_uses)
+            if read.implied != place.read.implied and is_smaller(read):
                 found[number] = read
     return found
 
 
-def _implied(plan: Any, places: Sequence[_Place | None]) -> dict[int, ir.Predicate]:
-    """By place: a condition of every row that an occurrence of its leaf needs."""
-    terms = defaultdict(list)
+def _with(place: _Place, uses: Sequence[_Use]) -> SparkRead:
+    """The read, limited to rows that one of its uses needs."""
+    if not uses:
+        return place.read
+    found = Implied(ir.disjoin([use.predicate for use in uses]), place.rules.semantics)
+    if found.predicate == ir.TRUE or found in place.read.implied:
+        return place.read
+    return replace(place.read, implied=(*place.read.implied, found))
+
+
+def _uses(plan: Any, places: Sequence[_Place | None]) -> dict[int, list[_Use]]:
+    """By place: the occurrences of its leaf."""
+    found = defaultdict(list)
     for name, output, conditions in _leaves(plan, ()):
         if (place := places[number := int(name)]) is not None:
-            terms[number].append(_predicate(place, output, conditions))
-    return {number: ir.disjoin(found) for number, found in terms.items()}
+            found[number].append(_use(place, output, conditions))
+    return dict(found)
 
 
 def _leaves(plan: Any, filters: Sequence[Any]) -> Iterator[tuple[str, list[Any], Sequence[Any]]]:
@@ -187,18 +309,48 @@ def _conjuncts(condition: Any) -> list[Any]:
     return found
 
 
-def _predicate(place: _Place, output: Sequence[Any], conditions: Sequence[Any]) -> ir.Predicate:
+def _use(place: _Place, output: Sequence[Any], conditions: Sequence[Any]) -> _Use:
     """AND of the conditions before the first that may fail or is not read."""
     fields = place.fields
     columns = {int(a.exprId().id()): f for a, f in zip(output, fields, strict=True)}
-    schema = place.read.table.snapshot_for_engines().schema
-    kept = []
-    for condition in conditions[:_MOST_CONDITIONS]:
+    kept: list[ir.Predicate] = []
+    stopped = ""
+    for condition in conditions:
         try:
-            predicate = predicate_of(resolved_tree(condition), columns)
-        except (UnsupportedOperation, RecursionError):
-            break
-        if not is_total(predicate, schema, Semantics.SPARK):
+            predicate = _predicate(resolved_tree(condition), columns, place.rules)
+        except UnsupportedOperation as error:
+            stopped = str(error)
+        except RecursionError:
+            stopped = "it nests too deep"
+        else:
+            if len(kept) == _MOST_CONDITIONS:
+                stopped = f"more than {_MOST_CONDITIONS} conditions are not read"
+            elif _may_fail(predicate, place):
+                stopped = "it may fail on a row"
+        if stopped:
             break
         kept.append(predicate)
-    return ir.conjoin(kept)
+    return _Use(conditions, len(kept), ir.conjoin(kept), stopped)
+
+
+def _may_fail(predicate: ir.Predicate, place: _Place) -> bool:
+    """Whether a call or cast in the predicate may fail on a row of the version, or on the time.
+
+    Each is asked alone: Spark may evaluate one that the value of the whole does not depend on.
+    """
+    schema, semantics = place.rules.schema, place.rules.semantics
+    if (failing := may_fail_at(predicate, schema, semantics)) is None:
+        return True
+    snapshot = place.read.table.snapshot_for_engines()
+    return any(
+        may_fail(snapshot, BoundOperand(node, type_of(node), schema.id, semantics))
+        for node in failing
+    )
+
+
+def _predicate(node: Node, columns: Columns, rules: Rules) -> ir.Predicate:
+    """The predicate of a condition; UnsupportedOperation if it is not known to mean the same."""
+    try:
+        return predicate_of(node, columns)
+    except UnsupportedOperation:
+        return predicate_by_text(node, columns, rules)

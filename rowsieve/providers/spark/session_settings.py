@@ -33,7 +33,7 @@ ANSI: Final = "spark.sql.ansi.enabled"
 TIME_ZONE: Final = "spark.sql.session.timeZone"
 _EXECUTION: Final = "spark.sql.execution.id"
 _ANSI_MODE: Final = "SPARK_ANSI_SQL_MODE"  # environment variable with the setting's default
-# Settings that change the grammar or types of SQL text; we support only these values.
+# Settings that change the grammar, types or functions of SQL text; we support only these values.
 _PLAIN: Final[Mapping[str, str]] = {
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
@@ -44,6 +44,9 @@ _PLAIN: Final[Mapping[str, str]] = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.legacy.interval.enabled": "false",
     "spark.sql.legacy.sizeOfNull": "true",
+    "spark.sql.functionResolution.sessionOrder": "second",  # after Spark's own functions
+    "spark.sql.path.enabled": "false",
+    "spark.sql.icu.caseMappings.enabled": "true",
 }
 # The same of text that formats times or reads them by a format.
 _OF_FORMATS: Final[Mapping[str, str]] = dict([PARSER_POLICY])
@@ -175,31 +178,40 @@ def _is_session_independent(condition: ir.Predicate, schema: Schema) -> bool:
         ]
     except InvalidPredicate:
         return False
-    return all(root == roots[0] for root in roots[1:]) and _cannot_fail(roots[0])
+    return all(root == roots[0] for root in roots[1:]) and not _failing(roots[0])
 
 
 def is_total(condition: ir.Predicate, schema: Schema, semantics: Semantics) -> bool:
     """Whether the condition fails on no row, and does not depend on the time of the query."""
+    failing = may_fail_at(condition, schema, semantics)
+    return failing is not None and not failing
+
+
+def may_fail_at(
+    condition: ir.Predicate, schema: Schema, semantics: Semantics
+) -> list[ir.Operand] | None:
+    """The bound calls and casts that may fail on a row; None if it depends on the query's time."""
     if any(isinstance(node, ir.Now) for node in ir.walk(condition)):
-        return False
+        return None
     try:
-        return _cannot_fail(bind(condition, schema, semantics, simplified=False).root)
+        return _failing(bind(condition, schema, semantics, simplified=False).root)
     except InvalidPredicate:
-        return False
+        return None
 
 
-def _cannot_fail(root: Any) -> bool:
+def _failing(root: Any) -> list[ir.Operand]:
+    found: list[ir.Operand] = []
     for node in ir.walk(root):
         if isinstance(node, ir.Call):
             types = [type_of(argument) for argument in node.arguments]
             row, signature = resolve(node.function, known_of(node.arguments, types))
             if row.can_fail(signature):
-                return False
+                found.append(node)
         elif isinstance(node, ir.Cast):
             rule = cast_rule(type_of(node.operand), node.type)
             if rule is None or rule.can_fail:
-                return False
-    return True
+                found.append(node)
+    return found
 
 
 def _check_plain(text: str, setting: Callable[[str, str], str]) -> None:

@@ -10,6 +10,7 @@ from rowsieve import engines
 
 if TYPE_CHECKING:
     from rowsieve.providers.spark.hybrid import SparkRead
+    from rowsieve.providers.spark.prune_report import PruneReport
     from rowsieve.providers.spark.routes import SparkRoutes
 
 _ALL = ("native", "bitmap", "source")
@@ -86,6 +87,17 @@ def prune(frame: Any) -> Any:
     from rowsieve.providers.spark.pruning import pruned  # noqa: PLC0415 - PySpark is optional
 
     return pruned(frame)
+
+
+def explain_prune(frame: Any) -> PruneReport:
+    """What `prune` leaves out of the frame: each read's parts and conditions, and why not more.
+
+    `str()` sums it up. Reads no rows.
+    """
+    engines.spark()
+    from rowsieve.providers.spark.pruning import explained  # noqa: PLC0415 - PySpark is optional
+
+    return explained(frame)
 
 
 def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
