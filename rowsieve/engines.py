@@ -6,7 +6,7 @@ provider's protocol and name; the provider's module is imported on first use.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, Protocol, cast
 
@@ -70,6 +70,16 @@ class SparkProvider(Protocol):
 
     def write_frame(self, table: Any, frame: Any, mode: str, where: Any) -> Commit:
         """Write a DataFrame into the table in one commit; `where` limits an overwrite."""
+
+    def merge_frame(
+        self,
+        table: Any,
+        frame: Any,
+        on: Sequence[str],
+        clauses: Mapping[str, Any],
+        retry_timeout_s: float | None,
+    ) -> Commit:
+        """Merge a DataFrame into the table in one commit."""
 
     def arrow_schema(self, columns: Any) -> pa.Schema:
         """Convert the schema of a DataFrame."""

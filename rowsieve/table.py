@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import pyarrow as pa
 
@@ -70,6 +70,7 @@ from rowsieve.predicate.ir import Operand
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.reading import Reading
 from rowsieve.scan import Columns, GivenPlan, Scan
+from rowsieve.spark_writes import SparkWrites
 from rowsieve.stats.collect import MakeCollector
 from rowsieve.storage.commit_request import CommitRequest
 from rowsieve.storage.floors import check_kept, is_given_up
@@ -83,7 +84,7 @@ from rowsieve.types.schema import Schema
 
 
 @checked_methods
-class Table(Reading):
+class Table(Reading, SparkWrites):
     """A handle on one table, from `create_table` or `open_table`. Thread-safe."""
 
     # Properties
@@ -542,23 +543,6 @@ class Table(Reading):
         if is_picked(self._log, head, picked.version):
             raise AlreadyPicked
         return change.write(head, changes_of(self._store, picked, change.operation, head))
-
-    @changes("write_spark")
-    def write_spark(
-        self,
-        frame: Any,
-        mode: Literal["upsert", "append", "delete", "overwrite"],
-        *,
-        where: Any = None,
-    ) -> Commit:
-        """Write a Spark DataFrame in one commit; Spark's tasks write disjoint key ranges.
-
-        `where` limits an overwrite to the rows that match it, as in `overwrite`.
-        """
-        started_s = time.perf_counter()
-        self._writable("write_spark")
-        commit = engines.spark().write_frame(self, frame, mode, where)
-        return self._reported(commit, started_s) if commit.parts_added else commit
 
     def _commit_planned(
         self, change: Change, plan: ScanPlan, build: Callable[[Snapshot], Mutation | None]

@@ -27,7 +27,7 @@ FLOORS = (
     ("compaction", "retention", "scan"),
     ("change_feed", "maintenance"),
     ("engines",),
-    ("reading",),
+    ("reading", "spark_writes"),
     ("table",),
     ("opening",),
     ("foreign",),

@@ -11,7 +11,7 @@
 
 - Blind operations are `append`, `upsert`, `apply` and `delete_keys`. They never conflict: per key
   the last commit wins.
-- Reading operations are `delete`, `update` and `overwrite` by condition: read-modify-write
+- Reading operations are `delete`, `update`, `merge` and `overwrite` by condition: read-modify-write
   (invariant I7). CHECK tests whether a concurrent commit changed rows that they read; if so, they
   are computed again. The table's isolation level defines which rows count as read.
 - Replacing operations are `restore` and `overwrite` of the whole table. The log uses one name for
@@ -82,6 +82,7 @@ OPERATIONS: Final[Mapping[str, Kind]] = {
     "delete_keys": Kind.BLIND,
     "delete": Kind.READING,
     "update": Kind.READING,
+    "merge": Kind.READING,
     "overwrite": Kind.REPLACING,  # by condition, or of the whole table
     "restore": Kind.REPLACING,
     "compact": Kind.REWRITING,

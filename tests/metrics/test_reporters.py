@@ -262,6 +262,7 @@ def failing_changes(table: Table) -> dict[str, Callable[[], object]]:
         "set_properties": lambda: table.set_properties({"nothing": "1"}),
         "unset_properties": lambda: table.unset_properties(["nothing"]),
         "write_spark": lambda: table.write_spark(object(), "append"),
+        "merge_spark": lambda: table.merge_spark(object(), ["k"], when_matched="delete"),
         "rewrite_data_files": lambda: table.commit_rewrite(
             table.snapshot_for_engines(),
             CommitRequest("rewrite_data_files", removed=("nothing",)),

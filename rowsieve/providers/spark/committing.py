@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from rowsieve.changes.change import Change
+from rowsieve.changes.mutation import Mutation, Stale, commit_mutation
 from rowsieve.changes.operations import NewParts, overwrite_all
 from rowsieve.changes.vector_building import with_eager_vectors
 from rowsieve.errors import CommitConflict, EmptyData
@@ -24,8 +25,10 @@ from rowsieve.providers.spark.creating import create_with_parts
 from rowsieve.providers.spark.job import WriteJob, repeated_key_error
 from rowsieve.providers.spark.replacing import commit_replacing, keys_of_parts
 from rowsieve.storage.commit_log import CommitLog, CommitRequest
+from rowsieve.storage.conflicts import Kind
 from rowsieve.storage.log_entry import LogEntry
 from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.retries import Retries
 from rowsieve.storage.snapshot import Snapshot
 
 
@@ -73,6 +76,10 @@ def commit_parts(
         commit_replacing(job, log, head, store, new, check)
         return
     change = Change(store, job.operation, job.metadata, job.token)
+    if job.merges:
+        request = change.request(added, rows_written=rows_written, rows_deleted=rows_deleted)
+        _commit_merge(job, log, store, request)
+        return
     blind = change.request(added, rows_written=rows_written, rows_deleted=rows_deleted)
 
     def request_for(snapshot: Snapshot) -> CommitRequest:
@@ -87,6 +94,29 @@ def commit_parts(
     log.commit(request_for(head), head, rebase)
 
 
+def _commit_merge(
+    job: WriteJob, log: CommitLog, store: ObjectStore, request: CommitRequest
+) -> None:
+    """Commit a merge; CommitConflict if a commit since the version that it read added rows."""
+
+    def adds_rows(entry: LogEntry) -> bool:
+        return entry.added is not None and len(entry.added.without(entry.removed)) > 0
+
+    base = log.at(job.base_version)
+    _check_same_table(job, base)
+    mutation = Mutation(request, Kind.READING, touched_by=adds_rows)
+    complete = partial(with_eager_vectors, store)
+    try:
+        commit_mutation(
+            log, lambda _: mutation, base, Retries("merge"), recompute=False, complete=complete
+        )
+    except Stale as error:
+        raise CommitConflict(
+            f"merge into {job.table_uri}: another commit changed the table since version "
+            f"{job.base_version}, which the merge read; nothing was committed; repeat the merge"
+        ) from error
+
+
 def _refuse_repeated(store: ObjectStore, parts: PartTable, job: WriteJob) -> None:
     """KeyViolation if two parts share a key; reads keys only where ranges overlap."""
     if (order := job.order) is None or len(parts) < 2:
@@ -95,14 +125,13 @@ def _refuse_repeated(store: ObjectStore, parts: PartTable, job: WriteJob) -> Non
     key = job.schema.select(order.names)
     for group in overlap_groups(parts.table, order):
         if len(group) == 1:
-            continue
+            continue  # rows and tombstones of one part were compared by its task
         sources = [
             PartSource(store, planned_part(entry), job.schema) for entry in fresh.entries(group)
         ]
-        streams = [
-            Stream(source.tombstones(key) if job.deletes else source.rows(key), deletes=False)
-            for source in sources
-        ]
+        streams = [Stream(source.rows(key), deletes=False) for source in sources]
+        if job.deletes or job.merges:
+            streams += [Stream(source.tombstones(key), deletes=False) for source in sources]
         if (found := repeated_key(streams, order)) is not None:
             raise repeated_key_error(job.operation, found)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -113,16 +113,23 @@ def write_frame(table: Table, frame: Any, mode: str, where: Any = None) -> Commi
     if not (hasattr(frame, "schema") and hasattr(frame, "write")):
         kind = type(frame).__name__
         raise InvalidInput(f"write_spark: frame must be a Spark DataFrame, not {kind}")
-    write_id = uuid.uuid4().hex
-    before = table.refresh()
+    table.refresh()
     schema = table.snapshot_for_engines().schema
-    options = {"write_id": write_id, **_storage(table)}
-    options |= {} if overwrite else {"mode": mode}
+    options = {} if overwrite else {"mode": mode}
     options |= _condition_options(frame.sparkSession, where, schema, "replacewhere")
+    operation = "delete_keys" if mode == "delete" else mode
+    return write_rows(table, frame, operation, options)
+
+
+def write_rows(table: Table, frame: Any, operation: str, how: dict[str, str]) -> Commit:
+    """Write a DataFrame by key with these options; if it is empty, return the newest commit."""
+    before, write_id = table.refresh(), uuid.uuid4().hex
+    options = {"write_id": write_id, **how, **_storage(table)}
     checked = WriteOptions.parse({"path": table.uri, **options})
+    overwrite = operation == "overwrite"
     RowsieveWriter.begin(checked, frame.schema, overwrite=overwrite)
-    how = "overwrite" if overwrite else "append"
-    writer = _by_key(frame, table.key).write.format("rowsieve").mode(how).options(**options)
+    mode = "overwrite" if overwrite else "append"
+    writer = _by_key(frame, table.key).write.format("rowsieve").mode(mode).options(**options)
     _activate(frame.sparkSession)
     try:
         writer.save(table.uri)
@@ -132,7 +139,8 @@ def write_frame(table: Table, frame: Any, mode: str, where: Any = None) -> Commi
         if (own := error_from_worker(str(error))) is not None:
             raise own from error
         raise
-    return _find(table, write_id, before) or _nothing(table, mode)
+    found = _find(table, write_id, before)
+    return found or nothing_done(operation, table.snapshot_for_engines())
 
 
 def _activate(spark: Any) -> None:
@@ -181,12 +189,6 @@ def _find(table: Table, write_id: str, before: int) -> Commit | None:
     return None
 
 
-def _nothing(table: Table, mode: str) -> Commit:
-    """The result of writing an empty DataFrame."""
-    operation = "delete_keys" if mode == "delete" else mode
-    return nothing_done(operation, table.snapshot_for_engines())
-
-
 def _process_switches(table: Table) -> dict[str, str]:
     """The settings of this process's `Config` that the table does not set, for Spark's workers."""
     config, properties = current(), table.snapshot_for_engines().table.properties
@@ -210,3 +212,16 @@ def _storage(table: Table) -> dict[str, str]:
     return {
         f"{STORAGE}{name}": value for name, value in flat_options(table.storage_options).items()
     }
+
+
+def merge_frame(
+    table: Table,
+    frame: Any,
+    on: Sequence[str],
+    clauses: Mapping[str, Any],
+    retry_timeout_s: float | None,
+) -> Commit:
+    """Merge a DataFrame into the table; `clauses` by the parameters of `merge_spark`."""
+    from rowsieve.providers.spark.merging import merge  # noqa: PLC0415 - it imports this file
+
+    return merge(table, frame, on, clauses, retry_timeout_s)

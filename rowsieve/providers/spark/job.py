@@ -61,11 +61,16 @@ class WriteJob:
         """Whether its rows are keys to delete."""
         return self.operation == "delete_keys"
 
+    @property
+    def merges(self) -> bool:
+        """Whether its rows are those of a merge: rows to write, and keys to delete."""
+        return self.operation == "merge"
+
     def check_columns(self, schema: pa.Schema) -> None:
         """SchemaMismatch if no rows with these columns could be written."""
         rows = schema.empty_table()
         if self.op is None or self.sequence is None:
-            self.prepare(rows)
+            self.changes_of(rows)
             return
         for name, role in ((self.op, "op"), (self.sequence, "sequence")):
             if name not in schema.names:
@@ -95,6 +100,32 @@ class WriteJob:
             if name in (self.op, self.sequence) and name not in self.schema.names
         ]
 
+    def changes_of(self, rows: pa.Table) -> Changes:
+        """Convert Spark's rows to rows to write and keys to delete, each sorted by key."""
+        if self.merges:
+            return self._merged(rows)
+        prepared = self.prepare(rows)
+        if self.deletes:
+            return Changes(None, prepared)
+        self._check_replaced(prepared)
+        return Changes(prepared, None)
+
+    def _merged(self, rows: pa.Table) -> Changes:
+        assert self.op is not None
+        order = self.order
+        assert order is not None
+        is_delete = rows.column(self.op)
+        written = self.prepare(rows.drop_columns([self.op]).filter(pc.invert(is_delete)))
+        keys = from_spark(rows.filter(is_delete).select(list(order.names)), order.fields)
+        deleted = prepare_keys(keys, self.schema, order, self.operation)
+        if deleted.num_rows < keys.num_rows:
+            raise repeated_key_error(self.operation, _example(keys, order))
+        if written.num_rows and deleted.num_rows:
+            both = pa.concat_tables([written.select(list(order.names)), deleted])
+            if repeated := _example(both, order):
+                raise repeated_key_error(self.operation, repeated)
+        return Changes(written, deleted)
+
     def prepare(self, rows: pa.Table) -> pa.Table:
         """Convert Spark's rows or keys to the table's types and sort them by key."""
         schema, order = self.schema, self.order
@@ -108,7 +139,7 @@ class WriteJob:
             raise repeated_key_error(self.operation, _example(rows, order))
         return once
 
-    def check_replaced(self, rows: pa.Table) -> None:
+    def _check_replaced(self, rows: pa.Table) -> None:
         """InvalidData if a row does not match the condition of a conditional overwrite."""
         if self.replaces is not None:
             check_inside(rows, self.replaces, self.schema)
@@ -116,6 +147,12 @@ class WriteJob:
 
 def repeated_key_error(operation: str, key: Mapping[str, Any]) -> KeyViolation:
     """The error for two rows with one key: Spark's rows are unordered, so neither is the last."""
+    if operation == "merge":
+        return KeyViolation(
+            f"merge: clauses apply to two rows of the source with the key {dict(key)}, so the "
+            "result would depend on their order; nothing was committed. Keep one row per key, for "
+            "example with dropDuplicates"
+        )
     return KeyViolation(
         f"{operation}: two rows of the DataFrame have the key {dict(key)}; nothing was committed. "
         "Keep one row per key, for example with dropDuplicates"

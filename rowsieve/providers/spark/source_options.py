@@ -62,6 +62,7 @@ _WRITE: Final = (
     "token_app",
     "token_sequence",
     "write_id",
+    "merge",
 )
 _STREAM: Final = ("path", "mode", "op", "sequence", "checkpointlocation")
 
@@ -131,7 +132,8 @@ class WriteOptions:
 
     `key` names the key of a table that may be created; it is empty for one without a key.
     `replace_where` is SQL in Spark's dialect; `semantics` are its settings, or None. `predicate` is
-    a serialised condition that `write_spark` passes instead.
+    a serialised condition that `write_spark` passes instead. `merge_base` is the version that
+    `merge_spark` read, and then `op` is the column that says which rows are keys to delete.
     """
 
     uri: str
@@ -148,6 +150,7 @@ class WriteOptions:
     replace_where: str | None = None
     semantics: Semantics | None = None
     predicate: Predicate | None = None
+    merge_base: int | None = None
 
     @property
     def is_conditional(self) -> bool:
@@ -196,6 +199,7 @@ class WriteOptions:
         if application is not None and sequence is not None:
             token = (application, sequence)
         predicate, semantics = _predicate(options, "replacewhere")
+        base, _, op = options.get("merge", "").partition(":")
         return cls(
             uri=_uri(options),
             storage=_with_prefix(options, STORAGE),
@@ -206,6 +210,8 @@ class WriteOptions:
             replace_where=options.get("replacewhere"),
             semantics=semantics,
             predicate=predicate,
+            merge_base=int(base) if base.isdigit() else None,
+            op=op or None,
             **_creation(options),
         )
 

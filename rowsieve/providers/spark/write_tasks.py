@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from rowsieve.changes.ingest import Changes
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.objects import open_store
 from rowsieve.providers.spark.committing import already_committed, commit_parts
@@ -28,7 +29,7 @@ from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.part_writer import PartWriter
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.keys import Key
+from rowsieve.types.keys import Key, KeyOrder
 from rowsieve.types.schema import schema_to_json
 
 RUN_BYTES: Final = 128 * 1024 * 1024  # size of the rows that a task sorts at a time
@@ -85,15 +86,19 @@ def begin_job(options: WriteOptions, schema: StructType, *, overwrite: bool) -> 
     log = CommitLog(store)
     if options.key is not None and not log.exists():
         return creation_job(options, schema, store, overwrite=overwrite)
-    head = log.latest()
+    head = log.latest() if options.merge_base is None else log.at(options.merge_base)
     check_existing(options, head, overwrite=overwrite)
     if options.is_conditional and not overwrite:
         raise InvalidInput("option replaceWhere is for the save mode overwrite")
     ignored = options.if_exists == "ignore"
+    if options.merge_base is not None:
+        operation = "merge"
+    else:
+        operation = "append" if ignored else _operation(options.mode, head, overwrite)
     job = WriteJob(
         table_uri=store.uri,
         storage=options.storage,
-        operation="append" if ignored else _operation(options.mode, head, overwrite),
+        operation=operation,
         table_uuid=head.table.uuid,
         base_version=head.version,
         schema_json=schema_to_json(head.schema),
@@ -125,6 +130,7 @@ class TaskParts:
         self._last_key: Key | None = None
         self._finished: list[PartTable] = []
         self._rows = 0
+        self._deleted = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Buffer a batch; writes a part when the run is full."""
@@ -141,30 +147,37 @@ class TaskParts:
         if not self._finished:
             return Written(b"", 0, 0)
         manifest = self._finished[0].append(*self._finished[1:]).to_ipc()
-        deletes = self._job.deletes
-        return Written(manifest, 0 if deletes else self._rows, self._rows if deletes else 0)
+        return Written(manifest, self._rows, self._deleted)
 
     def _write_run(self) -> None:
         if not self._pending:
             return
-        rows = self._job.prepare(pa.Table.from_batches(self._pending))
-        self._job.check_replaced(rows)
+        changes = self._job.changes_of(pa.Table.from_batches(self._pending))
         self._pending, self._pending_bytes = [], 0
         if self._order is not None:
-            keys = self._order.columns(rows)
-            first, last = keys.key(0), keys.key(len(keys) - 1)
-            if self._job.deletes and first == self._last_key:
-                rows = rows.slice(1)  # this key is already deleted
-            elif self._last_key is not None and first <= self._last_key:
-                self._close()  # the commit checks whether both parts have a key
-            self._last_key = last
+            changes = self._in_order(changes, self._order)
         if self._writer is None:
             self._writer = self._new_writer()
-        self._rows += rows.num_rows
-        if self._job.deletes:
-            self._writer.write_deletes(rows)
-        else:
-            self._writer.write(rows)
+        if changes.rows is not None:
+            self._rows += changes.rows.num_rows
+            self._writer.write(changes.rows)
+        if changes.deletes is not None:
+            self._deleted += changes.deletes.num_rows
+            self._writer.write_deletes(changes.deletes)
+
+    def _in_order(self, changes: Changes, order: KeyOrder) -> Changes:
+        """Start a new part if a key is not behind those of the last run; drop a repeated delete."""
+        tables = [each for each in (changes.rows, changes.deletes) if each is not None]
+        keys = [order.columns(each) for each in tables if each.num_rows]
+        first = min(each.key(0) for each in keys)
+        last = max(each.key(len(each) - 1) for each in keys)
+        if self._job.deletes and first == self._last_key:
+            assert changes.deletes is not None
+            changes = Changes(None, changes.deletes.slice(1))  # this key is already deleted
+        elif self._last_key is not None and first <= self._last_key:
+            self._close()  # the commit checks whether both parts have a key
+        self._last_key = last
+        return changes
 
     def _new_writer(self) -> PartWriter:
         key = () if self._order is None else self._order.fields
