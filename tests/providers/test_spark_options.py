@@ -76,6 +76,9 @@ def test_a_write_understands_its_options() -> None:
         ({"path": "t", "token_sequence": "1"}, "go together"),
         ({"path": "t", "token_app": "a", "token_sequence": "x"}, "whole number"),
         ({"path": "t", "where": "x"}, "unknown option 'where' of a write"),
+        ({"path": "t", "merge": "0:n"}, "merge_spark passes on"),
+        ({"path": "t", "merge": "n", "write_id": "1"}, "merge_spark passes on"),
+        ({"path": "t", "merge": "0:n", "write_id": "1", "mode": "upsert"}, "merge_spark passes on"),
     ],
 )
 def test_a_wrong_write_option_is_named(options: dict[str, str], message: str) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import pyarrow as pa
+from pyspark.sql.types import StructType
 
 from rowsieve import errors
 from rowsieve.bridges.spark_columns import is_spark_column
@@ -21,7 +22,7 @@ from rowsieve.bridges.spark_columns.sessions import using
 from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.changes.handle import nothing_done
 from rowsieve.config import DEFAULT, current
-from rowsieve.errors import InvalidInput, RowsieveError
+from rowsieve.errors import InvalidInput, RowsieveError, UnsupportedOperation
 from rowsieve.objects.storage_options import flat_options
 from rowsieve.providers.spark.hybrid import SparkRead, hybrid_frame
 from rowsieve.providers.spark.routes import ALL_ROUTES
@@ -110,15 +111,29 @@ def write_frame(table: Table, frame: Any, mode: str, where: Any = None) -> Commi
     overwrite = mode == "overwrite"
     if where is not None and not overwrite:
         raise InvalidInput(f"write_spark: where= is for mode='overwrite', not {mode!r}")
-    if not (hasattr(frame, "schema") and hasattr(frame, "write")):
-        kind = type(frame).__name__
-        raise InvalidInput(f"write_spark: frame must be a Spark DataFrame, not {kind}")
+    check_rows(frame, "write_spark")
     table.refresh()
     schema = table.snapshot_for_engines().schema
     options = {} if overwrite else {"mode": mode}
     options |= _condition_options(frame.sparkSession, where, schema, "replacewhere")
     operation = "delete_keys" if mode == "delete" else mode
     return write_rows(table, frame, operation, options)
+
+
+def check_frame(frame: Any, operation: str) -> None:
+    """InvalidInput unless it is a DataFrame, classic or of Spark Connect."""
+    if not isinstance(getattr(frame, "schema", None), StructType):
+        kind = type(frame).__name__
+        raise InvalidInput(f"{operation}: frame must be a Spark DataFrame, not {kind}")
+
+
+def check_rows(frame: Any, operation: str) -> None:
+    """InvalidInput unless it is a DataFrame; UnsupportedOperation if it is a stream."""
+    check_frame(frame, operation)
+    if frame.isStreaming:
+        raise UnsupportedOperation(
+            f"{operation}: the frame is a stream; write it with df.writeStream.format('rowsieve')"
+        )
 
 
 def write_rows(table: Table, frame: Any, operation: str, how: dict[str, str]) -> Commit:

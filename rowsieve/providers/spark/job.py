@@ -21,6 +21,7 @@ from rowsieve.changes.new_tables import NewTable
 from rowsieve.changes.operations import check_inside
 from rowsieve.errors import KeyViolation, SchemaMismatch
 from rowsieve.providers.spark.row_types import from_spark
+from rowsieve.types.conform import canonical_key
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.schema import Schema, schema_from_json
 
@@ -163,6 +164,7 @@ def _example(rows: pa.Table, order: KeyOrder) -> dict[str, Any]:
     """A key that occurs more than once."""
     wanted = {name.lower() for name in order.names}
     names = [name for name in rows.column_names if name.lower() in wanted]
+    rows = pa.table({name: canonical_key(rows.column(name)) for name in names})
     counts = rows.group_by(names).aggregate([([], "count_all")])
     repeated = counts.filter(pc.greater(counts.column("count_all"), 1)).select(names).slice(0, 1)
     found: list[dict[str, Any]] = repeated.to_pylist()

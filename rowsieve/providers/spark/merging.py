@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.errors import PySparkException
-from pyspark.sql import functions as F  # noqa: N812 - PySpark's own name for it
+from pyspark.sql import functions
 
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.errors import (
@@ -28,7 +29,10 @@ from rowsieve.errors import (
 )
 from rowsieve.opening import open_table
 from rowsieve.providers.spark.clauses import Clause, When, parse_clauses
-from rowsieve.providers.spark.frames import read_frame, write_frame, write_rows
+from rowsieve.providers.spark.frames import check_rows, read_frame, write_frame, write_rows
+from rowsieve.providers.spark.merge_types import is_assignable, is_comparable
+from rowsieve.providers.spark.name_case import CASE_SENSITIVE, OddNames, check_case
+from rowsieve.providers.spark.row_types import UUID_FORM
 from rowsieve.providers.spark.source_options import check_reachable
 from rowsieve.storage.log_entry import Commit
 from rowsieve.storage.retries import Retries
@@ -37,7 +41,10 @@ from rowsieve.types.logical import Uuid
 if TYPE_CHECKING:
     from rowsieve.table import Table
 
-_WIDTHS: Final = ("tinyint", "smallint", "int", "bigint")
+_NO_UUID: Final = (  # the last line of Spark's error, from which ours is made
+    "rowsieve.errors.SchemaMismatch: merge_spark: the key column {name!r} is uuid in the table, "
+    "but a value of the source is no UUID, such as 123e4567-e89b-12d3-a456-426614174000: "
+)
 _HOWS: Final = {(False, False): "inner", (True, False): "left", (False, True): "right"}
 
 
@@ -50,9 +57,7 @@ def merge(
 ) -> Commit:
     """Merge a DataFrame by the clauses `given` by their parameter; repeats after conflicts."""
     check_reachable(table.uri)
-    if not (hasattr(frame, "schema") and hasattr(frame, "alias")):
-        kind = type(frame).__name__
-        raise InvalidInput(f"merge_spark: frame must be a Spark DataFrame, not {kind}")
+    check_rows(frame, "merge_spark")
     clauses = [clause for when in When for clause in parse_clauses(when, given.get(when.value))]
     if not clauses:
         raise InvalidInput(f"merge_spark: give a clause: {', '.join(when.value for when in When)}")
@@ -83,15 +88,16 @@ class Merge:
         _check_key(self._key, on)
         self._clauses = clauses
         self._frame = frame
-        self._columns: dict[str, str] = {name.lower(): name for name in frame.columns}
+        self._functions = _functions_of(frame.sparkSession)
+        self._columns = _source_columns(frame, self._schema.names)
+        # Spark does not cast to members that are NOT NULL; the writer checks them
+        columns = spark_schema(self._schema).toNullable()
+        self._types = {column.name: column.dataType for column in columns}
         for name in self._key:
-            self._in_source(name, "its key")
-        self._types = dict(zip(self._schema.names, spark_schema(self._schema), strict=True))
+            self._check_key_type(name)
         self._source = frame.alias("source")
         self._target = read_frame(pinned, frame.sparkSession, None, None).alias("target")
-        self.deletes = "_rowsieve_delete"
-        while self.deletes in self._schema.names:
-            self.deletes += "_"
+        self.deletes = _free_name("_rowsieve_delete", self._schema.names)
 
     @property
     def is_upsert(self) -> bool:
@@ -101,28 +107,30 @@ class Merge:
 
     def plain_rows(self) -> Any:
         """The columns of the source that the table has."""
-        names = [self._in_source(name, "all columns") for name in self._schema.names]
-        return self._frame.select(*[_quoted(name) for name in names])
+        names = {name: self._in_source(name, "all columns") for name in self._schema.names}
+        return self._frame.selectExpr(
+            *[f"{_quoted(theirs)} AS {_quoted(name)}" for name, theirs in names.items()]
+        )
 
     def rows(self) -> Any:
         """The rows to write, and the keys to delete with TRUE in the column `deletes`."""
         checked = [self._checked(clause) for clause in self._clauses]
-        place = "_rowsieve_clause" + self.deletes
-        joined = self._joined()
-        chosen: Any = F
+        place_name = _free_name("_rowsieve_clause", (*self._schema.names, *self._frame.columns))
+        make = self._functions
+        chosen: Any = make
         for number, clause in enumerate(self._clauses):
             fires = self._is(clause.when)
             if clause.where is not None:
-                fires = fires & F.expr(clause.where)
-            chosen = chosen.when(fires, F.lit(number))
-        joined = joined.withColumn(place, chosen).where(F.col(place).isNotNull())
+                fires = fires & make.expr(clause.where)
+            chosen = chosen.when(fires, make.lit(number))
+        place = make.col(place_name)
+        joined = self._joined().withColumn(place_name, chosen).where(place.isNotNull())
         columns = [
-            self._choose(F.col(place), [values[name] for values in checked]).alias(name)
+            self._choose(place, [values[name] for values in checked]).alias(name)
             for name in self._schema.names
         ]
-        gone = [clause.action == "delete" for clause in self._clauses]
-        deletes = self._choose(F.col(place), [F.lit(each) for each in gone]).alias(self.deletes)
-        return joined.select(*columns, deletes)
+        gone = [make.lit(clause.action == "delete") for clause in self._clauses]
+        return joined.select(*columns, self._choose(place, gone).alias(self.deletes))
 
     def _joined(self) -> Any:
         whens = {clause.when for clause in self._clauses}
@@ -144,7 +152,7 @@ class Merge:
                 return target & ~source
 
     def _choose(self, place: Any, values: list[Any]) -> Any:
-        chosen: Any = F
+        chosen: Any = self._functions
         for number, value in enumerate(values):
             chosen = chosen.when(place == number, value)
         return chosen
@@ -161,21 +169,18 @@ class Merge:
         values = self._values(clause)
         inserts = clause.when is When.NOT_MATCHED
         result: dict[str, Any] = {}
-        for name, type_ in self._types_by_name():
+        for name, type_ in self._types.items():
             if name in self._key:
                 column = self._key_of_source(name) if inserts else self._target_column(name)
             elif clause.action == "delete":
-                column = F.lit(None)
+                column = self._functions.lit(None)
             elif name in values:
                 self._check_type(clause, name, values[name])
-                column = F.expr(values[name])
+                column = self._functions.expr(values[name])
             else:
                 column = self._target_column(name)
             result[name] = column.cast(type_)
         return result
-
-    def _types_by_name(self) -> list[tuple[str, Any]]:
-        return [(name, self._types[name].dataType) for name in self._schema.names]
 
     def _values(self, clause: Clause) -> dict[str, str]:
         """SQL text per column of the table that the clause assigns."""
@@ -188,6 +193,10 @@ class Merge:
                 self._check_type(clause, name, found.pop(name))
             return found
         found = {self._schema.field(name).name: text for name, text in clause.values.items()}
+        if len(found) < len(clause.values):
+            raise InvalidInput(
+                f"merge_spark: {clause.name} assigns two values to a column: {list(clause.values)}"
+            )
         for name in self._key:
             text = found.pop(name, None)
             if text is not None and not self._is_key(clause, name, text):
@@ -196,7 +205,7 @@ class Merge:
                     f"identifies its row, and only source.{name} may be assigned to it"
                 )
             if clause.when is When.NOT_MATCHED:
-                self._check_type(clause, name, f"source.{_quoted(self._columns[name.lower()])}")
+                self._check_type(clause, name, self._text_of_source(name))
         missing = set(self._schema.names) - set(self._key) - set(found)
         if missing and clause.when is When.NOT_MATCHED:
             raise InvalidInput(
@@ -211,20 +220,23 @@ class Merge:
             return False
         self._type_of(clause, name, text)
         side = self._source
-        theirs = side.select(f"source.{_quoted(self._columns[name.lower()])}")
+        theirs = side.select(self._text_of_source(name))
         try:
-            return bool(side.select(F.expr(text)).sameSemantics(theirs))
+            return bool(side.select(self._functions.expr(text)).sameSemantics(theirs))
         except PySparkException:
             return False
 
     def _check_type(self, clause: Clause, name: str, text: str) -> None:
         """SchemaMismatch unless every value of the text's type has the same value in the column."""
-        wanted = self._types[name].dataType.simpleString()
+        wanted = self._types[name].simpleString()
         found = self._type_of(clause, name, text)
-        if not _is_assignable(found, wanted):
+        if not is_assignable(found, wanted):
+            remedy = f"cast it: cast({text} AS {wanted})"
+            if wanted.startswith("struct<"):  # a cast would go by position
+                remedy = "build it with named_struct"
             raise SchemaMismatch(
                 f"merge_spark: {clause.name}: the value of column {name!r} has Spark's type "
-                f"{found}, and the column {wanted}; cast it: cast({text} AS {wanted})"
+                f"{found}, and the column {wanted}; {remedy}"
             )
 
     def _type_of(self, clause: Clause, what: str, text: str) -> str:
@@ -232,11 +244,15 @@ class Merge:
         joined = self._source.crossJoin(self._target)
         sides = {When.NOT_MATCHED: self._source, When.NOT_MATCHED_BY_SOURCE: self._target}
         try:
-            found = joined.select(F.expr(text).alias("value"))  # names must be unambiguous
-            sides.get(clause.when, joined).select(F.expr(text))  # and of rows that the clause has
+            found = joined.select(
+                self._functions.expr(text).alias("value")
+            )  # names must be unambiguous
             type_ = str(found.schema[0].dataType.simpleString())
+            rows = sides.get(clause.when, joined)  # names must be of rows that the clause has
+            # and, as in WHERE, no aggregates, windows and generators; `schema` asks Spark
+            assert rows.where(self._functions.expr(text).isNotNull()).selectExpr("1").schema
         except PySparkException as error:
-            first = str(error).splitlines()[0]
+            first = next((line for line in str(error).splitlines() if line), "")
             raise InvalidPredicate(
                 f"merge_spark: {clause.name}: Spark refuses {what} = {text}: {first}"
             ) from error
@@ -248,21 +264,73 @@ class Merge:
         return type_
 
     def _key_of_source(self, name: str) -> Any:
-        column = F.col(f"source.{_quoted(self._columns[name.lower()])}")
-        if isinstance(self._schema.field(name).type, Uuid):
-            return F.lower(column)  # the table's form; Spark compares text
-        return column
+        column = self._functions.col(self._text_of_source(name))
+        if not isinstance(self._schema.field(name).type, Uuid):
+            return column
+        refused = self._functions.concat(self._functions.lit(_NO_UUID.format(name=name)), column)
+        is_uuid = column.isNull() | column.rlike(UUID_FORM)
+        # the table's form, as Spark compares text; other text would match no row
+        return self._functions.when(is_uuid, self._functions.lower(column)).otherwise(
+            self._functions.raise_error(refused)
+        )
+
+    def _text_of_source(self, name: str) -> str:
+        return f"source.{_quoted(self._in_source(name, 'its key'))}"
 
     def _target_column(self, name: str) -> Any:
-        return F.col(f"target.{_quoted(name)}")
+        return self._functions.col(f"target.{_quoted(name)}")
 
     def _in_source(self, name: str, what: str) -> str:
-        if (found := self._columns.get(name.lower())) is None:
+        found = self._columns[name]
+        if len(found) == 1:
+            return found[0]
+        has = f"has the columns {', '.join(found)} for" if found else "has no column"
+        raise SchemaMismatch(
+            f"merge_spark: {what}: the source {has} {name!r}; its columns are "
+            f"({', '.join(self._frame.columns)})"
+        )
+
+    def _check_key_type(self, name: str) -> None:
+        """SchemaMismatch if Spark would cast the keys to compare them, so that other keys match."""
+        theirs, wanted = self._in_source(name, "its key"), self._types[name].simpleString()
+        found = self._frame.schema[theirs].dataType.simpleString()
+        if not is_comparable(found, wanted):
             raise SchemaMismatch(
-                f"merge_spark: {what}: the source has no column {name!r}, but "
-                f"({', '.join(self._frame.columns)})"
+                f"merge_spark: the key column {name!r} has Spark's type {wanted}, and {theirs!r} "
+                f"of the source {found}; cast that to {wanted} in the source"
             )
-        return found
+
+
+def _source_columns(frame: Any, names: Sequence[str]) -> dict[str, list[str]]:
+    """The columns of the source by the name of a column of the table, as the session reads names.
+
+    UnknownColumn if the session takes two columns of the table for one.
+    """
+    setting = frame.sparkSession.conf.get
+    found: dict[str, list[str]] = {}
+    for name in names:
+        others = [other for other in names if other != name and other.lower() == name.lower()]
+        check_case(OddNames(ambiguous=name if others else None), setting)
+        theirs = [each for each in frame.columns if each.lower() == name.lower()]
+        if others or str(setting(CASE_SENSITIVE, "false")).lower() == "true":
+            exact = [each for each in theirs if each == name]
+            theirs = exact if exact or others else theirs
+        found[name] = theirs
+    return found
+
+
+def _functions_of(session: Any) -> Any:
+    """PySpark's functions that make columns of the session; those of a client are others."""
+    if hasattr(session, "_jsparkSession"):
+        return functions
+    return import_module("pyspark.sql.connect.functions.builtin")
+
+
+def _free_name(start: str, names: Sequence[str]) -> str:
+    taken = {name.lower() for name in names}
+    while start in taken:
+        start += "_"
+    return start
 
 
 def _check_key(key: tuple[str, ...], on: Sequence[str]) -> None:
@@ -276,38 +344,6 @@ def _check_key(key: tuple[str, ...], on: Sequence[str]) -> None:
             "the table are found and replaced by key. Join the source to the table first to find "
             "the keys"
         )
-
-
-def _is_assignable(found: str, wanted: str) -> bool:
-    """Whether Spark's cast from one type to the other, by their names, keeps every value."""
-    if found in (wanted, "void"):
-        return True
-    if found in _WIDTHS:
-        if wanted in _WIDTHS:
-            return _WIDTHS.index(found) < _WIDTHS.index(wanted)
-        if wanted == "double":
-            return found != "bigint"
-        digits = (3, 5, 10, 19)[_WIDTHS.index(found)]
-        return wanted.startswith("decimal(") and _whole_digits(wanted) >= digits
-    if found.startswith("decimal("):
-        if wanted == "double":
-            return _digits(found)[0] <= 15  # a literal such as 0.5; the nearest double reads back
-        is_decimal = wanted.startswith("decimal(")
-        return is_decimal and (
-            _whole_digits(wanted) >= _whole_digits(found)
-            and _digits(wanted)[1] >= _digits(found)[1]
-        )
-    return (found, wanted) == ("float", "double")
-
-
-def _digits(name: str) -> tuple[int, int]:
-    precision, scale = name.removeprefix("decimal(").removesuffix(")").split(",")
-    return int(precision), int(scale)
-
-
-def _whole_digits(name: str) -> int:
-    precision, scale = _digits(name)
-    return precision - scale
 
 
 def _quoted(name: str) -> str:

@@ -39,7 +39,7 @@ from rowsieve.types.schema import Schema
 
 _UINT64: Final = Int(64, signed=False)
 _HEX: Final = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
-_UUID_FORM: Final = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
+UUID_FORM: Final = r"\A[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\z"  # in RE2 and Java
 _DIGITS: Final = np.array([i for i in range(36) if i not in (8, 13, 18, 23)])  # the rest: hyphens
 _NIBBLES: Final = np.array(
     [int(chr(c), 16) if chr(c) in "0123456789abcdefABCDEF" else 0 for c in range(256)],
@@ -180,7 +180,7 @@ def _uuid_text(values: pa.Array) -> pa.Array:
 
 
 def _uuid_bytes(values: pa.Array, path: str) -> pa.Array:
-    good = pc.match_substring_regex(values, _UUID_FORM)
+    good = pc.match_substring_regex(values, UUID_FORM)
     if not pc.all(good, min_count=0).as_py():
         wrong = values.filter(pc.invert(good))[0]
         raise SchemaMismatch(

@@ -199,7 +199,7 @@ class WriteOptions:
         if application is not None and sequence is not None:
             token = (application, sequence)
         predicate, semantics = _predicate(options, "replacewhere")
-        base, _, op = options.get("merge", "").partition(":")
+        base, op = _merge(options)
         return cls(
             uri=_uri(options),
             storage=_with_prefix(options, STORAGE),
@@ -210,8 +210,8 @@ class WriteOptions:
             replace_where=options.get("replacewhere"),
             semantics=semantics,
             predicate=predicate,
-            merge_base=int(base) if base.isdigit() else None,
-            op=op or None,
+            merge_base=base,
+            op=op,
             **_creation(options),
         )
 
@@ -223,6 +223,17 @@ def check_reachable(uri: str) -> None:
             f"{uri} lives in the memory of one process, and Spark reads and writes from others; "
             "use a directory or an object store"
         )
+
+
+def _merge(options: Mapping[str, str]) -> tuple[int | None, str | None]:
+    """The version that a merge read, and its column of deletes; None of any other write."""
+    if (given := options.get("merge")) is None:
+        return None, None
+    base, _, op = given.partition(":")
+    others = {name for name in options if not name.startswith(STORAGE)}
+    if others != {"path", "write_id", "merge"} or not (base.isdigit() and op):
+        raise InvalidInput("option merge is what Table.merge_spark passes on; call that instead")
+    return int(base), op
 
 
 def _uri(options: Mapping[str, str]) -> str:
