@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -19,6 +21,7 @@ from pyspark.errors import NumberFormatException
 from pyspark.sql import functions
 
 import rowsieve as rs
+from rowsieve.errors import InvalidInput
 from rowsieve.providers.spark import explain_prune, plans, prune, read, sql
 from rowsieve.providers.spark.plans import class_of, items
 from rowsieve.providers.spark.prune_report import Refusal
@@ -326,6 +329,25 @@ def test_other_frames_are_returned_as_they_are(
     assert prune(remote) is remote
     sample = tables["t"].to_spark(spark).filter("id < 50").sample(0.5, seed=1)
     assert prune(sample) is sample
+
+
+@pytest.mark.parametrize("call", [prune, explain_prune])
+def test_only_frames_are_pruned(spark: Any, call: Callable[[Any], Any]) -> None:
+    for wrong in (None, "SELECT 1", spark, spark.sql("SELECT 1 AS a").a):
+        with pytest.raises(InvalidInput, match="must be a Spark DataFrame, not"):
+            call(wrong)
+    with pytest.raises(InvalidInput, match="must be a SparkSession, not NoneType"):
+        sql(None, "SELECT 1")
+    with pytest.raises(InvalidInput, match="a statement is text, not int"):
+        sql(spark, 1)  # type: ignore[arg-type]
+
+
+def test_a_frame_of_a_table_that_is_gone_is_left(spark: Any, tmp_path: Path) -> None:
+    frame = read(spark, rs.create_table(str(tmp_path / "t"), rows(0, 10), key=["id"]).uri)
+    shutil.rmtree(tmp_path / "t")
+    gc.collect()
+    query = frame.filter("id < 5")
+    assert prune(query) is query  # it reports its error when it runs
 
 
 def test_a_report_tells_conditions_and_parts(spark: Any, tables: dict[str, rs.Table]) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rowsieve.errors import SnapshotExpired
+from rowsieve.errors import SnapshotExpired, TableNotFound
 
 if TYPE_CHECKING:
     from rowsieve.providers.spark.hybrid import SparkRead
@@ -42,7 +42,7 @@ class MarkedRead:
     settings: int | None
 
     def again(self, spark: Any) -> SparkRead | None:
-        """The same read of the same version; None if that was removed, or other settings hold."""
+        """The same read of the same version; None if that is gone, or other settings hold."""
         from rowsieve.opening import open_table  # noqa: PLC0415 - Spark's workers do not need it
 
         if self.settings is not None and self.settings != _settings(spark):
@@ -52,7 +52,7 @@ class MarkedRead:
             options = self.storage_options or None
             try:
                 table = open_table(self.uri, version=self.version, storage_options=options)
-            except SnapshotExpired:
+            except (SnapshotExpired, TableNotFound):
                 return None
         if table.snapshot_for_engines().table.uuid != self.table_uuid:
             return None

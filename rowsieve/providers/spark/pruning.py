@@ -32,6 +32,7 @@ from rowsieve.planner.failures import may_fail
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import BoundOperand
 from rowsieve.predicate.operand_types import type_of
+from rowsieve.providers.spark.frames import check_frame
 from rowsieve.providers.spark.hybrid import (
     Implied,
     SparkRead,
@@ -126,11 +127,13 @@ class _Attempt:
 
 def pruned(frame: Any) -> Any:
     """The frame with the same rows, whose reads of our tables leave out parts by its conditions."""
+    check_frame(frame, "prune")
     return _attempt(frame).frame
 
 
 def explained(frame: Any) -> PruneReport:
     """What `pruned` leaves out of the frame, by which conditions; and why not more."""
+    check_frame(frame, "explain_prune")
     found = _attempt(frame)
     reads = []
     with using(frame.sparkSession):

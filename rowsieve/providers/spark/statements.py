@@ -17,6 +17,10 @@ def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
     `rowsieve.Catalog`, with their tasks on the session's workers; filters are Spark SQL. Spark runs
     every other statement, and queries are pruned as `prune` does it.
     """
+    if not hasattr(spark, "sql"):
+        raise InvalidInput(f"sql: spark must be a SparkSession, not {type(spark).__name__}")
+    if not isinstance(statement, str):
+        raise InvalidInput(f"sql: a statement is text, not {type(statement).__name__}")
     if classify(statement) is None:
         return pruned(spark.sql(statement))
     if catalog is None:
