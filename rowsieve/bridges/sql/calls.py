@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
 
 from rowsieve.bridges.functions import TABLE
 from rowsieve.bridges.sql.dialect_calls import HANDLERS, NAMES, day, seconds
@@ -298,12 +297,13 @@ def _truncation(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "unit", "zone", input_type_preserved=True)
     unit = node.args.get("unit")
     name = str(unit.name if unit is not None else "").lower()
+    quoted = reader.source.quoted_argument(node, 0)
     if reader.dialect.name == "spark":
         if isinstance(node, exp.DateTrunc):
             return truncated_date(reader, node)
-        name = UNITS.get(name, "")  # other names give NULL in Spark
-    quoted = reader.source.token_after(node, 2)
-    if name not in TRUNCATIONS or quoted is None or quoted.token_type != TokenType.STRING:
+        # Other names give NULL in Spark, and the grammar reads some, as Q, for one that it knows.
+        name = UNITS.get((quoted or "").lower(), "")
+    if name not in TRUNCATIONS or quoted is None:
         raise reader.source.refusal(
             node, f"date_trunc takes one of {', '.join(sorted(TRUNCATIONS))}, in quotes"
         )

@@ -70,16 +70,37 @@ class Source:
 
     def argument_count(self, node: Any) -> int:
         """Return the number of arguments after the node's name."""
-        start, depth, count = node.meta.get("start"), 0, 0
+        return len(self._arguments(node))
+
+    def quoted_argument(self, node: Any, index: int) -> str | None:
+        """Return the text of an argument that is one string; None of any other, or of none."""
+        try:
+            (token,) = self._arguments(node)[index]
+        except (IndexError, ValueError):
+            return None
+        return str(token.text) if token.token_type.name == "STRING" else None
+
+    def _arguments(self, node: Any) -> list[list[Any]]:
+        """The tokens of each argument after the node's name."""
+        start, depth = node.meta.get("start"), 0
+        found: list[list[Any]] = []
         for token in self.tokens:
             if start is None or token.start <= start:
                 continue
             kind = token.token_type.name
+            is_outer = depth == 0
             depth += (kind in _OPENING) - (kind in _CLOSING)
             if depth == 0:
                 break
-            count += count == 0 or (kind == "COMMA" and depth == 1)
-        return count
+            if is_outer:
+                continue  # the parenthesis that opens them
+            if kind == "COMMA" and depth == 1:
+                found.append([])
+            elif found:
+                found[-1].append(token)
+            else:
+                found.append([token])
+        return found
 
     def _span(self, node: Any) -> tuple[int | None, int | None]:
         marks = [part.meta for part in node.walk() if "start" in part.meta]

@@ -99,8 +99,8 @@ def _constant(reader: Reads, node: Any, number: Any, type_: Date | Timestamp) ->
 def truncated_date(reader: Reads, node: Any) -> ir.Operand:
     """`trunc(day, unit)`, which gives a date."""
     reader.only(node, "this", "unit")
-    spelled = str(node.args["unit"].name).lower()
-    if (name := UNITS.get(spelled, "")) not in DATE_UNITS:
+    spelled = reader.source.quoted_argument(node, -1) or ""  # the grammar reads Q as QUARTER
+    if (name := UNITS.get(spelled.lower(), "")) not in DATE_UNITS:
         raise reader.source.refusal(node, f"trunc takes one of {', '.join(sorted(DATE_UNITS))}")
     return ir.Call(TRUNC, (ir.Literal(name), reader.operand(node.this)))
 

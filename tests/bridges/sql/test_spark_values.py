@@ -13,6 +13,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import to_operand
+from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import compute
 from rowsieve.predicate.semantics import Semantics
@@ -81,6 +82,26 @@ def test_a_function_returns_the_values_of_spark(session: tuple[Any, Semantics]) 
         found = [row[0] for row in frame.selectExpr(text).collect()]
         wanted = values.to_pylist()
         assert all(map(alike, found, wanted)), (text, found, wanted)
+
+
+NAMES = (
+    *("Q", "w", "M", "D", "h", "S", "ms", "us", "y", "ns", "years", "decade", "century", ""),
+    *("YYYY", "yy", "Year", "QUARTER", "mon", "MM", "month", "week", "DD", "day", "hour"),
+    *("minute", "second", "millisecond", "microsecond"),
+)
+
+
+@pytest.mark.parametrize("call", ["trunc(day, '{}')", "date_trunc('{}', ts)"])
+def test_a_unit_is_read_unless_spark_does_not_know_it(spark: Any, call: str) -> None:
+    """Of another unit Spark's result is NULL; the grammar knows more abbreviations."""
+    frame = spark.createDataFrame(ROWS.slice(3, 1))
+    texts = [call.format(name) for name in NAMES]
+    for text, found in zip(texts, frame.selectExpr(*texts).collect()[0], strict=True):
+        if found is not None:
+            to_operand(text, "spark", SCHEMA)
+        else:
+            with pytest.raises(InvalidPredicate, match="trunc takes one of"):
+                to_operand(text, "spark", SCHEMA)
 
 
 DAYS = ("2011-12-29", "2011-12-30", "2024-03-10", "2024-04-06", "2024-10-05", "2024-11-03")
