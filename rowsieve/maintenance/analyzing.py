@@ -1,5 +1,9 @@
 """Collect the statistics of parts that were written without them, from their rows.
 
+On request also sketches of their different values (`rowsieve.stats.distinct`), which no writer
+collects. They are columns of the manifest as statistics are, `stats.<field id>.distinct.sketch`,
+and stay with the entry of their part, whose rows never change.
+
 Soundness: statistics cover every row and tombstone of a part, hidden ones included (trap T4). A
 part keeps its commit_ts (invariant I1). Parts with older columns are passed over: their statistics
 would be of other types.
@@ -23,6 +27,8 @@ from rowsieve.stats.selection import StatisticsOptions, statistics_options
 from rowsieve.storage.commit_request import CommitRequest
 from rowsieve.storage.conflicts import Kind
 from rowsieve.storage.manifest import NewPart, PartEntry, PartTable
+from rowsieve.storage.part_sketches import PartSketches, is_sketch, sketch_columns
+from rowsieve.storage.segments import STATISTICS
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Json
@@ -76,23 +82,32 @@ def with_statistics(
     key: Sequence[str],
     properties: Mapping[str, str],
     columns: Sequence[str] = (),
+    *,
+    distinct: bool = False,
 ) -> PartTable:
-    """Read the parts; return their entries with statistics, those of `columns` trimmed last."""
+    """Read the parts; return their entries with statistics, those of `columns` trimmed last.
+
+    With `distinct`, also with sketches of their different values.
+    """
     fields = KeyOrder.of(schema, key).fields if key else ()
     options = _options(schema, (*key, *columns), properties)
     plain = without_statistics(parts)
+    sketches = [PartSketches(schema if distinct else ()) for _ in range(len(plain))]
     found = [
-        _analyzed(store, entry, schema, Schema(schema.id, fields), options)
-        for entry in plain.entries(range(len(plain)))
+        _analyzed(store, entry, schema, Schema(schema.id, fields), options, its_sketches)
+        for entry, its_sketches in zip(plain.entries(range(len(plain))), sketches, strict=True)
     ]
-    return PartTable.of(found, schema, fields)
+    table = PartTable.of(found, schema, fields).table
+    kept = {name: parts.column(name) for name in parts.columns.schema.names if is_sketch(name)}
+    for name, column in (sketch_columns(sketches) if distinct else kept).items():
+        table = table.append_column(name, column)
+    return PartTable(table)
 
 
 def without_statistics(parts: PartTable) -> PartTable:
-    """Return the parts without the columns of their statistics."""
-    table = parts.table
+    """Return the parts without the columns of their statistics, but with their sketches."""
     return PartTable(
-        table.select([name for name in table.column_names if not name.startswith("stats.")])
+        parts.columns.select(lambda name: is_sketch(name) or not name.startswith(STATISTICS))
     )
 
 
@@ -112,12 +127,14 @@ def _analyzed(
     schema: Schema,
     key: Schema,
     options: StatisticsOptions,
+    sketches: PartSketches,
 ) -> NewPart:
-    """The entry with the statistics of all its rows and tombstones."""
+    """The entry with the statistics of all its rows and tombstones; adds rows to the sketches."""
     source = PartSource(store, planned_part(entry), schema)
     collector = StatisticsCollector(schema, options)
     for _, batch in source.rows(schema):
         collector.add(pa.Table.from_batches([batch]))
+        sketches.add(batch)
     if entry.deletes is not None:
         for _, batch in source.tombstones(key):
             collector.add_tombstones(pa.Table.from_batches([batch]))

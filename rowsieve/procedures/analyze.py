@@ -1,7 +1,8 @@
 """`analyze`: collect statistics of parts that were written without them.
 
 A task reads some parts and collects the statistics that a writer would have collected, JSON paths
-that occur included. The commit replaces the manifest entries of these parts, not their files.
+that occur included, and on request sketches of the different values. The commit replaces the
+manifest entries of these parts, not their files.
 
 Soundness: statistics cover every row and tombstone of the part, hidden ones included (trap T4). A
 part keeps its commit_ts (invariant I1). Parts with older columns are passed over: their statistics
@@ -38,6 +39,7 @@ from rowsieve.procedures.procedure import (
 )
 from rowsieve.storage.commit_request import CommitRequest
 from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.part_sketches import lacks_sketches
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import Schema, schema_from_json, schema_to_json
 
@@ -53,6 +55,7 @@ class AnalyzeTask(msgspec.Struct, frozen=True):
     key: tuple[str, ...]
     columns: tuple[str, ...]
     properties: dict[str, str]
+    distinct: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,12 @@ class Analyze(DistributedProcedure):
             default=False,
             meaning="collect anew for parts that have statistics, too",
         ),
+        Parameter(
+            "distinct_counts",
+            ParameterType.FLAG,
+            default=False,
+            meaning="also estimate the numbers of different values; reads all parts once",
+        ),
     )
     columns = pa.schema(
         [
@@ -96,10 +105,12 @@ class Analyze(DistributedProcedure):
         started_s = time.perf_counter()
         snapshot = context.table.snapshot_for_engines()
         schema = snapshot.schema
-        columns = _named(schema, arguments["columns"])
+        columns, distinct = _named(schema, arguments["columns"]), bool(arguments["distinct_counts"])
         wanted = np.asarray(snapshot.parts.numbers("data.rows")) > 0
         if not arguments["rewrite_all"]:
             wanted = lacks_statistics(snapshot.parts, schema, columns)
+            if distinct:
+                wanted |= lacks_sketches(snapshot.parts, schema)
         current = of_current_columns(snapshot.parts, schema)
         chosen = snapshot.parts.take(np.flatnonzero(wanted & current))
         context.scanned.update(chosen.part_ids)
@@ -111,6 +122,7 @@ class Analyze(DistributedProcedure):
                 tuple(snapshot.table.key),
                 columns,
                 dict(snapshot.table.properties),
+                distinct,
             )
             for some in _cut(chosen)
         ]
@@ -126,7 +138,15 @@ class Analyze(DistributedProcedure):
         work = msgspec.msgpack.decode(task, type=AnalyzeTask)
         store, schema = open_store(work.table_uri, storage_options), schema_from_json(work.schema)
         parts = PartTable.from_ipc(work.parts)
-        found = with_statistics(store, parts, schema, work.key, work.properties, work.columns)
+        found = with_statistics(
+            store,
+            parts,
+            schema,
+            work.key,
+            work.properties,
+            work.columns,
+            distinct=work.distinct,
+        )
         yield len(found), found.to_ipc()
 
     def finish(

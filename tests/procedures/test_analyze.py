@@ -137,3 +137,53 @@ def test_pruning_by_analyzed_statistics_loses_no_row(
     for condition, expected in zip(conditions, before, strict=True):
         scan = table.scan(condition, audit=100)
         assert sorted(scan.to_arrow().to_pylist(), key=repr) == expected
+
+
+def test_distinct_values_are_estimated(tmp_path: Path) -> None:
+    catalog = rs.Catalog(tmp_path)
+    table = table_of(catalog, key=True)
+    assert table.distinct_counts() == {"id": None, "v": None, "doc": None}
+    analyze = ", distinct_counts => TRUE"
+    assert [call(catalog, analyze)["analyzed_files_count"] for _ in range(2)] == [4, 0]
+    table.upsert(
+        pa.table([pa.array([3]), pa.array([30]), pa.array(["{}"], pa.json_())], schema=ROWS)
+    )
+    assert table.distinct_counts(["v"]) == {"v": None}  # of the new part
+    assert call(catalog, analyze)["analyzed_files_count"] == 1
+    found = table.distinct_counts(["id", "v"])
+    assert found == {"id": pytest.approx(20, abs=2), "v": pytest.approx(20, abs=2)}
+    call(catalog, ", rewrite_all => TRUE")  # keeps them: the rows of a part never change
+    assert table.distinct_counts(["id", "v"]) == found
+    table.rename_column("v", "w")
+    assert table.distinct_counts(["w"]) == {"w": found["v"]}
+    with pytest.raises(UnknownColumn, match="'v'"):
+        table.distinct_counts(["v"])
+    restored = catalog.open_table("db.t")
+    restored.vacuum(retain_last=1, grace_s=0)
+    assert restored.distinct_counts(["id"]) == {"id": found["id"]}
+
+
+def test_sketches_of_another_kind_are_unknown(tmp_path: Path) -> None:
+    catalog = rs.Catalog(tmp_path)
+    table = catalog.create_table(
+        "db.t", pa.table({"day": pa.array([1, 2], pa.date32()), "n": pa.array([1, 2], pa.int32())})
+    )
+    call(catalog, ", distinct_counts => TRUE")
+    assert table.distinct_counts() == {"day": 2, "n": 2}
+    table.widen_column("day", pa.timestamp("us"))
+    table.widen_column("n", pa.int64())
+    assert table.distinct_counts() == {"day": None, "n": 2}
+
+
+def test_sketches_of_many_columns_are_read_from_a_checkpoint(tmp_path: Path) -> None:
+    catalog = rs.Catalog(tmp_path)
+    names = [f"c{i}" for i in range(6)]
+    table = catalog.create_table("db.t", pa.schema([(name, pa.int64()) for name in names]))
+    for start in (0, 2_000):
+        table.append(pa.table({name: range(start, start + 3_000) for name in names}))
+    call(catalog, ", distinct_counts => TRUE")
+    catalog.call("CALL system.rewrite_manifests('db', 't')")
+    found = catalog.open_table("db.t").distinct_counts()
+    assert all(count == pytest.approx(5_000, rel=0.065) for count in found.values())
+    assert list(found) == names
+    assert read(catalog.open_table("db.t"), "c0 > 4000") == 1

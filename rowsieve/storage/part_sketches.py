@@ -1,0 +1,89 @@
+"""The manifest's columns of sketches: `stats.<field id>.distinct.sketch`, bytes of a `Sketch`.
+
+A column of its own group (see `rowsieve.storage.segments`): plans, which read statistics of the
+same field, do not read it. Absent, NULL and unreadable mean "unknown".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from rowsieve.stats.distinct import Sketch, joined, kind_of
+from rowsieve.storage.manifest import PartTable
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import Field
+
+_FACT = ".distinct.sketch"
+
+
+class PartSketches:
+    """Sketches of the columns of one part, from any number of batches."""
+
+    def __init__(self, fields: Iterable[Field]) -> None:
+        kinds = ((field, kind_of(arrow_type(field.type))) for field in fields)
+        self._sketches = {field: Sketch(kind) for field, kind in kinds if kind is not None}
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Account for the rows of a batch that has all the columns."""
+        for field, sketch in self._sketches.items():
+            sketch.add(rows.column(field.name))
+
+    def items(self) -> Iterable[tuple[str, bytes]]:
+        """The names of the manifest's columns, and what they hold for the part."""
+        return ((_name(f.id), sketch.to_bytes()) for f, sketch in self._sketches.items())
+
+
+def sketch_columns(parts: Sequence[PartSketches]) -> Mapping[str, pa.Array]:
+    """The manifest's columns of these parts, which have the same fields."""
+    found: dict[str, list[bytes]] = {}
+    for part in parts:
+        for name, data in part.items():
+            found.setdefault(name, []).append(data)
+    return {name: pa.array(cells, pa.binary()) for name, cells in found.items()}
+
+
+def is_sketch(name: str) -> bool:
+    """Whether a column of the manifest has sketches."""
+    return name.endswith(_FACT)
+
+
+def lacks_sketches(parts: PartTable, fields: Iterable[Field]) -> npt.NDArray[np.bool_]:
+    """(n,) whether a part with rows lacks a sketch that one of these columns can have."""
+    found = np.zeros(len(parts), dtype=np.bool_)
+    known = set(parts.columns.schema.names)
+    for field in fields:
+        if kind_of(arrow_type(field.type)) is None:
+            continue
+        if (name := _name(field.id)) not in known:
+            found[:] = True
+            break
+        found |= np.asarray(parts.column(name).is_null().to_numpy())
+    return found & (np.asarray(parts.numbers("data.rows")) > 0)
+
+
+def distinct_count(parts: PartTable, field: Field) -> int | None:
+    """The estimated number of different values in the rows of the parts, hidden ones included.
+
+    None if a part with rows has no sketch that fits the column's type of today.
+    """
+    kind = kind_of(arrow_type(field.type))
+    if kind is None or lacks_sketches(parts, [field]).any():
+        return None
+    name = _name(field.id)
+    if name not in parts.columns.schema.names:
+        return 0  # there are no rows
+    cells = parts.column(name).drop_null().to_pylist()
+    sketches = [Sketch.from_bytes(cell) for cell in cells]
+    known = [each for each in sketches if each is not None and each.kind == kind]
+    if len(known) < len(sketches):
+        return None
+    all_values = joined(known)
+    return 0 if all_values is None else all_values.estimate()
+
+
+def _name(field_id: int) -> str:
+    return f"stats.{field_id}{_FACT}"
