@@ -26,20 +26,24 @@ from rowsieve.metrics import Reporter, ScanMetrics
 from rowsieve.planner.cache import PLANS
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.splits import split_bytes_for_cores
+from rowsieve.predicate.arrays import as_type
 from rowsieve.predicate.ir import FALSE, TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.arrow.unreadable import UnreadableDataset, projected
 from rowsieve.providers.datafusion.open_reads import OPEN_READS, Batches, Use
 from rowsieve.providers.datafusion.statement import StatementScan
 from rowsieve.providers.native_files.planned_parts import only_parts
+from rowsieve.providers.native_files.present_files import check_files
 from rowsieve.types.encodings import relabelled, zoned_schema
 
 if TYPE_CHECKING:
+    from rowsieve.storage.manifest import FileRef
     from rowsieve.storage.snapshot import Snapshot
     from rowsieve.table import Table
 
 COUNT_BATCH_ROWS = 1_000_000
 SMALLEST_SPLIT_BYTES = 1024 * 1024
+_VIEWS = {pa.string(): pa.string_view(), pa.binary(): pa.binary_view()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +74,29 @@ def catalog_table(table: Table, **options: Any) -> Any:
 class TableDataset(UnreadableDataset):
     """The Dataset that DataFusion expects; any other read of it raises.
 
-    With `part_ids`, it has the rows of these parts alone.
+    With `part_ids`, it has the rows of these parts alone. With `views`, text and bytes have the
+    types that DataFusion's own scans give them. A read first checks that `files` exist, which the
+    same query reads by itself.
     """
 
     def __init__(
-        self, table: Table, options: ReadOptions, part_ids: frozenset[str] | None = None
+        self,
+        table: Table,
+        options: ReadOptions,
+        part_ids: frozenset[str] | None = None,
+        *,
+        views: bool = False,
+        files: Sequence[FileRef] = (),
     ) -> None:
         schema = zoned_schema(table.snapshot_for_engines().schema)
-        super().__init__(schema)
+        shown = with_views(schema) if views else schema
+        super().__init__(shown)
         self._table = table
-        self._arrow_schema = schema
+        self._registered_schema = schema
+        self._arrow_schema = shown
         self._options = options
         self._part_ids = part_ids
+        self._files = files
 
     @property
     def schema(self) -> pa.Schema:
@@ -125,11 +140,14 @@ class TableDataset(UnreadableDataset):
             partial(plan, pruning=False),
             time.perf_counter() - started_s,
         )
-        return [SplitFragment(self._table, scan, i) for i in range(scan.fragments)]
+        return [
+            SplitFragment(self._table, scan, i, () if i else self._files)
+            for i in range(scan.fragments)
+        ]
 
     def _check_columns(self, snapshot: Snapshot) -> None:
         """UnsupportedOperation if the table has other columns than those that DataFusion knows."""
-        if zoned_schema(snapshot.schema) == self._arrow_schema:
+        if zoned_schema(snapshot.schema) == self._registered_schema:
             return
         error = UnsupportedOperation(
             f"the columns of {self._table.uri} have changed since the table was registered in "
@@ -141,15 +159,21 @@ class TableDataset(UnreadableDataset):
 
 
 class SplitFragment(Use):
-    """One partition: a split of the plan, or an empty one if the plan has no split."""
+    """One partition: a split of the plan, or an empty one if the plan has no split.
 
-    __slots__ = ("_number", "_scan", "_table")
+    It raises unless `files` exist.
+    """
 
-    def __init__(self, table: Table, scan: StatementScan, number: int) -> None:
+    __slots__ = ("_files", "_number", "_scan", "_table")
+
+    def __init__(
+        self, table: Table, scan: StatementScan, number: int, files: Sequence[FileRef]
+    ) -> None:
         super().__init__()
         self._table = table
         self._scan = scan
         self._number = number
+        self._files = files
 
     def scanner(
         self, schema: pa.Schema, *, columns: Sequence[str] | None = None, **_options: Any
@@ -162,6 +186,9 @@ class SplitFragment(Use):
     def _read(self, output: pa.Schema) -> Iterator[pa.RecordBatch]:
         metrics, ended_by = ScanMetrics(), None
         try:
+            if self._files:
+                version = self._table.snapshot_for_engines().version
+                check_files(self._table.store, version, self._files)
             plan = self._scan.plan_of(self._number)
             if plan is not None:
                 projected_plan = plan.project(output.names)
@@ -169,7 +196,7 @@ class SplitFragment(Use):
                 if not output.names:
                     yield from counted(execution.count())
                 for batch in execution.read() if output.names else ():
-                    yield relabelled(batch, output)
+                    yield relabelled(_with_types(batch, output), output)
         except BaseException as error:
             ended_by = type(error).__name__
             if isinstance(error, RowsieveError):
@@ -191,6 +218,21 @@ class SplitScanner:
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The batches, once."""
         return self._batches
+
+
+def with_views(schema: pa.Schema) -> pa.Schema:
+    """The schema with the types of text and bytes that DataFusion's own scans have."""
+    return pa.schema([field.with_type(_VIEWS.get(field.type, field.type)) for field in schema])
+
+
+def _with_types(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Cast text and bytes to views if the schema has them."""
+    if not any(pa.types.is_string_view(t) or pa.types.is_binary_view(t) for t in schema.types):
+        return batch
+    pairs = zip(batch.columns, schema.types, strict=True)
+    views = _VIEWS.values()
+    columns = [as_type(array, type_) if type_ in views else array for array, type_ in pairs]
+    return pa.RecordBatch.from_arrays(columns, names=schema.names)
 
 
 def counted(rows: int) -> Iterator[pa.RecordBatch]:

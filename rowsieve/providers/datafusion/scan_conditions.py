@@ -11,6 +11,7 @@ the time again when it runs the statement (invariant 30).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, Final
 
 from rowsieve.bridges.datafusion_exprs import from_datafusion
@@ -31,11 +32,8 @@ def conditions(plan: Any, schemas: Mapping[str, Schema]) -> dict[str, Predicate]
     `plan` is a logical plan before optimisation. `schemas` has the tables by the names of their
     scans in it. A table that the plan does not scan is left out.
     """
-    datafusion = imported("datafusion", "datafusion")
-    context = datafusion.SessionContext()
-    for rule in _REMOVED_RULES:
-        if not context.remove_optimizer_rule(rule):
-            return dict.fromkeys(schemas, TRUE)  # another version: do not guess what it folds
+    if (context := _optimiser()) is None:
+        return dict.fromkeys(schemas, TRUE)
     optimised = context.create_dataframe_from_logical_plan(plan).optimized_logical_plan()
     found: dict[str, list[Predicate]] = {name: [] for name in schemas}
     for name, filters in _scans(optimised, frozenset(schemas)):
@@ -48,6 +46,13 @@ def conditions(plan: Any, schemas: Mapping[str, Schema]) -> dict[str, Predicate]
         for name, terms in found.items()
         if terms or name in scans
     }
+
+
+@cache
+def _optimiser() -> Any:
+    """A session without the removed rules; None for another version, which folds other terms."""
+    context = imported("datafusion", "datafusion").SessionContext()
+    return context if all(map(context.remove_optimizer_rule, _REMOVED_RULES)) else None
 
 
 def _scans(plan: Any, names: frozenset[str]) -> Iterator[tuple[str, list[Any]]]:

@@ -1,8 +1,8 @@
 """A `SessionContext` of DataFusion that pins and prunes our tables for each statement.
 
 For each statement, the context refreshes the tables that the text names, pins their versions, and
-skips the parts that the statement's conditions exclude. Our dataset reads the rows: DataFusion's
-own Parquet reader takes a missing file for no rows and loses rows of ORDER BY with LIMIT.
+skips the parts that the statement's conditions exclude. DataFusion reads clean parts with its own
+Parquet reader, and the other parts through our dataset: see `hybrid_table` beside this module.
 
 Soundness: all scans of a statement read one version of a table (invariant 23). A registered name
 stands for a dataset of one version, so an engine object that keeps it never changes its version.
@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import re
 import threading
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
 
 import datafusion
 import pyarrow as pa
@@ -25,22 +24,29 @@ from datafusion.catalog import Table as CatalogTable
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.metrics import Reporter
 from rowsieve.objects import ObjectStore
-from rowsieve.planner.cache import PLANS
-from rowsieve.planner.splits import split_bytes_for_cores
 from rowsieve.predicate.ir import TRUE, Predicate
-from rowsieve.predicate.semantics import Semantics
-from rowsieve.providers.datafusion.open_reads import OPEN_READS
-from rowsieve.providers.datafusion.registered_table import (
-    SMALLEST_SPLIT_BYTES,
-    ReadOptions,
-    TableDataset,
+from rowsieve.providers.datafusion.hybrid_table import (
+    HybridTable,
+    hybrid_table,
+    may_be_hybrid,
+    planned,
 )
+from rowsieve.providers.datafusion.open_reads import OPEN_READS
+from rowsieve.providers.datafusion.registered_table import ReadOptions, TableDataset
 from rowsieve.providers.datafusion.scan_conditions import conditions
+from rowsieve.providers.datafusion.session_settings import (
+    TARGET_PARTITIONS,
+    are_free,
+    default_settings,
+    shown_settings,
+)
 from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
 from rowsieve.types.encodings import zoned_schema
 
+Made = TypeVar("Made")
+_MOST_MADE: Final = 16  # objects for DataFusion that a table keeps, by the parts that they read
 _NAME_PART: Final = re.compile(r'"(?:[^"]|"")*"|[^."]+')
 _COMMENT: Final = re.compile(r"--[^\n]*(?:\n|$)|/\*.*?\*/", re.DOTALL)
 _EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
@@ -50,7 +56,6 @@ _KEPT: Final = re.compile(
 )
 _SETS: Final = re.compile(r"\s*(re)?set\b", re.IGNORECASE)
 _STUB: Final = "/nonexistent/rowsieve.parquet"
-_INFORMATION: Final = "datafusion.catalog.information_schema"
 # Settings that give conditions another meaning: unless they have these values, none is used.
 _USUAL: Final = {
     "datafusion.execution.enable_ansi_mode": "false",
@@ -95,30 +100,53 @@ class _OwnTable:
     given_name: str
     table: Table
     snapshot: Snapshot
+    made: dict[Hashable, Any] = field(default_factory=dict)  # for this version, the last few
 
     def provider(self, part_ids: frozenset[str] | None = None) -> Any:
-        """The object to register; it has the rows of these parts alone if they are given."""
-        pinned: Any = PinnedTable(self.table, self.snapshot)
-        return CatalogTable(TableDataset(pinned, ReadOptions(), part_ids))
+        """Our dataset; it has the rows of these parts alone if they are given."""
+        return self._once(
+            ("dataset", part_ids),
+            lambda: CatalogTable(TableDataset(self._pinned(), ReadOptions(), part_ids, views=True)),
+        )
+
+    def hybrid(
+        self, context: SessionContext, part_ids: frozenset[str] | None, target_partitions: int
+    ) -> HybridTable | None:
+        """What DataFusion reads partly by itself; None if our dataset reads all parts."""
+        if not may_be_hybrid(self.table, self.snapshot):
+            return None
+        return self._once(
+            ("hybrid", part_ids, target_partitions),
+            lambda: hybrid_table(context, self._pinned(), part_ids, target_partitions),
+        )
+
+    def move(self, snapshot: Snapshot) -> None:
+        """Stand for another version from now on."""
+        self.snapshot = snapshot
+        self.made.clear()
+
+    def _pinned(self) -> Any:
+        return PinnedTable(self.table, self.snapshot)
+
+    def _once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        if key not in self.made:
+            while len(self.made) >= _MOST_MADE:
+                self.made.pop(next(iter(self.made)))
+            self.made[key] = make()
+        found: Made = self.made[key]
+        return found
 
     def parts(self, condition: Predicate) -> frozenset[str]:
         """The parts that may have rows that meet the condition."""
-        plan = PLANS.plan(
-            self.snapshot,
-            self.table.uri,
-            predicate=condition,
-            semantics=Semantics.DATAFUSION,
-            now_us=time.time_ns() // 1000,
-            split_bytes=split_bytes_for_cores(self.snapshot.parts, least=SMALLEST_SPLIT_BYTES),
-            pruning=True,
-        )[0]
+        plan = planned(self.snapshot, self.table.uri, condition)
         return frozenset(part.part_id for part in read_parts(plan))
 
 
 class SessionContext(datafusion.SessionContext):
     """DataFusion's `SessionContext`; each statement reads the newest versions of our tables.
 
-    `pruning=False` skips no parts by conditions that DataFusion does not push to tables.
+    `pruning=False` skips no parts by conditions that DataFusion does not push to tables;
+    `native=False` reads all parts through our dataset, which verifies the checksum of each page.
     Statements are planned one at a time.
     """
 
@@ -128,12 +156,14 @@ class SessionContext(datafusion.SessionContext):
         runtime: datafusion.RuntimeEnvBuilder | None = None,
         *,
         pruning: bool = True,
+        native: bool = True,
     ) -> None:
         super().__init__(config, runtime)
         self._own_tables: dict[str, _OwnTable] = {}
         self._lock = threading.RLock()
         self._pruning = pruning
-        self._is_usual = pruning and self._has_usual_settings()
+        self._native = native
+        self._note_settings()
 
     def register_table(self, name: str, table: Any) -> None:
         """Register a table; statements refresh a Rowsieve table that has no fixed version."""
@@ -179,21 +209,34 @@ class SessionContext(datafusion.SessionContext):
                     "the version of today, while other statements read newer ones: run the query "
                     "itself, or give its result to register_view to keep its version"
                 )
-            if not named or not _QUERY.match(statement) or not self._is_usual:
+            if not named or not _QUERY.match(statement):
                 frame = plan()
                 if _SETS.match(statement):
-                    self._is_usual = self._pruning and self._has_usual_settings()
+                    self._note_settings()
                 return frame
-            chosen = self._chosen(named, plan)
-            with self._swapped({name: named[name].provider(chosen[name]) for name in chosen}):
+            chosen = self._chosen(named, plan) if self._is_usual else {}
+            hybrids = self._hybrids(named, chosen)
+            readers = {name: named[name].provider(parts) for name, parts in chosen.items()}
+            readers |= {name: hybrid.provider for name, hybrid in hybrids.items()}
+            with self._swapped(readers):
                 frame = plan()
-                return self._explained(frame, named, chosen) if _EXPLAIN.match(query) else frame
+            if not self._is_usual or not _EXPLAIN.match(query):
+                return frame
+            return self._explained(frame, named, chosen, hybrids)
 
     def table(self, name: str) -> datafusion.DataFrame:
         """A DataFrame of a table; a Rowsieve table is refreshed first."""
         with self._lock:
-            self._refreshed(name)
-            return super().table(name)
+            hybrids = self._hybrids(self._refreshed(name), {})
+            with self._swapped({own: hybrid.provider for own, hybrid in hybrids.items()}):
+                return super().table(name)
+
+    def register_object_store(self, *arguments: Any, **options: Any) -> None:
+        """Register an object store; our dataset then reads all parts, as paths may change."""
+        with self._lock:
+            self._native = False
+            self._note_settings()
+            super().register_object_store(*arguments, **options)
 
     def _refreshed(self, text: str) -> dict[str, _OwnTable]:
         """Refresh our tables that the text may name; return them by their registered names."""
@@ -206,7 +249,7 @@ class SessionContext(datafusion.SessionContext):
             own.table.refresh()
             snapshot = own.table.snapshot_for_engines()
             if snapshot.version != own.snapshot.version:
-                own.snapshot = snapshot
+                own.move(snapshot)
                 self._replace(own.given_name, own.provider())
             found[own.given_name] = own
         return found
@@ -227,6 +270,18 @@ class SessionContext(datafusion.SessionContext):
             for stub, condition in found.items()
             if condition != TRUE
         }
+
+    def _hybrids(
+        self, named: Mapping[str, _OwnTable], chosen: Mapping[str, frozenset[str]]
+    ) -> dict[str, HybridTable]:
+        """The tables of which DataFusion reads parts itself; only the chosen parts if there are."""
+        if not self._reads_files:
+            return {}
+        found = {
+            name: own.hybrid(self, chosen.get(name), self._target_partitions)
+            for name, own in named.items()
+        }
+        return {name: hybrid for name, hybrid in found.items() if hybrid is not None}
 
     def _stub(self, name: str, schema: Any) -> Any:
         """A scan of no file, into which DataFusion pushes all conditions."""
@@ -257,6 +312,7 @@ class SessionContext(datafusion.SessionContext):
         frame: datafusion.DataFrame,
         named: Mapping[str, _OwnTable],
         chosen: Mapping[str, frozenset[str]],
+        hybrids: Mapping[str, HybridTable],
     ) -> datafusion.DataFrame:
         """The result of EXPLAIN with a row that says which parts conditions leave."""
         plans = frame.to_arrow_table()
@@ -265,25 +321,22 @@ class SessionContext(datafusion.SessionContext):
             total = len(own.parts(TRUE))
             left = len(chosen[name]) if name in chosen else total
             version = own.snapshot.version
-            lines.append(f"{name}: version {version}, conditions leave {left:,} of {total:,} parts")
+            line = f"{name}: version {version}, conditions leave {left:,} of {total:,} parts"
+            if name in hybrids:
+                line += f"; DataFusion's own reader reads {hybrids[name].native_parts:,}"
+            lines.append(line)
         row = {"plan_type": ["rowsieve"], "plan": ["\n".join(lines)]}
         if plans.schema.names == list(row):
             plans = pa.concat_tables([plans, pa.table(row).cast(plans.schema)])
         return self.from_arrow(plans)
 
-    def _has_usual_settings(self) -> bool:
-        """Whether conditions mean the same under the session's settings as in a new session."""
-        show = super().sql
-        try:
-            found = show("SHOW ALL").to_pylist()
-        except Exception:  # the settings are not shown unless another setting allows it
-            show(f"SET {_INFORMATION} = true").collect()
-            try:
-                found = show("SHOW ALL").to_pylist()
-            finally:
-                show(f"SET {_INFORMATION} = false").collect()
-        settings = {row["name"]: row["value"] for row in found}
-        return all(settings.get(name, name) == value for name, value in _USUAL.items())
+    def _note_settings(self) -> None:
+        """Note whether conditions and DataFusion's reader mean the same as in a new session."""
+        found, default = shown_settings(super()), default_settings()
+        usual = all(found.get(name, name) == value for name, value in _USUAL.items())
+        self._is_usual = self._pruning and usual
+        self._reads_files = self._native and are_free(found, default)
+        self._target_partitions = int(found.get(TARGET_PARTITIONS) or 1)
 
 
 def _plain(name: str) -> str:

@@ -1,0 +1,158 @@
+"""DataFusion's own Parquet scan over the files of a table's clean parts.
+
+Soundness (invariant 32): the scan reads exactly the given files, and only files that our writer
+made safe for readers that prune by statistics, whose rows are all visible, and whose columns have
+the names and types of the table's. It declares no order and no statistics of the files: DataFusion
+55.2 loses rows of `WHERE … ORDER BY key LIMIT n` over several files with a declared order, and
+takes one from `sorting_columns` where it collects statistics. Every doubt leads to our dataset.
+
+DataFusion takes a missing file for an empty one. So each query with such a scan also reads a
+partition of our dataset, which checks the files while the query runs: a file that exists then was
+found by the scan before, because no name is used twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import datafusion
+import pyarrow as pa
+
+from rowsieve.objects import Location, ObjectStore
+from rowsieve.parquet.footer import read_metadata
+from rowsieve.parquet.leaf_columns import fields_by_id
+from rowsieve.planner.plan import PlannedPart, ScanPlan
+from rowsieve.providers.native_files.file_shapes import Stored, shape_of
+from rowsieve.storage.manifest import FileRef
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.logical import Binary, Bool, Date, Decimal, Field, Float, Int, String, Timestamp
+from rowsieve.varints import decode_varint, encode_varint
+
+_SCAN: Final = "rowsieve_files"
+_BYTES: Final = 2  # protobuf's wire type of messages, text and bytes
+# Characters of paths that a URL spells as they are.
+_PLAIN_PATH: Final = re.compile(r"/[A-Za-z0-9_./=+@,-]*")
+_FIXED: Final = {"datafusion.execution.collect_statistics": "false"}
+
+
+def native_parts(plan: ScanPlan, snapshot: Snapshot, store: ObjectStore) -> dict[str, FileRef]:
+    """The files that DataFusion may read itself, by part id; `plan` reads the whole version."""
+    root = _root(store)
+    if root is None or not all(map(_is_native, snapshot.schema)):
+        return {}
+    clean = dict(_clean(plan, root))
+    chosen = snapshot.parts.chosen(set(clean))
+    columns = ("native_safe", "schema_id")
+    facts = zip(chosen.part_ids, *(chosen.column(c).to_pylist() for c in columns), strict=True)
+    same: dict[int, bool] = {}
+    found = {}
+    for part_id, is_safe, schema_id in facts:
+        if not is_safe:
+            continue
+        if schema_id not in same:
+            same[schema_id] = _has_same_columns(snapshot, store, clean[part_id], schema_id)
+        if same[schema_id]:
+            found[part_id] = clean[part_id]
+    return found
+
+
+def native_frame(
+    context: datafusion.SessionContext,
+    schema: pa.Schema,
+    store: ObjectStore,
+    files: Sequence[FileRef],
+    target_partitions: int,
+) -> datafusion.DataFrame:
+    """A DataFrame of `context` that scans these files, of which there is at least one."""
+    settings = {**_FIXED, "datafusion.execution.target_partitions": str(target_partitions)}
+    private = datafusion.SessionContext(datafusion.SessionConfig(settings))
+    root = _root(store)
+    urls = [f"file://{root}/{file.path}" for file in files]
+    private.register_parquet(_SCAN, urls[0], schema=schema)
+    plan = private.table(_SCAN).logical_plan().to_bytes(private)
+    edited, count = _replaced(plan, urls[0].encode(), [url.encode() for url in urls])
+    if count != 1:
+        raise ValueError(f"the plan names its file {count} times")
+    return context.create_dataframe_from_logical_plan(
+        datafusion.plan.LogicalPlan.from_bytes(context, edited)
+    )
+
+
+def _root(store: ObjectStore) -> str | None:
+    """The table's folder, if a URL spells it as it is."""
+    location = Location.parse(store.uri)
+    root = location.path.rstrip("/")
+    return root if location.scheme == "file" and _PLAIN_PATH.fullmatch(root) else None
+
+
+def _is_native(column: Field) -> bool:
+    """Whether DataFusion's reader is known to give our values of the column."""
+    if isinstance(column.type, Timestamp):
+        return not column.type.utc or column.type.zone == "UTC"
+    plain = Binary | Bool | Date | Decimal | Float | Int | String
+    return isinstance(column.type, plain) and column.alias is None
+
+
+def _clean(plan: ScanPlan, root: str) -> Iterator[tuple[str, FileRef]]:
+    """The parts that no other part can hide rows of, and that hide none themselves."""
+    rows: dict[str, int] = {}
+    parts: dict[str, PlannedPart] = {}
+    for piece in (piece for split in plan.splits for piece in split.pieces):
+        for read in piece.reads:
+            part = piece.parts[read.part]
+            if piece.needs_merge or part.dv is not None or part.vector is not None:
+                continue
+            if (data := part.data) is None or data.columns is not None:
+                continue
+            start, stop = read.row_range(data.rows)
+            rows[part.part_id] = rows.get(part.part_id, 0) + stop - start
+            parts[part.part_id] = part
+    for part_id, part in parts.items():
+        data = part.data
+        assert data is not None
+        if rows[part_id] == data.rows and _PLAIN_PATH.fullmatch(f"{root}/{data.path}"):
+            yield part_id, data
+
+
+def _has_same_columns(
+    snapshot: Snapshot, store: ObjectStore, file: FileRef, schema_id: int
+) -> bool:
+    """Whether the files of a schema have the table's columns by the same names and types."""
+    columns = tuple(snapshot.schema)
+    stored = fields_by_id(read_metadata(store, file))
+    shape = shape_of(columns, stored, schema_id, lambda _: False)
+    return shape is not None and all(
+        isinstance(origin, Stored) and origin == Stored(column.name, column.type)
+        for column, origin in zip(columns, shape, strict=True)
+    )
+
+
+def _replaced(message: bytes, value: bytes, values: Sequence[bytes]) -> tuple[bytes, int]:
+    """A protobuf message with `values` for each field that is `value`, and how many there were.
+
+    A field is looked into only if it contains the value. ValueError for bytes of another format.
+    """
+    found, count, place = [], 0, 0
+    while place < len(message):
+        start = place
+        tag, place = decode_varint(message, place)
+        if tag & 7 != _BYTES:
+            skipped = decode_varint(message, place)[1] if tag & 7 == 0 else place
+            place = skipped + {0: 0, 1: 8, 5: 4}[tag & 7]
+            found.append(message[start:place])
+            continue
+        size, place = decode_varint(message, place)
+        body, place = message[place : place + size], place + size
+        bodies, inside = [body], 0
+        if body == value:
+            bodies, inside = list(values), 1
+        elif value in body:
+            edited, inside = _replaced(body, value, values)
+            bodies = [edited]
+        count += inside
+        found += [encode_varint(tag) + encode_varint(len(each)) + each for each in bodies]
+    if place != len(message):
+        raise ValueError("a protobuf message is cut off")
+    return b"".join(found), count

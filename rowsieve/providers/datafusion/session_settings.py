@@ -1,0 +1,61 @@
+"""The settings of a DataFusion session, and which of them DataFusion's Parquet reader may have.
+
+Soundness: settings are allowed by name. Any other setting that is not at its default, known or not,
+leads to our dataset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+
+import datafusion
+
+TARGET_PARTITIONS: Final = "datafusion.execution.target_partitions"
+_INFORMATION: Final = "datafusion.catalog.information_schema"
+# Settings that change neither a value nor which rows a scan reads.
+_FREE_PREFIXES: Final = tuple(
+    f"datafusion.{each}." for each in ("catalog", "explain", "format", "runtime", "sql_parser")
+)
+_FREE: Final = frozenset(
+    f"datafusion.{each}"
+    for each in (
+        "execution.batch_size",
+        "execution.collect_statistics",  # a table has it from its registration
+        "execution.target_partitions",
+        "execution.time_zone",
+        "optimizer.repartition_file_min_size",
+        "optimizer.repartition_file_scans",
+    )
+)
+
+
+def shown_settings(context: Any) -> dict[str, Any]:
+    """All settings of a session, or of `super()` of one, by name."""
+    show = context.sql
+    try:
+        found = show("SHOW ALL").to_pylist()
+    except Exception:  # the settings are not shown unless another setting allows it
+        show(f"SET {_INFORMATION} = true").collect()
+        try:
+            found = show("SHOW ALL").to_pylist()
+        finally:
+            show(f"SET {_INFORMATION} = false").collect()
+    return {row["name"]: row["value"] for row in found}
+
+
+@cache
+def default_settings() -> Mapping[str, Any]:
+    """The settings of a new session."""
+    return shown_settings(datafusion.SessionContext())
+
+
+def are_free(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:
+    """Whether only settings differ from their defaults that change nothing that a scan reads."""
+    names = settings.keys() | defaults.keys()
+    return all(
+        settings.get(name) == defaults.get(name)
+        for name in names
+        if name not in _FREE and not name.startswith(_FREE_PREFIXES)
+    )
