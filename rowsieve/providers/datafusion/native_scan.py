@@ -2,9 +2,11 @@
 
 Soundness (invariant 32): the scan reads exactly the given files, and only files that our writer
 made safe for readers that prune by statistics, whose rows are all visible, and whose columns have
-the names and types of the table's. It declares no order and no statistics of the files: DataFusion
-55.2 loses rows of `WHERE … ORDER BY key LIMIT n` over several files with a declared order, and
-takes one from `sorting_columns` where it collects statistics. Every doubt leads to our dataset.
+the names and types of the table's. Every doubt leads to our dataset.
+
+The scan declares that it has no order. Otherwise DataFusion takes the order in `sorting_columns` of
+the files, and DataFusion 55.2 loses rows of `WHERE … ORDER BY key LIMIT n` over several files with
+an order: threads that finish early take files from others, which breaks the order it relies on.
 
 DataFusion takes a missing file for an empty one. So each query with such a scan also reads a
 partition of our dataset, which checks the files while the query runs: a file that exists then was
@@ -15,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import datafusion
 import pyarrow as pa
@@ -34,7 +36,7 @@ _SCAN: Final = "rowsieve_files"
 _BYTES: Final = 2  # protobuf's wire type of messages, text and bytes
 # Characters of paths that a URL spells as they are.
 _PLAIN_PATH: Final = re.compile(r"/[A-Za-z0-9_./=+@,-]*")
-_FIXED: Final = {"datafusion.execution.collect_statistics": "false"}
+_NO_ORDER: Final[list[list[Any]]] = [[]]  # one order, by nothing
 
 
 def native_parts(plan: ScanPlan, snapshot: Snapshot, store: ObjectStore) -> dict[str, FileRef]:
@@ -66,17 +68,17 @@ def native_frame(
     target_partitions: int,
 ) -> datafusion.DataFrame:
     """A DataFrame of `context` that scans these files, of which there is at least one."""
-    settings = {**_FIXED, "datafusion.execution.target_partitions": str(target_partitions)}
-    private = datafusion.SessionContext(datafusion.SessionConfig(settings))
+    config = datafusion.SessionConfig().with_target_partitions(target_partitions)
+    private = datafusion.SessionContext(config)
     root = _root(store)
     urls = [f"file://{root}/{file.path}" for file in files]
-    private.register_parquet(_SCAN, urls[0], schema=schema)
+    private.register_parquet(_SCAN, urls[0], schema=schema, file_sort_order=_NO_ORDER)
     plan = private.table(_SCAN).logical_plan().to_bytes(private)
     edited, count = _replaced(plan, urls[0].encode(), [url.encode() for url in urls])
     if count != 1:
         raise ValueError(f"the plan names its file {count} times")
     return context.create_dataframe_from_logical_plan(
-        datafusion.plan.LogicalPlan.from_bytes(context, edited)
+        datafusion.plan.LogicalPlan.from_bytes(private, edited)
     )
 
 

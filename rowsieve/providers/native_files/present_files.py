@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
+from rowsieve.parquet.footer import reading
 from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.missing import files_of
 
@@ -18,7 +19,8 @@ def check_files(store: ObjectStore, version: int, files: Iterable[FileRef]) -> N
     """Raise SnapshotExpired or CorruptData unless all files exist and have their sizes."""
     with files_of(store, version):
         for file in files:
-            size_bytes = store.size(file.path)
+            with reading(file.path):
+                size_bytes = store.size(file.path)
             if size_bytes != file.size_bytes:
                 raise CorruptData(
                     f"{file.path} of {store.uri} has {size_bytes:,} bytes, and the manifest says "
