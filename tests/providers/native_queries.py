@@ -74,7 +74,8 @@ CONDITIONS: Final = (
     *("{q}s IS DISTINCT FROM {q}t", "{q}id + 1 > {n}", "CAST({q}id AS VARCHAR) LIKE '1%'"),
 )
 COLUMNS: Final = tuple(SCHEMA.names)
-_FEW: Final = ("i", "t", "o", "day", "s", "d", "f", "u", "at", "b")
+# Not floats: the value of the group of -0.0 and 0.0 is either, and 55.2 panics on a top k of them.
+_FEW: Final = ("i", "t", "o", "day", "s", "d", "u", "at", "b")
 
 
 def rows_of(chance: random.Random, ids: Sequence[int], nulls: float) -> pa.Table:
@@ -161,7 +162,7 @@ def _top(chance: random.Random) -> str:
 
 
 def _limited_group(chance: random.Random) -> str:
-    by = chance.choice([name for name in _FEW if name != "f"])  # floats panic in 55.2's top k
+    by = chance.choice(_FEW)
     return f"SELECT {by}, max(id) AS m FROM t{_where(chance)} GROUP BY {by} ORDER BY m DESC LIMIT 3"
 
 

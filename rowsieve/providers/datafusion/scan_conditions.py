@@ -18,12 +18,21 @@ from rowsieve.bridges.datafusion_exprs import from_datafusion
 from rowsieve.bridges.extras import imported
 from rowsieve.errors import RowsieveError
 from rowsieve.predicate.ir import TRUE, Now, Predicate, conjoin, disjoin, walk
+from rowsieve.types.encodings import zoned_schema
 from rowsieve.types.schema import Schema
 
 # These rules rewrite conditions: the first folds now() to a constant, the second moves common
 # expressions into a projection, where they are not found.
 _REMOVED_RULES: Final = ("simplify_expressions", "common_sub_expression_eliminate")
 _SCAN: Final = "TableScan: "
+_NOWHERE: Final = "/nonexistent/rowsieve.parquet"
+
+
+def scan_of_nothing(name: str, schema: Schema) -> Any:
+    """A view of a scan of this name over no file, into which DataFusion pushes all conditions."""
+    context = imported("datafusion", "datafusion").SessionContext()
+    context.register_parquet(name, _NOWHERE, schema=zoned_schema(schema))
+    return context.table(name).into_view()
 
 
 def conditions(plan: Any, schemas: Mapping[str, Schema]) -> dict[str, Predicate]:

@@ -33,7 +33,7 @@ from rowsieve.providers.datafusion.hybrid_table import (
 )
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
 from rowsieve.providers.datafusion.registered_table import ReadOptions, TableDataset
-from rowsieve.providers.datafusion.scan_conditions import conditions
+from rowsieve.providers.datafusion.scan_conditions import conditions, scan_of_nothing
 from rowsieve.providers.datafusion.session_settings import (
     TARGET_PARTITIONS,
     are_free,
@@ -43,7 +43,6 @@ from rowsieve.providers.datafusion.session_settings import (
 from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
-from rowsieve.types.encodings import zoned_schema
 
 Made = TypeVar("Made")
 _MOST_MADE: Final = 16  # objects for DataFusion that a table keeps, by the parts that they read
@@ -54,8 +53,8 @@ _QUERY: Final = re.compile(r"[\s(]*(explain|select|with|values)\b", re.IGNORECAS
 _KEPT: Final = re.compile(
     r"\s*(prepare|create\s+(or\s+replace\s+)?(temp(orary)?\s+)?view)\b", re.IGNORECASE
 )
+_CONDITION: Final = re.compile(r"\b(where|having|on|filter|qualify)\b", re.IGNORECASE)
 _SETS: Final = re.compile(r"\s*(re)?set\b", re.IGNORECASE)
-_STUB: Final = "/nonexistent/rowsieve.parquet"
 # Settings that give conditions another meaning: unless they have these values, none is used.
 _USUAL: Final = {
     "datafusion.execution.enable_ansi_mode": "false",
@@ -119,6 +118,10 @@ class _OwnTable:
             ("hybrid", part_ids, target_partitions),
             lambda: hybrid_table(context, self._pinned(), part_ids, target_partitions),
         )
+
+    def stub(self, name: str) -> Any:
+        """A view of a scan of this name over no file."""
+        return self._once(("stub", name), lambda: scan_of_nothing(name, self.snapshot.schema))
 
     def move(self, snapshot: Snapshot) -> None:
         """Stand for another version from now on."""
@@ -214,7 +217,8 @@ class SessionContext(datafusion.SessionContext):
                 if _SETS.match(statement):
                     self._note_settings()
                 return frame
-            chosen = self._chosen(named, plan) if self._is_usual else {}
+            is_asked = self._is_usual and _CONDITION.search(statement) is not None
+            chosen = self._chosen(named, plan) if is_asked else {}
             hybrids = self._hybrids(named, chosen)
             readers = {name: named[name].provider(parts) for name, parts in chosen.items()}
             readers |= {name: hybrid.provider for name, hybrid in hybrids.items()}
@@ -260,7 +264,7 @@ class SessionContext(datafusion.SessionContext):
         stubs = {f"rowsieve_table_{i}": name for i, name in enumerate(many)}
         schemas = {stub: many[name].snapshot.schema for stub, name in stubs.items()}
         try:
-            views = {name: self._stub(stub, schemas[stub]) for stub, name in stubs.items()}
+            views = {name: many[name].stub(stub) for stub, name in stubs.items()}
             with self._swapped(views):
                 found = conditions(plan().logical_plan(), schemas) if many else {}
         except Exception:  # the statement is planned again without advice, which reports errors
@@ -282,14 +286,6 @@ class SessionContext(datafusion.SessionContext):
             for name, own in named.items()
         }
         return {name: hybrid for name, hybrid in found.items() if hybrid is not None}
-
-    def _stub(self, name: str, schema: Any) -> Any:
-        """A scan of no file, into which DataFusion pushes all conditions."""
-        super().register_parquet(name, _STUB, schema=zoned_schema(schema))
-        try:
-            return super().table(name).into_view()
-        finally:
-            super().deregister_table(name)
 
     @contextmanager
     def _swapped(self, providers: Mapping[str, Any]) -> Iterator[None]:
