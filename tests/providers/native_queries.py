@@ -74,6 +74,10 @@ CONDITIONS: Final = (
     *("{q}s IS DISTINCT FROM {q}t", "{q}id + 1 > {n}", "CAST({q}id AS VARCHAR) LIKE '1%'"),
 )
 COLUMNS: Final = tuple(SCHEMA.names)
+_UNSORTED: Final = (
+    "f",
+    "g",
+)  # whether -0.0 sorts before 0.0 depends on the size of batches in 55.2
 # Not floats: the value of the group of -0.0 and 0.0 is either, and 55.2 panics on a top k of them.
 _FEW: Final = ("i", "t", "o", "day", "s", "d", "u", "at", "b")
 
@@ -153,7 +157,7 @@ def _group(chance: random.Random) -> str:
 
 
 def _top(chance: random.Random) -> str:
-    name = chance.choice(COLUMNS)
+    name = chance.choice([name for name in COLUMNS if name not in _UNSORTED])
     way = chance.choice(("", " DESC", " NULLS FIRST", " DESC NULLS LAST"))
     order = chance.choice((f"id{chance.choice(('', ' DESC'))}", f"{name}{way}, id"))
     offset = chance.choice(("", "", f" OFFSET {chance.randint(1, 30)}"))
