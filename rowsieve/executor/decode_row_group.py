@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from rowsieve.errors import CorruptData, SchemaMismatch
 from rowsieve.executor.joined_groups import FEW
 from rowsieve.executor.repeats import Rows
+from rowsieve.executor.text_views import as_output
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore, Place
 from rowsieve.parquet.chunks import chunk_span
@@ -103,7 +104,7 @@ class RowGroup:
         kept = (keep(array) for array in self._arrays(columns, pages))
         if target is None:
             return pa.RecordBatch.from_arrays(list(kept), names=list(columns.names))
-        arrays = [as_type(array, type_) for array, type_ in zip(kept, target.types, strict=True)]
+        arrays = [as_output(*each) for each in zip(kept, target.types, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=target)
 
     def is_cheap_at_once(self, columns: Schema) -> bool:
@@ -446,7 +447,7 @@ def as_stored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     if not schema.names:
         return batch
     if batch.schema.names == schema.names:
-        columns = [as_type(*both) for both in zip(batch.columns, schema.types, strict=True)]
+        columns = [as_output(*both) for both in zip(batch.columns, schema.types, strict=True)]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
     types = dict(zip(schema.names, schema.types, strict=True))
     names = batch.schema.names

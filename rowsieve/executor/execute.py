@@ -61,7 +61,10 @@ FOOTERS_AHEAD = 256  # parts whose footers are prefetched
 
 
 class Execution:
-    """Reads one plan through one store; the metrics are complete once the read has ended."""
+    """Reads one plan through one store; the metrics are complete once the read has ended.
+
+    With `views`, columns of text and bytes have the view types of Arrow.
+    """
 
     def __init__(
         self,
@@ -71,14 +74,16 @@ class Execution:
         *,
         threads: int | None = None,
         memory_bytes: int = DEFAULT.memory_bytes,
+        views: bool = False,
     ) -> None:
         self._plan = plan
+        self._views = views
         self._store: ObjectStore = store
         if store.overlaps:
             self._store = FetchingStore(store, memory_bytes // PREFETCH_DIVISOR)
         self._schema = plan.schema
         self._order = KeyOrder.of(self._schema, plan.key) if plan.key else None
-        self._packaging = Packaging(plan)
+        self._packaging = Packaging(plan, views=views)
         self._resolved = rows_by_part(plan)
         remote_threads = NETWORK_THREADS if store.overlaps else 0
         self._threads = threads or remote_threads or CORES
@@ -325,16 +330,17 @@ class Execution:
                 total += sum(ahead.done(partial(reader.count, group) for group in groups))
         return total
 
-    def _readers(self, columns: Schema) -> tuple[RowReader, RowReader]:
+    def _readers(self, columns: Schema, *, views: bool = False) -> tuple[RowReader, RowReader]:
         """A reader for reads without a residual, and one for reads with it."""
         asked = self._packaging.predicate_columns(self._schema)
-        plain = RowReader.of(columns, None, asked)
-        return plain, RowReader.of(columns, self._packaging.filter, asked)
+        plain = RowReader.of(columns, None, asked, views=views)
+        return plain, RowReader.of(columns, self._packaging.filter, asked, views=views)
 
     @cached_property
     def _unordered(self) -> tuple[RowReader, RowReader]:
         """The readers of output in any order."""
-        return self._readers(self._columns)
+        views = self._views and not self._plan.ordered
+        return self._readers(self._columns, views=views)
 
     @cached_property
     def _columns(self) -> Schema:

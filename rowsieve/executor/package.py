@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.errors import EvaluationError
+from rowsieve.executor.text_views import as_output, with_views
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.bind import BoundOperand, BoundPredicate, bind_operand
 from rowsieve.predicate.evaluate import compute
@@ -25,7 +26,7 @@ class Packaging:
 
     __slots__ = ("_computed", "_names", "filter", "needed", "output")
 
-    def __init__(self, plan: ScanPlan) -> None:
+    def __init__(self, plan: ScanPlan, *, views: bool = False) -> None:
         schema, semantics = plan.schema, plan.semantics
         self.filter: BoundPredicate | None = plan.filter
         self._computed: dict[str, BoundOperand] = {}
@@ -39,7 +40,8 @@ class Packaging:
                     operand, schema, semantics, now_us=plan.now_us
                 )
         stored = arrow_schema(schema)
-        self.output = pa.schema([self._output_field(stored, name) for name in self._names])
+        output = pa.schema([self._output_field(stored, name) for name in self._names])
+        self.output = with_views(output) if views else output
         self.needed = frozenset(self._read_names())
 
     def columns_to_read(self, schema: Schema) -> Schema:
@@ -59,7 +61,8 @@ class Packaging:
             self._compute(name, rows) if name in self._computed else rows.column(name)
             for name in self._names
         ]
-        return pa.RecordBatch.from_arrays(columns, schema=self.output)
+        arrays = [as_output(*each) for each in zip(columns, self.output.types, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.output)
 
     def _compute(self, name: str, rows: pa.RecordBatch) -> pa.Array:
         values, failed = compute(self._computed[name], rows)

@@ -22,6 +22,7 @@ from rowsieve.executor.decode_row_group import (
     selection,
 )
 from rowsieve.executor.repeats import Rows
+from rowsieve.executor.text_views import with_views
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching
@@ -47,15 +48,23 @@ class RowReader:
 
     @classmethod
     def of(
-        cls, columns: Schema, predicate: BoundPredicate | None, predicate_columns: Schema
+        cls,
+        columns: Schema,
+        predicate: BoundPredicate | None,
+        predicate_columns: Schema,
+        *,
+        views: bool = False,
     ) -> RowReader:
-        """Build a reader of `columns`, for a predicate over `predicate_columns`."""
+        """Build a reader of `columns`, for a predicate over `predicate_columns`.
+
+        With `views`, the rows have the view types of text and bytes.
+        """
         names = frozenset(predicate_columns.names)
         more = tuple(field for field in columns if field.name not in names)
         all_columns = Schema(columns.id, (*predicate_columns, *more))
         return cls(
             columns,
-            arrow_schema(columns),
+            with_views(arrow_schema(columns)) if views else arrow_schema(columns),
             predicate_columns,
             arrow_schema(predicate_columns),
             all_columns,

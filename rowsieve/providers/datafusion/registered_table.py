@@ -22,11 +22,11 @@ from rowsieve.config import OnViolation, Pruning
 from rowsieve.errors import RowsieveError, UnsupportedOperation
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.read_settings import ReadSettings, read_settings
+from rowsieve.executor.text_views import VIEWS, with_views
 from rowsieve.metrics import Reporter, ScanMetrics
 from rowsieve.planner.cache import PLANS
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.splits import split_bytes_for_cores
-from rowsieve.predicate.arrays import as_type
 from rowsieve.predicate.ir import FALSE, TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.arrow.unreadable import UnreadableDataset, projected
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 COUNT_BATCH_ROWS = 1_000_000
 SMALLEST_SPLIT_BYTES = 1024 * 1024
-_VIEWS = {pa.string(): pa.string_view(), pa.binary(): pa.binary_view()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +191,13 @@ class SplitFragment(Use):
             plan = self._scan.plan_of(self._number)
             if plan is not None:
                 projected_plan = plan.project(output.names)
-                execution = Execution(projected_plan, self._table.store, metrics, threads=1)
+                execution = Execution(
+                    projected_plan, self._table.store, metrics, threads=1, views=_has_views(output)
+                )
                 if not output.names:
                     yield from counted(execution.count())
                 for batch in execution.read() if output.names else ():
-                    yield relabelled(_with_types(batch, output), output)
+                    yield relabelled(batch, output)
         except BaseException as error:
             ended_by = type(error).__name__
             if isinstance(error, RowsieveError):
@@ -220,19 +221,8 @@ class SplitScanner:
         return self._batches
 
 
-def with_views(schema: pa.Schema) -> pa.Schema:
-    """The schema with the types of text and bytes that DataFusion's own scans have."""
-    return pa.schema([field.with_type(_VIEWS.get(field.type, field.type)) for field in schema])
-
-
-def _with_types(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Cast text and bytes to views if the schema has them."""
-    if not any(pa.types.is_string_view(t) or pa.types.is_binary_view(t) for t in schema.types):
-        return batch
-    pairs = zip(batch.columns, schema.types, strict=True)
-    views = _VIEWS.values()
-    columns = [as_type(array, type_) if type_ in views else array for array, type_ in pairs]
-    return pa.RecordBatch.from_arrays(columns, names=schema.names)
+def _has_views(schema: pa.Schema) -> bool:
+    return any(type_ in VIEWS.values() for type_ in schema.types)
 
 
 def counted(rows: int) -> Iterator[pa.RecordBatch]:
