@@ -32,6 +32,7 @@ from rowsieve.executor.live_rows import (
 )
 from rowsieve.executor.package import Packaging, take_first
 from rowsieve.executor.read_ahead import ReadAhead
+from rowsieve.executor.small_start import with_small_start
 from rowsieve.executor.sources import PartSource
 from rowsieve.executor.streams import Streams
 from rowsieve.executor.two_phase import RowReader
@@ -63,7 +64,8 @@ FOOTERS_AHEAD = 256  # parts whose footers are prefetched
 class Execution:
     """Reads one plan through one store; the metrics are complete once the read has ended.
 
-    With `views`, columns of text and bytes have the view types of Arrow.
+    With `views`, columns of text and bytes have the view types of Arrow. With `small_start`, the
+    first batch has few rows, for a consumer that may need no more.
     """
 
     def __init__(
@@ -75,9 +77,11 @@ class Execution:
         threads: int | None = None,
         memory_bytes: int = DEFAULT.memory_bytes,
         views: bool = False,
+        small_start: bool = False,
     ) -> None:
         self._plan = plan
         self._views = views
+        self._small_start = small_start and not store.overlaps  # there, it costs a round trip
         self._store: ObjectStore = store
         if store.overlaps:
             self._store = FetchingStore(store, memory_bytes // PREFETCH_DIVISOR)
@@ -215,7 +219,10 @@ class Execution:
             for read in left:
                 reader = self._unordered[read.residual]
                 if self._plan.limit is None:
-                    for group in self._expected(live, read, reader):
+                    expected = self._expected(live, read, reader)
+                    if self._small_start:
+                        expected, self._small_start = with_small_start(expected), False
+                    for group in expected:
                         yield reader, group
                 else:  # few of the row groups may be read
                     yield from self._row_groups(live, read, reader)

@@ -192,7 +192,12 @@ class SplitFragment(Use):
             if plan is not None:
                 projected_plan = plan.project(output.names)
                 execution = Execution(
-                    projected_plan, self._table.store, metrics, threads=1, views=_has_views(output)
+                    projected_plan,
+                    self._table.store,
+                    metrics,
+                    threads=1,
+                    views=_has_views(output),
+                    small_start=True,
                 )
                 if not output.names:
                     yield from counted(execution.count())
