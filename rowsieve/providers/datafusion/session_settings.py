@@ -22,9 +22,8 @@ _FREE: Final = frozenset(
     f"datafusion.{each}"
     for each in (
         "execution.batch_size",
-        "execution.collect_statistics",  # a table has it from its registration
+        "execution.collect_statistics",  # our scans have no order with either value
         "execution.target_partitions",
-        "execution.time_zone",
         "optimizer.repartition_file_min_size",
         "optimizer.repartition_file_scans",
     )
