@@ -14,28 +14,32 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import datafusion
 import pyarrow as pa
 from datafusion.catalog import Table as CatalogTable
 
-from rowsieve.errors import UnsupportedOperation
+from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.metrics import Reporter
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.cache import PLANS
 from rowsieve.planner.splits import split_bytes_for_cores
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.datafusion.catalog_tables import CatalogTables
+from rowsieve.providers.datafusion.change_statements import changed_name
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
 from rowsieve.providers.datafusion.registered_table import (
     SMALLEST_SPLIT_BYTES,
     ReadOptions,
     TableDataset,
 )
+from rowsieve.providers.datafusion.run_change import changed_rows
 from rowsieve.providers.datafusion.scan_conditions import conditions
+from rowsieve.providers.datafusion.statement_queries import Changed
 from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
@@ -89,12 +93,18 @@ class PinnedTable:
 
 
 @dataclass(slots=True)
-class _OwnTable:
+class OwnTable:
     """A table of ours, its name as it was registered, and the version that the name stands for."""
 
     given_name: str
     table: Table
     snapshot: Snapshot
+    is_fixed: bool = False
+
+    @property
+    def last_name(self) -> str:
+        """The last part of the name, as DataFusion knows it."""
+        return name_parts(self.given_name)[-1]
 
     def provider(self, part_ids: frozenset[str] | None = None) -> Any:
         """The object to register; it has the rows of these parts alone if they are given."""
@@ -130,10 +140,16 @@ class SessionContext(datafusion.SessionContext):
         pruning: bool = True,
     ) -> None:
         super().__init__(config, runtime)
-        self._own_tables: dict[str, _OwnTable] = {}
+        self._own_tables: dict[str, OwnTable] = {}
+        self._catalogs: dict[str, CatalogTables] = {}
         self._lock = threading.RLock()
         self._pruning = pruning
-        self._is_usual = pruning and self._has_usual_settings()
+        self._settings = self._read_settings()
+
+    @property
+    def has_usual_settings(self) -> bool:
+        """Whether conditions mean the same under the session's settings as in a new session."""
+        return all(self._settings.get(name, name) == value for name, value in _USUAL.items())
 
     def register_table(self, name: str, table: Any) -> None:
         """Register a table; statements refresh a Rowsieve table that has no fixed version."""
@@ -143,7 +159,8 @@ class SessionContext(datafusion.SessionContext):
                 self._own_tables.pop(_plain(name), None)
                 return
             OPEN_READS.wait_at_exit()
-            own = _OwnTable(name, table, table.snapshot_for_engines())
+            fixed = bool(table._read_only)
+            own = OwnTable(name, table, table.snapshot_for_engines(), fixed)
             super().register_table(name, own.provider())
             self._own_tables[_plain(name)] = own
 
@@ -152,6 +169,18 @@ class SessionContext(datafusion.SessionContext):
         with self._lock:
             super().deregister_table(name)
             self._own_tables.pop(_plain(name), None)
+
+    def register_catalog_provider(self, name: str, provider: Any) -> None:
+        """Register a catalog; statements read the newest versions of our tables in it."""
+        with self._lock:
+            super().register_catalog_provider(name, provider)
+            self._catalogs.pop(name, None)
+            if isinstance(provider, CatalogTables):
+                self._catalogs[name] = provider
+
+    def own_catalogs(self) -> tuple[CatalogTables, ...]:
+        """The Rowsieve catalogs of the session."""
+        return tuple(self._catalogs.values())
 
     def sql(
         self,
@@ -162,9 +191,14 @@ class SessionContext(datafusion.SessionContext):
     ) -> datafusion.DataFrame:
         """Plan a statement over the newest versions of our tables.
 
+        A statement that changes one of them runs at once, once; its result is the number of rows.
         UnsupportedOperation for a view or a prepared statement over them, which would stay at the
         version of its creation.
         """
+        if (name := changed_name(query)) is not None:
+            count = changed_rows(self, name, query, options, param_values, named_params)
+            if count is not None:
+                return super().sql(f"SELECT arrow_cast({count}, 'UInt64') AS count")
 
         def plan() -> datafusion.DataFrame:
             return super(SessionContext, self).sql(query, options, param_values, **named_params)
@@ -179,10 +213,10 @@ class SessionContext(datafusion.SessionContext):
                     "the version of today, while other statements read newer ones: run the query "
                     "itself, or give its result to register_view to keep its version"
                 )
-            if not named or not _QUERY.match(statement) or not self._is_usual:
+            if not named or not _QUERY.match(statement) or not self._skips():
                 frame = plan()
                 if _SETS.match(statement):
-                    self._is_usual = self._pruning and self._has_usual_settings()
+                    self._settings = self._read_settings()
                 return frame
             chosen = self._chosen(named, plan)
             with self._swapped({name: named[name].provider(chosen[name]) for name in chosen}):
@@ -195,8 +229,10 @@ class SessionContext(datafusion.SessionContext):
             self._refreshed(name)
             return super().table(name)
 
-    def _refreshed(self, text: str) -> dict[str, _OwnTable]:
+    def _refreshed(self, text: str) -> dict[str, OwnTable]:
         """Refresh our tables that the text may name; return them by their registered names."""
+        for catalog in self._catalogs.values():
+            catalog.refresh()
         found = {}
         plain = text.casefold().replace('""', '"')
         for own in self._own_tables.values():
@@ -211,7 +247,7 @@ class SessionContext(datafusion.SessionContext):
             found[own.given_name] = own
         return found
 
-    def _chosen(self, named: Mapping[str, _OwnTable], plan: Any) -> dict[str, frozenset[str]]:
+    def _chosen(self, named: Mapping[str, OwnTable], plan: Any) -> dict[str, frozenset[str]]:
         """The parts to read of each table of which some can be skipped."""
         many = {n: own for n, own in named.items() if len(own.snapshot.parts.part_ids) > 1}
         stubs = {f"rowsieve_table_{i}": name for i, name in enumerate(many)}
@@ -255,7 +291,7 @@ class SessionContext(datafusion.SessionContext):
     def _explained(
         self,
         frame: datafusion.DataFrame,
-        named: Mapping[str, _OwnTable],
+        named: Mapping[str, OwnTable],
         chosen: Mapping[str, frozenset[str]],
     ) -> datafusion.DataFrame:
         """The result of EXPLAIN with a row that says which parts conditions leave."""
@@ -271,8 +307,11 @@ class SessionContext(datafusion.SessionContext):
             plans = pa.concat_tables([plans, pa.table(row).cast(plans.schema)])
         return self.from_arrow(plans)
 
-    def _has_usual_settings(self) -> bool:
-        """Whether conditions mean the same under the session's settings as in a new session."""
+    def _skips(self) -> bool:
+        """Whether conditions skip parts."""
+        return self._pruning and self.has_usual_settings
+
+    def _read_settings(self) -> dict[str, str | None]:
         show = super().sql
         try:
             found = show("SHOW ALL").to_pylist()
@@ -282,12 +321,99 @@ class SessionContext(datafusion.SessionContext):
                 found = show("SHOW ALL").to_pylist()
             finally:
                 show(f"SET {_INFORMATION} = false").collect()
-        settings = {row["name"]: row["value"] for row in found}
-        return all(settings.get(name, name) == value for name, value in _USUAL.items())
+        return {row["name"]: row["value"] for row in found}
+
+    # For statements that change tables
+
+    def pinned(self, table: Table, snapshot: Snapshot, near: Predicate) -> Any:
+        """The object to register for one version of a table."""
+        own = OwnTable("", table, snapshot)
+        return own.provider(None if near == TRUE else own.parts(near))
+
+    def planning(self) -> threading.RLock:
+        """The lock that planning holds."""
+        return self._lock
+
+    def setting(self, name: str) -> str | None:
+        """The value of a setting."""
+        return self._settings.get(name)
+
+    def changed_table(self, name: tuple[str, ...]) -> Changed | None:
+        """The Rowsieve table with this name; None if it is another table or there is none."""
+        full = self.full_name(name)
+        for own in self._own_tables.values():
+            if self.full_name(name_parts(own.given_name)) == full:
+                return Changed(own.table, own.last_name)
+        if (catalog := self._catalogs.get(full[0])) is None:
+            return None
+        with suppress(NotFound, InvalidInput):
+            return Changed(
+                catalog.catalog.open_table(".".join(full[1:])),
+                full[-1],
+                catalog,
+                ".".join(full[1:]),
+            )
+        return None
+
+    def full_name(self, name: tuple[str, ...]) -> tuple[str, ...]:
+        """The name with catalog and schema."""
+        defaults = (
+            self.setting("datafusion.catalog.default_catalog") or "datafusion",
+            self.setting("datafusion.catalog.default_schema") or "public",
+        )
+        return (*defaults[: 3 - len(name)], *name) if len(name) < 3 else name
+
+    def catalog_named(self, name: str) -> CatalogTables | None:
+        """The Rowsieve catalog with this name."""
+        return self._catalogs.get(name)
+
+    def refreshed(self, text: str) -> dict[str, OwnTable]:
+        """Refresh our tables that the text may name; return them as they are now."""
+        with self._lock:
+            return {name: replace(own) for name, own in self._refreshed(text).items()}
+
+    def plan_alone(self, query: str, options: Any, values: Any, texts: Mapping[str, Any]) -> Any:
+        """Plan a statement as DataFusion does, without running it."""
+        with self._lock:
+            return super().sql(query, options, values, **texts)
+
+    def planned_at(
+        self,
+        query: str,
+        named: Mapping[str, OwnTable],
+        near: Mapping[str, Predicate],
+        options: Any,
+        values: Any,
+        texts: Mapping[str, Any],
+    ) -> datafusion.DataFrame:
+        """Plan a query with our tables at these versions; `near` skips parts of some."""
+
+        def plan() -> datafusion.DataFrame:
+            return super(SessionContext, self).sql(query, options, values, **texts)
+
+        with self._lock:
+            at = {name: own.provider() for name, own in named.items()}
+            with self._swapped(at):
+                chosen = self._chosen(named, plan) if self._skips() else {}
+            chosen |= {name: named[name].parts(each) for name, each in near.items()}
+            with self._swapped({n: own.provider(chosen.get(n)) for n, own in named.items()}):
+                return plan()
+
+    def forget_table(self, name: tuple[str, ...]) -> None:
+        """Note that the name stands for our table no more."""
+        full = self.full_name(name)
+        for key, own in list(self._own_tables.items()):
+            if self.full_name(name_parts(own.given_name)) == full:
+                del self._own_tables[key]
+
+
+def name_parts(name: str) -> tuple[str, ...]:
+    """The parts of a name as DataFusion knows them: folded to lower case if not quoted."""
+    parts = _NAME_PART.findall(name)
+    return tuple(
+        part[1:-1].replace('""', '"') if part[:1] == '"' else part.lower() for part in parts
+    )
 
 
 def _plain(name: str) -> str:
-    """The name as DataFusion knows it: folded to lower case where it is not quoted."""
-    parts = _NAME_PART.findall(name)
-    found = [part[1:-1].replace('""', '"') if part[:1] == '"' else part.lower() for part in parts]
-    return ".".join(found)
+    return ".".join(name_parts(name))
