@@ -25,7 +25,8 @@ _FIRST: Final = re.compile(
 )
 _BEFORE_NAME: Final = (
     ("INSERT",), ("REPLACE",), ("DELETE",), ("UPDATE",), ("MERGE",), ("TRUNCATE",), ("CREATE",),
-    ("DROP",), ("OR", "REPLACE"), ("OVERWRITE",), ("INTO",), ("FROM",), ("TABLE",),
+    ("DROP",), ("OR", "REPLACE"), ("UNBOUNDED",), ("EXTERNAL",), ("TEMPORARY",), ("TEMP",),
+    ("OVERWRITE",), ("INTO",), ("FROM",), ("TABLE",),
     ("IF", "NOT", "EXISTS"), ("IF", "EXISTS"),
 )  # fmt: skip
 """Words between the first one and the name of the table, in their order."""
@@ -187,8 +188,17 @@ def _reader(text: str) -> _Reader | None:
         return None  # DataFusion reports it
     while tokens and tokens[-1].text == ";":
         tokens.pop()
-    reader = _Reader(text, tokens)
+    reader = _Reader(text, [place for token in tokens for place in _places(text, token)])
     return None if ";" in reader.words else reader
+
+
+def _places(text: str, token: Any) -> list[tuple[int, int]]:
+    """The places of a token, or of its words: sqlglot makes one token of `PRIMARY KEY`."""
+    written = text[token.start : token.end + 1]
+    if any(mark in written for mark in "'\"$"):
+        return [(token.start, token.end + 1)]
+    words = re.finditer(r"\S+", written)
+    return [(token.start + word.start(), token.start + word.end()) for word in words]
 
 
 def changed_name(text: str) -> tuple[str, ...] | None:
@@ -201,6 +211,14 @@ def changed_name(text: str) -> tuple[str, ...] | None:
         return reader.path()[1]
     except InvalidInput:
         return None
+
+
+def takes_name(text: str) -> bool:
+    """Whether DataFusion removes the name that the statement begins with, or gives it anew."""
+    reader = _reader(text)
+    return reader is not None and (
+        reader.take("DROP", "TABLE") or reader.take("CREATE", "OR", "REPLACE")
+    )
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -223,10 +241,10 @@ class _Reader:
     `words` are upper case for words, empty for quoted names and texts.
     """
 
-    def __init__(self, text: str, tokens: Sequence[Any]) -> None:
+    def __init__(self, text: str, places: Sequence[tuple[int, int]]) -> None:
         self._text = text
-        self._tokens = tokens
-        self.words = [self._word(token) for token in tokens]
+        self._places = places
+        self.words = [self._word(*place) for place in places]
         self.at = 0
         self.opened = 0
         self._depths: list[int] = []
@@ -240,14 +258,14 @@ class _Reader:
             self._depths.append(depth + min(change, 0))
             depth += change
 
-    def _word(self, token: Any) -> str:
-        written = self._text[token.start : token.end + 1]
-        return "" if "'" in written or '"' in written or "$" in written else written.upper()
+    def _word(self, start: int, stop: int) -> str:
+        written = self._text[start:stop]
+        return "" if any(mark in written for mark in "'\"$") else written.upper()
 
     @property
     def count(self) -> int:
         """The number of tokens."""
-        return len(self._tokens)
+        return len(self._places)
 
     def next(self) -> str:
         """The next word; empty at the end."""
@@ -292,10 +310,9 @@ class _Reader:
         """The text of tokens, without comments."""
         pieces: list[str] = []
         for i in range(start, stop):
-            token = self._tokens[i]
-            if i > start and self._tokens[i - 1].end + 1 < token.start:
+            if i > start and self._places[i - 1][1] < self._places[i][0]:
                 pieces.append(" ")
-            pieces.append(self._text[token.start : token.end + 1])
+            pieces.append(self._text[slice(*self._places[i])])
         return "".join(pieces)
 
     def name(self) -> tuple[str, str]:

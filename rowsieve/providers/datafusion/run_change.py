@@ -102,8 +102,6 @@ def _named(
 ) -> int | None:
     """Create or drop a name; None for DataFusion's own names."""
     if (tables := session.catalog_named(full[0])) is None:
-        if isinstance(statement, DropTable) or statement.replaces:
-            session.forget_table(full)  # DataFusion removes the name; the table stays
         return None
     _check_settings(session)
     catalog, name = tables.catalog, ".".join(full[1:])

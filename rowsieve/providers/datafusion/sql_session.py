@@ -30,7 +30,7 @@ from rowsieve.planner.splits import split_bytes_for_cores
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.datafusion.catalog_tables import CatalogTables
-from rowsieve.providers.datafusion.change_statements import changed_name
+from rowsieve.providers.datafusion.change_statements import changed_name, takes_name
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
 from rowsieve.providers.datafusion.registered_table import (
     SMALLEST_SPLIT_BYTES,
@@ -217,6 +217,8 @@ class SessionContext(datafusion.SessionContext):
                 frame = plan()
                 if _SETS.match(statement):
                     self._settings = self._read_settings()
+                if name is not None and takes_name(query):
+                    self._forget(name)  # the table stays where it is
                 return frame
             chosen = self._chosen(named, plan)
             with self._swapped({name: named[name].provider(chosen[name]) for name in chosen}):
@@ -399,7 +401,7 @@ class SessionContext(datafusion.SessionContext):
             with self._swapped({n: own.provider(chosen.get(n)) for n, own in named.items()}):
                 return plan()
 
-    def forget_table(self, name: tuple[str, ...]) -> None:
+    def _forget(self, name: tuple[str, ...]) -> None:
         """Note that the name stands for our table no more."""
         full = self.full_name(name)
         for key, own in list(self._own_tables.items()):
