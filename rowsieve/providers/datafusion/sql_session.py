@@ -31,6 +31,8 @@ from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.datafusion.catalog_tables import CatalogTables
 from rowsieve.providers.datafusion.change_statements import changed_name, takes_name
+from rowsieve.providers.datafusion.changes_function import NAME as CHANGES
+from rowsieve.providers.datafusion.changes_function import ChangesFunction
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
 from rowsieve.providers.datafusion.registered_table import (
     SMALLEST_SPLIT_BYTES,
@@ -145,6 +147,9 @@ class SessionContext(datafusion.SessionContext):
         self._lock = threading.RLock()
         self._pruning = pruning
         self._settings = self._read_settings()
+        self._planned: Mapping[str, OwnTable] = {}
+        self._changes = ChangesFunction(self._version_of)
+        self.register_udtf(datafusion.udtf(self._changes, CHANGES))
 
     @property
     def has_usual_settings(self) -> bool:
@@ -195,6 +200,22 @@ class SessionContext(datafusion.SessionContext):
         UnsupportedOperation for a view or a prepared statement over them, which would stay at the
         version of its creation.
         """
+        self._changes.refusals.last = None
+        try:
+            return self._run(query, options, param_values, named_params)
+        except Exception as error:
+            if (refusal := self._changes.refusals.last) is not None and refusal is not error:
+                raise refusal from error
+            raise
+
+    def _run(
+        self,
+        query: str,
+        options: Any,
+        param_values: dict[str, Any] | None,
+        named_params: dict[str, Any],
+    ) -> datafusion.DataFrame:
+        """Run a statement that changes a table, or plan another one."""
         if (name := changed_name(query)) is not None:
             count = changed_rows(self, name, query, options, param_values, named_params)
             if count is not None:
@@ -207,9 +228,10 @@ class SessionContext(datafusion.SessionContext):
         statement = _COMMENT.sub(" ", query)
         with self._lock:
             named = self._refreshed(" ".join([query, *texts]))
-            if named and _KEPT.match(statement):
+            kept = [*named, *self._catalogs_in(query)]
+            if kept and _KEPT.match(statement):
                 raise UnsupportedOperation(
-                    f"a view or prepared statement over {', '.join(sorted(named))} would stay at "
+                    f"a view or prepared statement over {', '.join(sorted(kept))} would stay at "
                     "the version of today, while other statements read newer ones: run the query "
                     "itself, or give its result to register_view to keep its version"
                 )
@@ -224,6 +246,12 @@ class SessionContext(datafusion.SessionContext):
             with self._swapped({name: named[name].provider(chosen[name]) for name in chosen}):
                 frame = plan()
                 return self._explained(frame, named, chosen) if _EXPLAIN.match(query) else frame
+
+    def _catalogs_in(self, text: str) -> list[str]:
+        """The names of our catalogs that the text may name."""
+        default = self.full_name(("",))[0]
+        plain = text.casefold().replace('""', '"')
+        return [name for name in self._catalogs if name.casefold() in plain or name == default]
 
     def table(self, name: str) -> datafusion.DataFrame:
         """A DataFrame of a table; a Rowsieve table is refreshed first."""
@@ -357,6 +385,16 @@ class SessionContext(datafusion.SessionContext):
             )
         return None
 
+    def _version_of(self, name: str) -> tuple[Table, Snapshot] | None:
+        """The table with this name, and the version of it that the statement reads."""
+        full = self.full_name(name_parts(name))
+        for own in (*self._planned.values(), *self._own_tables.values()):
+            if self.full_name(name_parts(own.given_name)) == full:
+                return own.table, own.snapshot
+        if (changed := self.changed_table(full)) is None:
+            return None
+        return changed.table, changed.table.snapshot_for_engines()
+
     def full_name(self, name: tuple[str, ...]) -> tuple[str, ...]:
         """The name with catalog and schema."""
         defaults = (
@@ -399,7 +437,11 @@ class SessionContext(datafusion.SessionContext):
                 chosen = self._chosen(named, plan) if self._skips() else {}
             chosen |= {name: named[name].parts(each) for name, each in near.items()}
             with self._swapped({n: own.provider(chosen.get(n)) for n, own in named.items()}):
-                return plan()
+                self._planned = named
+                try:
+                    return plan()
+                finally:
+                    self._planned = {}
 
     def _forget(self, name: tuple[str, ...]) -> None:
         """Note that the name stands for our table no more."""
