@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from rowsieve.errors import (
 from rowsieve.metrics import ScanReport
 from rowsieve.providers.datafusion import SessionContext
 from rowsieve.providers.datafusion.statement_queries import StatementQueries
+from tests.stores.s3_server import S3
 
 
 def made(folder: Path, name: str = "t", **options: Any) -> rs.Table:
@@ -208,6 +210,7 @@ REFUSED = [
      UnsupportedOperation, "another value to the key"),
     ("MERGE INTO t USING src s ON t.id = s.id + 1 WHEN NOT MATCHED THEN INSERT (id) VALUES (1)",
      KeyViolation, "."),
+    ("MERGE INTO t x USING (SELECT 1 AS k) X ON id = k WHEN MATCHED THEN DELETE", InvalidInput, "alias"),
     ("MERGE INTO t USING (SELECT 1 AS k UNION ALL SELECT 1) s ON id = k WHEN MATCHED THEN DELETE",
      KeyViolation, "two rows of the source"),
     ("MERGE INTO t USING (VALUES (7),(7)) s(k) ON id=k WHEN NOT MATCHED THEN INSERT VALUES(7,1,'')",
@@ -432,7 +435,7 @@ def test_only_the_parts_of_the_keys_are_read(tmp_path: Path) -> None:
 
     table.report_to(Reporter())
     text = (
-        "MERGE INTO t USING (SELECT 41 AS k) s ON t.id = s.k "
+        "MERGE INTO t USING (SELECT 41 AS k) s ON (t.id = s.k) "
         "WHEN MATCHED THEN UPDATE SET v = 0 WHEN NOT MATCHED THEN INSERT VALUES (k, 1)"
     )
     assert run(context, text) == 1
@@ -461,3 +464,38 @@ def test_a_stream_of_conflicts_is_seen_through(
     monkeypatch.setattr(StatementQueries, "rows", interrupted)
     assert run(context, "UPDATE t SET v = v * 10 WHERE id = 3") == 1
     assert (3, 30.0, "c") in content(table)
+
+
+def test_sessions_that_insert_one_key_have_one_winner(table: rs.Table) -> None:
+    won: list[int] = []
+
+    def insert(number: int) -> None:
+        session = SessionContext()
+        session.register_table("t", rs.open_table(table.uri))
+        for key in range(10, 13):
+            try:
+                session.sql(f"INSERT INTO t (id, v) VALUES ({key}, {number})")
+            except KeyViolation:
+                continue
+            won.append(key)
+
+    threads = [threading.Thread(target=insert, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(won) == [10, 11, 12]
+    assert table.scan("id >= 10").count() == 3
+
+
+def test_a_table_on_an_object_store(s3: S3) -> None:
+    data = pa.table({"id": [1, 2], "v": [1.0, 2.0]})
+    table = rs.create_table(s3.fresh_uri(), data, key=["id"], storage_options=s3.options)
+    context = SessionContext()
+    context.register_table("t", table)
+    assert run(context, "INSERT INTO t VALUES (3, 3)") == 1
+    text = "MERGE INTO t USING t AS s ON t.id = s.id WHEN MATCHED AND s.id > 1 THEN DELETE"
+    assert run(context, text) == 2
+    assert run(context, "UPDATE t SET v = (SELECT max(v) + 1 FROM t)") == 1
+    fresh = rs.open_table(table.uri, storage_options=s3.options)
+    assert content(fresh) == [(1, 2.0)]

@@ -62,6 +62,11 @@ def merge(
     """
     if not queries.table.key:
         raise UnsupportedOperation("merge: the table has no key; create it with key=, or append")
+    if _folded(statement.target.qualifier) == _folded(statement.source_alias):
+        raise InvalidInput(
+            f"merge: the table and the source are both called {statement.source_alias}; give the "
+            "source another alias"
+        )
     count = 0
 
     def build(change: Change, snapshot: Snapshot) -> Mutation | None:
@@ -176,8 +181,11 @@ class _Merging:
     def _source_keys(self) -> pa.Table | None:
         """The keys of the source, if ON compares the whole key with columns of it; sorted."""
         ours, theirs = self._statement.target.qualifier, self._statement.source_alias
+        on = self._statement.on.strip()
+        if on.startswith("(") and on.endswith(")") and on.count("(") == 1:
+            on = on[1:-1]
         found: dict[str, str] = {}
-        for term in re.split(r"\s+AND\s+", self._statement.on.strip(), flags=re.IGNORECASE):
+        for term in re.split(r"\s+AND\s+", on.strip(), flags=re.IGNORECASE):
             if (match := _SAME.fullmatch(term.strip())) is None:
                 return None
             a, b, c, d = (_folded(each) for each in match.groups())
