@@ -111,6 +111,11 @@ class ChangeFeed:
         """The Arrow schema of every batch."""
         return self._columns.output
 
+    @property
+    def target(self) -> Snapshot:
+        """The version whose columns the rows have."""
+        return self._target
+
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the changes as a stream, which reads while it is consumed."""
         return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())

@@ -35,7 +35,7 @@ from rowsieve.storage.commit_request import CommitRequest, check_request
 from rowsieve.storage.conflicts import Kind
 from rowsieve.storage.floors import check_open, is_given_up
 from rowsieve.storage.log_entry import Commit, LogEntry
-from rowsieve.storage.retries import Retries
+from rowsieve.storage.retries import RETRY_TIMEOUT_S, Retries
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.instants import from_microseconds
 from rowsieve.types.keys import KeyOrder
@@ -278,6 +278,17 @@ class Handle:
         of columns. A request whose token was used returns that commit.
         """
         return changes(request.operation)(Handle._commit_added)(self, base, request, started_s)
+
+    def commit_computed(
+        self, operation: str, build: Callable[[Change, Snapshot], Mutation | None]
+    ) -> Commit:
+        """Commit what `build` computes from a version, and computes again after a conflict."""
+
+        def commit(self: Handle) -> Commit:
+            change = self._change(operation, None, None, RETRY_TIMEOUT_S)
+            return self._commit_mutation(change, lambda snapshot: build(change, snapshot))
+
+        return changes(operation)(commit)(self)
 
     def _commit_added(self, base: Snapshot, request: CommitRequest, started_s: float) -> Commit:
         self._writable(request.operation)

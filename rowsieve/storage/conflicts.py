@@ -11,9 +11,10 @@
 
 - Blind operations are `append`, `upsert`, `apply` and `delete_keys`. They never conflict: per key
   the last commit wins.
-- Reading operations are `delete`, `update`, `merge` and `overwrite` by condition: read-modify-write
-  (invariant I7). CHECK tests whether a concurrent commit changed rows that they read; if so, they
-  are computed again. The table's isolation level defines which rows count as read.
+- Reading operations are `insert`, `delete`, `update`, `merge` and `overwrite` by condition:
+  read-modify-write (invariant I7). CHECK tests whether a concurrent commit changed rows that they
+  read; if so, they are computed again. The table's isolation level defines which rows count as
+  read.
 - Replacing operations are `restore` and `overwrite` of the whole table. The log uses one name for
   both kinds of overwrite.
 - `compact`, `rewrite_data_files`, `analyze`, `build_deletion_vectors` and
@@ -80,6 +81,7 @@ OPERATIONS: Final[Mapping[str, Kind]] = {
     "upsert": Kind.BLIND,
     "apply": Kind.BLIND,
     "delete_keys": Kind.BLIND,
+    "insert": Kind.READING,  # of SQL: it checks that no key is there
     "delete": Kind.READING,
     "update": Kind.READING,
     "merge": Kind.READING,

@@ -309,6 +309,15 @@ def test_parts_that_cannot_be_added_are_reported(table: Table, kept: Kept) -> No
     assert (kept.commits[-1].operation, kept.commits[-1].error) == ("append", "CommitConflict")
 
 
+def test_a_change_that_cannot_be_computed_is_reported(table: Table, kept: Kept) -> None:
+    def build(_change: object, _snapshot: object) -> None:
+        raise UnsupportedOperation("not today")
+
+    with pytest.raises(UnsupportedOperation):
+        table.commit_computed("merge", build)
+    assert (kept.commits[-1].operation, kept.commits[-1].error) == ("merge", "UnsupportedOperation")
+
+
 def test_each_change_that_fails_is_reported_with_its_error(table: Table, kept: Kept) -> None:
     version = table.version
     calls = failing_changes(table)
@@ -338,7 +347,7 @@ def test_every_changing_method_reports_what_it_raises() -> None:
     changing = set(failing_changes(keyed({"k": [1], "v": [1]}))) - {
         "apply",
         "rewrite_data_files",
-    } | {"apply_changes", "compact", "commit_rewrite", "commit_added"}
+    } | {"apply_changes", "compact", "commit_rewrite", "commit_added", "commit_computed"}
     changing |= {"build_deletion_vectors", "rewrite_position_delete_files"}
     changing |= set(failing_alterations(keyed({"k": [1], "v": [1]})))
     returns_commit = {

@@ -9,6 +9,8 @@ two scans of one statement never see two versions. `query` uses a new provider f
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +29,7 @@ _CATALOG = "rowsieve"
 def catalog_provider(catalog: Any) -> Any:
     """Return a provider of all tables of a `Catalog`, for `register_catalog_provider`."""
     base: Any = imported("datafusion.catalog", "datafusion").CatalogProvider
-    return type("RowsieveCatalog", (_Tables, base), {})(catalog)
+    return type("RowsieveCatalog", (CatalogTables, base), {})(catalog)
 
 
 def query(catalog: Any, statement: str) -> pa.Table:
@@ -47,7 +49,7 @@ def query(catalog: Any, statement: str) -> pa.Table:
         raise provider.own_error(error) from error
 
 
-class _Tables:
+class CatalogTables:
     """The methods of a `CatalogProvider`; thread-safe."""
 
     def __init__(self, catalog: Any) -> None:
@@ -73,6 +75,22 @@ class _Tables:
         with self._lock:
             self._tables.clear()
             self._registered.clear()
+
+    @contextmanager
+    def standing(self, pins: dict[str, Any]) -> Iterator[None]:
+        """Let names stand for these objects, and note there what other names stand for."""
+        with self._lock:
+            before, self._registered = self._registered, pins
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._registered = before
+
+    @property
+    def catalog(self) -> Any:
+        """The catalog."""
+        return self._catalog
 
     def names(self, namespace: str) -> set[str]:
         """The tables of a namespace."""
@@ -108,7 +126,7 @@ class _Tables:
 class _Namespace:
     """The methods of a `SchemaProvider`."""
 
-    def __init__(self, tables: _Tables, name: str) -> None:
+    def __init__(self, tables: CatalogTables, name: str) -> None:
         self._tables = tables
         self._name = name
 

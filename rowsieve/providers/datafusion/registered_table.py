@@ -109,7 +109,7 @@ class TableDataset(UnreadableDataset):
     def get_fragments(self, filter: Any = None) -> list[SplitFragment]:  # noqa: A002
         """One fragment per split of the plan, at least one."""
         OPEN_READS.check_planning()
-        snapshot, predicate = self._table.snapshot_for_engines(), _pushed(filter)
+        snapshot, predicate = self._table.snapshot_for_engines(), pushed_filter(filter)
         self._check_columns(snapshot)
         now_us = time.time_ns() // 1000
         split_bytes = split_bytes_for_cores(snapshot.parts, least=SMALLEST_SPLIT_BYTES)
@@ -238,7 +238,7 @@ def counted(rows: int) -> Iterator[pa.RecordBatch]:
         rows -= size
 
 
-def _pushed(pushed: Any) -> Predicate:
+def pushed_filter(pushed: Any) -> Predicate:
     """Translate the pushed filter: an expression, or a boolean if DataFusion folded it to one."""
     if pushed is None:
         return TRUE

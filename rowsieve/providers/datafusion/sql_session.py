@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -21,10 +21,14 @@ import datafusion
 import pyarrow as pa
 from datafusion.catalog import Table as CatalogTable
 
-from rowsieve.errors import UnsupportedOperation
+from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.metrics import Reporter
 from rowsieve.objects import ObjectStore
 from rowsieve.predicate.ir import TRUE, Predicate
+from rowsieve.providers.datafusion.catalog_tables import CatalogTables
+from rowsieve.providers.datafusion.change_statements import changed_name, takes_name
+from rowsieve.providers.datafusion.changes_function import NAME as CHANGES
+from rowsieve.providers.datafusion.changes_function import ChangesFunction
 from rowsieve.providers.datafusion.hybrid_table import (
     HybridTable,
     hybrid_table,
@@ -33,6 +37,7 @@ from rowsieve.providers.datafusion.hybrid_table import (
 )
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
 from rowsieve.providers.datafusion.registered_table import ReadOptions, TableDataset
+from rowsieve.providers.datafusion.run_change import changed_rows
 from rowsieve.providers.datafusion.scan_conditions import conditions, scan_of_nothing
 from rowsieve.providers.datafusion.session_settings import (
     TARGET_PARTITIONS,
@@ -40,6 +45,7 @@ from rowsieve.providers.datafusion.session_settings import (
     default_settings,
     shown_settings,
 )
+from rowsieve.providers.datafusion.statement_queries import Changed
 from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
@@ -93,20 +99,34 @@ class PinnedTable:
 
 
 @dataclass(slots=True)
-class _OwnTable:
+class OwnTable:
     """A table of ours, its name as it was registered, and the version that the name stands for."""
 
     given_name: str
     table: Table
     snapshot: Snapshot
+    is_fixed: bool = False
     made: dict[Hashable, Any] = field(default_factory=dict)  # for this version, the last few
 
-    def provider(self, part_ids: frozenset[str] | None = None) -> Any:
-        """Our dataset; it has the rows of these parts alone if they are given."""
-        return self._once(
-            ("dataset", part_ids),
-            lambda: CatalogTable(TableDataset(self._pinned(), ReadOptions(), part_ids, views=True)),
-        )
+    @property
+    def last_name(self) -> str:
+        """The last part of the name, as DataFusion knows it."""
+        return name_parts(self.given_name)[-1]
+
+    def at(self, snapshot: Snapshot) -> OwnTable:
+        """The same name for a version, with objects for DataFusion of its own."""
+        return OwnTable(self.given_name, self.table, snapshot, self.is_fixed)
+
+    def provider(self, part_ids: frozenset[str] | None = None, *, views: bool = True) -> Any:
+        """Our dataset; it has the rows of these parts alone if they are given.
+
+        With `views`, text and bytes have the types that DataFusion's own scans give them.
+        """
+
+        def make() -> Any:
+            return CatalogTable(TableDataset(self._pinned(), ReadOptions(), part_ids, views=views))
+
+        return self._once(("dataset", part_ids, views), make)
 
     def hybrid(
         self, context: SessionContext, part_ids: frozenset[str] | None, target_partitions: int
@@ -162,11 +182,20 @@ class SessionContext(datafusion.SessionContext):
         native: bool = True,
     ) -> None:
         super().__init__(config, runtime)
-        self._own_tables: dict[str, _OwnTable] = {}
+        self._own_tables: dict[str, OwnTable] = {}
+        self._catalogs: dict[str, CatalogTables] = {}
         self._lock = threading.RLock()
         self._pruning = pruning
         self._native = native
         self._note_settings()
+        self._planned: Mapping[str, OwnTable] = {}
+        self._changes = ChangesFunction(self._version_of)
+        self.register_udtf(datafusion.udtf(self._changes, CHANGES))
+
+    @property
+    def has_usual_settings(self) -> bool:
+        """Whether conditions mean the same under the session's settings as in a new session."""
+        return all(self._settings.get(name, name) == value for name, value in _USUAL.items())
 
     def register_table(self, name: str, table: Any) -> None:
         """Register a table; statements refresh a Rowsieve table that has no fixed version."""
@@ -176,7 +205,8 @@ class SessionContext(datafusion.SessionContext):
                 self._own_tables.pop(_plain(name), None)
                 return
             OPEN_READS.wait_at_exit()
-            own = _OwnTable(name, table, table.snapshot_for_engines())
+            fixed = bool(table._read_only)
+            own = OwnTable(name, table, table.snapshot_for_engines(), fixed)
             super().register_table(name, own.provider())
             self._own_tables[_plain(name)] = own
 
@@ -185,6 +215,18 @@ class SessionContext(datafusion.SessionContext):
         with self._lock:
             super().deregister_table(name)
             self._own_tables.pop(_plain(name), None)
+
+    def register_catalog_provider(self, name: str, provider: Any) -> None:
+        """Register a catalog; statements read the newest versions of our tables in it."""
+        with self._lock:
+            super().register_catalog_provider(name, provider)
+            self._catalogs.pop(name, None)
+            if isinstance(provider, CatalogTables):
+                self._catalogs[name] = provider
+
+    def own_catalogs(self) -> tuple[CatalogTables, ...]:
+        """The Rowsieve catalogs of the session."""
+        return tuple(self._catalogs.values())
 
     def sql(
         self,
@@ -195,9 +237,30 @@ class SessionContext(datafusion.SessionContext):
     ) -> datafusion.DataFrame:
         """Plan a statement over the newest versions of our tables.
 
+        A statement that changes one of them runs at once, once; its result is the number of rows.
         UnsupportedOperation for a view or a prepared statement over them, which would stay at the
         version of its creation.
         """
+        self._changes.refusals.last = None
+        try:
+            return self._run(query, options, param_values, named_params)
+        except Exception as error:
+            if (refusal := self._changes.refusals.last) is not None and refusal is not error:
+                raise refusal from error
+            raise
+
+    def _run(
+        self,
+        query: str,
+        options: Any,
+        param_values: dict[str, Any] | None,
+        named_params: dict[str, Any],
+    ) -> datafusion.DataFrame:
+        """Run a statement that changes a table, or plan another one."""
+        if (name := changed_name(query)) is not None:
+            count = changed_rows(self, name, query, options, param_values, named_params)
+            if count is not None:
+                return super().sql(f"SELECT arrow_cast({count}, 'UInt64') AS count")
 
         def plan() -> datafusion.DataFrame:
             return super(SessionContext, self).sql(query, options, param_values, **named_params)
@@ -206,9 +269,10 @@ class SessionContext(datafusion.SessionContext):
         statement = _COMMENT.sub(" ", query)
         with self._lock:
             named = self._refreshed(" ".join([query, *texts]))
-            if named and _KEPT.match(statement):
+            kept = [*named, *self._catalogs_in(query)]
+            if kept and _KEPT.match(statement):
                 raise UnsupportedOperation(
-                    f"a view or prepared statement over {', '.join(sorted(named))} would stay at "
+                    f"a view or prepared statement over {', '.join(sorted(kept))} would stay at "
                     "the version of today, while other statements read newer ones: run the query "
                     "itself, or give its result to register_view to keep its version"
                 )
@@ -216,17 +280,25 @@ class SessionContext(datafusion.SessionContext):
                 frame = plan()
                 if _SETS.match(statement):
                     self._note_settings()
+                if name is not None and takes_name(query):
+                    self._forget(name)  # the table stays where it is
                 return frame
-            is_asked = self._is_usual and _CONDITION.search(statement) is not None
+            is_asked = self._skips() and _CONDITION.search(statement) is not None
             chosen = self._chosen(named, plan) if is_asked else {}
             hybrids = self._hybrids(named, chosen)
             readers = {name: named[name].provider(parts) for name, parts in chosen.items()}
             readers |= {name: hybrid.provider for name, hybrid in hybrids.items()}
             with self._swapped(readers):
                 frame = plan()
-            if not self._is_usual or not _EXPLAIN.match(query):
+            if not self._skips() or not _EXPLAIN.match(query):
                 return frame
             return self._explained(frame, named, chosen, hybrids)
+
+    def _catalogs_in(self, text: str) -> list[str]:
+        """The names of our catalogs that the text may name."""
+        default = self.full_name(("",))[0]
+        plain = text.casefold().replace('""', '"')
+        return [name for name in self._catalogs if name.casefold() in plain or name == default]
 
     def table(self, name: str) -> datafusion.DataFrame:
         """A DataFrame of a table; a Rowsieve table is refreshed first."""
@@ -242,8 +314,10 @@ class SessionContext(datafusion.SessionContext):
             self._note_settings()
             super().register_object_store(*arguments, **options)
 
-    def _refreshed(self, text: str) -> dict[str, _OwnTable]:
+    def _refreshed(self, text: str) -> dict[str, OwnTable]:
         """Refresh our tables that the text may name; return them by their registered names."""
+        for catalog in self._catalogs.values():
+            catalog.refresh()
         found = {}
         plain = text.casefold().replace('""', '"')
         for own in self._own_tables.values():
@@ -258,7 +332,7 @@ class SessionContext(datafusion.SessionContext):
             found[own.given_name] = own
         return found
 
-    def _chosen(self, named: Mapping[str, _OwnTable], plan: Any) -> dict[str, frozenset[str]]:
+    def _chosen(self, named: Mapping[str, OwnTable], plan: Any) -> dict[str, frozenset[str]]:
         """The parts to read of each table of which some can be skipped."""
         many = {n: own for n, own in named.items() if len(own.snapshot.parts.part_ids) > 1}
         stubs = {f"rowsieve_table_{i}": name for i, name in enumerate(many)}
@@ -276,14 +350,14 @@ class SessionContext(datafusion.SessionContext):
         }
 
     def _hybrids(
-        self, named: Mapping[str, _OwnTable], chosen: Mapping[str, frozenset[str]]
+        self, named: Mapping[str, OwnTable], chosen: Mapping[str, frozenset[str]]
     ) -> dict[str, HybridTable]:
         """The tables of which DataFusion reads parts itself; only the chosen parts if there are."""
         if not self._reads_files:
             return {}
+        partitions = int(self.setting(TARGET_PARTITIONS) or 1)
         found = {
-            name: own.hybrid(self, chosen.get(name), self._target_partitions)
-            for name, own in named.items()
+            name: own.hybrid(self, chosen.get(name), partitions) for name, own in named.items()
         }
         return {name: hybrid for name, hybrid in found.items() if hybrid is not None}
 
@@ -306,7 +380,7 @@ class SessionContext(datafusion.SessionContext):
     def _explained(
         self,
         frame: datafusion.DataFrame,
-        named: Mapping[str, _OwnTable],
+        named: Mapping[str, OwnTable],
         chosen: Mapping[str, frozenset[str]],
         hybrids: Mapping[str, HybridTable],
     ) -> datafusion.DataFrame:
@@ -326,17 +400,129 @@ class SessionContext(datafusion.SessionContext):
             plans = pa.concat_tables([plans, pa.table(row).cast(plans.schema)])
         return self.from_arrow(plans)
 
+    def _skips(self) -> bool:
+        """Whether conditions skip parts."""
+        return self._pruning and self.has_usual_settings
+
     def _note_settings(self) -> None:
-        """Note whether conditions and DataFusion's reader mean the same as in a new session."""
-        found, default = shown_settings(super()), default_settings()
-        usual = all(found.get(name, name) == value for name, value in _USUAL.items())
-        self._is_usual = self._pruning and usual
-        self._reads_files = self._native and are_free(found, default)
-        self._target_partitions = int(found.get(TARGET_PARTITIONS) or 1)
+        """Note the settings, and whether DataFusion's reader gives our values under them."""
+        self._settings = shown_settings(super())
+        self._reads_files = self._native and are_free(self._settings, default_settings())
+
+    # For statements that change tables
+
+    def pinned(self, table: Table, snapshot: Snapshot, near: Predicate) -> Any:
+        """The object to register for one version of a table."""
+        own = OwnTable("", table, snapshot)
+        return own.provider(None if near == TRUE else own.parts(near), views=False)
+
+    def planning(self) -> threading.RLock:
+        """The lock that planning holds."""
+        return self._lock
+
+    def setting(self, name: str) -> str | None:
+        """The value of a setting."""
+        return self._settings.get(name)
+
+    def changed_table(self, name: tuple[str, ...]) -> Changed | None:
+        """The Rowsieve table with this name; None if it is another table or there is none."""
+        full = self.full_name(name)
+        for own in self._own_tables.values():
+            if self.full_name(name_parts(own.given_name)) == full:
+                return Changed(own.table, own.last_name)
+        if (catalog := self._catalogs.get(full[0])) is None:
+            return None
+        with suppress(NotFound, InvalidInput):
+            return Changed(
+                catalog.catalog.open_table(".".join(full[1:])),
+                full[-1],
+                catalog,
+                ".".join(full[1:]),
+            )
+        return None
+
+    def _version_of(self, name: str) -> tuple[Table, Snapshot] | None:
+        """The table with this name, and the version of it that the statement reads."""
+        full = self.full_name(name_parts(name))
+        for own in (*self._planned.values(), *self._own_tables.values()):
+            if self.full_name(name_parts(own.given_name)) == full:
+                return own.table, own.snapshot
+        if (changed := self.changed_table(full)) is None:
+            return None
+        return changed.table, changed.table.snapshot_for_engines()
+
+    def full_name(self, name: tuple[str, ...]) -> tuple[str, ...]:
+        """The name with catalog and schema."""
+        defaults = (
+            self.setting("datafusion.catalog.default_catalog") or "datafusion",
+            self.setting("datafusion.catalog.default_schema") or "public",
+        )
+        return (*defaults[: 3 - len(name)], *name) if len(name) < 3 else name
+
+    def catalog_named(self, name: str) -> CatalogTables | None:
+        """The Rowsieve catalog with this name."""
+        return self._catalogs.get(name)
+
+    def refreshed(self, text: str) -> dict[str, OwnTable]:
+        """Refresh our tables that the text may name; return them as they are now."""
+        with self._lock:
+            return {name: own.at(own.snapshot) for name, own in self._refreshed(text).items()}
+
+    def plan_alone(
+        self,
+        query: str,
+        named: Mapping[str, OwnTable],
+        options: Any,
+        values: Any,
+        texts: Mapping[str, Any],
+    ) -> Any:
+        """Plan a statement as DataFusion does, without running it."""
+        stored = {name: own.provider(views=False) for name, own in named.items()}
+        with self._lock, self._swapped(stored):
+            return super().sql(query, options, values, **texts)
+
+    def planned_at(
+        self,
+        query: str,
+        named: Mapping[str, OwnTable],
+        near: Mapping[str, Predicate],
+        options: Any,
+        values: Any,
+        texts: Mapping[str, Any],
+    ) -> datafusion.DataFrame:
+        """Plan a query with our tables at these versions; `near` skips parts of some."""
+
+        def plan() -> datafusion.DataFrame:
+            return super(SessionContext, self).sql(query, options, values, **texts)
+
+        with self._lock:
+            at = {name: own.provider(views=False) for name, own in named.items()}
+            with self._swapped(at):
+                chosen = self._chosen(named, plan) if self._skips() else {}
+            chosen |= {name: named[name].parts(each) for name, each in near.items()}
+            at = {n: own.provider(chosen.get(n), views=False) for n, own in named.items()}
+            with self._swapped(at):
+                self._planned = named
+                try:
+                    return plan()
+                finally:
+                    self._planned = {}
+
+    def _forget(self, name: tuple[str, ...]) -> None:
+        """Note that the name stands for our table no more."""
+        full = self.full_name(name)
+        for key, own in list(self._own_tables.items()):
+            if self.full_name(name_parts(own.given_name)) == full:
+                del self._own_tables[key]
+
+
+def name_parts(name: str) -> tuple[str, ...]:
+    """The parts of a name as DataFusion knows them: folded to lower case if not quoted."""
+    parts = _NAME_PART.findall(name)
+    return tuple(
+        part[1:-1].replace('""', '"') if part[:1] == '"' else part.lower() for part in parts
+    )
 
 
 def _plain(name: str) -> str:
-    """The name as DataFusion knows it: folded to lower case where it is not quoted."""
-    parts = _NAME_PART.findall(name)
-    found = [part[1:-1].replace('""', '"') if part[:1] == '"' else part.lower() for part in parts]
-    return ".".join(found)
+    return ".".join(name_parts(name))

@@ -1,0 +1,68 @@
+"""Changes whose rows an engine computed from one version of the table.
+
+Soundness: the commit is read-modify-write (invariant I7). Under serializable isolation it conflicts
+with commits that could change what the engine read: rows that meet the condition, rows with some
+keys, or any row. Under every isolation level it conflicts with commits that touch its own keys.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from rowsieve.changes.change import Change
+from rowsieve.changes.ingest import Changes
+from rowsieve.changes.mutation import Check, Mutation, TouchesKeys, key_columns_of, never
+from rowsieve.changes.operations import overwrite_all
+from rowsieve.storage.conflicts import Kind
+from rowsieve.storage.log_entry import LogEntry
+from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.part_writer import write_parts
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.keys import KeyOrder
+
+
+def changes_rows(entry: LogEntry) -> bool:
+    """Whether a commit may have added, changed or hidden any row."""
+    return bool(entry.removed) or (entry.added is not None and len(entry.added) > 0)
+
+
+def keyed_change(
+    change: Change, snapshot: Snapshot, order: KeyOrder, changes: Changes, reads: Check
+) -> Mutation | None:
+    """Write rows and delete keys; `reads` tells whether a commit changed what they depend on."""
+    if changes.is_empty:
+        return None
+    keys = key_columns_of([changes.rows, changes.deletes], order)
+    return Mutation(
+        change.write(snapshot, changes),
+        Kind.READING,
+        touched_by=TouchesKeys(change.store, snapshot.schema, order, keys),
+        matched_by=reads,
+    )
+
+
+def appended(change: Change, snapshot: Snapshot, rows: pa.Table, reads: Check) -> Mutation | None:
+    """Append rows, computed from the table itself, to a table without a key."""
+    if not rows.num_rows:
+        return None
+    added = write_parts(
+        change.store,
+        snapshot.schema,
+        (),
+        rows,
+        None,
+        base_version=snapshot.version,
+        properties=snapshot.table.properties,
+        collecting=change.collecting,
+        uploads=change.uploads,
+    )
+    request = change.request(added, rows_written=rows.num_rows)
+    return Mutation(request, Kind.READING, touched_by=never, matched_by=reads)
+
+
+def emptied(change: Change, snapshot: Snapshot) -> Mutation | None:
+    """Remove all parts, whichever the newest version has."""
+    if not len(snapshot.parts):
+        return None
+    request = overwrite_all(change, snapshot, PartTable.empty(), 0)
+    return Mutation(request, Kind.REPLACING, touched_by=never)

@@ -1,0 +1,155 @@
+"""Brings values that DataFusion computed to the types of the columns that they are assigned to.
+
+DataFusion casts assigned values silently: 3.5 becomes 3 in an integer column. Here its cast is used
+only where it loses no value.
+
+Soundness: a cast value is cast back and compared with the original. A fraction may be rounded to
+the nearest float, which is what a float column holds. Texts are parsed by DataFusion, which refuses
+texts of other forms; digits that the column does not hold are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import datafusion
+import pyarrow as pa
+import pyarrow.compute as pc
+from datafusion import col
+
+from rowsieve.errors import InvalidData, SchemaMismatch
+from rowsieve.types import logical
+from rowsieve.types.encodings import zoned_schema
+from rowsieve.types.logical import Field
+from rowsieve.types.schema import Schema
+
+_PARSED: Final = (
+    logical.Bool,
+    logical.Int,
+    logical.Float,
+    logical.Decimal,
+    logical.Date,
+    logical.Timestamp,
+    logical.Time,
+)
+_WHOLE_DATE: Final = r"^\s*[+-]?\d+-\d+-\d+\s*$"
+_BELOW_MICROSECONDS: Final = r"\.\d{6}\d*[1-9]"
+_MOST_DIGITS: Final = 76
+
+
+def assigned(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
+    """The columns, in their order, in the types of these fields and with their names.
+
+    SchemaMismatch for types that DataFusion would not bring together without guessing, InvalidData
+    for a value that would change.
+    """
+    types = zoned_schema(Schema(0, tuple(fields))).types  # texts are local times of the column
+    columns = [
+        _assigned(column.combine_chunks(), field, target)
+        for column, field, target in zip(rows.columns, fields, types, strict=True)
+    ]
+    return pa.table(columns, names=[field.name for field in fields])
+
+
+def plain(rows: pa.Table) -> pa.Table:
+    """The rows without views of texts and bytes."""
+    columns = [_without_views(column.combine_chunks()) for column in rows.columns]
+    return pa.table(columns, names=rows.column_names)
+
+
+def _assigned(values: Any, field: Field, target: pa.DataType) -> Any:
+    values = _without_views(values)
+    if values.type == target or pa.types.is_null(values.type) or logical.is_nested(field.type):
+        return values
+    if not _is_cast(values.type, field.type):
+        return values  # `conform` converts it without loss, or refuses it
+    converted = _cast(values, target, field)
+    kept = pc.fill_null(_kept(values, converted, field), True)  # noqa: FBT003 - pyarrow's argument
+    if (place := int(pc.index(kept, False).as_py())) >= 0:
+        raise InvalidData(
+            f"sql: column {field.name!r} is {logical.type_name(field.type)}, which does not hold "
+            f"{values[place]} without loss; round it or cast it in the statement"
+        )
+    return converted
+
+
+def _without_views(values: pa.Array) -> pa.Array:
+    if pa.types.is_string_view(values.type):
+        return values.cast(pa.string())
+    if pa.types.is_binary_view(values.type):
+        return values.cast(pa.binary())
+    return values
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
+
+
+def _is_cast(source: pa.DataType, type_: logical.LogicalType) -> bool:
+    """Whether DataFusion's cast is tried; all other types are left to `conform`."""
+    types = pa.types
+    is_number = types.is_integer(source) or types.is_floating(source) or types.is_decimal(source)
+    is_plain = is_number or types.is_boolean(source) or types.is_date(source)
+    match type_:
+        case logical.Int() | logical.Decimal():
+            return bool(types.is_floating(source) or types.is_decimal(source) or _is_text(source))
+        case logical.Float():
+            return bool(types.is_floating(source) or types.is_decimal(source) or _is_text(source))
+        case logical.String():
+            return bool(is_plain or types.is_time(source))
+        case logical.Date():
+            return bool(_is_text(source) or (types.is_timestamp(source) and source.tz is None))
+        case logical.Timestamp(utc=utc):
+            return bool(_is_text(source) or (types.is_date(source) and not utc))
+        case _:
+            return _is_text(source) and isinstance(type_, _PARSED)
+
+
+def _cast(values: pa.Array, target: pa.DataType, field: Field) -> pa.Array:
+    """DataFusion's cast; pyarrow's of texts to decimals, because DataFusion rounds these."""
+    try:
+        if _is_text(values.type) and pa.types.is_decimal(target):
+            return pc.utf8_trim_whitespace(values).cast(target)
+        frame = datafusion.SessionContext().from_arrow(pa.table({"v": values}))
+        table = frame.select(col("v").cast(target).alias("v")).to_arrow_table()
+    except Exception as error:
+        raise SchemaMismatch(
+            f"sql: column {field.name!r} is {logical.type_name(field.type)}: "
+            f"{str(error).removeprefix('DataFusion error: ')}"
+        ) from error
+    found = _without_views(table.column("v").combine_chunks())
+    return found if found.type == target else found.cast(target)
+
+
+def _kept(values: pa.Array, converted: pa.Array, field: Field) -> pa.Array:
+    """Which values are the same after the cast."""
+    source = values.type
+    if _is_text(source):
+        return _kept_text(values, converted, field)
+    match field.type:
+        case logical.String():
+            return converted.is_valid()  # all digits of a number, the ISO form of a date or time
+        case logical.Float():  # only fractions are rounded: no finite number becomes infinite
+            finite = pc.is_finite(values.cast(pa.float64(), safe=False))
+            return pc.or_(pc.invert(finite), pc.is_finite(converted))
+        case _ if pa.types.is_decimal(source):
+            scale = max(source.scale, getattr(converted.type, "scale", 0))
+            wide = pa.decimal256(_MOST_DIGITS, scale)
+            return pc.equal(values.cast(wide), converted.cast(wide))
+        case _:
+            return pc.equal(values, converted.cast(source, safe=False))
+
+
+def _kept_text(values: pa.Array, converted: pa.Array, field: Field) -> pa.Array:
+    """Which texts have no digit that the column does not hold; all have a form that was parsed."""
+    match field.type:
+        case logical.Date():
+            return pc.match_substring_regex(values, _WHOLE_DATE)
+        case logical.Timestamp() | logical.Time():
+            return pc.invert(pc.match_substring_regex(values, _BELOW_MICROSECONDS))
+        case logical.Float():
+            named = pc.match_substring_regex(values, "inf", ignore_case=True)
+            return pc.or_(named, pc.invert(pc.is_inf(converted)))
+        case _:
+            return converted.is_valid()

@@ -1,0 +1,153 @@
+"""The table function `changes('t', from_version[, to_version])` of our session: the change feed.
+
+DataFusion pushes conditions and columns into it as into a table: we apply the conditions exactly,
+under DataFusion's semantics, and read no other columns. The range of versions is fixed when the
+statement is planned.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from datafusion.catalog import Table as CatalogTable
+
+from rowsieve.change_feed.feed import ChangeFeed, open_feed
+from rowsieve.change_feed.feed_columns import ADDED
+from rowsieve.errors import InvalidInput, RowsieveError
+from rowsieve.predicate.ir import Predicate
+from rowsieve.providers.arrow.unreadable import UnreadableDataset, projected
+from rowsieve.providers.datafusion.open_reads import OPEN_READS, Batches, Use
+from rowsieve.providers.datafusion.registered_table import SplitScanner, pushed_filter
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.encodings import relabelled, zoned_schema
+
+if TYPE_CHECKING:
+    from rowsieve.table import Table
+
+NAME: Final = "changes"
+
+
+class ChangesFunction:
+    """The function to register; `found` returns the table of a name, and its version.
+
+    `refusals.last` is the error of the thread's last call: DataFusion keeps only its text.
+    """
+
+    def __init__(self, found: Callable[[str], tuple[Table, Snapshot] | None]) -> None:
+        self._found = found
+        self.refusals = threading.local()
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The changes that these constants ask for."""
+        try:
+            return CatalogTable(self._dataset([_constant(argument) for argument in arguments]))
+        except RowsieveError as error:
+            self.refusals.last = error
+            raise
+
+    def _dataset(self, values: list[Any]) -> ChangesDataset:
+        kinds = [type(value) for value in values]
+        if kinds not in ([str, int], [str, int, int]):
+            raise InvalidInput(
+                "changes takes the name of a table and the numbers of versions, as constants: "
+                "changes('table', from_version[, to_version])"
+            )
+        if (of := self._found(values[0])) is None:
+            raise InvalidInput(f"changes: the session has no Rowsieve table {values[0]!r}")
+        OPEN_READS.wait_at_exit()
+        table, head = of
+        last = values[2] if len(values) == 3 else max(head.version, values[1])
+        if len(values) == 2 and values[1] == head.version + 1:
+            return ChangesDataset(table, head, values[1], None)  # empty: none has come yet
+        return ChangesDataset(table, head, values[1], last)
+
+
+def _constant(argument: Any) -> Any:
+    try:
+        return argument.python_value().as_py()
+    except Exception:  # no constant
+        return None
+
+
+class ChangesDataset(UnreadableDataset):
+    """The Dataset that DataFusion reads a range of changes from, in one partition."""
+
+    def __init__(self, table: Table, head: Snapshot, first: int, last: int | None) -> None:
+        self._table = table
+        self._head = head
+        self._range = (first, last)
+        feed = self.feed(None, None)
+        added = [feed.schema.field(name) for name in ADDED]
+        schema = pa.schema([*zoned_schema(feed.target.schema), *added])
+        super().__init__(schema)
+        self._arrow_schema = schema
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+        return self._arrow_schema
+
+    @property
+    def table(self) -> Table:
+        """The table whose changes these are."""
+        return self._table
+
+    def feed(self, columns: Sequence[str] | None, where: Predicate | None) -> ChangeFeed:
+        """The changes with these columns that meet the condition; reads no rows."""
+        first, last = self._range
+        return open_feed(
+            self._table.store,
+            self._table._log,
+            self._head,
+            first,
+            last,
+            columns=columns,
+            where=where,
+            dialect="datafusion",
+            session=None,
+            now_us=time.time_ns() // 1000,
+        )
+
+    def scanner(self, columns: Sequence[str] | None = None, **_options: Any) -> SplitScanner:
+        """A scanner for planning: DataFusion reads only its `projected_schema`."""
+        return SplitScanner(projected(self._arrow_schema, columns), iter(()))
+
+    def get_fragments(self, filter: Any = None) -> list[ChangesFragment]:  # noqa: A002
+        """One fragment: the changes come in the order of their versions."""
+        OPEN_READS.check_planning()
+        return [ChangesFragment(self, pushed_filter(filter))]
+
+
+class ChangesFragment(Use):
+    """The changes that meet the pushed condition."""
+
+    __slots__ = ("_changes", "_where")
+
+    def __init__(self, changes: ChangesDataset, where: Predicate) -> None:
+        super().__init__()
+        self._changes = changes
+        self._where = where
+
+    def scanner(
+        self, schema: pa.Schema, *, columns: Sequence[str] | None = None, **_options: Any
+    ) -> SplitScanner:
+        """Read the changes."""
+        self.last_call_s = time.monotonic()
+        output = projected(schema, columns)
+        return SplitScanner(output, Batches(self._read(output), self))
+
+    def _read(self, output: pa.Schema) -> Iterator[pa.RecordBatch]:
+        try:
+            names = [name for name in output.names if name not in ADDED]
+            for batch in self._changes.feed(names, self._where).to_batches():
+                if output.names:
+                    yield relabelled(batch.select(output.names), output)
+                else:
+                    yield pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows)], ["row"]).select([])
+        except RowsieveError as error:
+            self._changes.table.engine_error = error
+            raise

@@ -1,0 +1,175 @@
+"""The queries of one statement that changes a table: DataFusion's, over pinned versions.
+
+Soundness: all queries of a statement read the same version of every table but the changed one. That
+one is read at the version that the caller names, under all names that the session has for it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import datafusion
+import pyarrow as pa
+
+from rowsieve.bridges.datafusion_exprs import from_datafusion
+from rowsieve.bridges.translation import Exactness
+from rowsieve.errors import RowsieveError
+from rowsieve.predicate.ir import TRUE, Predicate
+from rowsieve.providers.datafusion.change_statements import words_of
+from rowsieve.storage.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from rowsieve.providers.datafusion.catalog_tables import CatalogTables
+    from rowsieve.providers.datafusion.sql_session import OwnTable, SessionContext
+    from rowsieve.table import Table
+
+_READS = frozenset({"from", "join", "table", "using"})
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The table that a statement changes; `catalog` and `name_there` if a catalog names it."""
+
+    table: Table
+    name: str
+    catalog: CatalogTables | None = None
+    name_there: str = ""
+
+
+class StatementQueries:
+    """Queries with the parameters of the statement; `close` forgets what it kept."""
+
+    def __init__(
+        self,
+        session: SessionContext,
+        changed: Changed,
+        named: Mapping[str, OwnTable],
+        parameters: tuple[Mapping[str, Any] | None, Mapping[str, Any]],
+    ) -> None:
+        self._session = session
+        self._changed = changed
+        self._named = dict(named)
+        self._pins: dict[CatalogTables, dict[str, Any]] = {
+            catalog: {} for catalog in session.own_catalogs()
+        }
+        self._kept: list[str] = []
+        self._values, given = parameters
+        self._texts: dict[str, Any] = {}
+        for name, value in given.items():
+            is_frame = isinstance(value, datafusion.DataFrame)
+            self._texts[name] = self._keep_view(value) if is_frame else value
+
+    def check(self, statement: str, options: Any) -> None:
+        """Let DataFusion plan the statement, which checks its grammar, names and options."""
+        self._session.plan_alone(statement, self._named, options, self._values, self._texts)
+
+    @property
+    def table(self) -> Table:
+        """The table that the statement changes."""
+        return self._changed.table
+
+    def rows(self, query: str, at: Snapshot, near: Predicate = TRUE) -> pa.Table:
+        """The result of a query; it needs no rows of the table that do not meet `near`."""
+        self.table.engine_error = None
+        frame = self._planned(query, at, near)
+        try:
+            return frame.to_arrow_table()
+        except Exception as error:
+            if isinstance(found := self.table.engine_error, RowsieveError):
+                raise found from error
+            raise
+
+    def condition(self, query: str, at: Snapshot) -> Predicate | None:
+        """The condition of a query of one table in our terms; None if it has no exact form."""
+        if not self._session.has_usual_settings:
+            return None
+        plan = self._planned(query, at, TRUE).logical_plan()
+        found = plan.inputs()[0].to_variant()
+        if not isinstance(found, datafusion.expr.Filter):
+            return None
+        translation = from_datafusion(found.predicate(), at.schema)
+        is_exact = translation.exactness is Exactness.EXACT
+        return translation.expression if is_exact else None
+
+    def cast_rows(self, statement: str, at: Snapshot) -> pa.Table:
+        """The rows of an INSERT, of all columns, as DataFusion casts them."""
+        plan = self._planned(statement, at, TRUE, only_reads=False).logical_plan()
+        frame = self._session.create_dataframe_from_logical_plan(plan.inputs()[0])
+        return frame.to_arrow_table()
+
+    def reads_table(self, *texts: str) -> bool:
+        """Whether a clause may read the table itself in a query of its own."""
+        words = frozenset[str]().union(*(words_of(text) for text in texts if text))
+        if not words & _READS:
+            return False
+        names = {self._changed.name} | {own.last_name for own in self._same()}
+        return bool(self._pins) or any(name.lower() in words for name in names) or self._has_text()
+
+    def keep(self, rows: pa.Table) -> str:
+        """Give rows a name, as an identifier, until the statement ends."""
+        name = f"rowsieve_{uuid.uuid4().hex}"
+        batches = rows.to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
+        self._session.register_record_batches(name, [batches])
+        self._kept.append(name)
+        return name
+
+    def close(self) -> None:
+        """Forget the rows that were kept."""
+        for name in self._kept:
+            self._session.deregister_table(name)
+
+    def _has_text(self) -> bool:
+        """Whether text that the caller inserts may name the table."""
+        return any(not str(value).startswith("rowsieve_") for value in self._texts.values())
+
+    def _keep_view(self, frame: datafusion.DataFrame) -> str:
+        name = f"rowsieve_{uuid.uuid4().hex}"
+        self._session.register_view(name, frame)
+        self._kept.append(name)
+        return name
+
+    def _same(self) -> list[OwnTable]:
+        """The names in the session that stand for the newest version of the changed table."""
+        wanted = self.table.snapshot_for_engines().table.uuid
+        return [
+            own
+            for own in self._named.values()
+            if own.snapshot.table.uuid == wanted and not own.is_fixed
+        ]
+
+    def _planned(
+        self, query: str, at: Snapshot, near: Predicate, *, only_reads: bool = True
+    ) -> datafusion.DataFrame:
+        """Plan a query with the changed table at this version."""
+        session = self._session
+        options = read_only() if only_reads else None
+        named = dict(self._named)
+        for own in self._same():
+            named[own.given_name] = own.at(at)
+        with ExitStack() as held:
+            held.enter_context(session.planning())
+            for catalog, pins in self._pins.items():
+                if catalog is self._changed.catalog:
+                    pins[self._changed.name_there] = session.pinned(self.table, at, near)
+                held.enter_context(catalog.standing(pins))
+            skipped = {} if near == TRUE else {own.given_name: near for own in self._same()}
+            return session.planned_at(query, named, skipped, options, self._values, self._texts)
+
+
+def read_only() -> datafusion.SQLOptions:
+    """Options that allow queries alone."""
+    options = datafusion.SQLOptions().with_allow_ddl(allow=False)
+    return options.with_allow_dml(allow=False).with_allow_statements(allow=False)
+
+
+@contextmanager
+def closing(queries: StatementQueries) -> Iterator[StatementQueries]:
+    """Close the queries afterwards."""
+    try:
+        yield queries
+    finally:
+        queries.close()
