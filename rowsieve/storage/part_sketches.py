@@ -15,7 +15,7 @@ import pyarrow as pa
 from rowsieve.stats.distinct import Sketch, joined, kind_of
 from rowsieve.storage.manifest import PartTable
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Field
+from rowsieve.types.logical import Field, Interval, Json
 
 _FACT = ".distinct.sketch"
 
@@ -24,7 +24,7 @@ class PartSketches:
     """Sketches of the columns of one part, from any number of batches."""
 
     def __init__(self, fields: Iterable[Field]) -> None:
-        kinds = ((field, kind_of(arrow_type(field.type))) for field in fields)
+        kinds = ((field, _kind(field)) for field in fields)
         self._sketches = {field: Sketch(kind) for field, kind in kinds if kind is not None}
 
     def add(self, rows: pa.RecordBatch) -> None:
@@ -56,7 +56,7 @@ def lacks_sketches(parts: PartTable, fields: Iterable[Field]) -> npt.NDArray[np.
     found = np.zeros(len(parts), dtype=np.bool_)
     known = set(parts.columns.schema.names)
     for field in fields:
-        if kind_of(arrow_type(field.type)) is None:
+        if _kind(field) is None:
             continue
         if (name := _name(field.id)) not in known:
             found[:] = True
@@ -70,7 +70,7 @@ def distinct_count(parts: PartTable, field: Field) -> int | None:
 
     None if a part with rows has no sketch that fits the column's type of today.
     """
-    kind = kind_of(arrow_type(field.type))
+    kind = _kind(field)
     if kind is None or lacks_sketches(parts, [field]).any():
         return None
     name = _name(field.id)
@@ -83,6 +83,13 @@ def distinct_count(parts: PartTable, field: Field) -> int | None:
         return None
     all_values = joined(known)
     return 0 if all_values is None else all_values.estimate()
+
+
+def _kind(field: Field) -> str | None:
+    """What the field's values are hashed as; None where equal values may have other bytes."""
+    if isinstance(field.type, (Interval, Json)):
+        return None
+    return kind_of(arrow_type(field.type))
 
 
 def _name(field_id: int) -> str:

@@ -187,3 +187,15 @@ def test_sketches_of_many_columns_are_read_from_a_checkpoint(tmp_path: Path) -> 
     assert all(count == pytest.approx(5_000, rel=0.065) for count in found.values())
     assert list(found) == names
     assert read(catalog.open_table("db.t"), "c0 > 4000") == 1
+
+
+def test_values_that_are_equal_in_other_bytes_have_no_sketch(tmp_path: Path) -> None:
+    catalog = rs.Catalog(tmp_path)
+    months = pa.array([pa.MonthDayNano([1, 0, 0]), pa.MonthDayNano([0, 30, 0])])
+    data = pa.table(
+        {"n": [1, 2], "doc": pa.array(['{"a":1}', '{ "a": 1 }'], pa.json_()), "gap": months}
+    )
+    table = catalog.create_table("db.t", data)
+    call(catalog, ", distinct_counts => TRUE")
+    assert table.distinct_counts() == {"n": 2, "doc": None, "gap": None}
+    assert call(catalog, ", distinct_counts => TRUE")["analyzed_files_count"] == 0
