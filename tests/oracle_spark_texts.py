@@ -150,30 +150,62 @@ def java_reads_one(text: str, form: str) -> int | None:
     """Microseconds of a local time that a text spells by a Java format, as its builder walks."""
     pieces = re.findall(r"([A-Za-z])(\1*)|'([^']*)'|([^A-Za-z'])", form)
     found, place = {"y": 1970, "M": 1, "d": 1}, 0
+    opened: list[tuple[int, dict[str, int]]] = []
+    number = 0
+    while number < len(pieces):
+        plain = pieces[number][3]
+        if plain == "[":
+            opened.append((place, dict(found)))
+        elif plain == "]":
+            opened.pop()
+        elif (length := _java_piece(text[place:], pieces, number, found)) is not None:
+            place += length
+        elif not opened:
+            return None
+        else:  # the section is as if it were not there
+            place, found = opened.pop()
+            depth = 1
+            while depth:
+                number += 1
+                depth += {"[": 1, "]": -1}.get(pieces[number][3], 0)
+        number += 1
+    return _micros(found) if place == len(text) else None
+
+
+def _java_piece(
+    text: str, pieces: list[tuple[str, str, str, str]], number: int, found: dict[str, int]
+) -> int | None:
+    """How many characters at the start of the text are this piece's; None if it is not there."""
+    letter, _, quoted, plain = pieces[number]
+    if not letter:
+        literal = quoted or plain
+        return len(literal) if text[: len(literal)].lower() == literal.lower() else None
     fields = [piece[0] + piece[1] for piece in pieces]
     digits = [field if _has_digits(field) else "" for field in fields]
-    for number, (letter, _, quoted, plain) in enumerate(pieces):
-        if not letter:
-            literal = quoted or plain
-            if text[place : place + len(literal)].lower() != literal.lower():
-                return None
-            place += len(literal)
-            continue
-        following = [*digits[number + 1 :], ""]
-        beside = following[: following.index("")]
-        reserved = sum(map(len, beside))
-        field = fields[number]
-        read = (
-            _java_number(text[place:], letter, len(field), reserved)
-            if digits[number]
-            else _java_word(text[place:].lower(), field)
-        )
-        if read is None:
-            return None
-        found["M" if letter == "L" else letter], place = read[0], place + read[1]
+    following = [*digits[number + 1 :], ""]
+    beside = following[: following.index("")]
+    read = (
+        _java_number(text, letter, len(fields[number]), sum(map(len, beside)))
+        if digits[number]
+        else _java_word(text.lower(), fields[number])
+    )
+    if read is None:
+        return None
+    found["M" if letter == "L" else letter] = read[0]
+    return read[1]
+
+
+def _micros(found: dict[str, int]) -> int | None:
+    """Microseconds of a local time with these fields; None if there is no such time."""
     day = f"{'-' if found['y'] < 0 else '+'}{abs(found['y']):04}-{found['M']}-{found['d']}"
-    days = _day(day, most_digits=19) if place == len(text) else None
+    days = _day(day, most_digits=19)
+    if days is not None and "D" in found:
+        year = found["y"]
+        length = 365 + (year % 4 == 0 and (year % 100 != 0 or year % 400 == 0))
+        days = days + found["D"] - 1 if 1 <= found["D"] <= length else None
     hour, minute, second = (found.get(letter, 0) for letter in "Hms")
+    if "k" in found:
+        hour = found["k"] % 24 if 1 <= found["k"] <= 24 else 24
     if "h" in found or "K" in found:
         hour = found.get("K", found.get("h", 0) - 12 * (found.get("h") == 12))
         if not (0 <= hour < 12 and found.get("h", 1) > 0):
@@ -185,7 +217,7 @@ def java_reads_one(text: str, form: str) -> int | None:
 
 
 def _has_digits(field: str) -> bool:
-    return field[:1] in {*"ydHhKmsS"} or field in ("M", "MM", "L", "LL")
+    return field[:1] in {*"ydDHhKkmsS"} or field in ("M", "MM", "L", "LL")
 
 
 def _java_word(text: str, field: str) -> tuple[int, int] | None:
@@ -225,8 +257,8 @@ def _java_number(text: str, letter: str, count: int, reserved: int) -> tuple[int
         length = most = min(length, count)
         least = 1
     else:
-        length = min(length, 19 if count == 1 else 2)
-        least, most = (1, 19) if count == 1 else (2, 2)
+        length = min(length, 19 if count == 1 else count)
+        least, most = (1, 19) if count == 1 else (count, count)
     if not least <= length <= most or (sign == "-" and not int(digits[:length])):
         return None
     shown = digits[:length][:6].ljust(6, "0") if letter == "S" else digits[:length]

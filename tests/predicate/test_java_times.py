@@ -60,11 +60,34 @@ FORMATS = [
         "yyyy xxx",
         "dd/MMM/yyyy:HH:mm:ss Z",
     ),
-    *("XXXyyyy", "yyyyMMdd'T'hhmmssaXX"),
+    *("XXXyyyy", "yyyyMMdd'T'hhmmssaXX", "yyyyDDD", "yyyy-DDD HH:mm", "yy.DDD", "yyyyDDD'T'HH"),
+    *("kk:mm", "yyyy-MM-dd k:mm:ss", "yyyy[-MM[-dd]]", "yyyy-MM-dd[ HH:mm[:ss[.SSS]]]"),
+    *("yyyy-MM-dd'T'HH:mm[:ss[.SSSSSS]][XXX]", "yyyy[.MM]", "dd MMMM[, yyyy]", "HH:mm[X]"),
+    *("d MMM yyyy[ h:mm[ a]]", "MM/dd[/yyyy]", "HH[:mm[:ss]]", "yyyy-MM-dd HH:mm:ss[' at'XX]"),
+    *("yyyyMMdd[' 'HHmmss[.SSS]]", "yyyy-M-d[' 'H:m][XX]", "dd.MM[.yy]", "HH:mm[ 'o' ss]"),
 ]
 REFUSED = [
     *("", "YYYY-MM-dd", "yyyyy", "uuuu", "MMM", "EEE", "HH:mm a", "a", "D", "DDD", "G"),
-    *("yyyyMMddHHmmssSSS", "yyyy-MM-dd HH:mm:ssSSS", "yyyyMd", "dMyyyy", "yyyy[-MM]", "yyyy#MM"),
+    *("yyyyMMddHHmmssSSS", "yyyy-MM-dd HH:mm:ssSSS", "yyyyMd", "dMyyyy", "yyyy[-MM", "yyyy#MM"),
+    *(
+        "yyyy[-MM]-dd",
+        "[yyyy]-MM",
+        "yyyyMM[dd]",
+        "yyyy[]",
+        "yyyy[[-MM]-dd]",
+        "HH[:mm][:ss]",
+        "yyyy]",
+    ),
+    *(
+        "HH:mm[:ss][.SSS]",
+        "MM[-yyyy]",
+        "HH[:mm[:ss]][:HH]",
+        "yyyy[X][ H",
+        "DDD",
+        "yyyy-MM-DDD",
+        "kk a",
+    ),
+    *("yyyy-DD", "yyyy-D", "EEE yyyy", "yyyy QQ", "yyyy[A]" + "[B]" * 6),
     *("yyyy{MM", "yyyy]MM", "yyyy1MM", "'1'yyyy", "yyyy''MM", "'a''b'yyyy", "yyyy'", "y", "SSS"),
     *(
         "yyyy-dd",
@@ -79,7 +102,6 @@ REFUSED = [
         "HHXHH",
         "yyyyXMM",
         "hhHH",
-        "kk:mm",
         "yyyy-MM MMM",
         "MMMMM yyyy",
         "yyy-MM",
@@ -134,6 +156,8 @@ NUMBERS = {
     "a": ("AM", "PM", "pm", "Am", "a.m.", "P", ""),
     "h": ("01", "12", "2", "02", "11", "0", "00", "13"),
     "K": ("00", "11", "0", "02", "12", "24"),
+    "k": ("01", "24", "7", "13", "00", "0", "25"),
+    "D": ("001", "366", "059", "365", "060", "000", "367", "12", "1234"),
     "X": ("Z", "+01", "-0530", "+1800", "+1801", "z", "+01:30", "+0160", "-1"),
     **dict.fromkeys(("XX",), ("Z", "+0100", "-0530", "-1800", "+1801", "+01:00", "z", "+01")),
     "XXX": ("Z", "+01:00", "-05:30", "+18:00", "+18:01", "-00:00", "+0100", "z", "+01:60", "+9:00"),
@@ -144,6 +168,16 @@ NUMBERS = {
 }
 
 
+def section_end(form: str, place: int) -> int:
+    """The place behind the bracket that closes the one at this place."""
+    depth = 0
+    while True:
+        depth += {"[": 1, "]": -1}.get(form[place], 0)
+        place += 1
+        if not depth:
+            return place
+
+
 def texts(form: str, seed: int) -> list[str]:
     """Texts of about this format."""
     rng = random.Random(f"{form} {seed}")
@@ -152,7 +186,12 @@ def texts(form: str, seed: int) -> list[str]:
         text, place = "", 0
         while place < len(form):
             letter = form[place]
-            if letter == "'":
+            if letter == "[" and rng.random() < 0.3:  # without the section, or with a part of it
+                odd = rng.random() < 0.1 and form[place + 1] != "'"
+                place = place + 2 if odd else section_end(form, place)
+            elif letter in "[]":
+                place += 1
+            elif letter == "'":
                 stop = form.index("'", place + 1)
                 text += rng.choice((str.lower, str.upper, str))(form[place + 1 : stop])
                 place = stop + 1

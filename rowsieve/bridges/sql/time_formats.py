@@ -28,12 +28,22 @@ _NAMES = {f"%{field}": field for field in "yIpbBaA"}
 _MORE: Mapping[str, Mapping[str, str]] = {  # of `format_time` only
     "duckdb": _NAMES,
     "datafusion": _NAMES,
-    "spark": dict(zip(("yy", "hh", "a", "MMM", "MMMM", "E", "EEEE"), "yIpbBaA", strict=True)),
+    "spark": {
+        **dict(zip(("yy", "hh", "a", "MMM", "MMMM", "E", "EEEE"), "yIpbBaA", strict=True)),
+        **dict(zip("yMdDHhms", ("-Y", "-m", "-d", "-j", "-H", "-I", "-M", "-S"), strict=True)),
+        **dict(zip(("SSS", "SSSSSS", "Q"), "gfq", strict=True)),
+        # Other spellings of the same fields: read, but never written.
+        **dict(zip(("LL", "LLL", "LLLL", "EE", "EEE", "q"), "mbBaaq", strict=True)),
+        "L": "-m",
+    },
 }
 _ABSENT: Mapping[str, Mapping[str, str]] = {  # first letters of fields, and why they are rejected
     "spark": {
         **dict.fromkeys("VzOXxZ", "the offset and the zone are not part of the local time"),
         **dict.fromkeys("YwWuec", "Spark has no weeks and years of weeks"),
+        "S": "fractions have three or six digits, as in 'SSS'",
+        **dict.fromkeys("kK", "hours are 'H', or 'h' with 'a'"),
+        **dict.fromkeys("GF", "eras and weeks of a month have no counterpart"),
     },
 }
 _FRACTIONS: Mapping[str, Mapping[str, str]] = {
@@ -41,6 +51,7 @@ _FRACTIONS: Mapping[str, Mapping[str, str]] = {
     "postgres": {"US": "f", "MS": "g"},
 }
 _PLAIN = r"[^A-Za-z%'\"\\\[\]{}#]+"
+_QUOTES: Mapping[str, str] = {"spark": "'", "postgres": '"'}
 _PIECES: Mapping[str, re.Pattern[str]] = {
     "duckdb": re.compile(r"(?P<field>%.)|(?P<plain>[^%]+)", re.DOTALL),
     "datafusion": re.compile(r"(?P<field>%.)|(?P<plain>[^%]+)", re.DOTALL),
@@ -61,8 +72,14 @@ def _fields(dialect: str, function: str) -> Mapping[str, str]:
 def from_dialect(text: str, dialect: str, function: str = "format_time") -> str:
     """Translate a format to that of `format_time`; ValueError if it may not be equivalent."""
     fields = _fields(dialect, function)
-    made, place = [], 0
+    made, place, depth = [], 0, 0
     while place < len(text):
+        if text[place] in "[]" and dialect == "spark" and function == "format_time":
+            depth += 1 if text[place] == "[" else -1  # of a whole time each section is formatted
+            if depth < 0:
+                raise ValueError(f"the format {text!r}, in which a bracket is not opened")
+            place += 1
+            continue
         piece = _PIECES[dialect].match(text, place)
         if piece is None:
             raise ValueError(f"the format at {text[place:]!r}")
@@ -74,14 +91,22 @@ def from_dialect(text: str, dialect: str, function: str = "format_time") -> str:
         plain = groups.get("quoted") or groups["plain"]
         made.append(f"%{field}" if groups["field"] else plain.replace("%", "%%"))
         place = piece.end()
+    if depth:
+        raise ValueError(f"the format {text!r}, in which a bracket is not closed")
     return "".join(made)
 
 
 def to_dialect(text: str, dialect: str, function: str = "format_time") -> str:
     """Translate a format of `format_time` to the dialect; ValueError if impossible."""
-    names = {field: name for name, field in _fields(dialect, function).items()}
+    names: dict[str, str] = {}
+    for name, field in _fields(dialect, function).items():
+        names.setdefault(field, name)
     pieces = pieces_of(text, dict.fromkeys(names, 0)) or ()
-    made = "".join(names[field] if field else plain for field, plain in pieces)
+    quote = _QUOTES.get(dialect, "") if function == "format_time" else ""
+    made = "".join(
+        names[field] if field else plain if re.fullmatch(_PLAIN, plain) else quote + plain + quote
+        for field, plain in pieces
+    )
     if from_dialect(made, dialect, function) != text:
         raise ValueError("the dialect interprets the format differently")
     return made

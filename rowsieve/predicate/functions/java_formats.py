@@ -1,7 +1,9 @@
-"""Patterns of texts of a Java format: `yyyy-MM-dd HH:mm:ss`, `d MMM yy`, `hh:mm a XXX`.
+"""Patterns of texts of a Java format: `yyyy-MM-dd HH:mm:ss`, `d MMM yy`, `yyyy-MM-dd[ HH:mm]`.
 
 Soundness: an allow-list of fields. A format is `UnknownFormat` if it has other fields, fields that
-name no one time, or fields beside each other that Java may divide in another way.
+name no one time, or fields beside each other that Java may divide in another way. Java reads an
+optional section wherever it can and never comes back to it: sections are read at the end of the
+format or of another section only, and of those in a row each starts with other characters.
 Source: `java.time.format.DateTimeFormatterBuilder`, with the texts of English.
 """
 
@@ -21,6 +23,7 @@ _NUMBERS: Final[Mapping[str, str]] = {
     "H": "hour",
     "h": "clock_hour",
     "K": "half_hour",
+    "k": "last_hour",
 }
 MONTHS: Final = (
     *("january", "february", "march", "april", "may", "june", "july", "august", "september"),
@@ -39,10 +42,17 @@ _OPEN: Final[Mapping[str, str]] = {  # digits after it may belong to it
     "X": "(?P<offset>z|[+-][0-9]{2}(?:[0-9]{2})?)",
     "x": "(?P<offset>[+-][0-9]{2}(?:[0-9]{2})?)",
 }
-_SAME_PART: Final = str.maketrans("LhKxZ", "MHHXX")
-_DATES: Final = frozenset(("", "y", "yM", "yMd", "Md"))
+_SAME_PART: Final = str.maketrans("LhKkxZ", "MHHHXX")
+_DATES: Final = frozenset(("", "y", "yM", "yMd", "Md", "yD"))
 _CLOCKS: Final = frozenset(("", "H", "Hm", "Hms", "HmsS"))
 _MOST_DIGITS: Final = 19  # of a number of any length
+_MOST_SECTIONS: Final = 6
+_DIVIDED: Final = "["  # digits before a section and inside it: Java divides them in its own way
+_NOT_READ: Final[Mapping[str, str]] = {  # first letters, and why Spark or we do not read them
+    **dict.fromkeys("EFqQ", "Spark formats by it, but does not read it"),
+    **dict.fromkeys("ABcenNpYuwW", "Spark has no such field"),
+    **dict.fromkeys("VzO", "names of zones are not read"),
+}
 _PIECE: Final = re.compile(
     r"(?P<field>([A-Za-z])\2*)|'(?P<quoted>[ -&(-/:-~]+)'(?!')|(?P<plain>[ -\"$-&(-/:-@^-`|~]+)"
 )
@@ -57,31 +67,88 @@ class UnknownFormat(ValueError):
 def pattern_of(form: str) -> tuple[str, str]:
     """The regular expressions of texts of a format and of those with years that are too long.
 
-    Their groups are the parts: `sign year short_year month name day hour clock_hour half_hour half
-    minute second fraction offset`.
+    Their groups are the parts: `sign year short_year month name day day_of_year hour clock_hour
+    half_hour last_hour half minute second fraction offset`, empty in a text without their section.
     """
-    pieces, fields, beside = ["(?i)^"], [], ""
-    place = 0
-    while place < len(form):
-        piece = _PIECE.match(form, place)
-        if piece is None:
-            raise UnknownFormat(f"{form[place:]!r} in the format {form!r} is not read")
-        place, field = piece.end(), piece["field"]
-        if not field:
-            pieces.append(re.escape(piece["quoted"] or piece["plain"]))
-            beside = ""
-            continue
-        pieces.append(_pattern(field, form))
-        fields.append(field)
-        if field in _NAMED or field in _OPEN:
-            beside = field if field in _OPEN else ""
-            continue
-        if beside and not (_is_fixed(beside) and _is_fixed(field)):
-            raise UnknownFormat(f"{field!r} needs a separator before it in the format {form!r}")
-        beside = field
-    _check_parts(fields, form)
-    whole = "".join([*pieces, "$"])
+    walk = _Walk(form)
+    whole = f"(?i)^{walk.read()[0]}$"
+    for fields in walk.choices:
+        _check_parts(fields, form)
     return whole, whole.replace(_SIGNED_YEAR, "[+-][0-9]{7,19}")
+
+
+class _Walk:
+    """Reads a format from left to right; afterwards `choices` has the fields of each kind of text.
+
+    There is a choice for every set of the optional sections.
+    """
+
+    def __init__(self, form: str) -> None:
+        if form.count("[") > _MOST_SECTIONS:
+            raise UnknownFormat(f"the format {form!r} has more than {_MOST_SECTIONS} sections")
+        self.choices: list[list[str]] = [[]]
+        self._form, self._place = form, 0
+        self._beside = ""  # the field right before this place, if its digits may go on
+
+    def read(self, *, inside: bool = False) -> tuple[str, str]:
+        """The pattern up to the end of the format or section; what its sections start with."""
+        pieces: list[str] = []
+        starts = ""
+        while self._place < len(self._form):
+            character = self._form[self._place]
+            if character == "]" and inside:
+                return "".join(pieces), starts
+            if character == "[":
+                pattern, more = self._section(starts)
+                starts += more
+                pieces.append(pattern)
+            elif starts:
+                raise self._unknown("an optional section that is not at the end")
+            else:
+                pieces.append(self._piece()[0])
+        if inside:
+            raise self._unknown("a bracket that is not closed")
+        return "".join(pieces), starts
+
+    def _section(self, starts: str) -> tuple[str, str]:
+        """An optional section, which must not start like those before it, and its own starts."""
+        self._place += 1
+        if self._form[self._place : self._place + 1] in ("", "[", "]"):
+            raise self._unknown("an optional section without a field or text of its own")
+        before, beside = [list(fields) for fields in self.choices], bool(self._beside)
+        self._beside = _DIVIDED if beside else ""
+        first, own = self._piece()
+        if set(own) & set(starts):
+            raise self._unknown("optional sections that start alike")
+        pattern, inner = self.read(inside=True)
+        self._place += 1
+        self.choices = before + self.choices
+        self._beside = _DIVIDED if beside or self._beside else ""
+        return f"(?:{first}{pattern})?", own + inner
+
+    def _piece(self) -> tuple[str, str]:
+        """The pattern of the field or text at this place, and what it may start with."""
+        form = self._form
+        piece = _PIECE.match(form, self._place)
+        if piece is None:
+            raise UnknownFormat(f"{form[self._place :]!r} in the format {form!r} is not read")
+        self._place, field = piece.end(), piece["field"]
+        if not field:
+            text, self._beside = piece["quoted"] or piece["plain"], ""
+            return re.escape(text), text[0].lower()
+        pattern = _pattern(field, form)
+        for fields in self.choices:
+            fields.append(field)
+        if field in _NAMED or field in _OPEN:
+            self._beside = field if field in _OPEN else ""
+            return pattern, "abcdefghijklmnopqrstuvwxyz+-"
+        if self._beside and not (_is_fixed(self._beside) and _is_fixed(field)):
+            raise UnknownFormat(f"{field!r} needs a separator before it in the format {form!r}")
+        self._beside = field
+        return pattern, "0123456789+-"
+
+    def _unknown(self, why: str) -> UnknownFormat:
+        return UnknownFormat(f"{why} in the format {self._form!r} is not read")
 
 
 def has_names(form: str) -> bool:
@@ -95,7 +162,7 @@ def _check_parts(fields: list[str], form: str) -> None:
     parts = "".join(field[0] for field in fields).translate(_SAME_PART)
     date, clock, others = (
         "".join(sorted((part for part in parts if part in order), key=order.index))
-        for order in ("yMd", "HmsS", "aX")
+        for order in ("yMdD", "HmsS", "aX")
     )
     if date not in _DATES or clock not in _CLOCKS or not date + clock:
         raise UnknownFormat(f"the fields of the format {form!r} name no one time")
@@ -119,9 +186,12 @@ def _pattern(field: str, form: str) -> str:
     if letter in _NUMBERS and count <= 2:
         digits = "[0-9]{2}" if count == 2 else f"0{{0,{_MOST_DIGITS - 2}}}[0-9]{{1,2}}"
         return f"(?P<{_NUMBERS[letter]}>{digits})"
-    raise UnknownFormat(f"the field {field!r} of the format {form!r} is not read")
+    if field == "DDD":
+        return "(?P<day_of_year>[0-9]{3})"
+    why = f": {_NOT_READ[letter]}" if letter in _NOT_READ else ""
+    raise UnknownFormat(f"the field {field!r} of the format {form!r} is not read{why}")
 
 
 def _is_fixed(field: str) -> bool:
     """Whether Java knows where the field ends without a separator."""
-    return field == "yyyy" or (field[0] != "S" and len(field) == 2)
+    return field in ("yyyy", "DDD") or (field[0] != "S" and len(field) == 2)

@@ -1,11 +1,12 @@
 """Text of a constant Java format as a time: `parse_java_timestamp(text, 'yyyy-MM-dd HH:mm:ss')`.
 
 Read as Spark's `to_timestamp(text, format)` reads it where `timeParserPolicy` is CORRECTED: two
-digits for `MM dd HH hh KK mm ss`, one or more for `M d H h K m s`, four for `yyyy` or more behind a
-sign, two of this century for `yy`, up to as many as there are letters for `S`, English names of
-months for `MMM LLL` and `MMMM LLLL`, AM or PM for `a`, an offset for `X x Z`. What the format
-leaves out is 1970-01-01 00:00, and AM. An instant is that of the local time at the offset, or in a
-constant zone: the earlier of repeated ones, skipped ones shifted. A local time drops the offset.
+digits for `MM dd HH hh KK kk mm ss`, one or more for `M d H h K k m s`, four for `yyyy` or more
+behind a sign, two of this century for `yy`, three for `DDD`, up to as many as there are letters for
+`S`, English names of months for `MMM LLL` and `MMMM LLLL`, AM or PM for `a`, an offset for `X x Z`;
+optional sections `[…]` at the end. What the format or the text leaves out is 1970-01-01 00:00, and
+AM. An instant is that of the local time at the offset, or in a constant zone: the earlier of
+repeated ones, skipped ones shifted. A local time drops the offset.
 Soundness: an allow-list of formats; a text has Spark's value, has none, or raises `UnreadText`: the
 last is for years beyond 64 bits, on which Spark fails even where it tries, and for four letters
 that Java takes for others whatever their case.
@@ -15,7 +16,7 @@ against Spark by `tests/predicate/test_java_times.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -46,8 +47,8 @@ from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import String, Timestamp
 from rowsieve.types.time_zones import RepeatedTime, SkippedTime, zone, zone_name
 
-_PARTS: Final = ("sign", "year", "month", "day", "minute", "second", "fraction")
-_ABSENT: Final = {"year": "1970", "month": "1", "day": "1"}
+_PARTS: Final = ("sign", "year", "month", "day", "day_of_year", "minute", "second", "fraction")
+_ABSENT: Final = {"year": "1970", "month": "1", "day": "1", "day_of_year": "1"}
 _ABBREVIATED: Final = [name[:3] for name in MONTHS]
 _OFFSET: Final = "^(?P<sign>[+-])(?P<hour>[0-9]{2}):?(?P<minute>[0-9]{0,2})$"
 _FARTHEST_EAST: Final = 18 * 60  # minutes
@@ -66,7 +67,7 @@ def read_times(values: pa.Array, form: str, target: Timestamp, zone_of_session: 
     if has_names(form):
         odd |= matches(values, _FOLDED)
     refuse(values, odd, target, f"its value by the format {form!r} is unknown to Rowsieve")
-    days, good = days_of_parts(parts)
+    days, good = _days(parts)
     hour = _hours(found)
     minute, second = (number_of_part(parts, name) for name in ("minute", "second"))
     east, has_offset = _minutes_east(found)
@@ -76,13 +77,12 @@ def read_times(values: pa.Array, form: str, target: Timestamp, zone_of_session: 
     refuse(values, beyond, target, "spark fails where 64 bits end, even if it tries")
     micros = np.where(good, days, 0) * DAY_US + micros_of_fraction(parts)
     micros += ((hour * 60 + minute) * 60 + second) * 1_000_000
-    if target.utc and has_offset:
-        micros -= east * 60_000_000
-    elif target.utc:
-        micros, failed, _ = zone(zone_of_session).instants(
-            np.where(good, micros, 0), RepeatedTime.EARLIER, SkippedTime.SHIFTED
+    if target.utc:
+        instants, failed, _ = zone(zone_of_session).instants(
+            np.where(good & ~has_offset, micros, 0), RepeatedTime.EARLIER, SkippedTime.SHIFTED
         )
-        good &= ~failed
+        micros = np.where(has_offset, micros - east * 60_000_000, instants)
+        good &= has_offset | ~failed
     array = pa.array(np.where(good, micros, 0)).view(arrow_type(target))
     return checked(array, good, null_mask(values))
 
@@ -96,26 +96,52 @@ def _has_its_sign(parts: pa.Array) -> Mask:
     return np.where(minus, ~matches(year, "^0+$"), plus == is_long)
 
 
-def _with_all(parts: pa.Array) -> pa.Array:
-    """The parts with empty ones for fields that the format lacks, which is 1970 for the year."""
-    known = {field.name: parts.field(field.name) for field in parts.type}
-    if (short := known.get("short_year")) is not None:
-        known["year"] = pc.binary_join_element_wise("20", pc.fill_null(short, ""), "")
-    if (name := known.get("name")) is not None:
-        first = pc.utf8_slice_codeunits(pc.utf8_lower(name), 0, 3)
-        known["month"] = pc.add(pc.index_in(first, pa.array(_ABBREVIATED)), 1).cast(pa.string())
+def _days(parts: pa.Array) -> tuple[Numbers, Mask]:
+    """Days since 1970, and where there is such a day: one of a month, or one of a year."""
+    days, good = days_of_parts(parts)
+    of_year = number_of_part(parts, "day_of_year")
+    first, last = (
+        days_of_parts(_replaced(parts, {"month": month, "day": day}))[0]
+        for month, day in (("1", "1"), ("12", "31"))
+    )
+    good &= (of_year >= 1) & (of_year <= last - first + 1)
+    return days + of_year - 1, good
+
+
+def _replaced(parts: pa.Array, constants: Mapping[str, str]) -> pa.Array:
     columns = [
-        known[name] if name in known else pa.repeat(_ABSENT.get(name, ""), len(parts))
+        pa.repeat(constants[name], len(parts)) if name in constants else parts.field(name)
         for name in _PARTS
     ]
+    return pa.StructArray.from_arrays(columns, _PARTS, mask=pa.array(null_mask(parts)))
+
+
+def _with_all(parts: pa.Array) -> pa.Array:
+    """The parts; those that the format or a text lacks are empty, or those of 1970-01-01."""
+    known = {field.name: pc.fill_null(parts.field(field.name), "") for field in parts.type}
+    if (short := known.get("short_year")) is not None:
+        year = pc.binary_join_element_wise("20", short, "")
+        known["year"] = pc.if_else(pc.equal(short, ""), "", year)
+    if (name := known.get("name")) is not None:
+        first = pc.utf8_slice_codeunits(pc.utf8_lower(name), 0, 3)
+        number = pc.add(pc.index_in(first, pa.array(_ABBREVIATED)), 1).cast(pa.string())
+        known["month"] = pc.fill_null(number, "")
+    columns = []
+    for part in _PARTS:
+        column = known[part] if part in known else pa.repeat("", len(parts))
+        absent = _ABSENT.get(part, "")
+        columns.append(pc.if_else(pc.equal(column, ""), absent, column) if absent else column)
     return pa.StructArray.from_arrays(columns, _PARTS, mask=pa.array(null_mask(parts)))
 
 
 def _hours(parts: pa.Array) -> Numbers:
     """Hours from 0; at least 24 where the part is no hour of its kind."""
     known = {field.name for field in parts.type}
+    if "last_hour" in known:
+        last = number_of_part(parts, "last_hour", absent=24)
+        return np.where((last < 1) | (last > 24), _NO_HOUR, last % 24)
     if "clock_hour" in known:
-        clock = number_of_part(parts, "clock_hour")
+        clock = number_of_part(parts, "clock_hour", absent=_HALF)
         hour = np.where((clock < 1) | (clock > _HALF), _NO_HOUR, clock % _HALF)
     elif "half_hour" in known:
         half = number_of_part(parts, "half_hour")
@@ -127,14 +153,16 @@ def _hours(parts: pa.Array) -> Numbers:
     return hour
 
 
-def _minutes_east(parts: pa.Array) -> tuple[Numbers, bool]:
-    """Minutes of the offsets, very many where one is no offset; and whether the format has one."""
+def _minutes_east(parts: pa.Array) -> tuple[Numbers, Mask]:
+    """Minutes of the offsets, very many where one is no offset; and where there is one."""
     if "offset" not in {field.name for field in parts.type}:
-        return np.zeros(len(parts), np.int64), False
-    offset = pc.extract_regex(pc.fill_null(parts.field("offset"), ""), pattern=_OFFSET)
+        return np.zeros(len(parts), np.int64), np.zeros(len(parts), np.bool_)
+    text = pc.fill_null(parts.field("offset"), "")
+    offset = pc.extract_regex(text, pattern=_OFFSET)
     hour, minute = (number_of_part(offset, name) for name in ("hour", "minute"))
     east = np.where(minute < 60, hour * 60 + minute, 10 * _FARTHEST_EAST)
-    return np.where(as_mask(pc.equal(offset.field("sign"), "-")), -east, east), True
+    is_west = as_mask(pc.equal(offset.field("sign"), "-"))
+    return np.where(is_west, -east, east), as_mask(pc.not_equal(text, ""))
 
 
 def _resolve_local(arguments: Sequence[Argument]) -> Signature | None:

@@ -1,10 +1,12 @@
 """Format dates and times by a constant format: `format_time(time, '%Y-%m-%d')`.
 
-Numbers have a fixed width: `%Y` four digits, `%j` three, `%m %d %H %I %M %S %y` two. `%B %b` are
-the long and short English names of months, `%A %a` those of days, `%p` is AM or PM. Other
-characters are literal, and `%%` is a percent sign. Years outside 1 to 9999 are formatted as the
-engine does; `%y` of them fails. If the fields are numbers in order of significance, from the year
-on, the texts of the other years sort as their times do.
+Numbers have a fixed width: `%f` six digits (microseconds), `%Y` four, `%j %g` three (`%g` is
+milliseconds, cut), `%m %d %H %I %M %S %y` two, `%q` one (the quarter). With a hyphen, as in `%-d`,
+`Y m d j H I M S` have as many as they need. `%B %b` are the long and short English names of months,
+`%A %a` those of days, `%p` is AM or PM. Other characters are literal, and `%%` is a percent sign.
+Years outside 1 to 9999 are formatted as the engine does; `%y` and `%-Y` of them fail. If the fields
+are numbers in order of significance, from the year on, the texts of the other years sort as their
+times do.
 """
 
 from __future__ import annotations
@@ -28,8 +30,11 @@ from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import Date, String, Timestamp
 
 _SECOND = 1_000_000
-_PIECE = re.compile(r"%(.)|([^%]+)", re.DOTALL)
-_WIDTHS: Mapping[str, int] = {"Y": 4, "j": 3, **dict.fromkeys("mdHIMSy", 2)}
+_PIECE = re.compile(r"%(-?.)|([^%]+)", re.DOTALL)
+_WIDTHS: Mapping[str, int] = {
+    "f": 6, "Y": 4, **dict.fromkeys("jg", 3), **dict.fromkeys("mdHIMSy", 2), "q": 1,
+}  # fmt: skip
+_UNPADDED = frozenset(f"-{field}" for field in "YmdjHIMS")
 _MONTHS = [name.capitalize() for name in MONTHS]
 _DAYS = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"]  # from 1970
 _NAMES: Mapping[str, Sequence[str]] = {
@@ -39,15 +44,18 @@ _NAMES: Mapping[str, Sequence[str]] = {
     "a": [name[:3] for name in _DAYS],
     "p": ["AM", "PM"],
 }
-_FIELDS: Mapping[str, int] = {**_WIDTHS, **dict.fromkeys(_NAMES, 0)}
+_OF_ANY_WIDTH = _UNPADDED | frozenset(_NAMES)
+_FIELDS: Mapping[str, int] = {**_WIDTHS, **dict.fromkeys(_OF_ANY_WIDTH, 0)}
 _CLOCK: Mapping[str, Callable[[Days], Days]] = {
     "H": lambda clock: clock // (3_600 * _SECOND),
     "I": lambda clock: (clock // (3_600 * _SECOND) - 1) % 12 + 1,
     "p": lambda clock: clock // (12 * 3_600 * _SECOND),
     "M": lambda clock: clock // (60 * _SECOND) % 60,
     "S": lambda clock: clock // _SECOND % 60,
+    "g": lambda clock: clock % _SECOND // 1_000,
+    "f": lambda clock: clock % _SECOND,
 }
-_ORDERED = ("YmdHMS", "YjHMS")
+_ORDERED = ("YmdHMSf", "YmdHMSg", "YjHMSf", "YjHMSg")
 
 
 def pieces_of(text: str, fields: Mapping[str, int] = _FIELDS) -> list[tuple[str, str]] | None:
@@ -65,7 +73,7 @@ def _resolve(arguments: Sequence[Argument]) -> Signature | None:
     type_, pieces = arguments[0].type, pieces_of(arguments[1].constant)
     if pieces is None or not (isinstance(type_, Date) or type_ == Timestamp()):
         return None
-    if isinstance(type_, Date) and any(field in _CLOCK for field, _ in pieces if field):
+    if isinstance(type_, Date) and any(_plain(field) in _CLOCK for field, _ in pieces if field):
         return None
     return Signature((type_, String()), String(), arguments[1].constant)
 
@@ -89,18 +97,29 @@ def _format(arguments: Sequence[pa.Array], signature: Signature, semantics: Sema
 def _near_texts(days: Days, clock: Days, form: str) -> pa.Array:
     """Format days and times in the years 1 to 9999."""
     pieces = pieces_of(form) or []
-    if not any(field in _NAMES for field, _ in pieces):
+    if not any(field in _OF_ANY_WIDTH for field, _ in pieces):
         return _of_one_width(pieces, days, clock)
     texts = [
-        _named(field, days, clock) if field in _NAMES else _of_one_width([piece], days, clock)
+        _of_any_width(field, days, clock)
+        if field in _OF_ANY_WIDTH
+        else _of_one_width([piece], days, clock)
         for piece in pieces
         for field in piece[:1]
     ]
     return pc.binary_join_element_wise(*texts, "")
 
 
-def _named(field: str, days: Days, clock: Days) -> pa.Array:
-    return pa.array(_NAMES[field], pa.string()).take(pa.array(_field(field, days, clock)))
+def _of_any_width(field: str, days: Days, clock: Days) -> pa.Array:
+    """Names, and numbers without zeros in front."""
+    found = pa.array(_field(_plain(field), days, clock))
+    if field in _UNPADDED:
+        return found.cast(pa.string())
+    return pa.array(_NAMES[field], pa.string()).take(found)
+
+
+def _plain(field: str) -> str:
+    """The field without its hyphen."""
+    return field.removeprefix("-")
 
 
 def _of_one_width(pieces: Sequence[tuple[str, str]], days: Days, clock: Days) -> pa.Array:
@@ -128,10 +147,10 @@ def _far_texts(numbers: Days, signature: Signature, years: FarYears) -> pa.Array
     for field, plain in pieces_of(signature.option) or ():
         if field == "Y":
             pieces.append(far_years.year_field(_field(field, days, clock), years))
-        elif field == "y":  # engines differ: no text, which fails
+        elif field in ("y", "-Y"):  # engines differ: no text, which fails
             pieces.append(pa.nulls(len(days), pa.string()))
-        elif field in _NAMES:
-            pieces.append(_named(field, days, clock))
+        elif field in _OF_ANY_WIDTH:
+            pieces.append(_of_any_width(field, days, clock))
         elif field:
             pieces.append(far_years.digits(_field(field, days, clock), _WIDTHS[field]))
         else:
@@ -156,6 +175,7 @@ _OF_DAYS: Mapping[str, Callable[[Days], Days]] = {
     "Y": lambda days: months_of(days) // 12 + 1970,
     "y": lambda days: (months_of(days) // 12 + 1970) % 100,
     "m": lambda days: months_of(days) % 12 + 1,
+    "q": lambda days: months_of(days) % 12 // 3 + 1,
     **dict.fromkeys("Bb", lambda days: months_of(days) % 12),
     **dict.fromkeys("Aa", lambda days: days % 7),
     "d": lambda days: days - first_of_month(months_of(days)) + 1,

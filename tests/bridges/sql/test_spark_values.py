@@ -108,7 +108,11 @@ DAYS = ("2011-12-29", "2011-12-30", "2024-03-10", "2024-04-06", "2024-10-05", "2
 ZONES = ("America/New_York", "Australia/Lord_Howe", "Pacific/Apia")
 MORE_ZONES = ("UTC", "America/Sao_Paulo", "Asia/Kathmandu")
 FORMAT = "date_format(tz, 'yyyy-MM-dd HH:mm')"
-FORMS = ("yyyy-MM-dd HH:mm:ss", "EEEE, dd MMMM yyyy", "DDD/E dd MMM yy hh:mm a")
+FORMS = (
+    *("yyyy-MM-dd HH:mm:ss", "EEEE, dd MMMM yyyy", "DDD/E dd MMM yy hh:mm a"),
+    *("yyyyMMddHHmmss", "d.M.y H:m:s.SSS", "EE EEE L LL LLL LLLL D h 'o' 'clock'"),
+    *("yyyy-MM-dd[['T'HH:mm]:ss][.SSSSSS]", "'Q'Q q"),
+)
 
 
 @pytest.mark.parametrize("zone", ZONES)
@@ -150,7 +154,7 @@ def test_formatted_times_are_those_of_spark_in_any_zone(spark: Any, zone: str) -
     starts = [datetime.datetime.fromisoformat(f"{day}T00:00:00") for day in (*DAYS, "2018-11-04")]
     times = [at + n * datetime.timedelta(minutes=23) for at in starts for n in range(63)]
     first, span = datetime.datetime(1900, 1, 1), 200 * 365 * 86_400
-    times += [first + datetime.timedelta(seconds=chance.randrange(span)) for _ in range(100)]
+    times += [first + datetime.timedelta(chance.random() * span / 86_400) for _ in range(100)]
     rows = pa.table(
         {
             "tz": pa.array(times, pa.timestamp("us", "UTC")),
@@ -161,7 +165,7 @@ def test_formatted_times_are_those_of_spark_in_any_zone(spark: Any, zone: str) -
     )
     schema, session = schema_of(rows.schema)[0], Session(zone, ansi=True)
     semantics = Semantics.of_spark(ansi=True, time_zone=zone)
-    texts = [f"date_format({name}, '{form}')" for name in rows.column_names for form in FORMS]
+    texts = [f'date_format({name}, "{form}")' for name in rows.column_names for form in FORMS]
     asked, wanted = [], []
     for text in texts:
         bound = bind_operand(to_operand(text, "spark", schema, semantics), schema, semantics)

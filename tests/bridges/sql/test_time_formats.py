@@ -45,17 +45,49 @@ def test_a_refused_field_of_spark_says_why() -> None:
         to_operand("date_format(ts, 'HH:mm XXX')", "spark", SCHEMA)
 
 
-def test_a_short_year_of_more_digits_fails() -> None:
-    predicate = bind(to_predicate("strftime(far, '%y') = '08'", "duckdb", SCHEMA), SCHEMA)
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [("strftime(far, '%y') = '08'", "duckdb"), ("date_format(far, 'd M y') = 'x'", "spark")],
+)
+def test_a_short_year_of_more_digits_fails(text: str, dialect: str) -> None:
+    predicate = bind(to_predicate(text, dialect, SCHEMA), SCHEMA, Semantics.SPARK)
     with pytest.raises(EvaluationError):
         matching(predicate, ROWS)
     assert matching(predicate, ROWS.slice(1)).tolist() == [False, False]
 
 
 @pytest.mark.parametrize(
+    ("form", "read", "written"),
+    [
+        ("d/M/y H:m:s.SSS", "%-d/%-m/%-Y %-H:%-M:%-S.%g", None),
+        ("yyyy-MM-dd'T'HH:mm:ss.SSSSSS", "%Y-%m-%dT%H:%M:%S.%f", None),
+        ("'Q'Q yyyy", "Q%q %Y", None),
+        ("yyyy[-MM[-dd]]", "%Y-%m-%d", "yyyy-MM-dd"),
+        ("EEE d LLLL", "%a %-d %B", "E d MMMM"),
+        ("'[d]' d", "[d] %-d", "'[d] 'd"),
+        ("yyyy[yy]", "%Y%y", ""),  # as one word it would be another field
+        ("M[M]", "%-m%-m", ""),
+    ],
+)
+def test_spark_s_fields_of_any_width_and_optional_sections(
+    form: str, read: str, written: str | None
+) -> None:
+    assert from_dialect(form, "spark") == read
+    if written == "":
+        with pytest.raises(ValueError, match=r"differently|the field"):
+            to_dialect(read, "spark")
+    else:
+        assert to_dialect(read, "spark") == (written or form)
+    if "%-" in read:
+        with pytest.raises(ValueError, match=r"differently|the field"):
+            to_dialect(read, "duckdb")
+
+
+@pytest.mark.parametrize(
     ("dialect", "form"),
     [
-        *(("spark", form) for form in ("YYYY", "M", "XXX", "d", "h", "B", "yyyyy", "'", "[yyyy]")),
+        *(("spark", form) for form in ("YYYY", "yyy", "XXX", "F", "k", "B", "yyyyy", "'")),
+        *(("spark", form) for form in ("[yyyy", "yyyy]", "SS", "SSSS", "G", "QQ", "DD", "EEEEE")),
         *(("postgres", form) for form in ("Month", "HH12", "FMDD", "YYYYth", "YY", "yyyy-mm")),
         *(("duckdb", form) for form in ("%G", "%-d", "%f", "%h", "%", "%%")),
         *(("datafusion", form) for form in ("%G", "%-d", "%h", "%.3f", "%Z")),
