@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 import rowsieve as rs
 from rowsieve.errors import InvalidInput, UnsupportedOperation
@@ -83,6 +83,25 @@ def test_another_folder_has_the_log_alone(tmp_path: Path) -> None:
     assert by_id(found) == by_id(table.scan(columns=["id", "s"]).to_arrow())
     assert [path.name for path in (tmp_path / "log").iterdir()] == ["_delta_log"]
     assert rs.from_delta(tmp_path / "log").count("id < 7") == 7
+
+
+@pytest.mark.parametrize("first", ["ours", "deltalake", "appended"])
+def test_the_delta_table_of_another_is_never_replaced(first: str, tmp_path: Path) -> None:
+    rows, place = pa.table({"k": [7, 8]}), str(tmp_path / "delta")
+    table = rs.create_table(tmp_path / "t", pa.table({"k": [1]}))
+    match first:
+        case "ours":
+            rs.create_table(tmp_path / "other", rows).export("delta", place)
+        case "deltalake":
+            write_deltalake(place, rows)
+        case "appended":
+            table.export("delta", place)
+            write_deltalake(place, rows, mode="append")
+    with pytest.raises(UnsupportedOperation, match="another writer or of another table"):
+        table.export("delta", place)
+    builder = QueryBuilder().register("t", DeltaTable(place))
+    found = pa.table(builder.execute("SELECT k FROM t ORDER BY k").read_all())
+    assert found["k"].to_pylist() == ([1, 7, 8] if first == "appended" else [7, 8])
 
 
 def test_column_mapping_finds_the_columns_of_files_with_tags(tmp_path: Path) -> None:

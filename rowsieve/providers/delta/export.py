@@ -27,6 +27,7 @@ from rowsieve.types.schema import Schema
 from rowsieve.types.stored_names import has_tags, tag_of
 
 LOG: Final = "_delta_log"
+_TABLE: Final = "rowsieve.table"
 _FLAT: Final[Mapping[logical.LogicalType, str]] = {
     logical.Bool(): "boolean",
     logical.Int(8): "byte",
@@ -47,8 +48,8 @@ _FLAT: Final[Mapping[logical.LogicalType, str]] = {
 def export_log(target: ObjectStore, snapshot: Snapshot, source_uri: str) -> int:
     """Write the version as the next version of the Delta log in `target`; return its number.
 
-    UnsupportedOperation if Delta readers would read other rows than we do; CommitConflict if
-    another process wrote that version of the log.
+    UnsupportedOperation if Delta readers would read other rows than we do, or if the log is not
+    this table's; CommitConflict if another process wrote that version of the log.
     """
     check_clean(snapshot, "delta")
     mapped = has_tags(snapshot.table.properties)
@@ -56,7 +57,7 @@ def export_log(target: ObjectStore, snapshot: Snapshot, source_uri: str) -> int:
     schema_text = msgspec.json.encode(fields).decode()
     prefix = "" if target.uri == source_uri else f"{source_uri}/"
     adds = _adds(snapshot, prefix)
-    version, known, table_id = _read(target)
+    version, known, table_id = _read(target, snapshot.table.uuid)
     lines: list[dict[str, Any]] = [
         {"commitInfo": {"timestamp": snapshot.timestamp_us // 1000, "operation": "WRITE"}},
         {"protocol": _protocol(snapshot.schema, mapped=mapped)},
@@ -117,27 +118,46 @@ def _adds(snapshot: Snapshot, prefix: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _read(target: ObjectStore) -> tuple[int, set[str], str]:
-    """The next version of the log, the files of the last one, and the table's id."""
+def _read(target: ObjectStore, table_uuid: str) -> tuple[int, set[str], str]:
+    """The next version of the log, the files of the last one, and the table's id.
+
+    UnsupportedOperation unless each version is an export of this table: the next one replaces it.
+    """
     names = target.list(LOG)
     if any(not name.endswith(".json") for name in names):
-        raise UnsupportedOperation(
-            f"export: {target.uri}/{LOG} has checkpoints or files of another writer; export to a "
-            "folder without a Delta table"
-        )
+        raise _not_ours(target)
     active: set[str] = set()
     table_id = str(uuid.uuid4())
     for number, name in enumerate(names):
         if name != f"{LOG}/{number:020}.json":
             raise CorruptData(f"export: {target.uri} lacks version {number} of its Delta log")
+        owner = None
         for line in target.get(name).splitlines():
-            action = msgspec.json.decode(line)
+            action = _action(line, target)
+            metadata = action.get("metaData", {})
+            owner = metadata.get("configuration", {}).get(_TABLE, owner)
             if "add" in action:
                 active.add(action["add"]["path"])
             if "remove" in action:
                 active.discard(action["remove"]["path"])
-            table_id = action.get("metaData", {}).get("id", table_id)
+            table_id = metadata.get("id", table_id)
+        if owner != table_uuid:
+            raise _not_ours(target)
     return len(names), active, table_id
+
+
+def _action(line: bytes, target: ObjectStore) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(line, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _not_ours(target) from error
+
+
+def _not_ours(target: ObjectStore) -> UnsupportedOperation:
+    return UnsupportedOperation(
+        f"export: {target.uri}/{LOG} has a Delta table of another writer or of another table; "
+        "export to a folder without a Delta table"
+    )
 
 
 def _protocol(schema: Schema, *, mapped: bool) -> dict[str, Any]:
@@ -165,7 +185,7 @@ def _has_local_time(type_: logical.LogicalType) -> bool:
 def _metadata(
     table_id: str, schema_text: str, snapshot: Snapshot, *, mapped: bool
 ) -> dict[str, Any]:
-    configuration = {"rowsieve.version": str(snapshot.version)}
+    configuration = {"rowsieve.version": str(snapshot.version), _TABLE: snapshot.table.uuid}
     if mapped:
         configuration["delta.columnMapping.mode"] = "name"
         configuration["delta.columnMapping.maxColumnId"] = str(snapshot.next_field_id - 1)
