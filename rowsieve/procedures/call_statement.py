@@ -157,10 +157,9 @@ def _parsed(text: str) -> Any:
     except IndexError as error:  # of sqlglot, for an odd number of a map's arguments
         raise InvalidInput(f"CALL {_shown(text)}: a map has a key without a value") from error
     except sqlglot.errors.ParseError as error:
-        reason = "; ".join(str(each.get("description")) for each in error.errors[:1]) or error
         raise InvalidInput(
-            f"CALL {_shown(text)} cannot be read: {reason}; a call looks like "
-            "CALL system.compact('db', 'table')"
+            f"CALL {_shown(text)} cannot be read: a part is missing or too many; a call looks "
+            "like CALL system.compact('db', 'table')"
         ) from error
     except (sqlglot.errors.SqlglotError, RecursionError) as error:
         raise InvalidInput(f"CALL {_shown(text)} cannot be read: {error}") from error
