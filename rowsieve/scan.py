@@ -40,7 +40,7 @@ from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.shown import Shown, html
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.encodings import EXTENSION_KEY, without_metadata
+from rowsieve.types.encodings import EXTENSION_KEYS, without_metadata
 
 Columns: TypeAlias = Annotated[
     ColumnNames | Mapping[str, Any],
@@ -188,7 +188,7 @@ class Scan:
         Field ids are removed: engines compare field metadata, and ids would make equal types
         differ.
         """
-        schema = without_metadata(self.schema, keep=(EXTENSION_KEY,))
+        schema = without_metadata(self.schema, keep=EXTENSION_KEYS)
         batches = (
             pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self.to_batches()
         )

@@ -40,8 +40,10 @@ from rowsieve.bridges.sql import language as sql
 from rowsieve.bridges.sql.dialects import DIALECTS
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import InvalidInput
+from rowsieve.predicate.enum_labels import with_text
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.schema import Schema
 
 
 def _none() -> None:
@@ -65,6 +67,11 @@ class Bridge:
     )
     running: Callable[[], Session | None] = _none  # settings of the session that runs the result
     has_guards: bool = False  # its writer handles all differences, more than `meanings` can
+
+    def read(self, expression: Any, schema: Schema, **session: Any) -> Translation[Predicate, Any]:
+        """Read an expression of the engine, which sees text where a column is an enum."""
+        seen = schema if self.semantics.orders_enums else with_text(schema)
+        return self.reads(expression, seen, **session)
 
     def meant(self, expression: Any, session: Session | None = None) -> Semantics:
         """Return the rules of an expression, in a session of the engine."""

@@ -96,7 +96,7 @@ GUARDED = frozenset({"name", "nan", "bitwise_lists_from"})
 # Rules that binding writes into the tree: as arguments of calls, as `interval_us` and casts.
 WRITTEN = frozenset(
     {"repeated_time", "skipped_time", "skipped_midnight", "moved_time", "truncated_clock"}
-    | {"hours_make_days", "thirty_day_months", "compares_storage"}
+    | {"hours_make_days", "thirty_day_months", "compares_storage", "orders_enums"}
 )
 # Rules for years outside 1 to 9999 only, for which translations promise nothing.
 OF_FAR_YEARS = frozenset({"far_years"})

@@ -65,7 +65,7 @@ def translate(
     theirs = in_session(aim.semantics, target_session)
     if target_session is None:
         theirs = in_session(aim.semantics, aim.running())
-    read = _in(origin.reads, session, origin)(expression, columns)
+    read = _in(origin.read, session, origin)(expression, columns)
     if read.expression is None:
         made: Translation[Any, Any] = Translation(
             None, Exactness.UNSUPPORTED, expression, read.notes

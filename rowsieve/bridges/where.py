@@ -13,6 +13,7 @@ from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.name_rules import check_names
 from rowsieve.errors import InvalidInput
+from rowsieve.predicate.enum_labels import with_text
 from rowsieve.predicate.ir import TRUE, Operand, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
@@ -56,13 +57,13 @@ def to_predicate(
 
     if isinstance(where, str):
         if rules.listed_only and schema is not None:
-            return bridge_named(dialect).reads(where, schema).exact()
+            return bridge_named(dialect).read(where, schema).exact()
         if schema is not None and (rules.translates_listed or rules.gives_types):
-            return where_text(where, schema, dialect, semantics)
+            return where_text(where, with_text(schema), dialect, semantics)
     if schema is not None and (bridge := _bridge_of(where)) is not None:
         if session is not None and bridge.takes_session:
-            return bridge.reads(where, schema, session=session).exact()
-        return bridge.reads(where, schema).exact()
+            return bridge.read(where, schema, session=session).exact()
+        return bridge.read(where, schema).exact()
     known = ", ".join(dict.fromkeys(bridge.shown for bridge in BRIDGES if not bridge.is_text))
     raise InvalidInput(f"where= takes SQL text, {known}; not {type(where).__name__}")
 

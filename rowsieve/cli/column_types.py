@@ -12,7 +12,7 @@ import pyarrow as pa
 from rowsieve.bridges.sql.column_list import columns_of
 from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.types.conform import conform_values
-from rowsieve.types.encodings import EXTENSION_KEY, arrow_field, logical_type, without_metadata
+from rowsieve.types.encodings import EXTENSION_KEYS, arrow_field, logical_type, without_metadata
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import schema_from_json
 
@@ -24,7 +24,7 @@ def read_types(texts: Mapping[str, str]) -> pa.Schema:
 
 def with_types(table: pa.Table, types: pa.Schema, source: str) -> pa.Table:
     """Cast the rows to these types without loss; InvalidInput for a column that they lack."""
-    for field in without_metadata(types, keep=(EXTENSION_KEY,)):
+    for field in without_metadata(types, keep=EXTENSION_KEYS):
         if field.name not in table.column_names:
             have = ", ".join(table.column_names)
             raise InvalidInput(f"--type names {field.name!r}, but {source} has ({have})")

@@ -20,7 +20,7 @@ from rowsieve.foreign.footers import Footer
 from rowsieve.foreign.hive import Partitions
 from rowsieve.types import logical
 from rowsieve.types.conform import conform_values
-from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY, logical_type, schema_of
+from rowsieve.types.encodings import EXTENSION_KEYS, FIELD_ID_KEY, logical_type, schema_of
 from rowsieve.types.schema import Schema
 from rowsieve.types.widening import is_widened
 
@@ -143,10 +143,10 @@ def _next_of(numbers: Any) -> Callable[[], int]:
 
 
 def nullable_field(field: pa.Field) -> pa.Field:
-    """The field with all its members nullable; only the name of an extension type is kept."""
-    extension = (field.metadata or {}).get(EXTENSION_KEY)
-    kept = None if extension is None else {EXTENSION_KEY: extension}
-    return pa.field(field.name, _nullable_type(field.type), nullable=True, metadata=kept)
+    """The field with all its members nullable; only what names its extension type is kept."""
+    metadata = field.metadata or {}
+    kept = {key: metadata[key] for key in EXTENSION_KEYS if key in metadata}
+    return pa.field(field.name, _nullable_type(field.type), nullable=True, metadata=kept or None)
 
 
 def _nullable_type(type_: pa.DataType) -> pa.DataType:

@@ -16,6 +16,7 @@ from rowsieve.errors import InvalidPredicate, UnknownColumn
 from rowsieve.predicate import ir
 from rowsieve.predicate.coerce import compare_operands, convert, typed
 from rowsieve.predicate.dated import days_moved
+from rowsieve.predicate.enum_labels import as_text, enum_members, read_as_text, with_text
 from rowsieve.predicate.functions.casts import cast_rule
 from rowsieve.predicate.functions.conditional import common_type
 from rowsieve.predicate.functions.registry import FUNCTIONS, known_of, resolve
@@ -44,6 +45,7 @@ from rowsieve.types.aliases import may_compare
 from rowsieve.types.logical import (
     Bool,
     Decimal,
+    Enum,
     Field,
     Int,
     Interval,
@@ -116,7 +118,7 @@ def bind(
     """
     if not within_limits:
         check_limits(predicate)
-    root = _Binder(schema, semantics, now_us).predicate(predicate)
+    root = _binder(schema, semantics, now_us).predicate(predicate)
     if simplified:
         root = simplify(root, semantics)
     return BoundPredicate(root, schema.id, semantics)
@@ -132,7 +134,10 @@ def bind_operand(
 ) -> BoundOperand:
     """Resolve names and types; with a `target`, convert the value to it as an assignment does."""
     check_limits(operand)
-    binder = _Binder(schema, semantics, now_us)
+    match operand:
+        case ir.Cast(operand=assigned, type=Enum() as enum) if target is None:
+            operand, target = assigned, enum
+    binder = _binder(schema, semantics, now_us)
     root, type_ = binder.operand(operand)
     wanted = target or type_ or String()
     return BoundOperand(convert(root, type_, wanted, semantics), wanted, schema.id, semantics)
@@ -140,6 +145,11 @@ def bind_operand(
 
 def _columns(root: ir.Node) -> tuple[ir.BoundColumn, ...]:
     return tuple(dict.fromkeys(node for node in ir.walk(root) if isinstance(node, ir.BoundColumn)))
+
+
+def _binder(schema: Schema, semantics: Semantics, now_us: int | None) -> _Binder:
+    seen = schema if semantics.orders_enums else with_text(schema)
+    return _Binder(seen, semantics, now_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +236,9 @@ class _Binder:
                 field = self.schema.field(name)
                 return ir.BoundColumn(field.id, field.name, field.type), field.type
             case ir.BoundColumn():
-                return self.bound_column(node), node.type
+                return self.bound_column(node)
+            case ir.Literal(value=value, type=Enum()) if not self.semantics.orders_enums:
+                return ir.Literal(value, String()), String()
             case ir.Literal(value=value, type=type_):
                 if type_ is not None:
                     check_literal(node)
@@ -256,14 +268,21 @@ class _Binder:
             return typed(operand, String(), self.semantics), String()
         return operand, type_
 
-    def bound_column(self, column: ir.BoundColumn) -> ir.BoundColumn:
-        if all(field.id != column.field_id for field in self.schema):
+    def bound_column(self, column: ir.BoundColumn) -> tuple[ir.Operand, LogicalType]:
+        """Check that the schema has the column; one that was bound as text stays text."""
+        known = next((field for field in self.schema if field.id == column.field_id), None)
+        if known is None:
             raise UnknownColumn(
                 f"the column {column.name!r} (id {column.field_id}) is not in the schema "
                 f"({', '.join(self.schema.names)})",
                 name=column.name,
             )
-        return column
+        if not self.semantics.orders_enums:
+            read = read_as_text(column)
+            return read, String() if read is not column else column.type
+        if isinstance(known.type, Enum) and column.type == String():
+            return as_text(ir.BoundColumn(column.field_id, column.name, known.type)), String()
+        return column, column.type
 
     def in_list(self, node: ir.InList) -> ir.Predicate:
         self.check_alias(node.operand)
@@ -282,6 +301,9 @@ class _Binder:
         elif isinstance(type_, Numeric):
             operand, type_ = as_exact(operand, type_)
             values = exact_members(values)
+        elif isinstance(type_, Enum):
+            values = enum_members(values, type_)
+            operand, type_ = as_text(operand), String()
         assert type_ is not None
         common, values = bind_members(type_, values, self.semantics)
         return ir.InList(convert(operand, type_, common, self.semantics), values)
@@ -366,7 +388,9 @@ class _Binder:
         if source is None:
             assert isinstance(operand, ir.Literal)
             return self.cast_text(operand, node), node.type
-        if cast_rule(source, node.type) is None:
+        if source == String() == node.type and _is_enum(node.operand):
+            return operand, source  # written as a cast for an engine that orders enums
+        if cast_rule(source, node.type) is None or isinstance(node.type, Enum):
             raise InvalidPredicate(
                 f"CAST from {type_name(source)} to {type_name(node.type)} is not supported"
             )
@@ -376,6 +400,10 @@ class _Binder:
         return ir.Cast(operand, node.type, node.try_), node.type
 
     def cast_text(self, literal: ir.Literal, node: ir.Cast) -> ir.Operand:
+        if isinstance(node.type, Enum):
+            raise InvalidPredicate(
+                f"CAST to {type_name(node.type)} is not supported; compare the column with a label"
+            )
         if literal.value is None:
             return ir.Literal(None, node.type)
         if cast_rule(String(), node.type) is not None:
@@ -412,6 +440,10 @@ class _Binder:
         converted = [convert(value, type_, common, self.semantics) for value, type_ in values]
         branches = tuple(zip(conditions, converted[:-1], strict=True))
         return ir.Case(branches, converted[-1]), common
+
+
+def _is_enum(node: ir.Operand) -> bool:
+    return isinstance(node, ir.BoundColumn | ir.Literal) and isinstance(node.type, Enum)
 
 
 def _canonical_call(node: ir.Call) -> tuple[str, tuple[ir.Operand, ...]]:

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
+from rowsieve.predicate.enum_labels import compare_enums
 from rowsieve.predicate.functions.casts import cast, cast_rule
 from rowsieve.predicate.functions.decimals import int_as_decimal
 from rowsieve.predicate.functions.far_texts import far_constant
@@ -38,6 +39,7 @@ from rowsieve.types.logical import (
     Binary,
     Date,
     Decimal,
+    Enum,
     Float,
     Int,
     Interval,
@@ -92,6 +94,8 @@ def compare_operands(
     if semantics.compares_storage:
         left, left_type = as_stored(left, left_type)
         right, right_type = as_stored(right, right_type)
+    if isinstance(left_type, Enum) or isinstance(right_type, Enum):
+        return compare_enums(op, left, left_type, right, right_type)
     if isinstance(left_type, List | Struct | Map) or isinstance(right_type, List | Struct | Map):
         return compare_nested_operands(op, left, left_type, right, right_type, semantics)
     if isinstance(left_type, Interval) or isinstance(right_type, Interval):

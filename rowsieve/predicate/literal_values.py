@@ -27,6 +27,7 @@ from rowsieve.types.logical import (
     Bool,
     Date,
     Decimal,
+    Enum,
     Float,
     Int,
     Interval,
@@ -144,6 +145,8 @@ def parse_text(text: str, type_: LogicalType) -> PhysicalValue:
             return _interval(stripped, text)
         case Numeric():
             return _exact_number(stripped, text)
+        case Enum(labels=labels):
+            return text if text in labels else _refuse(text, type_)
         case Date():
             return _days(stripped, text, type_)
         case Time():

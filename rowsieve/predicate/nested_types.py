@@ -12,6 +12,7 @@ from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import NestedNulls, Semantics
 from rowsieve.types.logical import (
     Decimal,
+    Enum,
     Field,
     Float,
     Int,
@@ -72,9 +73,9 @@ def are_comparable(left: LogicalType, right: LogicalType) -> bool:
             return alike and all(
                 are_comparable(one.type, other.type) for one, other in zip(a, b, strict=True)
             )
-        case (Map() | Json() | Interval() | Numeric(), _):
+        case (Map() | Json() | Interval() | Numeric() | Enum(), _):
             return False
-        case (_, Map() | Json() | Interval() | Numeric()):
+        case (_, Map() | Json() | Interval() | Numeric() | Enum()):
             return False
         case (Int() | Decimal(), Int() | Decimal()) | (Float(), Float()):
             return True

@@ -111,7 +111,8 @@ class Semantics:
 
     `thirty_day_months`: intervals compare by their length, with months of 30 days; otherwise a
     comparison of them is refused. `compares_storage`: the engine sees JSON as text and intervals as
-    bytes, and compares these.
+    bytes, and compares these. `orders_enums`: enums compare by the order of their labels; otherwise
+    as text.
 
     `nested_nulls`: how NULL compares inside lists and structs. `nested_zeros_differ`: -0.0 is below
     0.0 inside them, and for nullif, greatest and least; otherwise the two are equal.
@@ -147,6 +148,7 @@ class Semantics:
     lenient_float_casts: bool = False
     thirty_day_months: bool = False
     compares_storage: bool = False
+    orders_enums: bool = False
     nested_nulls: NestedNulls = NestedNulls.GREATEST
     nested_zeros_differ: bool = False
     decimal_overflow: OnFailure = OnFailure.ERROR
@@ -204,10 +206,11 @@ class Semantics:
         return _BY_NAME[name]
 
 
-Semantics.SQL = Semantics("sql", thirty_day_months=True)
+Semantics.SQL = Semantics("sql", thirty_day_months=True, orders_enums=True)
 Semantics.POSTGRES = Semantics(
     "postgres",
     thirty_day_months=True,
+    orders_enums=True,
     digit_rounding=DigitRounding.SHORT_DECIMAL,
     nan_has_sign=False,
     text_reading=TextReading.POSTGRES,

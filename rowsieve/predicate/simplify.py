@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from rowsieve.predicate import ir
+from rowsieve.predicate.enum_labels import read_as_text
 from rowsieve.predicate.functions.casts import cast_as_written, gives_null
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.inverses import undone, undone_list
@@ -24,6 +25,7 @@ from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import (
     Bool,
+    Enum,
     Json,
     LogicalType,
     Map,
@@ -128,15 +130,19 @@ def _operand(node: ir.Operand, semantics: Semantics) -> tuple[ir.Operand, Logica
     """Return the operand with its constants computed, and its type."""
     match node:
         case ir.BoundColumn(type=type_):
-            return node, type_
+            read = read_as_text(node)
+            return read, type_ if read is node else String()
         case ir.Literal(type=type_):
             assert type_ is not None
-            return node, type_
+            read = read_as_text(node)
+            return read, type_ if read is node else String()
         case ir.Call(function=function, arguments=arguments):
             pairs = [_operand(argument, semantics) for argument in arguments]
             return _call(function, pairs, semantics)
         case ir.Cast(operand=operand, type=type_, try_=try_):
             simple, source = _operand(operand, semantics)
+            if source == type_ == String() and isinstance(type_of(operand), Enum):
+                return simple, type_
             return _cast(ir.Cast(simple, type_, try_), source, semantics), type_
         case ir.FieldAccess(operand=operand, name=name):
             simple, type_ = _operand(operand, semantics)

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.errors import SchemaMismatch
-from rowsieve.types import interval_bytes, logical, numeric_bytes
+from rowsieve.types import enums, interval_bytes, logical, numeric_bytes
 from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import (
     BOOL8_EXTENSION,
@@ -190,6 +190,8 @@ def _convert_flat(
             values.validate(full=True)  # bounds and comparisons need valid UTF-8
         if isinstance(type_, logical.Time):
             _check_times(values)
+        if isinstance(type_, logical.Enum):
+            enums.check_labels(values, type_)
     except (pa.ArrowException, ValueError) as error:
         raise SchemaMismatch(
             f"column {path!r}: a value of type {source} does not fit {logical.type_name(type_)} "
@@ -333,7 +335,7 @@ def _is_accepted(source: pa.DataType, type_: logical.LogicalType) -> bool:
             return bool(types.is_floating(source) or types.is_integer(source))
         case logical.Decimal():
             return bool(types.is_decimal(source) or types.is_integer(source))
-        case logical.String() | logical.Json():
+        case logical.String() | logical.Json() | logical.Enum():
             return is_text(source)
         case logical.Binary():
             return is_bytes(source)

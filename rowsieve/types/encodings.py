@@ -16,17 +16,20 @@ from typing import Any, assert_never
 import pyarrow as pa
 
 from rowsieve.errors import SchemaMismatch
-from rowsieve.types import logical, numeric_bytes
+from rowsieve.types import enums, logical, numeric_bytes
 from rowsieve.types.aliases import ALIASES, PREFIX, find_alias
 from rowsieve.types.schema import Schema
 
 FIELD_ID_KEY = b"PARQUET:field_id"
 COMMENT_KEY = b"comment"
 EXTENSION_KEY = b"ARROW:extension:name"
+EXTENSION_KEYS = (EXTENSION_KEY, enums.LABELS_KEY)
+"""The metadata that says what a column is."""
 UUID_EXTENSION = b"rowsieve.uuid.1"
 JSON_EXTENSION = b"rowsieve.json.1"
 INTERVAL_EXTENSION = b"rowsieve.interval.1"
 NUMERIC_EXTENSION = b"rowsieve.numeric.1"
+ENUM_EXTENSION = b"rowsieve.enum.1"
 BOOL8_EXTENSION = b"arrow.bool8"  # of Arrow's specification: a boolean in a byte
 
 DEEPEST_LEVELS = 90  # pyarrow reads files of up to 98 levels, with the row and the leaf
@@ -36,12 +39,14 @@ _EXTENSIONS: Mapping[type[logical.LogicalType], bytes] = {
     logical.Json: JSON_EXTENSION,
     logical.Interval: INTERVAL_EXTENSION,
     logical.Numeric: NUMERIC_EXTENSION,
+    logical.Enum: ENUM_EXTENSION,
 }
 _OUR_FORMS = {
     UUID_EXTENSION: "16 fixed bytes",
     JSON_EXTENSION: "text",
     INTERVAL_EXTENSION: "16 fixed bytes",
     NUMERIC_EXTENSION: "a struct of approx and exact",
+    ENUM_EXTENSION: "text, a column of its own",
 }
 _UUID_NAMES = (UUID_EXTENSION, b"arrow.uuid")
 _JSON_NAMES = (JSON_EXTENSION, b"arrow.json")
@@ -68,7 +73,7 @@ def arrow_type(type_: logical.LogicalType) -> pa.DataType:
             return pa.float32() if bits == 32 else pa.float64()
         case logical.Decimal(precision=precision, scale=scale):
             return pa.decimal128(precision, scale)
-        case logical.String() | logical.Json():
+        case logical.String() | logical.Json() | logical.Enum():
             return pa.string()
         case logical.Binary():
             return pa.binary()
@@ -99,6 +104,8 @@ def arrow_field(field: logical.Field) -> pa.Field:
         metadata[EXTENSION_KEY] = f"{PREFIX}{field.alias}".encode()
     elif (extension := _EXTENSIONS.get(type(field.type))) is not None:
         metadata[EXTENSION_KEY] = extension
+        if isinstance(field.type, logical.Enum):
+            metadata[enums.LABELS_KEY] = enums.as_json(field.type)
     return pa.field(field.name, arrow_type(field.type), field.nullable, metadata)
 
 
@@ -167,7 +174,14 @@ def logical_type(field: pa.Field, allocate: Callable[[], int]) -> logical.Logica
     SchemaMismatch for an unsupported type; it names the field and the remedy.
     """
     check_nesting(field)
-    return _aliased_type(field, allocate)
+    return _enum(field) or _aliased_type(field, allocate)
+
+
+def _enum(field: pa.Field) -> logical.Enum | None:
+    """Return the enum that a column declares; text inside other columns has no labels."""
+    if not is_text(_unwrapped(field)[1]):
+        return None
+    return enums.declared(field.metadata, ENUM_EXTENSION, field.name)
 
 
 def _aliased_type(field: pa.Field, allocate: Callable[[], int]) -> logical.LogicalType:

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from rowsieve.errors import InvalidSchemaChange, UnknownColumn
 from rowsieve.types.encodings import alias_name, arrow_field, check_nesting, logical_type
+from rowsieve.types.enums import extends
 from rowsieve.types.field_paths import (
     Chain,
     Path,
@@ -32,7 +33,7 @@ from rowsieve.types.field_paths import (
     siblings,
     with_field,
 )
-from rowsieve.types.logical import Date, Field, Struct, is_nested, type_name
+from rowsieve.types.logical import Date, Enum, Field, Struct, is_nested, type_name
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_defaults import constant_text, widened_text
 from rowsieve.types.widening import is_widened
@@ -252,6 +253,11 @@ def _add(schema: Schema, change: AddColumn, next_field_id: int) -> tuple[Schema,
 
     field_id = allocate()
     type_ = logical_type(change.field.with_name(name), allocate)
+    if parent and isinstance(type_, Enum):
+        raise InvalidSchemaChange(
+            f"cannot add {shown_name!r} as an enum: only a column of its own can be one; add it as "
+            "text"
+        )
     alias = alias_name(change.field)
     text = constant_text(change.default, type_, shown_name)
     if text is None and not change.field.nullable:
@@ -317,6 +323,11 @@ def _widen(schema: Schema, chain: Chain, wanted: pa.Field) -> Schema:
         )
     if field.type == new:
         raise InvalidSchemaChange(f"cannot widen {shown_change}: it has this type already")
+    if isinstance(field.type, Enum) and isinstance(new, Enum) and not extends(field.type, new):
+        raise InvalidSchemaChange(
+            f"cannot change the labels of {shown_change}: labels may only be added behind the last "
+            f"one, {field.type.labels[-1]!r}; rows may have the others, and compare by their order"
+        )
     if not is_widened(field.type, new):
         raise InvalidSchemaChange(
             f"cannot widen {shown_change}: not every value of the old type is one of the new type "

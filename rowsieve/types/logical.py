@@ -97,6 +97,17 @@ class Numeric:
 
 
 @dataclass(frozen=True, slots=True)
+class Enum:
+    """Text that is one of `labels`; see `rowsieve.types.enums`.
+
+    It is stored as text and sorts as such. PostgreSQL compares it by the order of the labels. It
+    cannot be a key, and is always a column of its own: never inside a list, struct or map.
+    """
+
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class List:
     """A list of one element type."""
 
@@ -118,6 +129,8 @@ class Map:
     value: Field
 
 
+_SHOWN_LABELS = 8  # in messages
+
 LogicalType: TypeAlias = (
     Bool
     | Int
@@ -132,6 +145,7 @@ LogicalType: TypeAlias = (
     | Json
     | Interval
     | Numeric
+    | Enum
     | List
     | Struct
     | Map
@@ -161,7 +175,10 @@ class Field:
 
 
 def type_name(type_: LogicalType) -> str:
-    """Return the type's name: `int64`, `decimal(10,2)`, `list<string>`, `timestamptz`."""
+    """Return the type's name: `int64`, `decimal(10,2)`, `list<string>`, `timestamptz`.
+
+    That of an enum has its first labels only; `rowsieve.types.enums.spelled` has all.
+    """
     match type_:
         case Bool():
             return "bool"
@@ -189,6 +206,9 @@ def type_name(type_: LogicalType) -> str:
             return "interval"
         case Numeric():
             return "numeric"
+        case Enum(labels=labels):
+            more = ", …" if len(labels) > _SHOWN_LABELS else ""
+            return f"enum({', '.join(f'{each!r}' for each in labels[:_SHOWN_LABELS])}{more})"
         case List(element=element):
             return f"list<{type_name(element.type)}>"
         case Struct(fields=fields):

@@ -1,4 +1,4 @@
-"""Rows of a scan with Arrow's own types for UUIDs, JSON and intervals, and text for numerics.
+"""Rows of a scan with Arrow's own types for UUIDs, JSON, intervals and enums, text for numerics.
 
 Scans give these as bytes, text or structs with the name of an extension in the field's metadata.
 Engines know Arrow's types instead: DuckDB reads them as UUID, JSON and INTERVAL.
@@ -12,12 +12,14 @@ import pyarrow as pa
 
 from rowsieve.arguments.checking import checked
 from rowsieve.types.encodings import (
+    ENUM_EXTENSION,
     EXTENSION_KEY,
     INTERVAL_EXTENSION,
     JSON_EXTENSION,
     NUMERIC_EXTENSION,
     UUID_EXTENSION,
 )
+from rowsieve.types.enums import as_dictionary, declared, polars_metadata
 from rowsieve.types.interval_bytes import to_arrow
 from rowsieve.types.numeric_bytes import to_text
 
@@ -26,13 +28,16 @@ from rowsieve.types.numeric_bytes import to_text
 def to_native(rows: pa.Table | pa.RecordBatch) -> pa.Table:
     """Return the rows with `arrow.uuid`, `arrow.json` and `month_day_nano_interval` columns.
 
-    Unbounded numbers become text: no other Arrow type holds them. Columns inside lists, structs and
-    maps stay as they are. OverflowError for an interval whose microseconds span more than 292
-    years, which Arrow's type cannot hold. The result can be written to a table again.
+    Unbounded numbers become text: no other Arrow type holds them. An enum becomes an ordered
+    dictionary of its labels: an Enum in Polars, a Categorical in pandas. Columns inside lists,
+    structs and maps stay as they are. OverflowError for an interval whose microseconds span more
+    than 292 years, which Arrow's type cannot hold. The result can be written to a table again.
     """
     table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
     for place, field in enumerate(table.schema):
         extension = (field.metadata or {}).get(EXTENSION_KEY)
+        if extension == ENUM_EXTENSION:
+            table = _with_codes(table, place, field)
         if extension not in _EXTENSIONS:
             continue
         chunks = table.column(place).chunks or [pa.array([], field.type)]
@@ -42,6 +47,15 @@ def to_native(rows: pa.Table | pa.RecordBatch) -> pa.Table:
         named = pa.field(field.name, column.type, field.nullable, kept)
         table = table.set_column(place, named, column)
     return table
+
+
+def _with_codes(table: pa.Table, place: int, field: pa.Field) -> pa.Table:
+    enum = declared(field.metadata, ENUM_EXTENSION, field.name)
+    assert enum is not None
+    chunks = table.column(place).chunks or [pa.array([], pa.string())]
+    column = pa.chunked_array([as_dictionary(chunk, enum) for chunk in chunks])
+    named = pa.field(field.name, column.type, field.nullable, polars_metadata(enum))
+    return table.set_column(place, named, column)
 
 
 _EXTENSIONS = (UUID_EXTENSION, JSON_EXTENSION, INTERVAL_EXTENSION, NUMERIC_EXTENSION)

@@ -14,12 +14,20 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any, assert_never
 
-from rowsieve.errors import CorruptData, InvalidInput, UnknownColumn, UnsupportedProtocol
+from rowsieve.errors import (
+    CorruptData,
+    InvalidInput,
+    SchemaMismatch,
+    UnknownColumn,
+    UnsupportedProtocol,
+)
+from rowsieve.types.enums import named_enum, spelled
 from rowsieve.types.logical import (
     Binary,
     Bool,
     Date,
     Decimal,
+    Enum,
     Field,
     Float,
     Int,
@@ -132,18 +140,18 @@ def schema_from_json(value: Mapping[str, Any]) -> Schema:
     """
     try:
         return Schema(int(value["id"]), tuple(_field_from_json(item) for item in value["fields"]))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, SchemaMismatch) as error:
         raise CorruptData(f"a schema in the log is malformed: {error!r}") from error
 
 
 def named_type(text: str) -> LogicalType:
     """Return the type with this name, such as `int64`; InvalidInput for an unknown name."""
     try:
-        found = _type_from_json(text.replace(", ", ","))
+        found = named_enum(text) or _type_from_json(text.replace(", ", ","))
     except UnsupportedProtocol as error:
         raise InvalidInput(
-            f"there is no type {text!r}; the types are {', '.join(_SIMPLE)} and decimal(10,2), "
-            "lists, structs and maps are given as pyarrow types"
+            f"there is no type {text!r}; the types are {', '.join(_SIMPLE)}, decimal(10,2) and "
+            "enum('a', 'b'); lists, structs and maps are given as pyarrow types"
         ) from error
     if isinstance(found, Decimal) and not (
         0 <= found.scale <= found.precision and 1 <= found.precision <= 38
@@ -209,6 +217,8 @@ def _type_to_json(type_: LogicalType) -> str | dict[str, Any]:
             return {"struct": [_field_to_json(field) for field in fields]}
         case Map(key=key, value=value):
             return {"map": [_field_to_json(key), _field_to_json(value)]}
+        case Enum():
+            return spelled(type_)
         case (
             Bool()
             | Int()
@@ -235,6 +245,8 @@ def _type_from_json(value: str | Mapping[str, Any]) -> LogicalType:
             return _SIMPLE[value]
         if match := _DECIMAL.fullmatch(value):
             return Decimal(int(match[1]), int(match[2]))
+        if (found := named_enum(value)) is not None:
+            return found
         raise UnsupportedProtocol(
             f"the table has a column of type {value!r}, which this version of rowsieve does not "
             "know; upgrade rowsieve to read it"

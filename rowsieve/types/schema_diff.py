@@ -14,7 +14,7 @@ from rowsieve.errors import InvalidSchemaChange
 from rowsieve.types.encodings import is_list, logical_type
 from rowsieve.types.evolution import AddColumn, SchemaChange, WidenColumn
 from rowsieve.types.field_paths import ELEMENT, KEY, VALUE, children
-from rowsieve.types.logical import Field, Map, Struct, is_nested, type_name
+from rowsieve.types.logical import Enum, Field, Map, String, Struct, is_nested, type_name
 from rowsieve.types.schema import Schema
 from rowsieve.types.widening import is_widened
 
@@ -89,7 +89,7 @@ def _wider(
                 raise _unrelated(here, column, type_name(new))
             yield from _wider(list(children(column.type)), arrow_children(field.type), here)
             continue
-        if is_widened(new, column.type):
+        if is_widened(new, column.type) or (isinstance(new, Enum) and column.type == String()):
             continue
         if not is_widened(column.type, new):
             raise _unrelated(here, column, type_name(new))

@@ -129,7 +129,7 @@ def _scalar(text: str, type_: logical.LogicalType, target: pa.DataType) -> pa.Sc
             return pa.scalar(bytes.fromhex(text), target)
         case logical.Numeric():
             return numeric_bytes.from_text(pa.array([text]))[0]
-        case logical.String() | logical.Json():
+        case logical.String() | logical.Json() | logical.Enum():
             return pa.scalar(text, target)
         case _:
             raise ValueError("the type has no constants")

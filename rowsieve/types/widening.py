@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.types import logical
+from rowsieve.types import enums, logical
 from rowsieve.types.encodings import arrow_type
 
 WIDE_TYPES: Final = (logical.Int, logical.Float, logical.Decimal, logical.Timestamp)
@@ -44,6 +44,8 @@ def is_widened(old: logical.LogicalType, new: logical.LogicalType) -> bool:
     """Whether a column of type `old` may become one of type `new` without a change of a value."""
     if logical.is_nested(old) or logical.is_nested(new):
         return old == new
+    if isinstance(old, logical.Enum) and isinstance(new, logical.Enum):
+        return enums.extends(old, new)
     if isinstance(old, logical.Date):
         return new in (logical.Date(), logical.Timestamp(utc=False))
     same = any(isinstance(old, kind) and isinstance(new, kind) for kind in WIDE_TYPES)

@@ -214,6 +214,48 @@ def write_forms(folder: str) -> None:
     assert table.version == len(FORMS_VERSIONS) - 1, table.history()
 
 
+ENUMS = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        ("i", pa.int32()),
+        pa.field(
+            "mood",
+            pa.string(),
+            metadata={
+                b"ARROW:extension:name": b"rowsieve.enum.1",
+                b"ARROW:extension:metadata": '["sad", "ok", "é"]'.encode(),
+            },
+        ),
+    ]
+)
+_MOODS: Rows = {
+    1: {"id": 1, "i": 1, "mood": "sad"},
+    2: {"id": 2, "i": 2, "mood": None},
+    3: {"id": 3, "i": 3, "mood": "é"},
+}
+_MORE_MOODS: Rows = {3: {"id": 3, "i": 3, "mood": "ok"}, 4: {"id": 4, "i": 4, "mood": "it's, new"}}
+ENUMS_VERSIONS: tuple[Rows, ...] = (
+    {},
+    _MOODS,
+    _MOODS,
+    {**_MOODS, **_MORE_MOODS},
+    _but({**_MOODS, **_MORE_MOODS}, 2),
+)
+"""Created; an upsert; a label is added; an upsert with it; a delete."""
+
+
+def write_enums(folder: str) -> None:
+    """Write `ENUMS_VERSIONS`: an enum that gets another label."""
+    table = rowsieve.create_table(
+        folder, ENUMS, key=["id"], properties={"checkpoint_interval": "3"}
+    )
+    table.upsert(table_of(_MOODS, table.schema))
+    table.widen_column("mood", "enum('sad', 'ok', 'é', 'it''s, new')")
+    table.upsert(table_of(_MORE_MOODS, table.schema))
+    table.delete("id = 2")
+    assert table.version == len(ENUMS_VERSIONS) - 1, table.history()
+
+
 def write_tagged(folder: str) -> None:
     """Write `EVOLVED_VERSIONS` with tags in files."""
     write_before(folder, column_names="tag")
@@ -259,5 +301,6 @@ if __name__ == "__main__":
         "tagged": write_tagged,
         "forms": write_forms,
         "clustered": write_clustered,
+        "enums": write_enums,
     }
     WRITERS[sys.argv[1]](sys.argv[2])

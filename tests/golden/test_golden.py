@@ -48,6 +48,7 @@ GOLDEN = {
     "tagged": by_version(story.EVOLVED_VERSIONS),
     "forms": by_version(story.FORMS_VERSIONS),
     "clustered": story.CLUSTERED_VERSIONS,
+    "enums": by_version(story.ENUMS_VERSIONS),
 }
 
 
@@ -99,6 +100,11 @@ CONDITIONS["forms"] = {
     "u IS NULL": {3},
     "j ->> 'k' = '1' AND i > 0": {1},
     "u > CAST('70000000-0000-0000-0000-000000000000' AS uuid)": {4},
+}
+CONDITIONS["enums"] = {
+    "mood > 'sad'": {3, 4},
+    "mood = 'it''s, new'": {4},
+    "mood < 'é' AND i > 0": {1, 3},
 }
 CONDITIONS["clustered"] = CONDITIONS["plain"]
 CONDITIONS["tagged"] = CONDITIONS["evolved"]

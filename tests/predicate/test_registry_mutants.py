@@ -29,7 +29,7 @@ from rowsieve.predicate.functions.row import (
 )
 from rowsieve.predicate.ir import Call, Cast
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import Interval, Json, Numeric, is_ordered
+from rowsieve.types.logical import Enum, Interval, Json, Numeric, is_ordered
 from tests.oracle_texts import known_texts
 from tests.predicate.claims import precision, violations
 from tests.predicate.sample_calls import SAMPLES, Sample, cast_samples
@@ -149,6 +149,7 @@ UNORDERED = {
     Json,
     Interval,
     Numeric,
+    Enum,
 }  # no range of them is known, so no claim of a direction is used
 CASTS = sorted((pair for pair in casts._RULES if UNORDERED.isdisjoint(pair)), key=str)
 

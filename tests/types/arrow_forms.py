@@ -20,6 +20,12 @@ def forms() -> dict[str, pa.Array]:
     return dict([*_numbers(), *_texts(), *_times(), *_nested(), *_encoded(), *_extensions()])
 
 
+def field_of(name: str, values: pa.Array) -> pa.Field:
+    """The column `c` of these values, with the metadata that some forms have."""
+    labels = {b"_PL_ENUM_VALUES2": b"1;b1;a"} if name == "Enum of Polars" else None
+    return pa.field("c", values.type, metadata=labels)
+
+
 def _numbers() -> Iterator[tuple[str, pa.Array]]:
     yield "bool", pa.array([True, None, False])
     for bits in (8, 16, 32, 64):
@@ -88,6 +94,8 @@ def _encoded() -> Iterator[tuple[str, pa.Array]]:
     texts = pa.array(["a", None, "b"])
     yield "dictionary of string", texts.dictionary_encode()
     yield "dictionary of large_string", texts.cast(pa.large_string()).dictionary_encode()
+    codes = pa.array([1, None, 0], pa.uint8())
+    yield "Enum of Polars", pa.DictionaryArray.from_arrays(codes, ["b", "a"], ordered=True)
     yield "dictionary of int64", pa.array([1, None, 5]).dictionary_encode()
     yield "run_end_encoded of string", pc.run_end_encode(texts)
     yield "run_end_encoded of int64", pc.run_end_encode(pa.array([1, None, 5]))

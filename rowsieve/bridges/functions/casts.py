@@ -27,7 +27,7 @@ _SHARED = frozenset(
 )
 TEXTS = frozenset(_between("String", "Bool", "Int", "Float", "Decimal", "Date", "Timestamp"))
 _OWN: Mapping[str, Iterable[Kinds]] = {
-    "postgres": (*TEXTS, *_between("String", "Time", "Uuid")),
+    "postgres": (*TEXTS, *_between("String", "Time", "Uuid"), ("Enum", "String")),
     "duckdb": (*TEXTS, *_between("String", "Time", "Uuid"), ("Date", "String")),
     "datafusion": (
         *TEXTS,

@@ -11,6 +11,7 @@ from rowsieve.bridges.base import path_of
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.iceberg_exprs.function_table import TYPES
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.enum_labels import with_text
 from rowsieve.predicate.ir import Column, FieldAccess, Operand
 from rowsieve.types.logical import Decimal, Field, LogicalType, Struct, type_name
 from rowsieve.types.schema import Schema
@@ -20,6 +21,7 @@ class Columns:
     """The columns of one schema in both forms, members of structs included."""
 
     def __init__(self, schema: Schema) -> None:
+        schema = with_text(schema)
         self._types: Any = imported("pyiceberg.types", "iceberg")
         self._schema = schema
         self._operands: dict[int, tuple[Operand, LogicalType]] = {}

@@ -11,6 +11,7 @@ from rowsieve.types.logical import (
     Bool,
     Date,
     Decimal,
+    Enum,
     Field,
     Float,
     Int,
@@ -58,7 +59,7 @@ def spark_type(type_: LogicalType) -> Any:
             return spark.FloatType() if bits == 32 else spark.DoubleType()
         case Decimal(precision=precision, scale=scale):
             return spark.DecimalType(precision, scale)
-        case String() | Json() | Uuid():
+        case String() | Json() | Uuid() | Enum():
             return spark.StringType()
         case Binary() | Interval():
             return spark.BinaryType()

@@ -37,7 +37,7 @@ from rowsieve.types.evolution import (
     WidenColumn,
 )
 from rowsieve.types.field_paths import resolve
-from rowsieve.types.logical import Field, Float, Json, LogicalType, String, type_name
+from rowsieve.types.logical import Enum, Field, Float, Json, LogicalType, String, type_name
 from rowsieve.types.schema import Schema
 
 _LONGEST = 100_000  # characters
@@ -208,7 +208,9 @@ def _constant(node: Any, name: str, type_: LogicalType, dialect: Dialect) -> obj
             return bool(value)
         case exp.Literal(is_string=True, this=text):
             return (
-                str(text) if isinstance(type_, String | Json) else _cast(text, type_, name, dialect)
+                str(text)
+                if isinstance(type_, String | Json | Enum)
+                else _cast(text, type_, name, dialect)
             )
         case exp.Literal(is_string=False, this=text):
             return _number(text, type_, name)
@@ -282,10 +284,10 @@ def _cast(text: str, type_: LogicalType, name: str, dialect: Dialect) -> pa.Scal
 
 
 def _type(node: Any, name: str, dialect: Dialect) -> LogicalType:
-    from rowsieve.bridges.sql.typenames import logical_type  # noqa: PLC0415
+    from rowsieve.bridges.sql.typenames import column_type  # noqa: PLC0415
 
     try:
-        return logical_type(node, dialect)
+        return column_type(node, dialect, name)
     except ValueError as error:
         raise InvalidInput(f"the column {name!r}: {error}") from error
 

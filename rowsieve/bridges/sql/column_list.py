@@ -13,7 +13,7 @@ def columns_of(text: str, dialect: str = "postgres") -> Schema:
     import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
     from sqlglot import exp  # noqa: PLC0415
 
-    from rowsieve.bridges.sql.typenames import logical_type  # noqa: PLC0415
+    from rowsieve.bridges.sql.typenames import column_type  # noqa: PLC0415
 
     known = dialect_named(dialect)
     try:
@@ -32,7 +32,9 @@ def columns_of(text: str, dialect: str = "postgres") -> Schema:
         if any(column.name == field.name for field in fields):
             raise InvalidInput(f"the column {column.name!r} is defined twice; define each once")
         try:
-            fields.append(Field(number, column.name, logical_type(column.args["kind"], known)))
+            fields.append(
+                Field(number, column.name, column_type(column.args["kind"], known, column.name))
+            )
         except ValueError as error:
             raise InvalidInput(f"the column {column.name!r}: {error}") from error
     return Schema(0, tuple(fields))

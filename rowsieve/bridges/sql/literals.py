@@ -32,6 +32,7 @@ from rowsieve.types.logical import (
     Bool,
     Date,
     Decimal,
+    Enum,
     Float,
     Int,
     Interval,
@@ -133,7 +134,7 @@ def typed(text: str, type_: LogicalType, dialect: Dialect) -> PhysicalValue:
             return _decimal(text, type_)
         case Binary():
             return _bytes(text, type_, dialect)
-        case Interval() | Numeric():
+        case Interval() | Numeric() | Enum():
             return parse_text(text, type_)
         case List() | Struct() | Map():
             raise InvalidPredicate(f"a constant cannot be a {type_name(type_)}")

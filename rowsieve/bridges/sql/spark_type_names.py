@@ -24,6 +24,7 @@ from rowsieve.types.logical import (
     Bool,
     Date,
     Decimal,
+    Enum,
     Float,
     Int,
     Interval,
@@ -75,7 +76,7 @@ def held_type(type_: LogicalType) -> LogicalType:
             return Decimal(20, 0)
         case Int(bits=bits, signed=False):
             return Int(bits * 2)
-        case Uuid() | Json():
+        case Uuid() | Json() | Enum():
             return String()
         case Interval():
             return Binary()

@@ -10,6 +10,8 @@ from sqlglot import exp
 
 from rowsieve.bridges.differences.postgres import NUMERIC
 from rowsieve.bridges.sql.dialects import DATAFUSION_TYPES, Dialect
+from rowsieve.errors import SchemaMismatch
+from rowsieve.types.enums import enum_of
 from rowsieve.types.logical import (
     Binary,
     Bool,
@@ -91,6 +93,18 @@ def arrow_shown(name: str) -> LogicalType | None:
     if found := _SHOWN_DECIMAL.fullmatch(name):
         return Decimal(int(found[1]), int(found[2]))
     return _SHOWN.get(name)
+
+
+def column_type(node: Any, dialect: Dialect, column: str) -> LogicalType:
+    """Return the type that a column is declared with, `enum('a', 'b')` included; ValueError."""
+    if node.this.name != "ENUM":
+        return logical_type(node, dialect)
+    if not all(isinstance(item, exp.Literal) and item.is_string for item in node.expressions):
+        raise ValueError("write the labels of an enum as quoted texts, as in enum('a', 'b')")
+    try:
+        return enum_of([str(item.this) for item in node.expressions], column)
+    except SchemaMismatch as error:
+        raise ValueError(str(error)) from error
 
 
 def logical_type(node: Any, dialect: Dialect) -> LogicalType:

@@ -24,6 +24,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import (
     Bool,
     Date,
+    Enum,
     Float,
     Int,
     Json,
@@ -118,7 +119,7 @@ class Source(TreeReader[Value]):
         name, said = self._columns[places[0]]
         type_ = self.schema.field(name).type
         told, members = type_of_message(said)
-        if told is not None and told != (String() if type_ == Json() else type_):
+        if told is not None and told != (String() if isinstance(type_, Json | Enum) else type_):
             raise UnsupportedOperation(
                 f"the column {name!r} is {type_name(told)} there and {type_name(type_)} here"
             )

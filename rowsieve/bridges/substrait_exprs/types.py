@@ -32,6 +32,7 @@ from rowsieve.types.logical import (
     Bool,
     Date,
     Decimal,
+    Enum,
     Float,
     Int,
     Json,
@@ -130,7 +131,7 @@ def literal_of_message(message: Message) -> Literal:
 def type_message(type_: LogicalType, *, nullable: bool, user_types: dict[str, int]) -> bytes:
     """The type with whether NULLs may stand in it; unsigned numbers are pyarrow's extensions."""
     bits = _NULLABLE if nullable else _REQUIRED
-    plain = String() if isinstance(type_, Json) else type_
+    plain = String() if isinstance(type_, Json | Enum) else type_
 
     def below(field: int, inner: LogicalType, *, nullable: bool) -> bytes:
         return part(field, type_message(inner, nullable=nullable, user_types=user_types))

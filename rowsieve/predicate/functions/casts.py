@@ -49,6 +49,7 @@ from rowsieve.types.logical import (
     Bool,
     Date,
     Decimal,
+    Enum,
     Float,
     Int,
     Interval,
@@ -96,6 +97,8 @@ def cast_rule(source: LogicalType, target: LogicalType) -> CastRule | None:
                 and target.precision - target.scale >= source.precision - source.scale
             )
             return CastRule(_decimal_to_decimal, increasing=True, can_fail=not fits)
+        case (Enum(), Enum()):
+            return CastRule(_text_to_enum, increasing=False, can_fail=True)
         case (Numeric(), Struct()) if target != unbounded_numbers.NUMERIC_PARTS:
             return None
     return _RULES.get((type(source), type(target)))
@@ -200,6 +203,13 @@ def _computed(values: Any, nulls: Any, failed: Any, type_: LogicalType) -> Compu
 
 def _same(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
     return Computed(values)
+
+
+def _text_to_enum(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    assert isinstance(target, Enum)
+    labels = pa.array(target.labels, pa.string())
+    failed = ~as_mask(pc.is_in(values, value_set=labels)) & ~null_mask(values)
+    return Computed(without(values, failed | null_mask(values)), failed if failed.any() else None)
 
 
 def _kernel(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
@@ -410,6 +420,8 @@ _RULES: dict[tuple[type, type], CastRule] = {
     (Numeric, String): CastRule(unbounded_numbers.to_string, increasing=False, can_fail=False),
     (Numeric, Struct): CastRule(_same, increasing=False, can_fail=False),
     (String, Numeric): CastRule(unbounded_numbers.text_to_numeric, increasing=False, can_fail=True),
+    (Enum, String): CastRule(_same, increasing=False, can_fail=False),
+    (String, Enum): CastRule(_text_to_enum, increasing=False, can_fail=True),
     (Json, String): CastRule(_same, increasing=True, can_fail=False),
     (String, Bool): _from_text(Bool),
     (String, Int): _from_text(Int),

@@ -26,6 +26,7 @@ from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.logical import (
     Date,
     Decimal,
+    Enum,
     Int,
     LogicalType,
     Numeric,
@@ -92,7 +93,9 @@ def _resolve_many(least: int, most: int | None = None) -> Callable[..., Signatur
 
 def _resolve_ordered(arguments: Sequence[Argument]) -> Signature | None:
     found = _resolve_many(1)(arguments)
-    return found if found and is_ordered(found.result) else None
+    if found is None or isinstance(found.result, Enum):  # its text has another order
+        return None
+    return found if is_ordered(found.result) else None
 
 
 def _resolve_nullif(arguments: Sequence[Argument]) -> Signature | None:

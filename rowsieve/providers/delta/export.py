@@ -239,6 +239,8 @@ def _type(type_: logical.LogicalType, path: str, *, mapped: bool) -> Any:
                 "valueType": _type(value.type, f"{path}.value", mapped=mapped),
                 "valueContainsNull": value.nullable,
             }
+    if isinstance(type_, logical.Enum):
+        return "string"
     if (found := _FLAT.get(type_)) is None:
         raise UnsupportedOperation(
             f"export: column {path!r} has the type {logical.type_name(type_)}, which Delta does "

@@ -51,7 +51,7 @@ def flat_type(type_: logical.LogicalType) -> str | None:
     """The name of Iceberg's type without members that this one is; None if there is none."""
     if isinstance(type_, logical.Decimal):
         return f"decimal({type_.precision}, {type_.scale})"
-    return _FLAT.get(type_)
+    return "string" if isinstance(type_, logical.Enum) else _FLAT.get(type_)
 
 
 def members(field: logical.Field) -> Iterator[tuple[str, logical.Field]]:
