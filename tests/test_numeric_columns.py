@@ -377,3 +377,57 @@ def test_numbers_inside_columns_keep_their_digits(names: str, tmp_path: Path) ->
     check("renamed")
     table.drop_column("s.x")
     check("renamed")
+
+
+_TRANSLATED = [
+    *(f"n {operator} '{constant}'" for operator in OPERATORS for constant in ("1.5", "-1e400")),
+    "n IN (2, 99.99, '1e400')",
+    "NOT (n BETWEEN 1 AND '9007199254740993')",
+    "n IS DISTINCT FROM 2",
+    "n <> 'NaN' AND n > 0",
+    "n < CAST('1e300' AS double precision)",
+]
+
+
+@pytest.mark.parametrize("where", _TRANSLATED)
+def test_a_translation_keeps_the_rows_in_engines(
+    where: str, numbers: tuple[rs.Table, list[str | None]]
+) -> None:
+    table, _ = numbers
+    wanted, context, dataset = _kept(table, where), SessionContext(), table.to_dataset()
+    context.register_table("t", table)
+
+    def written(target: str) -> Any:
+        return rs.translate(where, "postgres", target=target, schema=table).exact()
+
+    if "double" not in where:
+        found = context.sql(f"SELECT id FROM t WHERE {written('datafusion')}").to_arrow_table()
+        assert sorted(found.column("id").to_pylist()) == wanted
+        frame = context.table("t").filter(written("datafusion_exprs")).to_arrow_table()
+        assert sorted(frame.column("id").to_pylist()) == wanted
+        kept = dataset.to_table(filter=written("pyarrow_exprs"))
+        assert sorted(kept.column("id").to_pylist()) == wanted
+        lazy = table.scan_polars().filter(written("polars")).collect()
+        assert sorted(lazy["id"]) == wanted
+    assert _kept(table, written("spark"), dialect="spark") == wanted
+
+
+@pytest.mark.parametrize("target", ["trino", "iceberg"])
+def test_an_engine_without_such_numbers_is_named(
+    target: str, numbers: tuple[rs.Table, list[str | None]]
+) -> None:
+    table, _ = numbers
+    made = rs.translate("n > 1.5", "postgres", target=target, schema=table)
+    assert made.expression is None
+    assert f"{target} has no numbers of any size" in made.notes[0]
+
+
+@pytest.mark.parametrize("dialect", ["datafusion", "duckdb"])
+def test_a_struct_does_not_compare_with_a_number(dialect: str, tmp_path: Path) -> None:
+    table = _table(tmp_path, ["1", "2"])
+    if dialect == "duckdb":
+        assert _kept(table, "n > 1", dialect=dialect) == [1]
+        return
+    with pytest.raises(InvalidPredicate, match=r"sees a numeric as a struct.*float64"):
+        table.scan(where="n > 1.5", dialect=dialect)
+    assert _kept(table, "n = n AND (n IS DISTINCT FROM NULL)", dialect=dialect) == [0, 1]

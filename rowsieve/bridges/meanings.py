@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.casts import cast_rule
+from rowsieve.predicate.functions.unbounded_numbers import NUMERIC_PARTS
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics, TimestampText
 from rowsieve.types.logical import (
@@ -89,6 +90,8 @@ _VERBS: Mapping[OnFailure, str] = {
     OnFailure.WRAP: "it wraps around",
     OnFailure.IEEE: "it is infinite or NaN",
 }
+_PARTS_OF_NUMBERS: Mapping[str, str] = {"numeric_bytes": "exact", "numeric_approx": "approx"}
+_WITHOUT_NUMBERS = frozenset({"trino", "iceberg"})
 _DIGITS = 38  # with fewer digits, the result type holds every result
 _NARROW = (Int(64), Float(32))
 # Rules that the guards of comparisons and lists handle.
@@ -139,10 +142,34 @@ class _Guards:
 
     def operand(self, node: ir.Operand) -> ir.Operand:
         if isinstance(node, ir.Call):
+            if (part := self.part_of_number(node)) is not None:
+                return part
             self.check_call(node)
         elif isinstance(node, ir.Cast):
             self.check_cast(node)
         return ir.map_children(node, self.predicate, self.operand)
+
+    # Unbounded numbers
+
+    def part_of_number(self, node: ir.Call) -> ir.Operand | None:
+        """Name the field of the struct that the other engine sees in a column of our tables.
+
+        Every engine orders bytes as unsigned, and so the numbers; None for other calls.
+        """
+        name = _PARTS_OF_NUMBERS.get(node.function)
+        if name is None:
+            return None
+        if self.theirs.name in _WITHOUT_NUMBERS:
+            raise UnsupportedOperation(
+                f"{self.theirs.name} has no numbers of any size; cast the column to a decimal, "
+                "such as decimal(38,10)"
+            )
+        if not self.theirs.compares_storage:
+            return None
+        (column,) = node.arguments
+        if not isinstance(column, ir.BoundColumn):
+            return None
+        return ir.FieldAccess(ir.BoundColumn(column.field_id, column.name, NUMERIC_PARTS), name)
 
     # NaN
 

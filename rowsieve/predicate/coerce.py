@@ -32,7 +32,12 @@ from rowsieve.predicate.literal_values import (
 )
 from rowsieve.predicate.nested_types import compare_nested_operands
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.predicate.stored_comparisons import as_length, as_numbers, as_stored
+from rowsieve.predicate.stored_comparisons import (
+    as_length,
+    as_numbers,
+    as_stored,
+    check_struct_of_number,
+)
 from rowsieve.predicate.zoned import cast_of_session, folded, is_utc
 from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import (
@@ -92,6 +97,7 @@ def compare_operands(
         left, left_type = _adapted(left, String(), semantics)
         right, right_type = _adapted(right, String(), semantics)
     if semantics.compares_storage:
+        check_struct_of_number(left, left_type, right, right_type, semantics)
         left, left_type = as_stored(left, left_type)
         right, right_type = as_stored(right, right_type)
     if isinstance(left_type, Enum) or isinstance(right_type, Enum):

@@ -58,6 +58,29 @@ def as_stored(operand: ir.Operand, type_: _T) -> tuple[ir.Operand, _T | String |
             return operand, type_
 
 
+def check_struct_of_number(
+    left: ir.Operand,
+    left_type: LogicalType | None,
+    right: ir.Operand,
+    right_type: LogicalType | None,
+    semantics: Semantics,
+) -> None:
+    """Refuse to compare an unbounded number, which the engine sees as a struct, with a number."""
+    for type_, other, other_type in (
+        (left_type, right, right_type),
+        (right_type, left, left_type),
+    ):
+        is_null = isinstance(other, ir.Literal) and other.value is None
+        if isinstance(type_, Numeric) and not is_null:
+            if isinstance(other_type, Numeric | Struct):
+                continue
+            raise InvalidPredicate(
+                f"{semantics.name} sees a numeric as a struct, which does not compare with a "
+                f"{type_name(other_type) if other_type else 'text'}; compare its field approx, or "
+                "write the condition in the dialect postgres"
+            )
+
+
 def as_length(
     operand: ir.Operand, type_: LogicalType | None, semantics: Semantics
 ) -> tuple[ir.Operand, LogicalType]:
