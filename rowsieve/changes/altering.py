@@ -21,14 +21,14 @@ from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan import OutputColumn
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.bind import bind, bind_operand
-from rowsieve.predicate.ir import Column, IsNull, Operand
+from rowsieve.predicate.ir import And, Column, FieldAccess, IsNull, Not, Operand, Predicate
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.selection import named_ids
 from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.snapshot import FIELD_CHANGES, SCHEMA_CHANGES, Snapshot
 from rowsieve.types.evolution import SchemaChange, changes_fields, evolve, why_not_held
-from rowsieve.types.field_paths import children
-from rowsieve.types.logical import Date, Field, Timestamp
+from rowsieve.types.field_paths import Chain, children, shown
+from rowsieve.types.logical import Date, Field, Struct, Timestamp
 from rowsieve.types.schema import Schema
 from rowsieve.types.sort_order import CLUSTER_BY, cluster_order
 from rowsieve.types.widening import LAST_DAY
@@ -146,10 +146,12 @@ def far_dates(snapshot: Snapshot, fields: Iterable[Field]) -> str:
 def _check_not_null(store: ObjectStore, head: Snapshot, schema: Schema) -> None:
     """InvalidSchemaChange if a column becomes NOT NULL, and a row of the head has NULL in it.
 
-    Rows are read only where statistics do not show that there is none.
+    A field of a struct may be NULL where the struct is. Rows are read only where statistics do not
+    show that there is none.
     """
-    now = {field.id: field for field in schema}
-    for field in head.schema:
+    now = {field.id: field for field in _all_fields(schema)}
+    for chain in _chains(head.schema.fields):
+        field = chain[-1]
         if not field.nullable or now.get(field.id, field).nullable:
             continue
         known = PartStatistics(head.parts, head.schema).subject(field.id)
@@ -159,16 +161,35 @@ def _check_not_null(store: ObjectStore, head: Snapshot, schema: Schema) -> None:
         plan = plan_scan(
             head,
             store.uri,
-            predicate=IsNull(Column(field.name)),
-            columns=(OutputColumn(field.name),),
+            predicate=_is_null_inside(chain),
+            columns=(OutputColumn(chain[0].name),),
             now_us=0,
         )
         rows = sum(batch.num_rows for batch in Execution(plan, store).read())
         if rows:
             raise InvalidSchemaChange(
-                f"cannot disallow NULL in column {field.name!r}: {rows:,} rows of version "
+                f"cannot disallow NULL in column {shown(chain)!r}: {rows:,} rows of version "
                 f"{head.version} have NULL in it; update or delete them first"
             )
+
+
+def _chains(fields: Sequence[Field], outer: Chain = ()) -> Iterator[Chain]:
+    """Yield the columns and the fields of structs in them, each with the structs it is in."""
+    for field in fields:
+        chain = (*outer, field)
+        yield chain
+        if isinstance(field.type, Struct):
+            yield from _chains(field.type.fields, chain)
+
+
+def _is_null_inside(chain: Chain) -> Predicate:
+    """The condition that the last field is NULL, and the struct that it is in is not."""
+    operand: Operand = Column(chain[0].name)
+    found: Predicate = IsNull(operand)
+    for field in chain[1:]:
+        inner = FieldAccess(operand, field.name)
+        found, operand = And((Not(IsNull(operand)), IsNull(inner))), inner
+    return found
 
 
 def _all_fields(fields: Iterable[Field]) -> Iterator[Field]:

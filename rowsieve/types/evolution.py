@@ -108,7 +108,10 @@ class SetDefault:
 
 @dataclass(frozen=True, slots=True)
 class SetNotNull:
-    """Disallow NULL in a column. The caller proves that no row has NULL."""
+    """Disallow NULL in a column, or in a field of a struct wherever the struct is not NULL.
+
+    The caller proves that no row has such a NULL.
+    """
 
     path: Path
 
@@ -373,10 +376,10 @@ def _set_default(schema: Schema, chain: Chain, default: object) -> Schema:
 
 def _set_not_null(schema: Schema, chain: Chain) -> Schema:
     field, name = chain[-1], shown(chain)
-    if len(chain) > 1:
+    if not all(isinstance(parent.type, Struct) for parent in chain[:-1]):
         raise InvalidSchemaChange(
-            f"cannot disallow NULL in {name!r}: it is a field inside a column, where this is not "
-            "supported"
+            f"cannot disallow NULL in {name!r}: it is inside a list or a map, where only fields of "
+            "structs at the top can be NOT NULL later; check the items before you write"
         )
     if not field.nullable:
         raise InvalidSchemaChange(f"column {name!r} is NOT NULL already")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -132,8 +133,79 @@ def test_null_is_disallowed_where_no_row_has_it(table: Table) -> None:
     table.relax_not_null("b")
     table.restore(0)
     assert column(table, "b") == [5, None]
+    table.add_column("s", pa.list_(pa.struct([("x", pa.int64())])))
+    for inside in ("s.element", "s.element.x"):
+        with pytest.raises(InvalidSchemaChange, match="inside a list or a map"):
+            table.set_not_null(inside)
+
+
+NESTED = pa.struct([("x", pa.int64()), ("y", pa.struct([("z", pa.int64())]))])
+FINE = [{"x": 1, "y": {"z": 1}}, {"x": 2, "y": None}, None]
+
+
+@pytest.mark.parametrize("key", [["id"], []])
+def test_null_is_disallowed_inside_structs(key: list[str], tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("s", NESTED)])
+    table = rowsieve.create_table(str(tmp_path / "t"), schema, key=key)
+
+    def write(first: int, values: list[Any]) -> None:
+        ids = range(first, first + len(values))
+        put(table, pa.table({"id": ids, "s": pa.array(values, NESTED)}))
+
+    write(0, FINE)
+    write(3, [{"x": None, "y": {"z": None}}])
+    for path, count in (("s.x", 1), ("s.y", 1), ("s.y.z", 1), ("s", 1)):
+        with pytest.raises(InvalidSchemaChange, match=f"column '{path}': {count} rows"):
+            table.set_not_null(path)
+    table.delete("id = 3")
+    table.set_not_null("s.x")
+    table.sql("ALTER TABLE this ALTER COLUMN s.y.z SET NOT NULL")
+    with pytest.raises(InvalidSchemaChange, match=r"column 's\.y': 1 rows"):
+        table.set_not_null("s.y")
+    with pytest.raises(InvalidSchemaChange, match="NOT NULL already"):
+        table.set_not_null("s.x")
+    before = table.version
+    for wrong in ({"x": None, "y": None}, {"x": 1, "y": {"z": None}}):
+        with pytest.raises(SchemaMismatch, match="NOT NULL"):
+            write(9, [wrong])
+    assert table.refresh() == before
+    write(4, FINE)
+    table.compact()
+    assert sorted(map(repr, column(table, "s"))) == sorted(map(repr, FINE + FINE))
+    assert table.scan("s IS NOT NULL AND (s).x IS NULL").count() == 0
+    with pytest.raises(UnsupportedOperation, match="disallowed NULL in"):
+        table.restore(1)
+    table.relax_not_null("s.x")
+    write(8, [{"x": None, "y": None}])
+    assert table.scan("s IS NOT NULL AND (s).x IS NULL").count() == 1
+
+
+def test_old_structs_have_the_default_when_null_is_disallowed(tmp_path: Path) -> None:
+    table = rowsieve.create_table(str(tmp_path / "t"), {"id": [1]}, key=["id"])
     table.add_column("s", pa.struct([("x", pa.int64())]))
-    with pytest.raises(InvalidSchemaChange, match="inside a column"):
+    put(table, pa.table({"id": [1, 2], "s": [{"x": 1}, None]}))
+    table.add_column("s.y", "int64", default=5)
+    table.add_column("s.z", "int64")
+    table.set_not_null("s.y")
+    with pytest.raises(InvalidSchemaChange, match=r"column 's\.z': 1 rows"):
+        table.set_not_null("s.z")
+    assert table.scan("(s).y = 5").count() == 1
+
+
+def test_a_null_inside_a_struct_that_comes_meanwhile_or_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # invariants, rule 14
+    type_ = pa.struct([("x", pa.int64())])
+    rows = pa.table({"id": [7], "s": pa.array([{"x": None}], type_)})
+    table = rowsieve.create_table(str(tmp_path / "t"), {"id": [1], "s": [{"x": 1}]}, key=["id"])
+    racing(table, monkeypatch, lambda t: t.set_not_null("s.x"))
+    with pytest.raises(CommitConflict, match="was made NOT NULL"):
+        put(table, rows)
+    table.refresh()
+    table.relax_not_null("s.x")
+    racing(table, monkeypatch, lambda t: put(t, rows))
+    with pytest.raises(InvalidSchemaChange, match="have NULL"):
         table.set_not_null("s.x")
 
 
