@@ -9,6 +9,7 @@ width.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from struct import unpack_from
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from rowsieve.varints import decode_varint, encode_varint
@@ -207,6 +208,10 @@ def _value(data: memoryview, position: int, kind: int, depth: int) -> tuple[Any,
             return int.from_bytes(data[position : position + 1], signed=True), position + 1
         case 4 | 5 | 6:
             return _signed(data, position)
+        case 7:  # a double, as in the boxes of geometries
+            if len(data) - position < 8:
+                raise MalformedThrift("a double exceeds the data")
+            return unpack_from("<d", data, position)[0], position + 8
         case 8:
             length, position = decode_varint(data, position)
             if length > len(data) - position:

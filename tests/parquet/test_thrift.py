@@ -49,6 +49,16 @@ def _picked(struct: dict[int, Any], wanted: Wanted) -> dict[int, Any]:
     return found
 
 
+def test_doubles_are_read_and_skipped() -> None:
+    data = b"\x17" + bytes(8) + b"\x15\x08\0"  # field 1: 0.0, field 2: 4
+    assert read_struct(data) == ({1: 0.0, 2: 4}, len(data))
+    assert read_fields(data, 0, {2: None}) == {2: 4}
+    assert read_fields(data, 0, {1: None}) == {1: 0.0}
+    for short in range(1, 9):
+        with pytest.raises(MalformedThrift, match="double"):
+            read_struct(data[:short])
+
+
 @given(_STRUCTS, st.sets(st.integers(1, 15)), st.sets(st.integers(1, 15)))
 def test_some_fields_are_those_of_the_whole_struct(
     fields: dict[int, Any], names: set[int], inner_names: set[int]
