@@ -21,12 +21,17 @@ from rowsieve.parquet.file_mapping import FileMapping, adapted_tail
 from rowsieve.parquet.footer import read_footer
 from rowsieve.parquet.leaf_columns import leaves_by_name
 from rowsieve.parquet.thrift import MalformedThrift
-from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY
+from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY, GEOARROW_WKB
 
 _MAGIC: Final = b"PAR1"
 _ENCRYPTED: Final = b"PARE"
 _AFTER_FOOTER: Final = 8
-_EXTENSIONS: Final = {"UUID": b"arrow.uuid", "JSON": b"arrow.json"}  # by Parquet's logical type
+_EXTENSIONS: Final = {
+    "UUID": b"arrow.uuid",
+    "JSON": b"arrow.json",
+    "GEOMETRY": GEOARROW_WKB,
+}
+"""By Parquet's logical type."""
 _FIRST_BYTES: Final = 64 * 1024  # read at the end of a file; most footers are smaller
 
 

@@ -17,6 +17,7 @@ from rowsieve.predicate import ir
 from rowsieve.predicate.coerce import compare_operands, convert, typed
 from rowsieve.predicate.dated import days_moved
 from rowsieve.predicate.enum_labels import as_text, enum_members, read_as_text, with_text
+from rowsieve.predicate.envelopes import as_meeting
 from rowsieve.predicate.functions.casts import cast_rule
 from rowsieve.predicate.functions.conditional import common_type
 from rowsieve.predicate.functions.registry import FUNCTIONS, known_of, resolve
@@ -349,6 +350,8 @@ class _Binder:
 
     def call(self, node: ir.Call) -> tuple[ir.Operand, LogicalType]:
         name, arguments = _canonical_call(node)
+        if (meeting := as_meeting(name, arguments)) is not None:
+            return self.operand(meeting)[0], Bool()
         bound = [self.operand(argument) for argument in arguments]
         if name == "timezone" and len(bound) == 2:
             return at_time_zone(bound[0][0], *bound[1], self.semantics)

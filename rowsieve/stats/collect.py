@@ -23,7 +23,7 @@ from rowsieve.stats.consistency import is_consistent
 from rowsieve.stats.json_paths import JsonCollector
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
 from rowsieve.stats.selection import NOTHING_MORE, StatisticsOptions
-from rowsieve.stats.subjects import COMPARABLES, LENGTH, TEXT_FACTS
+from rowsieve.stats.subjects import LENGTH, TEXT_FACTS, comparables
 from rowsieve.stats.text_facts import SampledTextCollector, TextCollector
 from rowsieve.stats.trim import drop_sampled, trim
 from rowsieve.stats.values import Extremes, ValueCollector, Values, extremes_together
@@ -146,8 +146,7 @@ class FieldCollector:
         self._values = ValueCollector(field.type, repeated=repeated)
         self._lengths: ValueCollector | None = None
         self._comparables = [
-            (each, ValueCollector(each.type, repeated=repeated))
-            for each in COMPARABLES.get(type(field.type), ())
+            (each, ValueCollector(each.type, repeated=repeated)) for each in comparables(field)
         ]
         self._members: list[FieldCollector] = []
         match field.type:

@@ -26,10 +26,12 @@ from rowsieve.stats.subjects import (
     AS_NUMBER,
     AS_UPPER,
     COMPARABLES,
+    EXTENTS,
     LENGTH,
     derived,
 )
 from rowsieve.types.logical import (
+    Binary,
     Decimal,
     Float,
     Int,
@@ -82,7 +84,7 @@ def _call(node: ir.Call, statistics: Subjects) -> AbstractValue | None:
     column = as_member(node.arguments[0]) if node.arguments else None
     if column is None:
         return None
-    for each in COMPARABLES.get(type(column.type), ()):
+    for each in EXTENTS if column.type == Binary() else COMPARABLES.get(type(column.type), ()):
         if each.what == node.function:
             return _value(Derived(column.field_id, each.what), each.type, statistics)
     match node.function, column.type:

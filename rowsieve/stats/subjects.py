@@ -5,6 +5,7 @@ Values that are derived from a field:
 - `length`: the length of a list or map;
 - `interval_us`: the length of an interval in microseconds, by which SQL compares it;
 - `numeric_bytes`, `numeric_approx`: the exact bytes of an unbounded number, and its float;
+- `st_xmin`, `st_ymin`, `st_xmax`, `st_ymax`: the extent of a geometry, NULL where it has none;
 - `as_int`, `as_number`: numbers in text; known only if every text of the part is a number;
 - `as_upper`, `as_lower`: text in one case; known only if all text of the part is ASCII;
 - `json/a/b`: the kinds of values at a JSON path; `json/a/b:int`, `:float`, `:string`: the values
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 import pyarrow as pa
@@ -24,9 +25,11 @@ from rowsieve.predicate.functions.interval_length import LENGTH_TYPE
 from rowsieve.predicate.functions.unbounded_numbers import APPROX_TYPE, EXACT_TYPE
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.types import logical
+from rowsieve.types.aliases import GEOMETRY
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.interval_bytes import total_us
 from rowsieve.types.numeric_bytes import approx_of, exact_of
+from rowsieve.types.wkb import SIDES, side_of
 
 LENGTH: Final = "length"
 AS_INT: Final = "as_int"
@@ -55,9 +58,20 @@ COMPARABLES: Mapping[type[logical.LogicalType], tuple[Comparable, ...]] = {
 }
 """By type, the subjects of its statistics that have bounds."""
 
+EXTENTS: Final = tuple(
+    Comparable(side, logical.Float(64), partial(side_of, side=side)) for side in SIDES
+)
+"""The subjects of a column of geometries."""
+
+
+def comparables(field: logical.Field) -> tuple[Comparable, ...]:
+    """Return the derived subjects of a field that have bounds."""
+    return EXTENTS if field.alias == GEOMETRY else COMPARABLES.get(type(field.type), ())
+
+
 _DERIVED: dict[str, logical.LogicalType] = {
     LENGTH: logical.Int(),
-    **{each.what: each.type for found in COMPARABLES.values() for each in found},
+    **{each.what: each.type for found in (*COMPARABLES.values(), EXTENTS) for each in found},
     AS_INT: logical.Int(),
     AS_NUMBER: logical.Decimal(38, 18),
     AS_UPPER: logical.String(),
@@ -124,7 +138,7 @@ def derived(subject: Derived) -> Described | None:
 
 def _describe(field: logical.Field, *, repeated: bool) -> Iterator[Described]:
     yield Described(field.id, field.type, repeated)
-    for found in COMPARABLES.get(type(field.type), ()):
+    for found in comparables(field):
         yield Described(Derived(field.id, found.what), found.type, repeated)
     match field.type:
         case logical.Struct(fields=members):

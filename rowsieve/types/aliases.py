@@ -17,6 +17,7 @@ from typing import Final
 from rowsieve.types.logical import Binary, Bool, Int, List, LogicalType, Struct
 
 PREFIX: Final = "rowsieve."
+GEOMETRY: Final = "geometry.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ ALIASES: Final[Mapping[str, Alias]] = {
     ),
     "acl_item.1": Alias("bytes", _is_opaque),
     "int2vector.1": Alias("a list of int16", _is_int2vector),
-    "geometry.1": Alias("bytes, WKB", _is_opaque),
+    GEOMETRY: Alias("bytes, WKB", _is_opaque),
 }
 _TYPES: Final = ("numeric", "interval", "uuid", "json", *(name[:-2] for name in ALIASES))
 OPAQUES: Final[Mapping[str, Alias]] = {f"{name}.0": Alias("bytes", _is_opaque) for name in _TYPES}

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from rowsieve.errors import SchemaMismatch
 from rowsieve.types import enums, logical, numeric_bytes
-from rowsieve.types.aliases import ALIASES, PREFIX, find_alias
+from rowsieve.types.aliases import ALIASES, GEOMETRY, PREFIX, find_alias
 from rowsieve.types.schema import Schema
 
 FIELD_ID_KEY = b"PARQUET:field_id"
@@ -30,6 +30,7 @@ JSON_EXTENSION = b"rowsieve.json.1"
 INTERVAL_EXTENSION = b"rowsieve.interval.1"
 NUMERIC_EXTENSION = b"rowsieve.numeric.1"
 ENUM_EXTENSION = b"rowsieve.enum.1"
+GEOARROW_WKB = b"geoarrow.wkb"
 BOOL8_EXTENSION = b"arrow.bool8"  # of Arrow's specification: a boolean in a byte
 
 DEEPEST_LEVELS = 90  # pyarrow reads files of up to 98 levels, with the row and the leaf
@@ -201,7 +202,10 @@ def _aliased_type(field: pa.Field, allocate: Callable[[], int]) -> logical.Logic
 
 def alias_name(field: pa.Field) -> str | None:
     """Return the alias that the metadata of a column names, such as `range.1`, or None."""
-    extension = (field.metadata or {}).get(EXTENSION_KEY, b"").decode(errors="replace")
+    found = _unwrapped(field)[0] or b""
+    if found == GEOARROW_WKB and is_bytes(_unwrapped(field)[1]):
+        return GEOMETRY
+    extension = found.decode(errors="replace")
     name = extension.removeprefix(PREFIX)
     return name if name != extension and find_alias(name) is not None else None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import decimal
 import math
 import random
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -105,7 +106,8 @@ def pool(type_: LogicalType) -> list[Any]:
         case String():
             return sorted((*_WORDS, *_SPELT, *_UUIDS, *_RARE), key=str.encode)
         case Binary():
-            return [b"", b"\x00", b"a", b"ab", b"\xff"]
+            shapes = (b"\1\1\0\0\0" + struct.pack("<dd", x, -x) for x in (1.0, -2.5, 2.0))
+            return sorted([b"", b"\x00", *shapes, b"a", b"ab", b"\xff"])
         case Date():
             return sorted({_micros(text) // DAY_US for text in _MOMENTS} | {-(2**31), 2**31 - 1})
         case Time():

@@ -14,6 +14,7 @@ from rowsieve.predicate.functions import (
     calendar,
     conditional,
     divisors,
+    extents,
     floats,
     found_patterns,
     interval_length,
@@ -68,6 +69,7 @@ _ROOMS = (
     json_access,
     interval_length,
     unbounded_numbers,
+    extents,
 )
 _ROWS: dict[str, Function] = {row.name: row for room in _ROOMS for row in room.ROWS}
 
