@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -34,9 +33,11 @@ _MIRRORED: Final = {
 }
 
 
-@lru_cache(maxsize=64)
 def with_text(schema: Schema) -> Schema:
-    """Return the schema with text for enums; `schema` itself if it has none."""
+    """Return the schema with text for enums; `schema` itself if it has none.
+
+    It is not cached by the schema: schemas are equal if only the zones of their instants differ.
+    """
     if not any(isinstance(field.type, Enum) for field in schema):
         return schema
     fields = (
