@@ -2,9 +2,8 @@
 
 A row of a part never changes, so a row that both versions show is no change, and one that a single
 version shows is. Both versions are planned and resolved as for a read, and their row sets are
-subtracted. Only parts that can contribute are planned: those that one version lacks or whose
-deletion vector differs, and, in a table with a key, the parts that overlap them in keys. If the
-touched parts have few keys, the plans also ask for these keys alone.
+subtracted. Only parts that can contribute are planned (`commit_parts.py`). If the touched parts
+have few keys, the plans also ask for these keys alone.
 
 Soundness: the visible row of a key changes only if a part with this key was added, removed, or
 given another deletion vector. The plans' predicate is a superset of the keys of such parts, or a
@@ -17,14 +16,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.change_feed.commit_parts import CommitParts
 from rowsieve.executor.execute import resolve
 from rowsieve.executor.sources import PartSource
 from rowsieve.objects import ObjectStore
-from rowsieve.planner.overlap import overlap_groups
 from rowsieve.planner.part_rows import PartRows
 from rowsieve.planner.pieces import planned_part
 from rowsieve.planner.plan import ScanPlan, table_columns
@@ -33,7 +31,6 @@ from rowsieve.planner.resolved import rows_by_part, with_rows
 from rowsieve.predicate.ir import TRUE, Column, InList, Predicate, ValueSet, conjoin
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.keys import KeyOrder
@@ -73,19 +70,23 @@ class ChangedRows:
 
 
 def changed_rows(
-    store: ObjectStore, before: Snapshot, after: Snapshot, names: tuple[str, ...], by: Narrowing
+    store: ObjectStore,
+    target: Snapshot,
+    commit: CommitParts,
+    names: tuple[str, ...],
+    by: Narrowing,
 ) -> ChangedRows | None:
-    """Plan the changed rows with these columns; None if there are none.
+    """Plan the changed rows of a commit with these columns; None if there are none.
 
-    Both snapshots have the schema to read with, and `names` include the key. The plans of a table
-    with a key are in key order.
+    `target` has the schema to read with, and `names` include the key. The plans of a table with a
+    key are in key order.
     """
-    touched = _touched(before.parts, after.parts)
-    if not touched:
-        return None
-    before, after = _only_near(before, after, touched)
-    keys = _keys_of(store, before, after, touched)
-    has_key = bool(after.table.key)
+    before, after = (
+        replace(target, version=version, parts=parts)
+        for version, parts in ((commit.version - 1, commit.before), (commit.version, commit.after))
+    )
+    keys = _keys_of(store, before, after, commit.touched)
+    has_key = bool(target.table.key)
     asked = conjoin([keys, by.on_keys if has_key else by.on_rows])
     found = _differences(store, before, after, names, asked, by)
     if not found.row_count:
@@ -97,47 +98,14 @@ def changed_rows(
     return ChangedRows(_asking(found.before, keys), _asking(found.after, keys))
 
 
-def _touched(before: PartTable, after: PartTable) -> frozenset[str]:
-    """The ids of parts that one version lacks, or that have another deletion vector in it."""
-    return frozenset(part_id for part_id, _ in _identities(before) ^ _identities(after))
-
-
-def _identities(parts: PartTable) -> set[tuple[str, str | None]]:
-    return set(zip(parts.part_ids, parts.column("dv.path").to_pylist(), strict=True))
-
-
-def _only_near(
-    before: Snapshot, after: Snapshot, touched: frozenset[str]
-) -> tuple[Snapshot, Snapshot]:
-    """The snapshots with the touched parts only, and those that overlap them in keys."""
-    near = touched
-    if after.table.key:
-        near = _overlapping(before.parts, after.parts, touched, after)
-    return tuple(  # type: ignore[return-value]
-        replace(snapshot, parts=snapshot.parts.chosen(near)) for snapshot in (before, after)
-    )
-
-
-def _overlapping(
-    before: PartTable, after: PartTable, touched: frozenset[str], snapshot: Snapshot
-) -> frozenset[str]:
-    """The ids of all parts in an overlap group of both versions that has a touched part."""
-    order = KeyOrder.of(snapshot.schema, snapshot.table.key)
-    both = before.append(after) if len(before) else after
-    groups = overlap_groups(both.select("key.").table, order)
-    ids = both.column("part_id")
-    is_touched = np.asarray(pc.is_in(ids, value_set=pa.array(sorted(touched), pa.string())))
-    numbers = groups.of_members()
-    hit = np.zeros(len(groups), dtype=np.bool_)
-    hit[numbers[is_touched[groups.members]]] = True
-    return frozenset(ids.take(pa.array(groups.members[hit[numbers]])).to_pylist())
-
-
 def _keys_of(
     store: ObjectStore, before: Snapshot, after: Snapshot, touched: frozenset[str]
 ) -> Predicate:
-    """The condition of the first key column of the touched parts; TRUE if they have many rows."""
-    if not after.table.key:
+    """The condition of the first key column of the touched parts.
+
+    TRUE if they have many rows, or if there are no other parts that it could select from.
+    """
+    if not after.table.key or touched >= {*before.parts.part_ids, *after.parts.part_ids}:
         return TRUE
     first = KeyOrder.of(after.schema, after.table.key).fields[0]
     if isinstance(first.type, Float):  # NaN and -0.0: equal as keys, but not in a condition

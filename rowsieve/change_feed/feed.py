@@ -12,38 +12,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 
-from rowsieve.change_feed.changed_rows import ChangedRows, changed_rows
+from rowsieve.change_feed.commit_parts import parts_of_commit
+from rowsieve.change_feed.commit_rows import rows_of_commit
 from rowsieve.change_feed.feed_columns import FeedColumns
-from rowsieve.change_feed.images import (
-    DELETE,
-    INSERT,
-    POSTIMAGE,
-    PREIMAGE,
-    Labelled,
-    all_of,
-    paired,
-)
 from rowsieve.errors import InvalidInput, SnapshotExpired, StoreError, VersionNotFound
-from rowsieve.executor.execute import Execution
 from rowsieve.objects import ObjectStore
-from rowsieve.planner.plan import ScanPlan
 from rowsieve.retention.leases import LEASE_S, Lease
-from rowsieve.storage.conflicts import OPERATIONS, Kind
 from rowsieve.storage.floors import check_kept, floors_of, is_closed
 from rowsieve.storage.log_reader import LogReader
-from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.next_version import next_version
-from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.keys import KeyOrder
-
-_SILENT: Final = frozenset({Kind.REWRITING, Kind.SETTING, Kind.ALTERING})
-"""Kinds of commits that change no rows."""
 
 _log = logging.getLogger(__name__)
 
@@ -130,8 +112,9 @@ class ChangeFeed:
             before = self._log.at(first - 1) if first else None
             for version in self._versions:
                 after, operation = next_version(self._log, self._store, before, version)
-                if OPERATIONS.get(operation or "") not in _SILENT:
-                    yield from self._of_commit(before, after, operation)
+                commit = parts_of_commit(before, after, operation, self._target)
+                if commit is not None:
+                    yield from rows_of_commit(self._store, self._target, commit, self._columns)
                 before = after
 
     def _lease(self, version: int) -> AbstractContextManager[object]:
@@ -141,44 +124,6 @@ class ChangeFeed:
         except StoreError as error:
             _log.info("changes of %s are read without a lease: %s", self._store.uri, error)
             return nullcontext()
-
-    def _of_commit(
-        self, before: Snapshot | None, after: Snapshot, operation: str | None
-    ) -> Iterator[pa.RecordBatch]:
-        """The changes of one commit."""
-        columns = self._columns
-        if before is None:
-            before = replace(after, parts=PartTable.empty())
-        old, new = (
-            replace(each, schema=self._target.schema, table=self._target.table)
-            for each in (before, after)
-        )
-        skip_same = OPERATIONS.get(operation or "") is None or operation == "restore"
-        names = columns.everything if skip_same else columns.to_read
-        found = changed_rows(self._store, old, new, names, columns.narrowing)
-        if found is None:
-            return
-        for labelled in self._labelled(found, operation, skip_same=skip_same):
-            batch = columns.package(labelled, after)
-            if batch.num_rows:
-                yield batch
-
-    def _labelled(
-        self, found: ChangedRows, operation: str | None, *, skip_same: bool
-    ) -> Iterator[Labelled]:
-        few = found.row_count <= ROW_GROUP_ROWS
-        before, after = self._read(found.before, few=few), self._read(found.after, few=few)
-        if key := self._target.table.key:
-            order = KeyOrder.of(self._target.schema, key)
-            yield from paired(before, after, order, skip_same=skip_same)
-            return
-        # An update of a table without a key hides exactly the rows whose new versions it appends.
-        is_update = operation == "update"
-        yield from all_of(before, PREIMAGE if is_update else DELETE)
-        yield from all_of(after, POSTIMAGE if is_update else INSERT)
-
-    def _read(self, plan: ScanPlan, *, few: bool) -> Iterator[pa.RecordBatch]:
-        return Execution(plan, self._store, threads=1 if few else None).read()
 
 
 def open_feed(

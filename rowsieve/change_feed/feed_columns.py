@@ -44,14 +44,14 @@ ADDED: Final = (CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP)
 class FeedColumns:
     """What a reader of the feed asks for, bound to the schema of one version.
 
-    `names`: the table's columns in the output. `to_read`: these, the key and those of the
-    condition. `everything`: all columns of the table.
+    `schema`: the columns of the output; `names`: those of the table among them. `to_read`: these,
+    the key and those of the condition. `everything`: all columns of the table.
     """
 
     names: tuple[str, ...]
     to_read: tuple[str, ...]
     everything: tuple[str, ...]
-    output: pa.Schema
+    schema: Schema
     filter: BoundPredicate | None
     narrowing: Narrowing
 
@@ -66,11 +66,23 @@ class FeedColumns:
         now_us: int,
     ) -> FeedColumns:
         """Bind a request to the schema of a version."""
-        schema = target.schema
-        feed = _feed_schema(target)
-        names = schema.names if columns is None else _chosen(schema, columns)
         semantics = semantics_of(dialect, where, session)
-        predicate = normalize(to_predicate(where, dialect, feed, semantics, session), semantics)
+        predicate = to_predicate(where, dialect, feed_schema(target), semantics, session)
+        return cls.bound(target, columns, predicate, semantics, now_us)
+
+    @classmethod
+    def bound(
+        cls,
+        target: Snapshot,
+        columns: Sequence[str] | None,
+        predicate: Predicate,
+        semantics: Semantics,
+        now_us: int,
+    ) -> FeedColumns:
+        """Bind a request whose condition is a tree with names of the feed."""
+        schema, feed = target.schema, feed_schema(target)
+        names = schema.names if columns is None else _chosen(schema, columns)
+        predicate = normalize(predicate, semantics)
         bound = None
         if predicate != TRUE:
             bound = bind(predicate, feed, semantics, now_us=now_us)
@@ -80,21 +92,27 @@ class FeedColumns:
             names,
             tuple(name for name in schema.names if name in needed),
             schema.names,
-            arrow_schema(feed.select((*names, *ADDED))),
+            feed.select((*names, *ADDED)),
             bound,
             _narrowing(predicate, target, feed, semantics, now_us),
         )
 
-    def package(self, found: Labelled, after: Snapshot) -> pa.RecordBatch:
+    @property
+    def output(self) -> pa.Schema:
+        """The Arrow schema of every batch."""
+        return arrow_schema(self.schema)
+
+    def package(self, found: Labelled, version: int, timestamp_us: int) -> pa.RecordBatch:
         """The output of labelled rows of one commit, which may be empty."""
+        output = self.output
         rows, labels = found
         count = rows.num_rows
         types = pa.array(CHANGE_TYPES).take(pa.array(labels))
-        times = pa.array(np.full(count, after.timestamp_us, dtype=np.int64))
+        times = pa.array(np.full(count, timestamp_us, dtype=np.int64))
         added = [
             types,
-            pa.array(np.full(count, after.version, dtype=np.int64)),
-            times.cast(self.output.field(COMMIT_TIMESTAMP).type),
+            pa.array(np.full(count, version, dtype=np.int64)),
+            times.cast(output.field(COMMIT_TIMESTAMP).type),
         ]
         if self.filter is not None:
             wide = pa.RecordBatch.from_arrays(
@@ -105,10 +123,10 @@ class FeedColumns:
                 kept = pa.array(np.flatnonzero(matches))
                 rows, added = rows.take(kept), [column.take(kept) for column in added]
         columns = [rows.column(name) for name in self.names]
-        return pa.RecordBatch.from_arrays([*columns, *added], schema=self.output)
+        return pa.RecordBatch.from_arrays([*columns, *added], schema=output)
 
 
-def _feed_schema(target: Snapshot) -> Schema:
+def feed_schema(target: Snapshot) -> Schema:
     """The table's columns and those of the feed."""
     taken = [name for name in target.schema.names if name.lower() in ADDED]
     if taken:

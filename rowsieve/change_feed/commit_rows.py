@@ -1,0 +1,59 @@
+"""Reads the changed rows of one commit, labelled and packaged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from rowsieve.change_feed.changed_rows import ChangedRows, changed_rows
+from rowsieve.change_feed.commit_parts import CommitParts
+from rowsieve.change_feed.feed_columns import FeedColumns
+from rowsieve.change_feed.images import (
+    DELETE,
+    INSERT,
+    POSTIMAGE,
+    PREIMAGE,
+    Labelled,
+    all_of,
+    paired,
+)
+from rowsieve.executor.execute import Execution
+from rowsieve.objects import ObjectStore
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.storage.part_writer import ROW_GROUP_ROWS
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.keys import KeyOrder
+
+
+def rows_of_commit(
+    store: ObjectStore, target: Snapshot, commit: CommitParts, columns: FeedColumns
+) -> Iterator[pa.RecordBatch]:
+    """Yield the changes of a commit with the columns of `target`; batches are never empty."""
+    names = columns.everything if commit.may_repeat_rows else columns.to_read
+    found = changed_rows(store, target, commit, names, columns.narrowing)
+    if found is None:
+        return
+    for labelled in _labelled(store, target, commit, found):
+        batch = columns.package(labelled, commit.version, commit.timestamp_us)
+        if batch.num_rows:
+            yield batch
+
+
+def _labelled(
+    store: ObjectStore, target: Snapshot, commit: CommitParts, found: ChangedRows
+) -> Iterator[Labelled]:
+    threads = 1 if found.row_count <= ROW_GROUP_ROWS else None
+
+    def read(plan: ScanPlan) -> Iterator[pa.RecordBatch]:
+        return Execution(plan, store, threads=threads).read()
+
+    before, after = read(found.before), read(found.after)
+    if target.table.key and len(commit.before):
+        order = KeyOrder.of(target.schema, target.table.key)
+        yield from paired(before, after, order, skip_same=commit.may_repeat_rows)
+        return
+    # An update of a table without a key hides exactly the rows whose new versions it appends.
+    is_update = commit.operation == "update"
+    yield from all_of(before, PREIMAGE if is_update else DELETE)
+    yield from all_of(after, POSTIMAGE if is_update else INSERT)
