@@ -26,6 +26,13 @@ def split_bytes_for_cores(
     The result is between `least` and `most`. `cores` defaults to this machine's cores.
     """
     stored = int(pc.sum(parts.column("data.size_bytes")).as_py() or 0)
+    return even_split_bytes(stored, least=least, most=most, cores=cores)
+
+
+def even_split_bytes(
+    stored: int, *, least: int, most: int | None = None, cores: int | None = None
+) -> int:
+    """`split_bytes_for_cores` of so many stored bytes."""
     even = max(least, stored // (2 * (cores or os.cpu_count() or 1)))
     return even if most is None else min(most, even)
 

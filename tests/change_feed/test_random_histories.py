@@ -69,7 +69,9 @@ def ids_of(schema: pa.Schema) -> list[int]:
 class History:
     """A table, and the keys that each commit wrote."""
 
-    def __init__(self, rng: random.Random, kind: str | None, parts: int) -> None:
+    def __init__(
+        self, rng: random.Random, kind: str | None, parts: int, uri: str | None = None
+    ) -> None:
         self.rng, self.kind = rng, kind
         type_, self.keys = KEYS[kind or "integer"]
         schema = pa.schema(
@@ -82,7 +84,7 @@ class History:
         )
         key = None if kind is None else ["k", "k2"][:parts]
         self.parts = parts
-        self.table = rs.create_table(fresh_uri(), schema, key=key)
+        self.table = rs.create_table(uri or fresh_uri(), schema, key=key)
         self.added = 0
         self.written: dict[int, Counter[Row]] = {}  # the keys, or whole rows without a key
         self.removed: dict[int, Counter[Row]] = {}

@@ -25,18 +25,12 @@ from rowsieve.config import DEFAULT, current
 from rowsieve.errors import InvalidInput, RowsieveError, UnsupportedOperation
 from rowsieve.objects.storage_options import flat_options
 from rowsieve.providers.spark.hybrid import SparkRead, hybrid_frame
+from rowsieve.providers.spark.option_values import STORAGE, check_reachable, predicate_option
 from rowsieve.providers.spark.routes import ALL_ROUTES
 from rowsieve.providers.spark.row_types import arrow_schema_of
 from rowsieve.providers.spark.session_settings import semantics_of_session
 from rowsieve.providers.spark.source import check_read
-from rowsieve.providers.spark.source_options import (
-    MODES,
-    STORAGE,
-    ReadOptions,
-    WriteOptions,
-    check_reachable,
-    predicate_option,
-)
+from rowsieve.providers.spark.source_options import MODES, ReadOptions, WriteOptions
 from rowsieve.providers.spark.write_tasks import RowsieveWriter
 from rowsieve.storage.log_entry import Commit
 from rowsieve.types.schema import Schema

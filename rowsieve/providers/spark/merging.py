@@ -32,8 +32,8 @@ from rowsieve.providers.spark.clauses import Clause, When, parse_clauses
 from rowsieve.providers.spark.frames import check_rows, read_frame, write_frame, write_rows
 from rowsieve.providers.spark.merge_types import is_assignable, is_comparable
 from rowsieve.providers.spark.name_case import CASE_SENSITIVE, OddNames, check_case
+from rowsieve.providers.spark.option_values import check_reachable
 from rowsieve.providers.spark.row_types import UUID_FORM
-from rowsieve.providers.spark.source_options import check_reachable
 from rowsieve.storage.log_entry import Commit
 from rowsieve.storage.retries import Retries
 from rowsieve.types.logical import Uuid

@@ -108,8 +108,8 @@ def plan_in_task(
 
     `property_of` returns a local property of the task; `ansi` is the mode if none is set.
     """
-    semantics = _semantics_of_task(text, split.schema, property_of, ansi=ansi)
-    predicate = normalize(_read(text, split.schema, semantics), semantics)
+    predicate, semantics = condition_in_task(text, split.schema, property_of, ansi=ansi)
+    predicate = normalize(predicate, semantics)
     splits = tuple(
         msgspec.structs.replace(
             each,
@@ -127,6 +127,14 @@ def plan_in_task(
         for each in split.splits
     )
     return msgspec.structs.replace(split, splits=splits).asking(predicate, semantics)
+
+
+def condition_in_task(
+    text: str, schema: Schema, property_of: Callable[[str], str | None], *, ansi: bool
+) -> tuple[ir.Predicate, Semantics]:
+    """The condition of the text and its semantics under the settings of the task."""
+    semantics = _semantics_of_task(text, schema, property_of, ansi=ansi)
+    return _read(text, schema, semantics), semantics
 
 
 def _semantics_of_task(

@@ -1,5 +1,6 @@
 """Implements `spark.read.format("rowsieve")` and `df.write.format("rowsieve")`.
 
+With the option `readChangeFeed` both read the change feed (`feed_reads.py`, `stream_source.py`).
 A read is pinned to one version when Spark requests its schema. This object carries the version to
 every scan of the DataFrame, so two scans of one statement never see two versions (invariant 23).
 The driver resolves the plan: it opens footers, bloom filters and page indexes and finds hidden rows
@@ -19,10 +20,10 @@ from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
+    DataSourceStreamReader,
     DataSourceStreamWriter,
     DataSourceWriter,
     InputPartition,
@@ -32,7 +33,7 @@ from pyspark.sql.types import StructType
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.bridges.where import to_predicate
 from rowsieve.config import DEFAULT
-from rowsieve.errors import InvalidInput, SnapshotExpired
+from rowsieve.errors import InvalidInput, SnapshotExpired, UnsupportedOperation
 from rowsieve.executor.execute import refine
 from rowsieve.objects import open_store
 from rowsieve.planner.plan import ScanPlan, table_columns
@@ -45,6 +46,8 @@ from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.native_files.planned_parts import only_parts
 from rowsieve.providers.spark.audited import audited_plan, reported_rows, reporter_of
+from rowsieve.providers.spark.feed_options import FeedOptions, reads_feed
+from rowsieve.providers.spark.feed_reads import FeedReader, PinnedFeed, output_of, pin_feed
 from rowsieve.providers.spark.name_case import OddNames, check_case, odd_names
 from rowsieve.providers.spark.row_types import arrow_schema_of, to_spark
 from rowsieve.providers.spark.session_settings import (
@@ -54,6 +57,8 @@ from rowsieve.providers.spark.session_settings import (
 )
 from rowsieve.providers.spark.source_options import ReadOptions, WriteOptions
 from rowsieve.providers.spark.stream_sink import RowsieveStreamWriter
+from rowsieve.providers.spark.stream_source import RowsieveStreamReader
+from rowsieve.providers.spark.task_properties import property_of_task
 from rowsieve.providers.spark.write_tasks import RowsieveWriter
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.resolve import resolve_snapshot
@@ -81,7 +86,7 @@ class RowsieveSource(DataSource):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
-        self._pinned: Pinned | None = None
+        self._pinned: Pinned | PinnedFeed | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -90,6 +95,10 @@ class RowsieveSource(DataSource):
 
     def schema(self) -> StructType:
         """Pin the read to the newest or the requested version, and return its columns."""
+        if reads_feed(self.options):
+            of_feed = FeedOptions.parse(self.options)
+            self._pinned = pin_feed(of_feed)
+            return output_of(of_feed, self._pinned)
         options = ReadOptions.parse(self.options)
         store = open_store(options.uri, options.storage)
         snapshot = resolve_snapshot(CommitLog(store), options.version, options.as_of)
@@ -107,14 +116,29 @@ class RowsieveSource(DataSource):
         return found
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's name
-        """A scan of the version that `schema()` pinned."""
-        options = ReadOptions.parse(self.options)
+        """A scan of the version that `schema()` pinned, or its change feed."""
+        pinned = self._pinned_by_schema()
+        if isinstance(pinned, PinnedFeed):
+            return FeedReader(FeedOptions.parse(self.options), pinned)
+        return RowsieveReader(ReadOptions.parse(self.options), pinned)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's names
+        """A stream of the change feed."""
+        pinned = self._pinned_by_schema()
+        if not isinstance(pinned, PinnedFeed):
+            raise UnsupportedOperation(
+                "a stream reads the change feed of a table: add .option('readChangeFeed', 'true'); "
+                "its rows have the columns _change_type, _commit_version and _commit_timestamp"
+            )
+        return RowsieveStreamReader(FeedOptions.parse(self.options), pinned)
+
+    def _pinned_by_schema(self) -> Pinned | PinnedFeed:
         if self._pinned is None:
             raise InvalidInput(
-                f"{options.uri} has its own columns: read it without schema(...), and select "
-                "columns with the option columns"
+                f"{self.options.get('path')} has its own columns: read it without schema(...), and "
+                "select columns with the option columns"
             )
-        return RowsieveReader(options, self._pinned)
+        return self._pinned
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Check a write against the table; writes nothing yet."""
@@ -156,12 +180,12 @@ class RowsieveReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one split, in Spark's types."""
-        check_case(self._pinned.odd_names, lambda name, plain: _property_of_task(name) or plain)
+        check_case(self._pinned.odd_names, lambda name, plain: property_of_task(name) or plain)
         if partition.value is None:
             return
         plan = ScanPlan.from_bytes(partition.value)
         if (text := self._options.where) is not None and not self._used_whole_text(plan):
-            plan = plan_in_task(plan, text, _property_of_task, ansi=self._pinned.ansi_default)
+            plan = plan_in_task(plan, text, property_of_task, ansi=self._pinned.ansi_default)
             plan = refine(plan, open_store(plan.table_uri, self._options.storage))
         schema = plan.schema.select(tuple(column.name for column in plan.columns))
         target = arrow_schema_of(spark_schema(schema))
@@ -174,12 +198,6 @@ class RowsieveReader(DataSourceReader):
         if self._options.semantics is not None:
             return True
         return session_independent(self._options.where or "", plan.schema)[1]
-
-
-def _property_of_task(name: str) -> str | None:
-    """A local property of this task: settings of the session that are set are among them."""
-    context = TaskContext.get()
-    return None if context is None else context.getLocalProperty(name)
 
 
 def plan_read(

@@ -5,32 +5,31 @@ Spark lower-cases option names. Values of `storage.*` may be secrets: no message
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypedDict
 
-import msgspec
-
 from rowsieve.config import OnViolation, Pruning
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.executor.read_settings import ReadSettings, read_settings
-from rowsieve.objects import Location
-from rowsieve.predicate.codec import (
-    predicate_from_json,
-    predicate_to_json,
-    semantics_from_json,
-    semantics_to_json,
-)
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.spark.option_values import (
+    STORAGE,
+    VIEW,
+    condition_of,
+    count_of,
+    names_of,
+    refuse_unknown,
+    spelling,
+    uri_of,
+    with_prefix,
+)
 
-STORAGE: Final = "storage."
 METADATA: Final = "metadata."
 PROPERTY: Final = "property."
 MODES: Final = ("append", "upsert", "delete")
 STREAM_MODES: Final = (*MODES, "changes")
-_VIEW: Final = "CREATE TEMPORARY VIEW ... USING rowsieve OPTIONS (path '...')"
 _READ: Final = (
     "path",
     "where",
@@ -48,6 +47,7 @@ _READ: Final = (
     "audit",
     "on_violation",
     "reporter",
+    "readchangefeed",
 )
 _OF_CATALOG: Final = "owner"  # an option that Spark itself adds for CREATE TABLE, and only there
 _WRITE: Final = (
@@ -99,22 +99,22 @@ class ReadOptions:
         if _OF_CATALOG in map(str.lower, options):
             raise UnsupportedOperation(
                 "CREATE TABLE ... USING rowsieve: Spark's catalog does not give the path and the "
-                f"other options back to a read, so nothing was created; use {_VIEW}"
+                f"other options back to a read, so nothing was created; use {VIEW}"
             )
-        _refuse_unknown(options, _READ, (STORAGE,), "read")
+        refuse_unknown(options, _READ, (STORAGE,), "read")
         columns, parts = options.get("columns"), options.get("parts")
-        predicate, meant = _predicate(options)
+        predicate, meant = condition_of(options)
         return cls(
-            uri=_uri(options),
-            storage=_with_prefix(options, STORAGE),
+            uri=uri_of(options),
+            storage=with_prefix(options, STORAGE),
             where=options.get("where"),
             semantics=meant,
             predicate=predicate,
             parts=None if parts is None else frozenset(parts.split(",")),
-            columns=None if columns is None else _names(columns),
-            version=_count(options, _spelling(options, "version", "versionasof")),
-            as_of=options.get(_spelling(options, "as_of", "timestampasof")),
-            split_bytes=_count(options, "split_bytes", least=1),
+            columns=None if columns is None else names_of(columns),
+            version=count_of(options, spelling(options, "version", "versionasof")),
+            as_of=options.get(spelling(options, "as_of", "timestampasof")),
+            split_bytes=count_of(options, "split_bytes", least=1),
             reporter=options.get("reporter"),
             **_switches(options),
         )
@@ -166,7 +166,7 @@ class WriteOptions:
     @classmethod
     def parse_stream(cls, options: Mapping[str, str]) -> WriteOptions:
         """Read the options of `df.writeStream`; its token is the query and the batch."""
-        _refuse_unknown(options, _STREAM, (STORAGE, METADATA), "stream")
+        refuse_unknown(options, _STREAM, (STORAGE, METADATA), "stream")
         mode, op, sequence = options.get("mode"), options.get("op"), options.get("sequence")
         if mode is not None and mode not in STREAM_MODES:
             raise InvalidInput(f"option mode is one of {', '.join(STREAM_MODES)}, not {mode!r}")
@@ -176,10 +176,10 @@ class WriteOptions:
                 "or none of them"
             )
         return cls(
-            uri=_uri(options),
-            storage=_with_prefix(options, STORAGE),
+            uri=uri_of(options),
+            storage=with_prefix(options, STORAGE),
             mode=mode,
-            metadata=_with_prefix(options, METADATA),
+            metadata=with_prefix(options, METADATA),
             op=op,
             sequence=sequence,
         )
@@ -187,25 +187,25 @@ class WriteOptions:
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> WriteOptions:
         """Read Spark's options; InvalidInput says which one is wrong."""
-        _refuse_unknown(options, _WRITE, (STORAGE, METADATA, PROPERTY), "write")
+        refuse_unknown(options, _WRITE, (STORAGE, METADATA, PROPERTY), "write")
         mode = options.get("mode")
         if mode is not None and mode not in MODES:
             raise InvalidInput(f"option mode is one of {', '.join(MODES)}, not {mode!r}")
         application = options.get("token_app")
-        sequence = _count(options, "token_sequence")
+        sequence = count_of(options, "token_sequence")
         if (application is None) != (sequence is None):
             raise InvalidInput("options token_app and token_sequence go together; one is missing")
         token = None
         if application is not None and sequence is not None:
             token = (application, sequence)
-        predicate, semantics = _predicate(options, "replacewhere")
+        predicate, semantics = condition_of(options, "replacewhere")
         base, op = _merge(options)
         return cls(
-            uri=_uri(options),
-            storage=_with_prefix(options, STORAGE),
+            uri=uri_of(options),
+            storage=with_prefix(options, STORAGE),
             mode=mode,
             token=token,
-            metadata=_with_prefix(options, METADATA),
+            metadata=with_prefix(options, METADATA),
             write_id=options.get("write_id"),
             replace_where=options.get("replacewhere"),
             semantics=semantics,
@@ -213,15 +213,6 @@ class WriteOptions:
             merge_base=base,
             op=op,
             **_creation(options),
-        )
-
-
-def check_reachable(uri: str) -> None:
-    """Refuse a table that other processes cannot access."""
-    if Location.parse(uri).scheme == "memory":
-        raise UnsupportedOperation(
-            f"{uri} lives in the memory of one process, and Spark reads and writes from others; "
-            "use a directory or an object store"
         )
 
 
@@ -236,17 +227,6 @@ def _merge(options: Mapping[str, str]) -> tuple[int | None, str | None]:
     return int(base), op
 
 
-def _uri(options: Mapping[str, str]) -> str:
-    uri = options.get("path")
-    if not uri:
-        raise InvalidInput(
-            "the table is not named: give its URI to load() or save(). A table made by CREATE "
-            f"TABLE ... USING rowsieve loses its options; use {_VIEW}"
-        )
-    check_reachable(uri)
-    return uri
-
-
 class _Creation(TypedDict):
     key: tuple[str, ...] | None
     properties: Mapping[str, str]
@@ -256,7 +236,7 @@ class _Creation(TypedDict):
 def _creation(options: Mapping[str, str]) -> _Creation:
     """The options of a table that a write may create."""
     key, if_exists = options.get("key"), options.get("if_exists")
-    properties = _with_prefix(options, PROPERTY)
+    properties = with_prefix(options, PROPERTY)
     if if_exists not in (None, "error", "ignore"):
         raise InvalidInput(f"option if_exists is error or ignore, not {if_exists!r}")
     if key is None and (properties or if_exists):
@@ -264,7 +244,7 @@ def _creation(options: Mapping[str, str]) -> _Creation:
             "options if_exists and property.* are for a table that the write creates; name its key "
             "with .option('key', 'id'), or .option('key', '') for a table without one"
         )
-    names = None if key is None else _names(key, "key") if key.strip() else ()
+    names = None if key is None else names_of(key, "key") if key.strip() else ()
     return {"key": names, "properties": properties, "if_exists": if_exists}
 
 
@@ -285,89 +265,3 @@ def _switches(options: Mapping[str, str]) -> _Switches:
     on_violation: Any = options.get("on_violation")
     read_settings({}, pruning=pruning, audit=audit, on_violation=on_violation)
     return {"pruning": pruning, "audit": audit, "on_violation": on_violation}
-
-
-def _names(columns: str, option: str = "columns") -> tuple[str, ...]:
-    """Parse names separated by commas, or a JSON list, which allows any name."""
-    if columns.startswith("["):
-        try:
-            return tuple(msgspec.json.decode(columns, type=list[str]))
-        except msgspec.MsgspecError as error:
-            raise InvalidInput(f"option {option} is not a JSON list of names: {error}") from error
-    names = tuple(name.strip() for name in columns.split(","))
-    if not all(names):
-        raise InvalidInput(f"option {option} is names separated by commas, not {columns!r}")
-    return names
-
-
-def predicate_option(predicate: Predicate, semantics: Semantics) -> str:
-    """The value of the option `predicate`: the serialised tree and its semantics."""
-    return msgspec.json.encode(
-        [predicate_to_json(predicate), semantics_to_json(semantics)]
-    ).decode()
-
-
-def _predicate(
-    options: Mapping[str, str], text: str = "where"
-) -> tuple[Predicate | None, Semantics | None]:
-    zone, ansi = options.get("time_zone"), options.get("ansi")
-    if (encoded := options.get("predicate")) is not None:
-        if zone is not None or ansi is not None or text in options:
-            raise InvalidInput(
-                f"option predicate is what to_spark passes on, with its own settings; give {text}, "
-                "time_zone and ansi without it"
-            )
-        try:
-            tree, semantics = msgspec.json.decode(encoded, type=tuple[Any, Any])
-        except msgspec.MsgspecError as error:
-            raise InvalidInput(
-                f"option predicate is not what to_spark passes on: {error}"
-            ) from error
-        return predicate_from_json(tree), semantics_from_json(semantics)
-    if zone is None and ansi is None:
-        return None, None
-    if zone is None or ansi is None or text not in options:
-        raise InvalidInput(
-            f"options time_zone and ansi set the semantics of option {text}; give all three"
-        )
-    if ansi.lower() not in ("true", "false"):
-        raise InvalidInput(f"option ansi is true or false, not {ansi!r}")
-    return None, Semantics.of_spark(ansi=ansi.lower() == "true", time_zone=zone)
-
-
-def _spelling(options: Mapping[str, str], ours: str, theirs: str) -> str:
-    """The name of the option that is given: ours or Spark's."""
-    if ours in options and theirs in options:
-        raise InvalidInput(f"options {ours} and {theirs} mean the same; give one of them")
-    return theirs if theirs in options else ours
-
-
-def _count(options: Mapping[str, str], name: str, least: int = 0) -> int | None:
-    text = options.get(name)
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit() and int(text) >= least):
-        raise InvalidInput(f"option {name} is a whole number from {least}, not {text!r}")
-    return int(text)
-
-
-def _with_prefix(options: Mapping[str, str], prefix: str) -> dict[str, str]:
-    return {
-        name.lower().removeprefix(prefix): value
-        for name, value in options.items()
-        if name.lower().startswith(prefix)
-    }
-
-
-def _refuse_unknown(
-    options: Mapping[str, str], known: tuple[str, ...], prefixes: tuple[str, ...], what: str
-) -> None:
-    for name in options:
-        if name.lower() in known or name.lower().startswith(prefixes):
-            continue
-        near = difflib.get_close_matches(name.lower(), known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InvalidInput(
-            f"unknown option {name!r} of a {what}{hint}; known are {', '.join(known)} and "
-            f"{', '.join(f'{prefix}*' for prefix in prefixes)}"
-        )

@@ -1,0 +1,140 @@
+"""Parses and checks the options of reads of the change feed, in batch and as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.predicate.ir import Predicate
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.spark.option_values import (
+    STORAGE,
+    condition_of,
+    count_of,
+    names_of,
+    refuse_unknown,
+    uri_of,
+    with_prefix,
+)
+
+READ_FEED: Final = "readchangefeed"
+LATEST: Final = "latest"
+MAX_VERSIONS: Final = 1000
+"""How many commits a batch of a stream has, unless an option says otherwise."""
+
+_OF_FEED: Final = (
+    "startingversion",
+    "startingtimestamp",
+    "endingversion",
+    "endingtimestamp",
+    "maxversionspertrigger",
+)
+_KNOWN: Final = (
+    "path",
+    READ_FEED,
+    *_OF_FEED,
+    "columns",
+    "where",
+    "time_zone",
+    "ansi",
+    "predicate",
+    "split_bytes",
+)
+_CHANGES_ONLY: Final = ("skipchangecommits", "ignorechanges", "ignoredeletes")
+
+
+@dataclass(frozen=True, slots=True)
+class FeedOptions:
+    """The options of a read of the change feed; `where` is SQL in Spark's dialect over its rows.
+
+    `starting_version` is a version, "latest" for what comes after the newest one, or None.
+    `semantics` and `predicate` are as in `ReadOptions`.
+    """
+
+    uri: str
+    storage: Mapping[str, str] = field(repr=False)  # may hold secrets
+    where: str | None = None
+    semantics: Semantics | None = None
+    predicate: Predicate | None = None
+    columns: tuple[str, ...] | None = None
+    starting_version: int | str | None = None
+    starting_timestamp: str | None = None
+    ending_version: int | None = None
+    ending_timestamp: str | None = None
+    max_versions: int | None = None
+    split_bytes: int | None = None
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> FeedOptions:
+        """Read Spark's options; InvalidInput says which one is wrong."""
+        _refuse_filters_of_commits(options)
+        refuse_unknown(options, _KNOWN, (STORAGE,), "read of the change feed")
+        for one, other in (_OF_FEED[:2], _OF_FEED[2:4]):
+            if one in options and other in options:
+                raise InvalidInput(f"options {one} and {other} exclude each other; give one")
+        columns, start = options.get("columns"), options.get("startingversion")
+        is_latest = start is not None and start.lower() == LATEST
+        predicate, semantics = condition_of(options)
+        return cls(
+            uri=uri_of(options),
+            storage=with_prefix(options, STORAGE),
+            where=options.get("where"),
+            semantics=semantics,
+            predicate=predicate,
+            columns=None if columns is None else names_of(columns),
+            starting_version=LATEST if is_latest else count_of(options, "startingversion"),
+            starting_timestamp=options.get("startingtimestamp"),
+            ending_version=count_of(options, "endingversion"),
+            ending_timestamp=options.get("endingtimestamp"),
+            max_versions=count_of(options, "maxversionspertrigger", least=1),
+            split_bytes=count_of(options, "split_bytes", least=1),
+        )
+
+    @property
+    def has_start(self) -> bool:
+        """Whether an option says where to start."""
+        return self.starting_version is not None or self.starting_timestamp is not None
+
+    def check_batch(self) -> None:
+        """InvalidInput for options of streams, and without a start."""
+        if self.max_versions is not None:
+            raise InvalidInput("option maxVersionsPerTrigger is for spark.readStream; omit it")
+        if not self.has_start:
+            raise InvalidInput(
+                "a read of the change feed starts somewhere: give the option startingVersion or "
+                "startingTimestamp"
+            )
+
+    def check_stream(self) -> None:
+        """InvalidInput for options of batch reads."""
+        if self.ending_version is not None or self.ending_timestamp is not None:
+            raise InvalidInput(
+                "options endingVersion and endingTimestamp are for spark.read; a stream with the "
+                "trigger availableNow ends at the newest version"
+            )
+
+
+def reads_feed(options: Mapping[str, str]) -> bool:
+    """Whether these are the options of a read of the change feed; InvalidInput if it is unclear."""
+    value = options.get(READ_FEED, "false").lower()
+    if value not in ("true", "false"):
+        raise InvalidInput(f"option readChangeFeed is true or false, not {value!r}")
+    if value == "true":
+        return True
+    _refuse_filters_of_commits(options)
+    if (found := next((name for name in _OF_FEED if name in options), None)) is not None:
+        raise InvalidInput(
+            f"option {found} is for reads of the change feed: add .option('readChangeFeed', 'true')"
+        )
+    return False
+
+
+def _refuse_filters_of_commits(options: Mapping[str, str]) -> None:
+    """Refuse Delta's options that pass over commits, by which rows would get lost."""
+    if (found := next((name for name in _CHANGES_ONLY if name in options), None)) is not None:
+        raise UnsupportedOperation(
+            f"option {found}: a stream here has the rows of all commits, with their change types; "
+            "choose by .option('where', \"_change_type = 'insert'\")"
+        )
