@@ -1,6 +1,22 @@
 """Lets Spark read and write our tables; Spark finds the source itself, as `format("rowsieve")`."""
 
 from rowsieve.providers.spark.java import java_home, spark_session
-from rowsieve.providers.spark.table_reads import explain, explain_prune, prune, read, sql
+from rowsieve.providers.spark.table_reads import (
+    explain,
+    explain_prune,
+    prune,
+    read,
+    read_changes,
+    sql,
+)
 
-__all__ = ["explain", "explain_prune", "java_home", "prune", "read", "spark_session", "sql"]
+__all__ = [
+    "explain",
+    "explain_prune",
+    "java_home",
+    "prune",
+    "read",
+    "read_changes",
+    "spark_session",
+    "sql",
+]

@@ -253,7 +253,7 @@ class FeedReader(DataSourceReader):
         check_same_table(head.table.uuid, target, options.uri)
         is_latest = options.starting_version == LATEST
         first = target.version + 1 if is_latest else first_version(log, head, options)
-        if first > target.version + (options.ending_version is None):
+        if first > target.version + 1:
             raise InvalidInput(
                 f"the change feed from version {first} to {target.version} has no version; give a "
                 "start before its end"

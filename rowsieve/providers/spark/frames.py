@@ -20,10 +20,13 @@ from rowsieve import errors
 from rowsieve.bridges.spark_columns import is_spark_column
 from rowsieve.bridges.spark_columns.sessions import using
 from rowsieve.bridges.where import semantics_of, to_predicate
+from rowsieve.change_feed.feed_columns import feed_schema
 from rowsieve.changes.handle import nothing_done
 from rowsieve.config import DEFAULT, current
 from rowsieve.errors import InvalidInput, RowsieveError, UnsupportedOperation
 from rowsieve.objects.storage_options import flat_options
+from rowsieve.providers.spark.feed_options import FeedOptions
+from rowsieve.providers.spark.feed_reads import pin_feed
 from rowsieve.providers.spark.hybrid import SparkRead, hybrid_frame
 from rowsieve.providers.spark.option_values import STORAGE, check_reachable, predicate_option
 from rowsieve.providers.spark.routes import ALL_ROUTES
@@ -74,6 +77,32 @@ def spark_read(table: Table, spark: Any, where: Any, columns: Sequence[str] | No
         where=where if is_sparks else None,
         foreign_condition=where is not None and not is_sparks,
     )
+
+
+def changes_frame(
+    table: Table, spark: Any, versions: range, where: Any, columns: Sequence[str] | None
+) -> Any:
+    """A DataFrame of the change feed of some versions, the last of which the table has pinned.
+
+    Conditions follow the session's current settings, as in `spark_read`.
+    """
+    check_reachable(table.uri)
+    target = table.snapshot_for_engines()
+    options = {
+        "readChangeFeed": "true",
+        "startingVersion": str(versions.start),
+        "endingVersion": str(target.version),
+        **_storage(table),
+        **_condition_options(spark, where, feed_schema(target), "where"),
+    }
+    if columns is not None:
+        options["columns"] = msgspec.json.encode(list(columns)).decode()
+    pin_feed(FeedOptions.parse({"path": table.uri, **_lower(options)}))
+    return spark.read.format("rowsieve").options(**options).load(table.uri)
+
+
+def _lower(options: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in options.items()}
 
 
 def _condition_options(spark: Any, where: Any, schema: Schema, text: str) -> dict[str, str]:

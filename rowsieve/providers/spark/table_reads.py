@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rowsieve import engines
+from rowsieve.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rowsieve.providers.spark.hybrid import SparkRead
@@ -37,6 +38,35 @@ def read(
     from rowsieve.providers.spark.hybrid import hybrid_frame  # noqa: PLC0415 - PySpark is optional
 
     return hybrid_frame(_read(spark, uri, version, as_of, where, columns, storage_options), routes)
+
+
+def read_changes(
+    spark: Any,
+    uri: str,
+    from_version: int,
+    to_version: int | None = None,
+    *,
+    where: Any = None,
+    columns: Sequence[str] | None = None,
+    storage_options: Any = None,
+) -> Any:
+    """A DataFrame of the rows that the commits of a range changed, as `Table.changes` returns them.
+
+    Both ends are inclusive; without `to_version` the range ends at the newest version. `where` may
+    use the columns of the feed, under the session's current settings. Rows have no order.
+    """
+    engines.spark()  # MissingExtra without PySpark
+    from rowsieve.change_feed.feed import checked_range  # noqa: PLC0415 - as in `_read`
+    from rowsieve.opening import open_table  # noqa: PLC0415 - Spark's workers do not need it
+    from rowsieve.providers.spark.frames import changes_frame  # noqa: PLC0415 - needs PySpark
+
+    if isinstance(columns, str):
+        raise InvalidInput(f"columns= must be a list of names, not the text {columns!r}")
+    table = open_table(uri, storage_options=storage_options)
+    versions = checked_range(table.snapshot_for_engines(), from_version, to_version)
+    if to_version is not None:
+        table = open_table(uri, version=to_version, storage_options=storage_options)
+    return changes_frame(table, spark, versions, where, columns)
 
 
 def explain(
