@@ -176,6 +176,7 @@ def test_changed_columns_stop_a_query_before_their_version(table: rs.Table) -> N
     table.upsert({"id": [7], "v": [70], "w": [1]})
     with pytest.raises(SchemaMismatch):
         query.run(source)  # of the old columns, beyond their end
+    assert len(query.offsets) == query.done  # before a batch was planned
     query.offsets.append(query.offsets[-1].replace('"version": 5', '"version": 6'))
     with pytest.raises(SchemaMismatch):
         query.run(source)  # a batch that was planned with the new columns
