@@ -24,10 +24,11 @@ from rowsieve.arguments.annotations import (
 )
 from rowsieve.changes.settings import check_columns
 from rowsieve.errors import InvalidInput, TableExists
-from rowsieve.foreign.footers import read_footers
+from rowsieve.foreign.footers import Footer, read_footers
 from rowsieve.foreign.hive import partitions_of
 from rowsieve.foreign.joined_columns import JoinedColumns, join_columns
-from rowsieve.foreign.key_proof import Ends, prove_key
+from rowsieve.foreign.key_proof import prove_key
+from rowsieve.foreign.many_keys import PlacedFile
 from rowsieve.foreign.open_parquet import HiveTypes, Paths
 from rowsieve.foreign.paths import FoundFile, find_files
 from rowsieve.foreign.placed_parts import parts_of
@@ -89,7 +90,7 @@ def from_parquet(
     check_columns(checked_properties, table.schema, key or ())
     parts = parts_of(footers, joined, partitions)
     if order is not None:
-        parts = _keyed(store, parts, table.schema, order)
+        parts = keyed_parts(store, footers, parts, table.schema, order)
     names = () if order is None else order.names
     info = TableInfo(
         uuid=uuid.uuid4().hex,
@@ -127,12 +128,24 @@ def _with_key(joined: JoinedColumns, key: Sequence[str]) -> JoinedColumns:
     return replace(joined, schema=Schema(joined.schema.id, fields))
 
 
-def _keyed(store: ObjectStore, parts: PartTable, schema: Schema, order: KeyOrder) -> PartTable:
+def keyed_parts(
+    store: ObjectStore,
+    footers: Sequence[Footer],
+    parts: PartTable,
+    schema: Schema,
+    order: KeyOrder,
+) -> PartTable:
     """The parts with the bounds of their keys, after the key is proved."""
+    by_uri = {footer.uri: footer for footer in footers}
     refs = [ref for ref in parts.files("data") if ref is not None]
-    ends: list[Ends] = prove_key(store, refs, schema, order)
+    if not refs:
+        return parts
+    ends = prove_key(store, [PlacedFile(by_uri[ref.path], ref) for ref in refs], schema, order)
     bounds = [
-        (key_bound(order.fields, first, "lower"), key_bound(order.fields, last, "upper"))
-        for first, last in ends
+        (
+            key_bound(order.fields, ends.first.slice(i, 1), "lower"),
+            key_bound(order.fields, ends.last.slice(i, 1), "upper"),
+        )
+        for i in range(len(refs))
     ]
     return parts.with_key_bounds(order.fields, bounds)

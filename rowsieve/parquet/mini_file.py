@@ -151,12 +151,12 @@ def _leaf_metadata(physical: str, path: str, codec: str) -> bytes:
 
 
 class FileSchema:
-    """The schema elements of a file's footer, by top-level column."""
+    """The schema elements of a file's footer, by top-level column; `stop` is where they end."""
 
-    __slots__ = ("_columns", "_name", "_prefixes")
+    __slots__ = ("_columns", "_name", "_prefixes", "stop")
 
     def __init__(self, footer: bytes | memoryview) -> None:
-        elements = _schema_elements(footer)
+        elements, self.stop = _schema_elements(footer)
         self._name: bytes = elements[0][0][_NAME]
         self._columns: dict[str, list[EncodedStruct]] = {}
         self._prefixes: dict[tuple[str, ...], PartialStruct] = {}  # footers, by column names
@@ -190,8 +190,13 @@ def _schema_of(_: pq.FileMetaData, tail: Tail) -> FileSchema:
     return FileSchema(tail.footer)
 
 
-def _schema_elements(footer: bytes | memoryview) -> list[tuple[ThriftStruct, EncodedStruct]]:
-    """Each schema element, parsed and as bytes; a footer begins with its version and schema."""
+def _schema_elements(
+    footer: bytes | memoryview,
+) -> tuple[list[tuple[ThriftStruct, EncodedStruct]], int]:
+    """Each schema element, parsed and as bytes, and where they end.
+
+    A footer begins with its version and schema.
+    """
     if footer[0] != _VERSION_FIELD or footer[2] != _LIST_FIELD:
         raise MalformedThrift("a footer does not begin with a version and a schema")
     count, position = read_list_head(footer, 3)
@@ -200,7 +205,7 @@ def _schema_elements(footer: bytes | memoryview) -> list[tuple[ThriftStruct, Enc
         fields, stop = read_struct(footer, position)
         found.append((fields, EncodedStruct(footer[position:stop])))
         position = stop
-    return found
+    return found, position
 
 
 def _end_of_subtree(elements: Sequence[tuple[ThriftStruct, EncodedStruct]], position: int) -> int:

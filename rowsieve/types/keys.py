@@ -87,6 +87,16 @@ class KeyColumns:
             undecided &= _mask(pc.equal(before, after))
         return True
 
+    def rises(self) -> npt.NDArray[np.bool_]:
+        """(n,) whether a row's key is above that of the row before it; True for the first row."""
+        above = np.zeros(max(len(self) - 1, 0), dtype=bool)
+        undecided = ~above
+        for array in self.arrays if len(above) else ():
+            before, after = array[:-1], array[1:]
+            above |= undecided & _mask(pc.greater(after, before))
+            undecided &= _mask(pc.equal(before, after))
+        return np.concatenate([np.ones(min(len(self), 1), dtype=bool), above])
+
     def repeats(self, order: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.bool_]:
         """(n,) whether a row, in the order of `order`, has the same key as the row before it."""
         same = np.zeros(len(self), dtype=bool)

@@ -1,0 +1,192 @@
+"""Reads the key columns of many small files that are not ours with one call of the decoder.
+
+Opening a file costs far more than decoding some thousand keys. So the column chunks of the keys of
+several files, whose schemas are equal byte by byte, are copied to one Parquet file in memory, a row
+group for each of theirs.
+
+Soundness: what is odd gives None, and the caller reads the files one by one. Keys are converted as
+a read of the table converts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rowsieve.errors import RowsieveError
+from rowsieve.foreign.footers import Footer
+from rowsieve.objects import ObjectStore, together
+from rowsieve.parquet.chunks import chunk_span
+from rowsieve.parquet.file_mapping import FileMapping
+from rowsieve.parquet.leaf_columns import leaves_by_name
+from rowsieve.parquet.mini_file import ColumnPages, FileSchema, GroupPages, mini_file
+from rowsieve.parquet.pages import ChunkPages
+from rowsieve.parquet.spans import Span, requests
+from rowsieve.parquet.thrift import MalformedThrift
+from rowsieve.storage.manifest import FileRef
+from rowsieve.types.conform import conform_values
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.keys import KeyOrder
+from rowsieve.types.stored_defaults import constant
+
+_SMALL: Final = 65_536  # rows; larger files are read one by one
+_MOST_ROWS: Final = 262_144  # of the files that are decoded together
+_MOST_BYTES: Final = 32 * 2**20  # of their column chunks
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedFile:
+    """A file in place: its own footer, and its entry in the manifest."""
+
+    footer: Footer
+    ref: FileRef
+
+    @property
+    def mapping(self) -> FileMapping:
+        """How its columns map to the table's."""
+        assert self.ref.columns is not None
+        return FileMapping.from_text(self.ref.columns)
+
+
+class Batch(NamedTuple):
+    """Small files with equal schemas; `leaves` are the stored key columns, by field id.
+
+    `numbers` are the places of the files in the list that was given.
+    """
+
+    numbers: list[int]
+    files: list[PlacedFile]
+    leaves: dict[int, tuple[str, int]]
+
+
+def small_batches(files: Sequence[PlacedFile], order: KeyOrder) -> Iterator[Batch]:
+    """The small files with flat key columns, in batches that are decoded together."""
+    schemas: dict[bytes, dict[str, list[int]]] = {}
+    waiting: dict[Any, tuple[Batch, int, int]] = {}
+    for number, file in enumerate(files):
+        mapping = file.mapping
+        if file.ref.rows > _SMALL or mapping.instants or not file.footer.metadata.num_row_groups:
+            continue
+        prefix = next((each for each in schemas if file.footer.data.startswith(each)), None)
+        if prefix is None:
+            try:
+                prefix = file.footer.data[: FileSchema(file.footer.data).stop]
+            except (MalformedThrift, KeyError, IndexError, UnicodeDecodeError):
+                continue
+            schemas[prefix] = leaves_by_name(file.footer.schema)
+        leaves = _leaves_of(order, mapping, schemas[prefix])
+        if leaves is None or (size_bytes := _size_bytes(file, leaves)) > _MOST_BYTES:
+            continue
+        key = prefix, tuple(leaves.items())
+        batch, rows, total = waiting.get(key) or (Batch([], [], leaves), 0, 0)
+        batch.numbers.append(number)
+        batch.files.append(file)
+        waiting[key] = batch, rows + file.ref.rows, total + size_bytes
+        if rows + file.ref.rows >= _MOST_ROWS or total + size_bytes >= _MOST_BYTES:
+            yield waiting.pop(key)[0]
+    yield from (batch for batch, _, _ in waiting.values())
+
+
+def _leaves_of(
+    order: KeyOrder, mapping: FileMapping, leaves: dict[str, list[int]]
+) -> dict[int, tuple[str, int]] | None:
+    """The stored key columns by field id; None if one is not flat, or in neither of both."""
+    found: dict[int, tuple[str, int]] = {}
+    for field in order.fields:
+        if (name := mapping.names.get(field.id)) is None:
+            if field.id not in mapping.constants:
+                return None
+        elif len(leaves.get(name, [])) == 1:
+            found[field.id] = name, leaves[name][0]
+        else:
+            return None
+    return found or None
+
+
+def _size_bytes(file: PlacedFile, leaves: dict[int, tuple[str, int]]) -> int:
+    return sum(stop - start for spans in _spans(file, leaves) for start, stop in spans)
+
+
+def _spans(file: PlacedFile, leaves: dict[int, tuple[str, int]]) -> list[list[Span]]:
+    """The byte ranges of the key chunks, by row group."""
+    metadata = file.footer.metadata
+    groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+    return [[chunk_span(group.column(leaf)) for _, leaf in leaves.values()] for group in groups]
+
+
+def read_keys(store: ObjectStore, batch: Batch, order: KeyOrder) -> pa.RecordBatch | None:
+    """The keys of these files, one after another; None if they must be read one by one."""
+    try:
+        fetched = together(store, [partial(_fetched, store, each, batch) for each in batch.files])
+        groups = [group for found in fetched for group in found]
+        names = [name for name, _ in batch.leaves.values()]
+        file = mini_file(FileSchema(batch.files[0].footer.data).begin(names), groups)
+        opened = pq.ParquetFile(
+            pa.BufferReader(file),
+            pre_buffer=False,
+            page_checksum_verification=True,
+            coerce_int96_timestamp_unit="us",
+        )
+        table = opened.read(use_threads=False)
+        if table.num_rows != sum(each.ref.rows for each in batch.files):
+            return None
+        return _in_order(batch, table, order)
+    except (RowsieveError, pa.ArrowException, OSError, KeyError):
+        return None  # read one by one, the files give the error
+
+
+def _fetched(store: ObjectStore, file: PlacedFile, batch: Batch) -> list[GroupPages]:
+    """The key chunks of a file, by row group."""
+    metadata = file.footer.metadata
+    by_group = _spans(file, batch.leaves)
+    read = [
+        (start, memoryview(store.get_range(file.ref.path, start, stop)))
+        for start, stop in requests(span for spans in by_group for span in spans)
+    ]
+    found = []
+    for number, spans in enumerate(by_group):
+        group = metadata.row_group(number)
+        columns = []
+        for (_, leaf), (start, stop) in zip(batch.leaves.values(), spans, strict=True):
+            chunk = group.column(leaf)
+            first, data = next(each for each in reversed(read) if each[0] <= start)
+            own, page = data[start - first : stop - first], chunk.data_page_offset - start
+            pages = ChunkPages(
+                starts=(),
+                digests=(),
+                index_start=None,
+                path=chunk.path_in_schema,
+                physical=chunk.physical_type,
+                codec=chunk.compression,
+                repeats=False,
+            )
+            columns.append(ColumnPages(pages, own[:page], [own[page:]]))
+        found.append(GroupPages(columns, int(group.num_rows)))
+    return found
+
+
+def _in_order(batch: Batch, table: pa.Table, order: KeyOrder) -> pa.RecordBatch:
+    """The key columns in key order and in the types of the table, constants included."""
+    rows = np.array([each.ref.rows for each in batch.files], np.int64)
+    arrays = []
+    for field in order.fields:
+        if field.id in batch.leaves:
+            column = table.column(batch.leaves[field.id][0]).combine_chunks()
+            arrays.append(conform_values(_flat(column), field.type, field.name))
+        else:
+            values = [
+                constant(each.mapping.constants[field.id], field.type) for each in batch.files
+            ]
+            repeated = pa.array(np.repeat(np.arange(len(rows)), rows))
+            arrays.append(pa.array(values, arrow_type(field.type)).take(repeated))
+    return pa.RecordBatch.from_arrays(arrays, names=list(order.names))
+
+
+def _flat(column: Any) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
