@@ -298,6 +298,37 @@ class Handle:
         self._pin(snapshot)
         return self._reported(commit, started_s)
 
+    def commit_placed(
+        self,
+        base: Snapshot,
+        request_for: Callable[[Snapshot], CommitRequest],
+        started_s: float,
+    ) -> Commit:
+        """Commit parts of files that are not ours; pin the new version.
+
+        `request_for` makes the request for each head, the first for `base`. Keys are those of an
+        upsert.
+        """
+        operation = "upsert" if base.table.key else "append"
+        return changes(operation)(Handle._commit_placed)(self, base, request_for, started_s)
+
+    def _commit_placed(
+        self,
+        base: Snapshot,
+        request_for: Callable[[Snapshot], CommitRequest],
+        started_s: float,
+    ) -> Commit:
+        request = request_for(base)
+        self._writable(request.operation)
+        commit, snapshot = self._log.commit(
+            with_eager_vectors(self._store, base, request),
+            base,
+            lambda head, _: with_eager_vectors(self._store, head, request_for(head)),
+            Retries(request.operation),
+        )
+        self._pin(snapshot)
+        return self._reported(commit, started_s)
+
     def _commit_rewrite(
         self,
         base: Snapshot,

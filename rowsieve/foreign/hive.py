@@ -43,11 +43,15 @@ def no_partitions(count: int) -> Partitions:
     return Partitions({}, [{}] * count)
 
 
-def partitions_of(files: Sequence[FoundFile], hive: bool | Mapping[str, Any] | None) -> Partitions:
+def partitions_of(
+    files: Sequence[FoundFile],
+    hive: bool | Mapping[str, Any] | None,
+    types: Mapping[str, pa.DataType] | None = None,
+) -> Partitions:
     """Read the directories of the files; InvalidInput if they differ in their columns.
 
     `hive`: False reads none, None those below the given folder, True those of the whole path, and
-    a mapping those with their types.
+    a mapping those with their types. `types`: the only columns that directories may have.
     """
     if hive is False:
         return no_partitions(len(files))
@@ -67,13 +71,19 @@ def partitions_of(files: Sequence[FoundFile], hive: bool | Mapping[str, Any] | N
         )
     if hive is True and not names:
         raise InvalidInput("hive=True, but no directory of the files is named column=value")
-    types: dict[str, pa.DataType] = {}
+    if types is not None and (unknown := [name for name in names if name not in types]):
+        raise InvalidInput(
+            f"{files[0].uri} lies in a directory for {unknown[0]!r}, which is no column of the "
+            f"table ({', '.join(types)}); add the column, or do not read the directories"
+        )
+    chosen: dict[str, pa.DataType] = {}
     texts: dict[str, list[str | None]] = {}
     for name in names:
         values = [pairs[name] for pairs in found]
-        types[name], texts[name] = _column(name, values, given.get(name))
+        wanted = given.get(name) if types is None else types[name]
+        chosen[name], texts[name] = _column(name, values, wanted)
     rows = [{name: texts[name][i] for name in names} for i in range(len(files))]
-    return Partitions(types, rows)
+    return Partitions(chosen, rows)
 
 
 def _pairs(path: str) -> dict[str, str | None]:

@@ -31,13 +31,13 @@ from rowsieve.foreign.key_proof import prove_key
 from rowsieve.foreign.many_keys import PlacedFile
 from rowsieve.foreign.open_parquet import HiveTypes, Paths
 from rowsieve.foreign.paths import FoundFile, find_files
+from rowsieve.foreign.place_files import with_bounds
 from rowsieve.foreign.placed_parts import parts_of
 from rowsieve.objects import Location, ObjectStore, open_store
 from rowsieve.properties import check_properties
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.commit_request import CommitRequest, check_request
 from rowsieve.storage.manifest import PartTable
-from rowsieve.storage.part_writer import key_bound
 from rowsieve.storage.snapshot import PLACED_FILES, TableInfo
 from rowsieve.table import Table
 from rowsieve.types.keys import KeyOrder
@@ -78,7 +78,7 @@ def from_parquet(
     check_request(CommitRequest("create", metadata=notes))
     store = open_store(uri, storage_options)
     files = find_files(paths, storage_options)
-    _check_place(Location.parse(uri), files)
+    check_place("from_parquet", Location.parse(uri), files)
     log = CommitLog(store)
     if log.exists():
         raise TableExists(f"from_parquet: a table already exists at {store.uri}; give another uri")
@@ -90,7 +90,7 @@ def from_parquet(
     check_columns(checked_properties, table.schema, key or ())
     parts = parts_of(footers, joined, partitions)
     if order is not None:
-        parts = keyed_parts(store, footers, parts, table.schema, order)
+        parts = _keyed(store, footers, parts, table.schema, order)
     names = () if order is None else order.names
     info = TableInfo(
         uuid=uuid.uuid4().hex,
@@ -103,19 +103,19 @@ def from_parquet(
     return Table(store, log, snapshot, storage_options=storage_options)
 
 
-def _check_place(location: Location, files: Sequence[FoundFile]) -> None:
+def check_place(operation: str, location: Location, files: Sequence[FoundFile]) -> None:
     """Refuse files that the table's store cannot read, or that lie in the table's own folders."""
     first = files[0].location
     if (location.scheme, location.authority) != (first.scheme, first.authority):
         raise InvalidInput(
-            f"from_parquet: the files lie in {first.scheme}://{first.authority}, and the table in "
+            f"{operation}: the files lie in {first.scheme}://{first.authority}, and the table in "
             f"{location.uri}; both lie on the local disk, or in one bucket"
         )
     for file in files:
         if file.location.path.startswith(f"{location.path.rstrip('/')}/"):
             raise InvalidInput(
-                f"from_parquet: {file.uri} lies in the folder of the table, {location.uri}, which "
-                "holds the table's own files only; give another uri"
+                f"{operation}: {file.uri} lies in the folder of the table, {location.uri}, which "
+                "holds the table's own files only; move one of them"
             )
 
 
@@ -128,7 +128,7 @@ def _with_key(joined: JoinedColumns, key: Sequence[str]) -> JoinedColumns:
     return replace(joined, schema=Schema(joined.schema.id, fields))
 
 
-def keyed_parts(
+def _keyed(
     store: ObjectStore,
     footers: Sequence[Footer],
     parts: PartTable,
@@ -141,11 +141,4 @@ def keyed_parts(
     if not refs:
         return parts
     ends = prove_key(store, [PlacedFile(by_uri[ref.path], ref) for ref in refs], schema, order)
-    bounds = [
-        (
-            key_bound(order.fields, ends.first.slice(i, 1), "lower"),
-            key_bound(order.fields, ends.last.slice(i, 1), "upper"),
-        )
-        for i in range(len(refs))
-    ]
-    return parts.with_key_bounds(order.fields, bounds)
+    return with_bounds(parts, ends, order)

@@ -26,8 +26,8 @@ from rowsieve.types.logical import Float
 from rowsieve.types.schema import Schema
 
 _ADVICE = (
-    "sort the rows by the key over all files and write each key once, or import the files without "
-    "key= and create a table with a key from their rows"
+    "sort the rows by the key over all files and write each key once, or copy the rows into a "
+    "table with a key, by create_table or upsert"
 )
 
 
@@ -47,7 +47,7 @@ def prove_key(
         if isinstance(field.type, Float):
             raise UnsupportedOperation(
                 f"the float column {field.name!r} cannot be a key of files in place, because 0.0 "
-                "and NaN have several stored forms; import without key= and create a table"
+                "and NaN have several stored forms; copy the rows into a table with a key"
             )
     ends = _ends(store, files, schema, order)
     check_disjoint([file.ref.path for file in files], ends, order)

@@ -58,6 +58,11 @@ def find_files(source: Any, storage_options: Mapping[str, Any] | None) -> list[F
     return found
 
 
+def has_wildcard(path: str) -> bool:
+    """Whether a path has a character that globs have; a file may have that name, too."""
+    return _GLOB.search(path) is not None
+
+
 def root_of(files: Sequence[FoundFile]) -> Location:
     """Return the deepest folder that has all the files."""
     folders = [file.location.path.rpartition("/")[0] for file in files]
@@ -98,7 +103,8 @@ def _matching(pattern: str, storage_options: Mapping[str, Any] | None) -> Iterat
     base = Location.parse(fixed or ("/" if pattern.startswith("/") else "."))
     if base.scheme == "file":
         is_folder = os.path.isdir(base.path)  # noqa: PTH112 - False for a name that cannot be
-        files = _in_folder(base) if is_folder else iter(())
+        depth = None if "**" in rest else rest.count("/")
+        files = _in_folder(base, depth) if is_folder else iter(())
     else:
         files = _in_bucket(base, storage_options)
     wanted = re.compile(_expression(rest))
@@ -148,12 +154,17 @@ def _non_empty(location: Location, files: Iterator[FoundFile]) -> Iterator[Found
     yield from files
 
 
-def _in_folder(folder: Location) -> Iterator[FoundFile]:
-    """The files below a local folder; symbolic links are followed, once each."""
+def _in_folder(folder: Location, depth: int | None = None) -> Iterator[FoundFile]:
+    """The files below a local folder; symbolic links are followed, once each.
+
+    `depth`: how many folders down to go; None for all of them.
+    """
     seen: set[str] = set()
     for path, folders, names in os.walk(folder.path, onerror=_refuse, followlinks=True):
         _check_format(folder, path, folders)
         below = os.path.relpath(path, folder.path)
+        if depth is not None and (0 if below == "." else below.count("/") + 1) >= depth:
+            folders.clear()
         real = os.path.realpath(path)
         if real in seen:
             folders.clear()

@@ -76,10 +76,12 @@ def parts_of(
     *,
     vectors: Mapping[str, DeletionVectorRef] | None = None,
     instants: bool = False,
+    base_version: int = 0,
 ) -> PartTable:
     """Return a part per file that has rows, in the order of the files.
 
-    `vectors`: deletion vectors by URI. `instants`: that of `FileMapping`.
+    `vectors`: deletion vectors by URI. `instants`: that of `FileMapping`. `base_version`: the
+    version of the table that the parts are added to.
     """
     ids = {column.name: column.id for column in joined.schema}
     refs: list[FileRef] = []
@@ -108,7 +110,7 @@ def parts_of(
     statistics.update(_of_constants(joined.schema, partitions, rows, counts))
     placed = [refs[i] for i in some]
     hidden = [(vectors or {}).get(ref.path) for ref in placed]
-    return placed_parts(placed, statistics, joined.schema.id, hidden)
+    return placed_parts(placed, statistics, joined.schema.id, hidden, base_version)
 
 
 def statistics_of(footers: Sequence[Footer], joined: JoinedColumns) -> dict[str, pa.Array]:

@@ -1,17 +1,20 @@
-"""`add_files`: append the rows of foreign Parquet files to a table without a key.
+"""`add_files`: add foreign Parquet files to a table where they are, or copy their rows.
 
-A task reads some files and writes their rows as parts of the table; the commit appends all parts.
-The foreign files stay where they are and are not part of the table (rule 15).
+In place, the files become parts of the table that are not ours to delete
+(`rowsieve.procedures.placed_additions`, rule 15). With `copy => TRUE`, which needs a table without
+a key, a task writes the rows of some files as parts of the table; the files are not part of it.
 
 Soundness: the same files are added once: their names and sizes are the token of the commit, so a
-repeated call is a no-op. Rows are checked and converted as `append` does it.
+repeated call is a no-op. A file that the table has already is refused. Copied rows are checked and
+converted as `append` does it.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -21,8 +24,10 @@ import pyarrow.parquet as pq
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.changes.ingest import prepare_appended, read_data
 from rowsieve.checksums import checksum
-from rowsieve.errors import CorruptData, NotFound, UnsupportedOperation
-from rowsieve.objects import open_store
+from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
+from rowsieve.foreign.paths import has_wildcard
+from rowsieve.objects import Location, ObjectStore, open_store, together
+from rowsieve.procedures import placed_additions
 from rowsieve.procedures.parameters import Parameter, ParameterType, Value
 from rowsieve.procedures.procedure import (
     SCHEMA,
@@ -40,7 +45,7 @@ from rowsieve.types.schema import schema_from_json, schema_to_json
 _TASK_BYTES: Final = 128 * 2**20
 
 
-class AddTask(msgspec.Struct, frozen=True):
+class CopyTask(msgspec.Struct, frozen=True, tag="copy"):
     """One task: foreign files, and the table to write to."""
 
     source: str
@@ -60,13 +65,14 @@ class _Addition:
     file_count: int
     token: tuple[str, int]
     started_s: float
+    copy: bool
 
 
 class AddFiles(DistributedProcedure):
-    """Appends the rows of foreign files, read on workers, in one commit."""
+    """Adds foreign files in place, or appends their rows; read on workers, in one commit."""
 
     name = "add_files"
-    meaning = "append the rows of foreign Parquet files to a table without a key"
+    meaning = "add foreign Parquet files to a table, in place or as a copy of their rows"
     parameters = (
         SCHEMA,
         TABLE_NAME,
@@ -74,7 +80,25 @@ class AddFiles(DistributedProcedure):
             "source",
             ParameterType.TEXT,
             required=True,
-            meaning="the folder or URI of the files; all .parquet files below it",
+            meaning="a file, a folder or a glob; of a folder all Parquet files below it",
+        ),
+        Parameter(
+            "copy",
+            ParameterType.FLAG,
+            default=False,
+            meaning="write the rows to files of the table, instead of referring to the files",
+        ),
+        Parameter(
+            "match",
+            ParameterType.TEXT,
+            default="name",
+            meaning="what columns in place are found by: name or field_id",
+        ),
+        Parameter(
+            "hive",
+            ParameterType.FLAG,
+            default=True,
+            meaning="whether directories named column=value are constant columns in place",
         ),
     )
     columns = pa.schema(
@@ -86,27 +110,52 @@ class AddFiles(DistributedProcedure):
     )
 
     def begin(self, context: CallContext, arguments: Mapping[str, Value]) -> Handle:
-        """List the files and cut them into tasks by bytes; none if they were added before."""
+        """List the files and cut them into tasks; none if they were added before."""
         started_s = time.perf_counter()
         snapshot = context.table.snapshot_for_engines()
+        source, match = str(arguments["source"]), arguments["match"]
+        if match not in ("name", "field_id"):
+            raise InvalidInput(f"add_files: match is 'name' or 'field_id', not {match!r}")
+        if arguments["copy"]:
+            return self._copied(context, snapshot, source, started_s)
+        how = placed_additions.Placing(
+            source, hive=bool(arguments["hive"]), by_field_id=match == "field_id"
+        )
+        found = placed_additions.find(context.table, snapshot, how)
+        uris = list(found.constants)
+        store = open_store(context.table.uri, context.table.storage_options)
+        sizes = _sizes(store, uris)
+        token = _token("place", "", sizes)
+        tasks: list[placed_additions.PlaceTask] = []
+        if not {token[0], _token_of_copy(source, found, sizes)} & snapshot.tokens.keys():
+            placed_additions.check_new(uris, snapshot)
+            tasks = placed_additions.tasks_of(context.table, snapshot, found, how)
+        return Handle(
+            snapshot.version,
+            tuple(msgspec.msgpack.encode(task) for task in tasks),
+            _Addition(snapshot, source, len(uris) if tasks else 0, token, started_s, copy=False),
+        )
+
+    def _copied(
+        self, context: CallContext, snapshot: Snapshot, source: str, started_s: float
+    ) -> Handle:
+        """Cut the files into tasks by bytes."""
         if snapshot.table.key:
             raise UnsupportedOperation(
-                f"add_files: {context.table.uri} has a key, and the files could hold keys that "
-                "exist already; read them and call upsert"
+                f"add_files: {context.table.uri} has a key, and rows are only copied to tables "
+                "without one; read the files and call upsert"
             )
-        source = str(arguments["source"])
         store = open_store(source, context.table.storage_options)
-        paths = [path for path in store.list("") if path.endswith(".parquet")]
-        files = {path: store.size(path) for path in paths}
+        files = _sizes(store, [path for path in store.list("") if path.endswith(".parquet")])
         if not files:
             raise NotFound(f"add_files: there is no .parquet file below {store.uri}")
-        listed = "\n".join([store.uri, *(f"{path} {size}" for path, size in files.items())])
-        token = (f"add_files:{checksum(listed.encode())}", 1)
-        groups: list[tuple[str, ...]] = []
-        if token[0] not in snapshot.tokens:
-            groups = _cut(files)
+        token = _token("", store.uri, files)
+        place = Location.parse(store.uri)
+        uris = [replace(place, path=f"{place.path}/{path}").uri for path in files]
+        placed_additions.check_new(uris, snapshot)
+        groups = [] if token[0] in snapshot.tokens else _cut(files)
         tasks = (
-            AddTask(
+            CopyTask(
                 source,
                 group,
                 context.table.uri,
@@ -116,58 +165,95 @@ class AddFiles(DistributedProcedure):
             )
             for group in groups
         )
-        count = sum(map(len, groups))
         return Handle(
             snapshot.version,
             tuple(msgspec.msgpack.encode(task) for task in tasks),
-            _Addition(snapshot, store.uri, count, token, started_s),
+            _Addition(snapshot, store.uri, sum(map(len, groups)), token, started_s, copy=True),
         )
 
     def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
-        """Write the rows of the files as parts; a batch of rows is in memory."""
-        work = msgspec.msgpack.decode(task, type=AddTask)
-        source = open_store(work.source, storage_options)
-        store, schema = open_store(work.table_uri, storage_options), schema_from_json(work.schema)
-        writer = PartWriter(store, schema, (), work.properties, work.version)
-        row_count = 0
-        for path in work.files:
-            try:
-                with source.open_input(path) as file:
-                    for batch in pq.ParquetFile(file).iter_batches(ROW_GROUP_ROWS):
-                        rows = read_data(batch, f"add_files: {path}", schema)
-                        writer.write(prepare_appended(rows, schema))
-                        row_count += batch.num_rows
-            except pa.ArrowException as error:
-                raise CorruptData(
-                    f"add_files: {path} in {source.uri} is not a readable Parquet file: {error}; "
-                    "nothing was committed"
-                ) from error
-        yield row_count, writer.finish().to_ipc()
+        """Make parts of the files, or of their rows."""
+        work = msgspec.msgpack.decode(task, type=CopyTask | placed_additions.PlaceTask)
+        if isinstance(work, CopyTask):
+            yield _copy(work, storage_options)
+        else:
+            yield placed_additions.place(work, storage_options)
 
     def finish(
         self, context: CallContext, handle: Handle, fragments: Sequence[Sequence[bytes]]
     ) -> pa.Table:
-        """Append the parts in one commit; without tasks commit nothing."""
+        """Add the parts in one commit; without tasks commit nothing."""
         addition = handle.details
         assert isinstance(addition, _Addition)
         version, rows = handle.version, 0
         if handle.tasks:
-            parts = [PartTable.from_ipc(each) for found in fragments for each in found]
-            added = PartTable.empty().append(*parts)
-            rows = int(added.numbers("data.rows").sum())
-            request = CommitRequest(
-                "append",
-                added,
-                metadata={"procedure": self.name, "source": addition.source},
-                token=addition.token,
-                rows_written=rows,
-            )
-            commit = context.table.commit_added(addition.base, request, addition.started_s)
-            version = commit.version
+            made = [each for found in fragments for each in found]
+            metadata = {"procedure": self.name, "source": addition.source}
+            if addition.copy:
+                added = PartTable.empty().append(*map(PartTable.from_ipc, made))
+                request = CommitRequest(
+                    "append",
+                    added,
+                    metadata=metadata,
+                    token=addition.token,
+                    rows_written=int(added.data_rows().sum()),
+                )
+                commit = context.table.commit_added(addition.base, request, addition.started_s)
+            else:
+                added = placed_additions.joined(made, addition.base)
+                commit = placed_additions.commit(
+                    context.table,
+                    addition.base,
+                    added,
+                    metadata,
+                    addition.token,
+                    addition.started_s,
+                )
+            version, rows = commit.version, int(added.data_rows().sum())
         row = (addition.file_count, rows, version)
         return pa.Table.from_pylist(
             [dict(zip(self.columns.names, row, strict=True))], schema=self.columns
         )
+
+
+def _copy(work: CopyTask, storage_options: StorageOptions) -> tuple[int, bytes]:
+    """Write the rows of the files as parts; a batch of rows is in memory."""
+    source = open_store(work.source, storage_options)
+    store, schema = open_store(work.table_uri, storage_options), schema_from_json(work.schema)
+    writer = PartWriter(store, schema, (), work.properties, work.version)
+    row_count = 0
+    for path in work.files:
+        try:
+            with source.open_input(path) as file:
+                for batch in pq.ParquetFile(file).iter_batches(ROW_GROUP_ROWS):
+                    rows = read_data(batch, f"add_files: {path}", schema)
+                    writer.write(prepare_appended(rows, schema))
+                    row_count += batch.num_rows
+        except pa.ArrowException as error:
+            raise CorruptData(
+                f"add_files: {path} in {source.uri} is not a readable Parquet file: {error}; "
+                "nothing was committed"
+            ) from error
+    return row_count, writer.finish().to_ipc()
+
+
+def _sizes(store: ObjectStore, paths: Sequence[str]) -> dict[str, int]:
+    sizes = together(store, [partial(store.size, path) for path in paths])
+    return dict(zip(paths, sizes, strict=True))
+
+
+def _token(kind: str, source: str, files: Mapping[str, int]) -> tuple[str, int]:
+    """The token of a commit that adds these files."""
+    listed = "\n".join([source, *(f"{path} {size}" for path, size in files.items())])
+    return f"add_files:{kind}{checksum(listed.encode())}", 1
+
+
+def _token_of_copy(source: str, found: placed_additions.Found, sizes: Mapping[str, int]) -> str:
+    """The application id of the commit that would have copied the rows of these files."""
+    below = {found.below[uri]: size for uri, size in sizes.items()}
+    files = {path: size for path, size in below.items() if path.endswith(".parquet")}
+    uri = source if has_wildcard(source) else Location.parse(source).uri
+    return _token("", uri, files)[0]
 
 
 def _cut(files: Mapping[str, int]) -> list[tuple[str, ...]]:

@@ -371,6 +371,12 @@ class PartTable:
             table = table.set_column(table.schema.get_field_index(name), name, filled)
         return PartTable(table)
 
+    def with_base_version(self, version: int) -> PartTable:
+        """Set the version that every part is based on; meant for files that are not ours."""
+        place = _FIXED.get_field_index("base_version")
+        column = pa.array(np.full(len(self), version, dtype=np.int64))
+        return PartTable(self.table.set_column(place, _FIXED.field(place), column))
+
     def with_key_bounds(
         self,
         key: Sequence[Field],
@@ -476,10 +482,11 @@ def placed_parts(
     statistics: Mapping[str, pa.Array],
     schema_id: int,
     vectors: Sequence[DeletionVectorRef | None],
+    base_version: int = 0,
 ) -> PartTable:
     """Make a manifest of files that are not ours, each a part, with these columns of statistics."""
     entries = [
-        PartEntry(uuid.uuid4().hex, 0, schema_id, False, ref, None, (), (), dv)  # noqa: FBT003
+        PartEntry(uuid.uuid4().hex, base_version, schema_id, False, ref, None, (), (), dv)  # noqa: FBT003
         for ref, dv in zip(refs, vectors, strict=True)
     ]
     parts = PartTable.of([NewPart(entry) for entry in entries], Schema(schema_id, ()), ())

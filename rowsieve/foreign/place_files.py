@@ -1,0 +1,191 @@
+"""Makes parts of an existing table of files that are not ours, where they are: `place_files`.
+
+The columns of a file are found by name or by field id. A column that a file lacks has its default;
+the directories of a file may give it a constant.
+
+Soundness: the table can be read after the files were added. So a column whose values may not fit
+the table's type, a NOT NULL column and a column with fields are read once. Keys are proved
+(`rowsieve.foreign.key_proof`). The files are never ours to delete (invariants, rule 15).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from rowsieve.errors import InvalidInput, SchemaMismatch, UnsupportedOperation
+from rowsieve.executor.sources import PartSource
+from rowsieve.foreign.footers import Footer, read_footers
+from rowsieve.foreign.hive import Partitions
+from rowsieve.foreign.joined_columns import JoinedColumns
+from rowsieve.foreign.key_proof import Ends, prove_key
+from rowsieve.foreign.many_keys import PlacedFile
+from rowsieve.foreign.placed_parts import parts_of
+from rowsieve.objects import ObjectStore
+from rowsieve.planner.plan import PlannedPart
+from rowsieve.storage.manifest import FileRef, PartTable
+from rowsieve.storage.part_writer import key_bound
+from rowsieve.types.aliases import is_opaque
+from rowsieve.types.conform import conform_values
+from rowsieve.types.encodings import FIELD_ID_KEY, arrow_type
+from rowsieve.types.keys import KeyOrder
+from rowsieve.types.logical import Field, is_nested
+from rowsieve.types.schema import Schema
+from rowsieve.types.widening import holds_all_of
+
+Constants = Mapping[str, str | None]
+"""The text of the value of all rows of a file, by column; that of `stored_defaults`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The table that gets the files: its columns, its key, and the version that was read."""
+
+    schema: Schema
+    key: tuple[str, ...]
+    version: int
+    by_field_id: bool = False
+
+
+def place_files(
+    store: ObjectStore, files: Mapping[str, Constants], target: Target
+) -> tuple[PartTable, Ends | None]:
+    """Return a part per file that has rows, and the ends of their keys, in the order of the parts.
+
+    `files` are URIs, with the constants that their directories give. SchemaMismatch if a file does
+    not fit the table, KeyViolation if the key does not hold.
+    """
+    order = KeyOrder.of(target.schema, target.key) if target.key else None
+    groups: dict[frozenset[str], tuple[list[Footer], list[Constants]]] = {}
+    names: dict[int, dict[int, str]] = {}
+    for footer, given in zip(read_footers(store, list(files)), files.values(), strict=True):
+        if id(footer.schema) not in names:
+            names[id(footer.schema)] = _names_in(footer, target)
+        constants = _constants(footer, names[id(footer.schema)], given, target.schema)
+        footers, values = groups.setdefault(frozenset(constants), ([], []))
+        footers.append(footer)
+        values.append(constants)
+    parts, by_uri = PartTable.empty(), dict[str, Footer]()
+    for columns, (footers, values) in groups.items():
+        types = {name: arrow_type(target.schema.field(name).type) for name in columns}
+        joined = JoinedColumns(target.schema, 0, names)
+        found = parts_of(footers, joined, Partitions(types, values), base_version=target.version)
+        parts = parts.append(found) if len(found) else parts
+        by_uri |= {footer.uri: footer for footer in footers}
+    refs = [ref for ref in parts.files("data") if ref is not None]
+    placed = [PlacedFile(by_uri[ref.path], ref) for ref in refs]
+    ends = None
+    if order is not None and placed:
+        ends = prove_key(store, placed, target.schema, order)
+        parts = with_bounds(parts, ends, order)
+    _check_values(store, placed, target)
+    return parts, ends
+
+
+def with_bounds(parts: PartTable, ends: Ends, order: KeyOrder) -> PartTable:
+    """The parts with the bounds of their keys."""
+    bounds = [
+        (
+            key_bound(order.fields, ends.first.slice(i, 1), "lower"),
+            key_bound(order.fields, ends.last.slice(i, 1), "upper"),
+        )
+        for i in range(len(parts))
+    ]
+    return parts.with_key_bounds(order.fields, bounds)
+
+
+def _names_in(footer: Footer, target: Target) -> dict[int, str]:
+    """The file's column of each field id; SchemaMismatch if a column does not fit the table."""
+    found: dict[int, str] = {}
+    for column in footer.schema:
+        field = _field_for(column, target, footer.uri)
+        if field.id in found:
+            raise SchemaMismatch(
+                f"{footer.uri} has two columns for {field.name!r}: {found[field.id]!r} and "
+                f"{column.name!r}; rename one of them"
+            )
+        if is_opaque(field.alias):
+            raise UnsupportedOperation(
+                f"column {field.name!r} has values that only their writer can read, which files in "
+                f"place cannot have; copy the rows of {footer.uri}"
+            )
+        try:
+            conform_values(pa.array([], column.type), field.type, field.name)
+        except SchemaMismatch as error:
+            raise SchemaMismatch(f"{footer.uri} does not fit the table: {error}") from error
+        found[field.id] = column.name
+    return found
+
+
+def _field_for(column: pa.Field, target: Target, uri: str) -> Field:
+    """The table's column for a column of a file; names match exactly, or ignoring case."""
+    if target.by_field_id:
+        key = (column.metadata or {}).get(FIELD_ID_KEY, b"").decode()
+        matches = [field for field in target.schema if str(field.id) == key]
+    else:
+        matches = [field for field in target.schema if field.name == column.name] or [
+            field for field in target.schema if field.name.lower() == column.name.lower()
+        ]
+    if len(matches) == 1:
+        return matches[0]
+    what = "its field id" if target.by_field_id else "its name"
+    raise SchemaMismatch(
+        f"{uri}: the table has no column for {column.name!r} by {what}; it has "
+        f"({', '.join(target.schema.names)}). Add the column first, or write the file without it"
+    )
+
+
+def _constants(
+    footer: Footer, names: Mapping[int, str], given: Constants, schema: Schema
+) -> Constants:
+    """The constants of a file: those of its directories, and defaults of columns that it lacks."""
+    found = dict(given)
+    for field in schema:
+        if field.name in given:
+            if field.id in names:
+                raise InvalidInput(
+                    f"column {field.name!r} is in {footer.uri} and in the names of its "
+                    "directories; read the directories with hive => FALSE"
+                )
+        elif field.id not in names and (field.default is not None or not field.nullable):
+            found[field.name] = field.default
+        if not field.nullable and field.id not in names and found.get(field.name) is None:
+            raise SchemaMismatch(
+                f"{footer.uri} lacks the column {field.name!r}, which is NOT NULL; write the file "
+                "with the column"
+            )
+    return found
+
+
+def _check_values(store: ObjectStore, files: Sequence[PlacedFile], target: Target) -> None:
+    """Read the columns whose values may not fit; SchemaMismatch if one does not."""
+    for file in files:
+        ids = file.mapping.names
+        doubtful = [
+            field.name
+            for field in target.schema
+            if field.id in ids
+            and field.name not in target.key
+            and _may_fail(field, file.footer.schema.field(ids[field.id]).type)
+        ]
+        if doubtful:
+            _check_rows(store, file.ref, target.schema.select(tuple(doubtful)))
+
+
+def _may_fail(field: Field, stored: pa.DataType) -> bool:
+    if not field.nullable or is_nested(field.type):
+        return True
+    return not holds_all_of(arrow_type(field.type), stored)
+
+
+def _check_rows(store: ObjectStore, ref: FileRef, columns: Schema) -> None:
+    source = PartSource(store, PlannedPart(ref.path, 0, ref, None), columns)
+    for _, batch in source.rows(columns):
+        for field, column in zip(columns, batch.columns, strict=True):
+            if column.null_count and not field.nullable:
+                raise SchemaMismatch(
+                    f"{ref.path}: column {field.name!r} is NOT NULL in the table and NULL in "
+                    f"{column.null_count} of {len(column)} rows; nothing was committed"
+                )
