@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from rowsieve.bridges.translation import Exactness, Translation
     from rowsieve.catalog import Catalog
     from rowsieve.config import Config, configure
-    from rowsieve.foreign.from_delta import from_delta
-    from rowsieve.foreign.from_iceberg import from_iceberg
+    from rowsieve.foreign.from_delta import from_delta, import_delta
+    from rowsieve.foreign.from_iceberg import from_iceberg, import_iceberg
     from rowsieve.foreign.import_parquet import from_parquet
     from rowsieve.foreign.open_parquet import open_parquet
     from rowsieve.opening import create_table, open_table, scan_polars
@@ -52,6 +52,8 @@ __all__ = [
     "from_delta",
     "from_iceberg",
     "from_parquet",
+    "import_delta",
+    "import_iceberg",
     "open_parquet",
     "open_table",
     "read_split",
@@ -78,6 +80,8 @@ _HOMES: Final = {
     "from_delta": "rowsieve.foreign.from_delta",
     "from_iceberg": "rowsieve.foreign.from_iceberg",
     "from_parquet": "rowsieve.foreign.import_parquet",
+    "import_delta": "rowsieve.foreign.from_delta",
+    "import_iceberg": "rowsieve.foreign.from_iceberg",
     "open_parquet": "rowsieve.foreign.open_parquet",
     "open_table": "rowsieve.opening",
     "read_split": "rowsieve.scan",

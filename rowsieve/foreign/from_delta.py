@@ -1,8 +1,9 @@
-"""Open a Delta table as a read-only table over the same files: `from_delta`.
+"""Open a Delta table as a read-only table over the same files, or import them into a new table.
 
-deltalake reads the log; the files are planned and read by us. Partition values are constant
-columns, deletion vectors hide rows, and columns are found by the names that column mapping gives
-them in the files. Times of type `timestamp` are instants, also in INT96.
+`from_delta` opens, `import_delta` imports without copying rows. deltalake reads the log; the files
+are planned and read by us. Partition values are constant columns, deletion vectors hide rows, and
+columns are found by the names that column mapping gives them in the files. Times of type
+`timestamp` are instants, also in INT96.
 """
 
 from __future__ import annotations
@@ -16,18 +17,23 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.arguments import checked
-from rowsieve.arguments.annotations import StorageOptions, TableUri
+from rowsieve.arguments.annotations import (
+    ColumnNames,
+    Metadata,
+    Properties,
+    StorageOptions,
+    TableUri,
+)
 from rowsieve.bridges.extras import imported
 from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
+from rowsieve.foreign.created_in_place import NewTable, PlacedFiles, check_outside
 from rowsieve.foreign.footers import Footer, read_footers
 from rowsieve.foreign.hive import Partitions
 from rowsieve.foreign.joined_columns import JoinedColumns, nullable_field
 from rowsieve.foreign.open_parquet import view_of
-from rowsieve.foreign.placed_parts import parts_of
-from rowsieve.objects import Location, open_store
+from rowsieve.objects import Location, ObjectStore, open_store
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.deletion_vectors import inline_deletion_vector
-from rowsieve.storage.manifest import DeletionVectorRef
 from rowsieve.table import Table
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import is_nested
@@ -53,56 +59,99 @@ def from_delta(
     Deletion vectors, column mapping and partition values are honoured. NotFound if there is no
     Delta table or version; MissingExtra without deltalake.
     """
+    location, opened = _open("from_delta", uri, version, storage_options)
+    store = open_store(location.uri, storage_options)
+    files = _files(opened, location, store)
+    parts = files.parts(inline_deletion_vector)
+    joined = files.joined
+    return view_of(store, joined.schema, joined.next_id, parts, _READ_ONLY, storage_options)
+
+
+@checked
+def import_delta(
+    uri: TableUri,
+    to: TableUri,
+    key: ColumnNames | None = None,
+    *,
+    version: int | None = None,
+    properties: Properties | None = None,
+    storage_options: StorageOptions | None = None,
+    metadata: Metadata | None = None,
+) -> Table:
+    """Create a table at `to` of the files of a Delta table where they are; copies no rows.
+
+    It has the rows of that version, and is independent of the Delta table from then on. The files
+    are never changed or deleted, and must stay: Delta's vacuum would delete them. With a key, the
+    files are proved as `from_parquet` proves them, and may have no deletion vectors. TableExists if
+    a table exists at `to`.
+    """
+    new = NewTable.of("import_delta", to, key, properties, metadata, storage_options)
+    location, opened = _open("import_delta", uri, version, storage_options)
+    check_outside("import_delta", Location.parse(new.store.uri), location)
+    new.check([Location.parse(each) for each in _uris(opened, location)])
+    return new.create(_files(opened, location, new.store))
+
+
+def _open(
+    operation: str, uri: Any, version: int | None, storage_options: StorageOptions | None
+) -> tuple[Location, Any]:
+    """Open the Delta table; NotFound if there is none."""
     delta: Any = imported("deltalake", "delta")
     if version is not None and version < 0:
-        raise NotFound(f"from_delta: {uri} has no version {version}; versions begin at 0")
+        raise NotFound(f"{operation}: {uri} has no version {version}; versions begin at 0")
     location = Location.parse(uri)
     if location.scheme == "memory":
-        raise InvalidInput("from_delta: memory:// holds Rowsieve tables only")
-    place = location.path if location.scheme == "file" else location.uri
+        raise InvalidInput(f"{operation}: memory:// holds Rowsieve tables only")
     options = {name: str(value) for name, value in (storage_options or {}).items()}
-    opened = _opened(delta, place, location, version, options)
-    return _view(opened, location, storage_options)
+    return location, _opened(operation, delta, location, version, options)
 
 
 def _opened(
-    delta: Any, place: str, location: Location, version: int | None, options: dict[str, str]
+    operation: str,
+    delta: Any,
+    location: Location,
+    version: int | None,
+    options: dict[str, str],
 ) -> Any:
+    place = location.path if location.scheme == "file" else location.uri
     errors = delta.exceptions
     try:
         return delta.DeltaTable(place, version=version, storage_options=options or None)
     except errors.TableNotFoundError as error:
-        raise NotFound(f"from_delta: there is no Delta table at {location.uri}") from error
+        raise NotFound(f"{operation}: there is no Delta table at {location.uri}") from error
     except errors.DeltaError as error:
         if version is not None:
             raise NotFound(
-                f"from_delta: {location.uri} has no version {version} that can be read: {error}"
+                f"{operation}: {location.uri} has no version {version} that can be read: {error}"
             ) from error
         raise UnsupportedOperation(
-            f"from_delta: deltalake cannot read {location.uri}: {error}"
+            f"{operation}: deltalake cannot read {location.uri}: {error}"
         ) from error
 
 
-def _view(opened: Any, location: Location, storage_options: StorageOptions | None) -> Table:
+def _uris(opened: Any, location: Location) -> list[str]:
+    """The files of the version."""
+    paths = pa.table(opened.get_add_actions())["path"].to_pylist()
+    return [_uri_of(location, path) for path in paths]
+
+
+def _files(opened: Any, location: Location, store: ObjectStore) -> PlacedFiles:
+    """The files of the version, with the rows that deletion vectors hide."""
     arrow = pa.schema(opened.schema().to_arrow())
     fields = pa.schema([nullable_field(field) for field in arrow])
     if not len(fields):
         raise InvalidInput(f"from_delta: {location.uri} has no columns")
     schema, next_id = schema_of(fields)
-    actions = pa.table(opened.get_add_actions())
-    uris = [_uri_of(location, path) for path in actions["path"].to_pylist()]
-    store = open_store(location.uri, storage_options)
-    footers = read_footers(store, uris)
+    footers = read_footers(store, _uris(opened, location))
     physical = _physical_names(opened, schema)
-    partitions = _partitions(opened, actions, schema)
+    partitions = _partitions(opened, pa.table(opened.get_add_actions()), schema)
     names = {
         id(footer.schema): _names_in(footer, schema, physical, partitions) for footer in footers
     }
-    vectors = _vectors(opened, footers, location)
-    parts = parts_of(
-        footers, JoinedColumns(schema, next_id, names), partitions, vectors=vectors, instants=True
+    hidden = _hidden(opened, footers, location)
+    return PlacedFiles(
+        footers, JoinedColumns(schema, next_id, names), partitions, hidden, instants=True
     )
-    return view_of(store, schema, next_id, parts, _READ_ONLY, storage_options)
 
 
 def _uri_of(table: Location, path: str) -> str:
@@ -153,12 +202,10 @@ def _partitions(opened: Any, actions: pa.Table, schema: Schema) -> Partitions:
     return Partitions({name: values.type.field(name).type for name in columns}, rows)
 
 
-def _vectors(
-    opened: Any, footers: Sequence[Footer], location: Location
-) -> dict[str, DeletionVectorRef]:
-    """The deletion vector of each file that has one, by the file's URI."""
+def _hidden(opened: Any, footers: Sequence[Footer], location: Location) -> dict[str, RowSet]:
+    """The rows that deletion vectors hide, by the file's URI."""
     rows = {footer.uri: int(footer.metadata.num_rows) for footer in footers}
-    found: dict[str, DeletionVectorRef] = {}
+    found: dict[str, RowSet] = {}
     reader = pa.RecordBatchReader.from_stream(opened.deletion_vectors())
     for batch in reader:
         for path, kept in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
@@ -166,7 +213,5 @@ def _vectors(
             if uri not in rows:
                 raise CorruptData(f"from_delta: a deletion vector is of {uri}, not in this version")
             mask = ~np.asarray(kept.values.to_numpy(zero_copy_only=False), dtype=np.bool_)
-            hidden = RowSet.from_ids(np.flatnonzero(mask), rows[uri])
-            if not hidden.is_empty:
-                found[uri] = inline_deletion_vector(hidden)
+            found[uri] = RowSet.from_ids(np.flatnonzero(mask), rows[uri])
     return found

@@ -1,9 +1,10 @@
-"""Open an Iceberg table as a read-only table over the same files: `from_iceberg`.
+"""Open an Iceberg table as a read-only table over the same files, or import them into a new table.
 
-pyiceberg reads the metadata and plans the files; we prune and read them. Columns have Iceberg's
-field ids, by which they are found in the files; position deletes become deletion vectors; the value
-of an identity partition is a constant where the files lack the column. Equality deletes, vectors in
-Puffin files, and fields inside columns that were changed after a file was written are refused.
+`from_iceberg` opens, `import_iceberg` imports without copying rows. pyiceberg reads the metadata
+and plans the files; we prune and read them. Columns have Iceberg's field ids, by which they are
+found in the files; position deletes become deletion vectors; the value of an identity partition is
+a constant where the files lack the column. Equality deletes, vectors in Puffin files, and fields
+inside columns that were changed after a file was written are refused.
 """
 
 from __future__ import annotations
@@ -18,18 +19,23 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rowsieve.arguments import checked
-from rowsieve.arguments.annotations import StorageOptions
+from rowsieve.arguments.annotations import (
+    ColumnNames,
+    Metadata,
+    Properties,
+    StorageOptions,
+    TableUri,
+)
 from rowsieve.bridges.extras import imported
 from rowsieve.errors import InvalidInput, UnsupportedOperation, VersionNotFound
+from rowsieve.foreign.created_in_place import NewTable, PlacedFiles, check_outside
 from rowsieve.foreign.footers import Footer, read_footers
 from rowsieve.foreign.hive import Partitions
 from rowsieve.foreign.joined_columns import JoinedColumns, nullable_field
 from rowsieve.foreign.open_parquet import view_of
-from rowsieve.foreign.placed_parts import parts_of
 from rowsieve.objects import Location, ObjectStore, open_store
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.deletion_vectors import inline_deletion_vector
-from rowsieve.storage.manifest import DeletionVectorRef
 from rowsieve.table import Table
 from rowsieve.types import logical
 from rowsieve.types.encodings import FIELD_ID_KEY, arrow_type, logical_type
@@ -64,19 +70,59 @@ def from_iceberg(
     table has and we do not read; VersionNotFound for an unknown snapshot; MissingExtra without
     pyiceberg.
     """
+    scan = _scan("from_iceberg", table, snapshot_id)
+    store = open_store(_location(table.location()).uri, storage_options)
+    files = _placed(_data_files(scan, table), _schema_of(scan.projection()), table, store)
+    joined, parts = files.joined, files.parts(inline_deletion_vector)
+    return view_of(store, joined.schema, joined.next_id, parts, _READ_ONLY, storage_options)
+
+
+@checked
+def import_iceberg(
+    table: Any,
+    to: TableUri,
+    key: ColumnNames | None = None,
+    *,
+    snapshot_id: int | None = None,
+    properties: Properties | None = None,
+    storage_options: StorageOptions | None = None,
+    metadata: Metadata | None = None,
+) -> Table:
+    """Create a table at `to` of the files of a pyiceberg table where they are; copies no rows.
+
+    It has the rows and the field ids of that snapshot, and is independent of the Iceberg table from
+    then on. The files are never changed or deleted, and must stay: expiring snapshots of the
+    Iceberg table would delete them. With a key, the files are proved as `from_parquet` proves them,
+    and may have no deletes. TableExists if a table exists at `to`.
+    """
+    scan = _scan("import_iceberg", table, snapshot_id)
+    new = NewTable.of("import_iceberg", to, key, properties, metadata, storage_options)
+    place = Location.parse(new.store.uri)
+    check_outside("import_iceberg", place, _location(table.location()))
+    files = _data_files(scan, table)
+    new.check([Location.parse(file.uri) for file in files])
+    return new.create(_placed(files, _schema_of(scan.projection()), table, new.store))
+
+
+def _scan(operation: str, table: Any, snapshot_id: int | None) -> Any:
+    """The scan of a snapshot; VersionNotFound if the table has none with this id."""
     tables: Any = imported("pyiceberg.table", "iceberg")
     if not isinstance(table, tables.Table):
         raise InvalidInput(
-            f"from_iceberg: table must be a pyiceberg table, not {type(table).__name__}; load it "
+            f"{operation}: table must be a pyiceberg table, not {type(table).__name__}; load it "
             "from its catalog, or with pyiceberg.table.StaticTable.from_metadata"
         )
     if snapshot_id is not None and table.snapshot_by_id(snapshot_id) is None:
-        raise VersionNotFound(f"from_iceberg: the table has no snapshot {snapshot_id}")
-    scan = table.scan(snapshot_id=snapshot_id)
-    schema = _schema_of(scan.projection())
-    files = [_file(task, table) for task in _tasks(scan)]
-    root = _location(table.location())
-    store = open_store(root.uri, storage_options)
+        raise VersionNotFound(f"{operation}: the table has no snapshot {snapshot_id}")
+    return table.scan(snapshot_id=snapshot_id)
+
+
+def _data_files(scan: Any, table: Any) -> list[_File]:
+    return [_file(task, table) for task in _tasks(scan)]
+
+
+def _placed(files: Sequence[_File], schema: Schema, table: Any, store: ObjectStore) -> PlacedFiles:
+    """The files of a snapshot, with the rows that position deletes hide."""
     footers = read_footers(store, [file.uri for file in files])
     names = {id(footer.schema): _names_in(footer, schema) for footer in footers}
     partitions = _partitions(schema, files, footers, names)
@@ -84,10 +130,10 @@ def from_iceberg(
         for field in schema:
             if field.name in partitions.types:
                 own.pop(field.id, None)
-    vectors = _vectors(store, files, footers)
-    next_id = 1 + max((field_id for field in schema for field_id in _ids(field)), default=0)
-    parts = parts_of(footers, JoinedColumns(schema, next_id, names), partitions, vectors=vectors)
-    return view_of(store, schema, next_id, parts, _READ_ONLY, storage_options)
+    used = max((field_id for field in schema for field_id in _ids(field)), default=0)
+    next_id = 1 + max(used, int(table.metadata.last_column_id))  # dropped columns had ids, too
+    hidden = _hidden(store, files, footers)
+    return PlacedFiles(footers, JoinedColumns(schema, next_id, names), partitions, hidden)
 
 
 def _tasks(scan: Any) -> list[Any]:
@@ -255,12 +301,12 @@ def _text(value: Any, field: logical.Field) -> str | None:
     return constant_text(value, field.type, field.name)
 
 
-def _vectors(
+def _hidden(
     store: ObjectStore, files: Sequence[_File], footers: Sequence[Footer]
-) -> dict[str, DeletionVectorRef]:
+) -> dict[str, RowSet]:
     """The rows that position deletes hide, by the file's URI."""
     read: dict[str, pa.Table] = {}
-    found: dict[str, DeletionVectorRef] = {}
+    found: dict[str, RowSet] = {}
     for file, footer in zip(files, footers, strict=True):
         hidden = RowSet.empty(int(footer.metadata.num_rows))
         for delete in file.deletes:
@@ -274,7 +320,7 @@ def _vectors(
             ids = np.unique(here["pos"].to_numpy())
             hidden = hidden.union(RowSet.from_ids(ids, hidden.row_count))
         if not hidden.is_empty:
-            found[file.uri] = inline_deletion_vector(hidden)
+            found[file.uri] = hidden
     return found
 
 

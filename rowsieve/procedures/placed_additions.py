@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.foreign.created_in_place import check_place
 from rowsieve.foreign.hive import no_partitions, partitions_of
-from rowsieve.foreign.import_parquet import check_place
 from rowsieve.foreign.key_proof import Ends, check_disjoint
 from rowsieve.foreign.paths import find_files
 from rowsieve.foreign.place_files import Target, place_files
@@ -77,7 +77,7 @@ def find(table: Table, snapshot: Snapshot, how: Placing) -> Found:
             "theirs; copy the rows with copy => TRUE"
         )
     files = find_files(how.source, table.storage_options)
-    check_place("add_files", Location.parse(table.uri), files)
+    check_place("add_files", Location.parse(table.uri), [file.location for file in files])
     types = {field.name: arrow_type(field.type) for field in snapshot.schema}
     partitions = partitions_of(files, None, types) if how.hive else no_partitions(len(files))
     rows = zip(files, partitions.values, strict=True)
