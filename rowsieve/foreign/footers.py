@@ -7,7 +7,7 @@ error that names the file. Nothing else of a file is believed without a check.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.objects import ObjectNotFound, ObjectStore, together
 from rowsieve.parquet.file_mapping import FileMapping, adapted_tail
-from rowsieve.parquet.footer import read_footer
+from rowsieve.parquet.footer import read_footer, tail_start
 from rowsieve.parquet.leaf_columns import leaves_by_name
 from rowsieve.parquet.thrift import MalformedThrift
 from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY, GEOARROW_WKB
@@ -32,6 +32,7 @@ _EXTENSIONS: Final = {
     "GEOMETRY": GEOARROW_WKB,
 }
 """By Parquet's logical type."""
+_MOST_INDEX_BYTES: Final = 8 * 2**20  # a longer page index is not read
 _FIRST_BYTES: Final = 64 * 1024  # read at the end of a file; most footers are smaller
 
 
@@ -39,8 +40,8 @@ _FIRST_BYTES: Final = 64 * 1024  # read at the end of a file; most footers are s
 class Footer:
     """A file's footer. `schema`: its columns in the types in which they are decoded.
 
-    Files share the schema object if they store the same columns in the same physical form.
-    `tail_start` is where the footer begins, and `data` its bytes.
+    Files share the schema object if they store the same columns in the same physical form. The
+    tail is the footer, with the page index if it lies right before it. `data`: the footer alone.
     """
 
     uri: str
@@ -56,7 +57,34 @@ def read_footers(store: ObjectStore, uris: Sequence[str]) -> list[Footer]:
     """Read the footers of these files, concurrently from a remote store."""
     known: dict[Any, pa.Schema] = {}
     raw = together(store, [partial(_read, store, uri) for uri in uris])
-    return [_parsed(uri, size, tail, known) for uri, (size, tail) in zip(uris, raw, strict=True)]
+    footers = [_parsed(uri, size, tail, known) for uri, (size, tail) in zip(uris, raw, strict=True)]
+    indexed = [
+        (place, start)
+        for place, footer in enumerate(footers)
+        if (start := _index_start(footer)) is not None
+    ]
+    tails = together(
+        store,
+        [
+            partial(store.get_range, footers[place].uri, start, footers[place].size_bytes)
+            for place, start in indexed
+        ],
+    )
+    for (place, start), tail in zip(indexed, tails, strict=True):
+        footers[place] = replace(footers[place], tail_start=start, tail_checksum=checksum(tail))
+    return footers
+
+
+def _index_start(footer: Footer) -> int | None:
+    """Where the page index begins, if it lies between the data and the footer; None without one."""
+    metadata = footer.metadata
+    if not metadata.num_row_groups:
+        return None
+    group = metadata.row_group(0)
+    if not any(group.column(leaf).has_column_index for leaf in range(group.num_columns)):
+        return None
+    start, end = tail_start(metadata), footer.tail_start
+    return start if end - _MOST_INDEX_BYTES <= start < end else None
 
 
 def _read(store: ObjectStore, uri: str) -> tuple[int, bytes]:

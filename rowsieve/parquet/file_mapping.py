@@ -32,6 +32,7 @@ from rowsieve.parquet.footer_statistics import (
     SCHEMA,
     leaves_in,
     ordered_list,
+    orders_by_type,
     sound_row_groups,
 )
 from rowsieve.parquet.thrift import (
@@ -48,6 +49,8 @@ from rowsieve.types.logical import Field
 from rowsieve.types.schema import schema_from_json
 
 MAPPING_KEY: Final = b"rowsieve.mapping"
+PAGE_INDEX_KEY: Final = b"rowsieve.foreign_page_index"
+"""Marks an adapted footer whose page index may be used: its bounds are in the order of the type."""
 SCHEMA_KEY: Final = b"rowsieve.schema"
 _MAGIC: Final = b"PAR1"
 _AFTER_FOOTER: Final = 8
@@ -103,23 +106,29 @@ def mapping_of(metadata: pq.FileMetaData) -> FileMapping | None:
 
 
 def adapted_tail(tail: bytes | memoryview, mapping: FileMapping, path: str) -> bytes:
-    """Return the end of a file with an adapted footer.
+    """Return the end of a file with an adapted footer; the bytes before the footer are unchanged.
 
     MalformedThrift if the footer is not valid, CorruptData if it lacks a mapped column.
     """
     data = bytes(tail)
-    footer = data[: len(data) - _AFTER_FOOTER]
-    footer = footer[len(footer) - int.from_bytes(data[-_AFTER_FOOTER : -len(_MAGIC)], "little") :]
+    stop = len(data) - _AFTER_FOOTER
+    start = stop - int.from_bytes(data[stop : -len(_MAGIC)], "little")
+    if start < 0:
+        raise CorruptData(f"the tail of {path} is shorter than its footer; restore the manifest")
+    footer = data[start:stop]
     fields, _ = raw_fields(footer, 0)
-    adapted = join_fields(_adapted(footer, fields, mapping, path))
-    return adapted + len(adapted).to_bytes(4, "little") + _MAGIC
+    indexed = start > 0 and orders_by_type(footer, len(leaves_in(footer)))
+    adapted = join_fields(_adapted(footer, fields, mapping, path, indexed=indexed))
+    return data[:start] + adapted + len(adapted).to_bytes(4, "little") + _MAGIC
 
 
 def _adapted(
-    footer: bytes, fields: list[RawField], mapping: FileMapping, path: str
+    footer: bytes, fields: list[RawField], mapping: FileMapping, path: str, *, indexed: bool
 ) -> Iterator[tuple[int, int, bytes]]:
     pairs = {MAPPING_KEY: mapping.to_text().encode()}
     pairs[SCHEMA_KEY] = b"%d" % mapping.schema
+    if indexed:
+        pairs[PAGE_INDEX_KEY] = b"1"
     written = encoded_value([{1: key, 2: value} for key, value in pairs.items()])
     kept = [each for each in fields if each.number not in (PAIRS, ORDERS)]
     for field in sorted([*kept, RawField(PAIRS, 9, 0, 0), RawField(ORDERS, 9, 0, 0)]):

@@ -5,8 +5,9 @@ The *tail* is the page index and the footer. Parquet has no checksum for either,
 stores a checksum of the tail, and each read of the tail verifies it. Damaged bytes are
 `CorruptData`, a missing file is `SnapshotExpired`; neither ever becomes an empty result.
 
-The tail of a file that is not ours is its footer alone, which is adapted to the table
-(`rowsieve.parquet.file_mapping`) after its checksum was verified.
+The tail of a file that is not ours is its footer, with the page index if that lies right before it.
+The footer is adapted to the table (`rowsieve.parquet.file_mapping`) after the checksum of the tail
+was verified.
 """
 
 from __future__ import annotations
@@ -86,10 +87,14 @@ def starts_of(metadata: pq.FileMetaData) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The end of a file: the bytes from the page index on, and the parsed footer."""
+    """The end of a file: the bytes from the page index on, and the parsed footer.
+
+    `start`: the position of the first byte in the file.
+    """
 
     data: memoryview
     metadata: pq.FileMetaData
+    start: int = 0
 
     @property
     def footer(self) -> memoryview:
@@ -167,4 +172,4 @@ def _read_tail(store: ObjectStore, ref: ParquetRef) -> Tail:
         )
     if ref.columns is not None:
         tail = adapted_tail(tail, FileMapping.from_text(ref.columns), ref.path)
-    return Tail(memoryview(tail), read_footer(tail))
+    return Tail(memoryview(tail), read_footer(tail), ref.tail_start)

@@ -124,7 +124,7 @@ def checked(statistics: ThriftStruct | None, leaf: Leaf, *, by_type: bool) -> Ch
         older = not by_type
         lower = statistics.get(_MIN, statistics.get(_OLD_MIN) if older else None)
         upper = statistics.get(_MAX, statistics.get(_OLD_MAX) if older else None)
-    if not (_is_bound(lower, leaf) and _is_bound(upper, leaf)):
+    if not (is_bound(lower, leaf) and is_bound(upper, leaf)):
         lower = upper = None
     return ChunkStatistics(nulls, lower, upper)
 
@@ -196,7 +196,8 @@ def _changed(data: bytes, fields: Sequence[RawField], number: int, encode: Any) 
     )
 
 
-def _is_bound(bound: Any, leaf: Leaf) -> bool:
+def is_bound(bound: Any, leaf: Leaf) -> bool:
+    """Whether these are the bytes of a bound of the right length."""
     if not isinstance(bound, bytes):
         return False
     wanted = leaf.width if leaf.physical == _FIXED else _LENGTHS.get(leaf.physical, len(bound))

@@ -112,7 +112,9 @@ def _candidates(
         return Candidates(nothing, count, count - by_bloom, by_bloom, page_rows=page_rows)
     rows = RowSet.empty(ref.rows)
     directory = PageDirectory.of(tail.metadata)
-    if directory is None:  # row groups of any size
+    if of_pages.ranges is not None:  # pages of any size
+        rows = RowSet.from_ranges(of_pages.ranges, ref.rows)
+    elif directory is None:  # row groups of any size
         edges = np.array(starts_of(tail.metadata), dtype=np.int64)
         pairs = np.stack([edges[:-1], edges[1:]], axis=1)
         rows = RowSet.from_ranges(pairs[of_pages.kept], ref.rows)

@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from rowsieve.parquet.footer import Tail
+from rowsieve.parquet.footer import Tail, starts_of
+from rowsieve.parquet.foreign_pages import ForeignCells, has_page_index
 from rowsieve.parquet.page_statistics import PageStatistics
 from rowsieve.parquet.pages import PageDirectory
 from rowsieve.parquet.row_groups import JoinedStatistics, RowGroupStatistics
@@ -33,7 +34,8 @@ class KeptPages:
     """The kept pages of a file; each page has `rows` rows, the last one may have fewer.
 
     `considered` counts the pages that the predicate was checked against, `pruned` those it refuted,
-    `certain` the kept pages on which every row matches.
+    `certain` the kept pages on which every row matches. `ranges`: in a file that is not ours, whose
+    pages have any rows, the ranges of rows that are kept instead.
     """
 
     kept: Mask
@@ -41,6 +43,7 @@ class KeptPages:
     considered: int = 0
     pruned: int = 0
     certain: int = 0
+    ranges: npt.NDArray[np.int64] | None = None
 
 
 def prune_pages(
@@ -64,7 +67,7 @@ def prune_pages(
         (place, opened)
         for place, (tail, verdicts) in enumerate(files)
         if verdicts.any()
-        and (opened := _Opened.of(tail, verdicts, schema, group_rows, only)) is not None
+        and (opened := _opened(predicate, tail, verdicts, schema, group_rows, only)) is not None
     ]
     if not opened_files:
         return found
@@ -73,6 +76,61 @@ def prune_pages(
     for (place, opened), verdicts in zip(opened_files, pages_of, strict=True):
         found[place] = opened.cut(found[place], verdicts)
     return found
+
+
+def _opened(
+    predicate: BoundPredicate,
+    tail: Tail,
+    verdicts: Verdicts,
+    schema: Schema,
+    group_rows: int,
+    only: frozenset[int] | None,
+) -> _Opened | _Foreign | None:
+    """The pages of a file that are checked; None if nothing can be pruned."""
+    if has_page_index(tail.metadata):
+        return _Foreign.of(predicate, tail, verdicts, schema, only)
+    return _Opened.of(tail, verdicts, schema, group_rows, only)
+
+
+@dataclass(frozen=True, slots=True)
+class _Foreign:
+    """The cells of the undecided row groups of a file that is not ours."""
+
+    statistics: ForeignCells
+    edges: npt.NDArray[np.int64]
+    groups: list[int]
+
+    @classmethod
+    def of(
+        cls,
+        predicate: BoundPredicate,
+        tail: Tail,
+        verdicts: Verdicts,
+        schema: Schema,
+        only: frozenset[int] | None,
+    ) -> _Foreign | None:
+        """Return None if no row group is undecided, or no column has an index."""
+        groups = (verdicts == _SOME).nonzero()[0].tolist()
+        if not groups:
+            return None
+        statistics = RowGroupStatistics(tail.metadata, schema, only)
+        columns = dict.fromkeys(column.field_id for column in predicate.columns)
+        cells = ForeignCells(tail, statistics, groups, columns)
+        edges = np.array(starts_of(tail.metadata), np.int64)
+        return cls(cells, edges, groups) if cells.is_known else None
+
+    def cut(self, groups: KeptPages, verdicts: Verdicts) -> KeptPages:
+        """Return the kept rows: those of kept row groups, unless the predicate refutes them."""
+        whole = np.stack([self.edges[:-1], self.edges[1:]], axis=1)
+        kept, uncut = verdicts != _NONE, groups.kept.copy()
+        uncut[self.groups] = False
+        ranges = np.concatenate([whole[uncut], self.statistics.rows[kept]])
+        ranges = ranges[ranges[:, 0] < ranges[:, 1]]  # row groups may be empty
+        ranges = ranges[np.argsort(ranges[:, 0])]
+        refuted = len(kept) - int(np.count_nonzero(kept))
+        return KeptPages(
+            groups.kept, groups.rows, len(kept), refuted, groups.certain, ranges=ranges
+        )
 
 
 @dataclass(frozen=True, slots=True)
