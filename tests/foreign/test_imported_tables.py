@@ -269,3 +269,21 @@ def test_a_purged_table_leaves_the_files(tmp_path: Path) -> None:
     catalog.open_table("db.t").append(pa.table({"id": [2]}))
     catalog.drop_table("db.t", purge=True)
     assert files_of(tmp_path / "src") == before
+
+
+@pytest.mark.spark
+def test_spark_reads_and_changes_what_was_imported(spark: Any, tmp_path: Path) -> None:
+    delta_with_vectors(tmp_path / "src", [0, 5])
+    table = rs.import_delta(tmp_path / "src", tmp_path / "t")
+    pq.write_table(pa.table({"id": [500, 501]}), tmp_path / "more.parquet", write_page_index=True)
+    catalog = rs.Catalog(tmp_path / "lake")
+    catalog.register_table("db.t", str(tmp_path / "t"))
+    catalog.call(f"CALL system.add_files('db', 't', '{tmp_path}/more.parquet')")
+    table.refresh()
+    table.delete("id = 501")
+    expected = sorted({*range(110), 500} - {0, 5})
+    assert sorted(row.id for row in table.to_spark(spark).collect()) == expected
+    assert [row.id for row in table.to_spark(spark, where="id > 108").collect()] == [109, 500]
+    table.write_spark(spark.createDataFrame([(7000,)], "id long"), "append")
+    table.refresh()
+    assert table.count("id = 7000") == 1
