@@ -131,7 +131,7 @@ MUTANTS = (
     Mutant(
         EXECUTE,
         "the filter is not asked at all",
-        "return plain, RowReader.of(columns, self._packaging.filter, asked)",
+        "return plain, RowReader.of(columns, self._packaging.filter, asked, views=views)",
         "return plain, plain",
     ),
     Mutant(

@@ -118,7 +118,7 @@ def test_conditions_that_need_a_session_prune_in_the_task(
     table.delete("k < 8")
     where = "t < timestamp'2024-01-01 10:00:00'"
     reader, (partition,) = loaded(table, where=where)
-    monkeypatch.setattr(source, "TaskContext", _Task)
+    monkeypatch.setattr("rowsieve.providers.spark.task_properties.TaskContext", _Task)
     found: list[pa.RecordBatch] = []
     calls = calls_of(lambda: found.extend(reader.read(partition)))
     assert (calls["find_candidates"], calls["visible_rows"]) == (1, 0)

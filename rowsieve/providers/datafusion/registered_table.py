@@ -30,6 +30,7 @@ from rowsieve.planner.splits import split_bytes_for_cores
 from rowsieve.predicate.ir import FALSE, TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.arrow.unreadable import UnreadableDataset, projected
+from rowsieve.providers.datafusion.nested_slices import without_slices
 from rowsieve.providers.datafusion.open_reads import OPEN_READS, Batches, Use
 from rowsieve.providers.datafusion.statement import StatementScan
 from rowsieve.providers.native_files.planned_parts import only_parts
@@ -202,7 +203,7 @@ class SplitFragment(Use):
                 if not output.names:
                     yield from counted(execution.count())
                 for batch in execution.read() if output.names else ():
-                    yield relabelled(batch, output)
+                    yield relabelled(without_slices(batch), output)
         except BaseException as error:
             ended_by = type(error).__name__
             if isinstance(error, RowsieveError):
