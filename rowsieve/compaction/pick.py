@@ -5,10 +5,11 @@ of one time stays together). A run is rewritten if it may hold several versions 
 tombstones, hidden rows, more than one small part, or opaque values that the table no longer writes.
 
 The table property `compaction` names the picker. *Leveled* rewrites every group until no part
-overlaps another: reads look at one part for each row. *Tiered* rewrites the oldest commit of a
-group only when the newer parts have a quarter of the group's bytes, and merges newer commits of
-similar size with one another when they are more than four: it writes less, and reads look at a few
-parts.
+overlaps another: reads look at one part for each row. Before that, it cuts new parts with few rows
+at the keys where large old ones begin, so that those without a new row stay. *Tiered* rewrites the
+oldest commit of a group only when the newer parts have a quarter of the group's bytes, and merges
+newer commits of similar size with one another when they are more than four: it writes less, and
+reads look at a few parts.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Final
 import numpy as np
 
 from rowsieve.compaction import slices as cut
+from rowsieve.compaction.cut_ranges import cut_count, newest_over_disjoint
 from rowsieve.compaction.slices import Ages, Slice
 from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
 from rowsieve.planner.overlap import overlap_groups
@@ -32,6 +34,12 @@ from rowsieve.types.opaque_forms import has_opaque_forms
 
 TIERS: Final = 4
 """Newer commits of a group that the tiered picker tolerates, and its ratio between sizes."""
+
+CUT_RATIO: Final = 8
+"""New parts are cut at old ones of so many times their bytes: what it costs is small then."""
+
+FEWEST_OLD_PARTS: Final = 4
+"""Fewer parts are rewritten without a look at which of them have new rows."""
 
 
 class Picker(Enum):
@@ -88,6 +96,9 @@ def pick(snapshot: Snapshot) -> Picked:
     picker = picker_of(snapshot.table.properties)
     if order is not None:
         slices = [one for unit in units for one in _slices_of(unit, ages, target_bytes, picker)]
+        if not slices and picker is Picker.LEVELED:
+            cuts = (_cut_slice(unit, parts, ages, target_bytes, order) for unit in units)
+            slices = [one for one in cuts if one is not None]
         if slices:
             return Picked(slices=tuple(slices))
 
@@ -119,6 +130,29 @@ def _slices_of(unit: Unit, ages: Ages, target_bytes: int, picker: Picker) -> lis
     if count > cut.MOST_COMMITS:
         return list(ages.slices(newer, target_bytes // 2, cut.FEWEST_COMMITS))
     return []
+
+
+def _cut_slice(
+    unit: Unit, parts: PartTable, ages: Ages, target_bytes: int, order: KeyOrder
+) -> Slice | None:
+    """The newer parts of a group, to be cut at its older ones; None if that does not pay.
+
+    What was cut is not cut again: each part overlaps one cut at most then, because bounds are
+    truncated.
+    """
+    if len(unit.parts) <= FEWEST_OLD_PARTS or unit.size_bytes < 2 * target_bytes:
+        return None
+    ranked = ages.newest_first(np.array(unit.parts))
+    if not len(ranked):
+        return None
+    group = parts.take(ranked)
+    newer = newest_over_disjoint(group, ages.newest[ranked], order)
+    size_bytes, old_bytes = (int(ages.sizes[some].sum()) for some in np.split(ranked, [newer]))
+    if not newer or len(ranked) - newer < FEWEST_OLD_PARTS or size_bytes * CUT_RATIO > old_bytes:
+        return None
+    if cut_count(group, newer, order.first) <= newer:
+        return None
+    return Slice(tuple(ranked[:newer].tolist()), size_bytes, tuple(ranked[newer:].tolist()))
 
 
 def _outgrown(unit: Unit, ages: Ages) -> bool:

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.changes.mutation import Mutation, never
+from rowsieve.compaction.cut_ranges import KeyRanges
 from rowsieve.compaction.pace import Pace
 from rowsieve.compaction.pick import Picked
 from rowsieve.compaction.slices import SLICE_BYTES, Slice
@@ -73,9 +74,8 @@ class Compaction:
         counting = _Counting(self.progress, pc.sum(inputs.table.column("data.rows")).as_py() or 0)
         added, uploads = PartTable.empty(), Uploads(self.store)
         for one in picked.slices:
-            writer = self._writer(snapshot, uploads)
-            self._merge(snapshot, one, writer, counting)
-            added = added.append(_aged(writer, snapshot.parts.take(one.parts)))
+            for writer in self._merged(snapshot, one, uploads, counting):
+                added = added.append(_aged(writer, snapshot.parts.take(one.parts)))
         order = cluster_order(snapshot.table.properties, snapshot.schema)
         for run in picked.runs:
             writer, parts = self._writer(snapshot, uploads, order), snapshot.parts.take(run)
@@ -95,20 +95,30 @@ class Compaction:
         )
         return Mutation(request, Kind.REWRITING, touched_by=never)
 
-    def _merge(
-        self, snapshot: Snapshot, one: Slice, writer: PartWriter, counting: _Counting
-    ) -> None:
-        """Write the newest row or tombstone for each key of a slice."""
+    def _merged(
+        self, snapshot: Snapshot, one: Slice, uploads: Uploads, counting: _Counting
+    ) -> Iterator[PartWriter]:
+        """Write the newest row or tombstone for each key of a slice; a writer for each range."""
         planned = planned_parts(snapshot.parts, one.parts)
         order = KeyOrder.of(snapshot.schema, snapshot.table.key)
+        ranges = KeyRanges.of(snapshot.parts.take(one.cut_at), order.first)
         at_once = one.size_bytes <= SLICE_BYTES
+        writer, current = self._writer(snapshot, uploads), 0
         for rows, deletes in newest_actions(
             self.store, planned, snapshot.schema, order, MEMORY_BYTES, at_once=at_once
         ):
             self.pace.take(rows.nbytes + deletes.nbytes)
-            writer.write(rows)
-            writer.write_deletes(deletes)
             counting.add(rows.num_rows)
+            written, deleted = dict(ranges.split(rows)), dict(ranges.split(deletes))
+            for number in sorted(written.keys() | deleted.keys()):
+                if number != current:
+                    yield writer
+                    writer, current = self._writer(snapshot, uploads), number
+                if number in written:
+                    writer.write(written[number])
+                if number in deleted:
+                    writer.write_deletes(deleted[number])
+        yield writer
 
     def _writer(
         self, snapshot: Snapshot, uploads: Uploads, order: SortOrder | None = None

@@ -38,10 +38,14 @@ FEWEST_COMMITS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Parts to merge with one another, newest first; `parts` are indices."""
+    """Parts to merge with one another, newest first; `parts` are indices.
+
+    The output is cut where the parts `cut_at` begin, which stay as they are.
+    """
 
     parts: tuple[int, ...]
     size_bytes: int
+    cut_at: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +67,15 @@ class Ages:
 
     def newer_parts(self, group: Indices) -> Indices:
         """The parts of a group without its oldest commit, newest first; none if commits mix."""
+        ranked = self.newest_first(group)
+        return np.asarray(ranked[self.newest[ranked] > self.newest[group].min()])
+
+    def newest_first(self, group: Indices) -> Indices:
+        """The parts of a group, newest first; none if commits mix, or if it has one part."""
         newest = self.newest[group]
         if len(group) < 2 or (newest != self.oldest[group]).any():
             return group[:0]
-        newer = group[newest > newest.min()]
-        return np.asarray(newer[np.argsort(-self.newest[newer], kind="stable")])
+        return np.asarray(group[np.argsort(-newest, kind="stable")])
 
     def commit_count(self, parts: Indices) -> int:
         """The number of commits that these parts are from."""

@@ -136,6 +136,11 @@ class KeyOrder:
         """The key's column names, in key order."""
         return tuple(field.name for field in self.fields)
 
+    @property
+    def first(self) -> KeyOrder:
+        """The order of the first key column alone."""
+        return KeyOrder(self.fields[:1])
+
     def columns(self, rows: Rows) -> KeyColumns:
         """Return the sort forms of a table's or batch's key columns."""
         return KeyColumns(

@@ -38,6 +38,7 @@ def small() -> Iterator[None]:
         patch.setattr(slices, "FEWEST_COMMITS", 2)
         patch.setattr(slices, "STREAMS_AT_ONCE", 2)
         patch.setattr(pick, "TIERS", 2)
+        patch.setattr(pick, "FEWEST_OLD_PARTS", 2)
         yield from tiny_row_groups(2)
 
 
@@ -55,11 +56,17 @@ def one_pass(table: Table) -> None:
     part_bytes=st.sampled_from((1, 4_000, 100_000)),
     slice_bytes=st.sampled_from((-1, 5_000, 100_000)),
     picker=st.sampled_from(("leveled", "tiered")),
+    cut_ratio=st.sampled_from((0, 8)),
     text=st.booleans(),
 )
 @examples(90)
 def test_passes_at_any_moment_change_no_version(
-    history: list[Step], part_bytes: int, slice_bytes: int, picker: str, text: bool
+    history: list[Step],
+    part_bytes: int,
+    slice_bytes: int,
+    cut_ratio: int,
+    picker: str,
+    text: bool,
 ) -> None:
     type_ = pa.string() if text else pa.int64()
     schema = pa.schema([pa.field("k", type_, nullable=False), pa.field("v", pa.int64())])
@@ -73,6 +80,7 @@ def test_passes_at_any_moment_change_no_version(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "SLICE_BYTES", slice_bytes)  # -1: every slice is streamed
         patch.setattr(slices, "SLICE_BYTES", abs(slice_bytes))
+        patch.setattr(pick, "CUT_RATIO", cut_ratio)  # 0: parts of any size are cut
         for step in history:
             if isinstance(step, str):
                 table.build_deletion_vectors() if step == "store vectors" else one_pass(table)
