@@ -56,7 +56,7 @@ def partitions_of(
     if hive is False:
         return no_partitions(len(files))
     whole = hive is not None
-    found = [_pairs(file.location.path if whole else file.below) for file in files]
+    found = [_pairs(file.path if whole else file.below) for file in files]
     names = list(found[0]) if found else []
     for file, pairs in zip(files, found, strict=True):
         if list(pairs) != names:

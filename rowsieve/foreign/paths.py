@@ -3,7 +3,8 @@
 In a directory and a glob, names that begin with `.` or `_` are skipped, as other engines do (a
 directory `_day=1` is not), and so are files that are not named `*.parquet`, `*.pq` or `*.parq`.
 Soundness: a path that does not exist, a directory without files, and the directory of a table of
-another format are errors, never an empty relation.
+another format are errors, never an empty relation. A file is known by its place without symbolic
+links, so that one file under two names does not count twice.
 """
 
 from __future__ import annotations
@@ -28,10 +29,14 @@ _FORMATS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file: its location, and its path below the folder that was given (`folders` and name)."""
+    """A file: its location, and its path below the folder that was given (`folders` and name).
+
+    The location has no symbolic links; `path` is the whole path by which the file was found.
+    """
 
     location: Location
     below: str
+    path: str
 
     @property
     def uri(self) -> str:
@@ -44,7 +49,7 @@ def find_files(source: Any, storage_options: Mapping[str, Any] | None) -> list[F
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
     if not sources:
         raise InvalidInput("no path was given: give a file, a directory, a glob or a list of these")
-    found = [file for each in sources for file in _files_of(each, storage_options)]
+    found = [file for each in sources for file in _once(_files_of(each, storage_options))]
     found.sort(key=lambda file: file.location.path)
     for one, other in pairwise(found):
         if one.location == other.location:
@@ -56,6 +61,26 @@ def find_files(source: Any, storage_options: Mapping[str, Any] | None) -> list[F
             "or in one bucket"
         )
     return found
+
+
+def _once(files: Iterator[FoundFile]) -> Iterator[FoundFile]:
+    """Each file once, by its own name if that was found; InvalidInput if its folders differ."""
+    found: dict[Location, FoundFile] = {}
+    for file in files:
+        known = found.setdefault(file.location, file)
+        if _constants(known) != _constants(file):
+            raise InvalidInput(
+                f"the file {file.uri} was found as {known.below!r} and as {file.below!r}, where "
+                "its rows would count twice; remove the symbolic link"
+            )
+        if file.path == file.location.path:
+            found[file.location] = file
+    yield from found.values()
+
+
+def _constants(file: FoundFile) -> list[str]:
+    """The folders that may be constant columns."""
+    return [folder for folder in file.below.split("/")[:-1] if "=" in folder]
 
 
 def has_wildcard(path: str) -> bool:
@@ -85,13 +110,13 @@ def _files_of(source: Any, storage_options: Mapping[str, Any] | None) -> Iterato
         )
     if location.scheme == "file":
         if os.path.isfile(location.path):  # noqa: PTH113 - False for a name that no file can have
-            yield FoundFile(location, location.name)
+            yield FoundFile(location, location.name, location.path)
         elif os.path.isdir(location.path):  # noqa: PTH112
             yield from _non_empty(location, _in_folder(location))
         else:
             raise NotFound(f"{location.uri} does not exist; give a file or directory that does")
     elif location.name.endswith(SUFFIXES):
-        yield FoundFile(location, location.name)
+        yield FoundFile(location, location.name, location.path)
     else:
         yield from _non_empty(location, _in_bucket(location, storage_options))
 
@@ -174,7 +199,10 @@ def _in_folder(folder: Location, depth: int | None = None) -> Iterator[FoundFile
         for name in names:
             if _is_parquet(name):
                 here = name if below == "." else f"{below}/{name}"
-                yield FoundFile(Location("file", "", f"{path}/{name}"), here)
+                place = f"{real.rstrip('/')}/{name}"
+                if os.path.islink(place):  # noqa: PTH114 - names may be any bytes
+                    place = os.path.realpath(place)
+                yield FoundFile(Location("file", "", place), here, f"{path}/{name}")
 
 
 def _refuse(error: OSError) -> None:
@@ -191,7 +219,7 @@ def _in_bucket(folder: Location, storage_options: Mapping[str, Any] | None) -> I
         _check_format(folder, folder.path, folders.split("/"))
         if _is_parquet(name) and not any(map(_is_hidden, folders.split("/"))):
             location = Location(folder.scheme, folder.authority, f"{folder.path}/{path}".strip("/"))
-            yield FoundFile(location, path)
+            yield FoundFile(location, path, location.path)
 
 
 def _check_format(folder: Location, path: str, names: Sequence[str]) -> None:

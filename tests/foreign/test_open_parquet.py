@@ -278,6 +278,27 @@ def test_globs_lists_and_directories_find_files(tmp_path: Path) -> None:
     assert names(tmp_path.as_uri()) == names(tmp_path)
 
 
+def test_a_file_and_its_links_count_once(tmp_path: Path) -> None:
+    lake, others = tmp_path / "lake", tmp_path / "others"
+    for name in ("lake/day=1/a.parquet", "lake/day=2/b.parquet", "others/blob"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"n": [name]}), tmp_path / name)
+    (lake / "day=1/latest.parquet").symlink_to(lake / "day=1/a.parquet")
+    (lake / "day=2/c.parquet").symlink_to(others / "blob")
+    table = rs.open_parquet(lake)
+    assert sorted(table.to_arrow()["n"].to_pylist()) == [
+        "lake/day=1/a.parquet",
+        "lake/day=2/b.parquet",
+        "others/blob",
+    ]
+    assert table.count("day = 2") == 2
+    assert rs.open_parquet(lake, hive=True).count("day = 2") == 2
+    assert rs.open_parquet(f"{lake}/*/la*.parquet").count() == 1
+    (lake / "day=2/a.parquet").symlink_to(lake / "day=1/a.parquet")
+    with pytest.raises(InvalidInput, match=r"as 'day=1/.*' and as 'day=2/a.parquet'"):
+        rs.open_parquet(lake)
+
+
 # Hive directories
 
 

@@ -154,6 +154,25 @@ def test_copied_files_are_not_added_in_place_too(catalog: rs.Catalog, foreign: P
     assert catalog.open_table("db.t").count() == 3
 
 
+def test_links_are_the_files_that_they_lead_to(catalog: rs.Catalog, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "a.parquet")
+    links = tmp_path / "links"
+    links.mkdir()
+    (links / "one.parquet").symlink_to(tmp_path / "a.parquet")
+    (links / "two.parquet").symlink_to(links / "one.parquet")
+    assert add(catalog, links)["added_rows_count"] == 1
+    (links / "two.parquet").unlink()
+    pq.write_table(pa.table({"id": [2]}), links / "b.parquet")
+    with pytest.raises(InvalidInput, match=r"has 1 of the 2 files already, such as .*/a\.parquet"):
+        add(catalog, links)
+    table = catalog.open_table("db.t")
+    table.append(pa.table({"id": [3], "v": ["own"]}))
+    own = next(Path(table.uri.removeprefix("file://")).glob("data/*.parquet"))
+    (tmp_path / "own.parquet").symlink_to(own)
+    with pytest.raises(InvalidInput, match="lies in the folder of the table"):
+        add(catalog, f"{tmp_path}/o*.parquet")
+
+
 def test_files_in_place_upsert_a_table_with_a_key(catalog: rs.Catalog, tmp_path: Path) -> None:
     table = catalog.create_table(
         "db.k", pa.table({"id": [1, 5, 9], "v": ["a", "b", "c"]}), ["id"],
