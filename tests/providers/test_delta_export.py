@@ -85,7 +85,7 @@ def test_another_folder_has_the_log_alone(tmp_path: Path) -> None:
     assert rs.from_delta(tmp_path / "log").count("id < 7") == 7
 
 
-@pytest.mark.parametrize("first", ["ours", "deltalake", "appended"])
+@pytest.mark.parametrize("first", ["ours", "deltalake", "appended", "replaced"])
 def test_the_delta_table_of_another_is_never_replaced(first: str, tmp_path: Path) -> None:
     rows, place = pa.table({"k": [7, 8]}), str(tmp_path / "delta")
     table = rs.create_table(tmp_path / "t", pa.table({"k": [1]}))
@@ -97,11 +97,29 @@ def test_the_delta_table_of_another_is_never_replaced(first: str, tmp_path: Path
         case "appended":
             table.export("delta", place)
             write_deltalake(place, rows, mode="append")
+        case "replaced":  # with the properties that the export gave it
+            table.export("delta", place)
+            write_deltalake(place, rows, mode="overwrite", schema_mode="overwrite")
     with pytest.raises(UnsupportedOperation, match="another writer or of another table"):
         table.export("delta", place)
     builder = QueryBuilder().register("t", DeltaTable(place))
     found = pa.table(builder.execute("SELECT k FROM t ORDER BY k").read_all())
     assert found["k"].to_pylist() == ([1, 7, 8] if first == "appended" else [7, 8])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("", "[1]", "{", "\xff", "null", '{"add": {}}', '{"metaData": null, "add": 1}'),
+        '{"metaData": {"id": "1", "configuration": null}}',
+    ],
+)
+def test_a_log_that_cannot_be_read_is_refused(line: str, tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "t", pa.table({"k": [1]}))
+    (tmp_path / "d" / "_delta_log").mkdir(parents=True)
+    (tmp_path / "d" / "_delta_log" / f"{0:020}.json").write_text(line, "latin-1")
+    with pytest.raises(UnsupportedOperation, match="another writer or of another table"):
+        table.export("delta", tmp_path / "d")
 
 
 def test_column_mapping_finds_the_columns_of_files_with_tags(tmp_path: Path) -> None:

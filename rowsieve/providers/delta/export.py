@@ -28,6 +28,7 @@ from rowsieve.types.stored_names import has_tags, tag_of
 
 LOG: Final = "_delta_log"
 _TABLE: Final = "rowsieve.table"
+_ENGINE: Final = "rowsieve"  # what a commit of ours names; others keep our table's properties
 _FLAT: Final[Mapping[logical.LogicalType, str]] = {
     logical.Bool(): "boolean",
     logical.Int(8): "byte",
@@ -45,6 +46,28 @@ _FLAT: Final[Mapping[logical.LogicalType, str]] = {
 }
 
 
+class _File(msgspec.Struct):
+    path: str
+
+
+class _Info(msgspec.Struct):
+    engine: str | None = msgspec.field(name="engineInfo", default=None)
+
+
+class _Metadata(msgspec.Struct):
+    id: str
+    configuration: dict[str, str | None] = {}
+
+
+class _Action(msgspec.Struct):
+    """What is read of a line of the log."""
+
+    add: _File | None = None
+    remove: _File | None = None
+    metadata: _Metadata | None = msgspec.field(name="metaData", default=None)
+    info: _Info | None = msgspec.field(name="commitInfo", default=None)
+
+
 def export_log(target: ObjectStore, snapshot: Snapshot, source_uri: str) -> int:
     """Write the version as the next version of the Delta log in `target`; return its number.
 
@@ -58,12 +81,13 @@ def export_log(target: ObjectStore, snapshot: Snapshot, source_uri: str) -> int:
     prefix = "" if target.uri == source_uri else f"{source_uri}/"
     adds = _adds(snapshot, prefix)
     version, known, table_id = _read(target, snapshot.table.uuid)
+    written_ms = snapshot.timestamp_us // 1000
     lines: list[dict[str, Any]] = [
-        {"commitInfo": {"timestamp": snapshot.timestamp_us // 1000, "operation": "WRITE"}},
+        {"commitInfo": {"timestamp": written_ms, "operation": "WRITE", "engineInfo": _ENGINE}},
         {"protocol": _protocol(snapshot.schema, mapped=mapped)},
         {"metaData": _metadata(table_id, schema_text, snapshot, mapped=mapped)},
     ]
-    removed = {"deletionTimestamp": snapshot.timestamp_us // 1000, "dataChange": True}
+    removed = {"deletionTimestamp": written_ms, "dataChange": True}
     lines += [{"remove": {"path": path, **removed}} for path in known if path not in adds]
     lines += [{"add": add} for path, add in adds.items() if path not in known]
     data = b"\n".join(msgspec.json.encode(line) for line in lines)
@@ -122,6 +146,7 @@ def _read(target: ObjectStore, table_uuid: str) -> tuple[int, set[str], str]:
     """The next version of the log, the files of the last one, and the table's id.
 
     UnsupportedOperation unless each version is an export of this table: the next one replaces it.
+    Others keep the properties of a table when they change it, so the commit has to name us, too.
     """
     names = target.list(LOG)
     if any(not name.endswith(".json") for name in names):
@@ -131,24 +156,25 @@ def _read(target: ObjectStore, table_uuid: str) -> tuple[int, set[str], str]:
     for number, name in enumerate(names):
         if name != f"{LOG}/{number:020}.json":
             raise CorruptData(f"export: {target.uri} lacks version {number} of its Delta log")
-        owner = None
+        owner = engine = None
         for line in target.get(name).splitlines():
             action = _action(line, target)
-            metadata = action.get("metaData", {})
-            owner = metadata.get("configuration", {}).get(_TABLE, owner)
-            if "add" in action:
-                active.add(action["add"]["path"])
-            if "remove" in action:
-                active.discard(action["remove"]["path"])
-            table_id = metadata.get("id", table_id)
-        if owner != table_uuid:
+            if action.info is not None:
+                engine = action.info.engine
+            if action.metadata is not None:
+                owner, table_id = action.metadata.configuration.get(_TABLE), action.metadata.id
+            if action.add is not None:
+                active.add(action.add.path)
+            if action.remove is not None:
+                active.discard(action.remove.path)
+        if engine != _ENGINE or owner != table_uuid:
             raise _not_ours(target)
     return len(names), active, table_id
 
 
-def _action(line: bytes, target: ObjectStore) -> dict[str, Any]:
+def _action(line: bytes, target: ObjectStore) -> _Action:
     try:
-        return msgspec.json.decode(line, type=dict[str, Any])
+        return msgspec.json.decode(line, type=_Action)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _not_ours(target) from error
 
