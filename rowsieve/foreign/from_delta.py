@@ -2,13 +2,15 @@
 
 `from_delta` opens, `import_delta` imports without copying rows. deltalake reads the log; the files
 are planned and read by us. Partition values are constant columns, deletion vectors hide rows, and
-columns are found by the names that column mapping gives them in the files. Times of type
-`timestamp` are instants, also in INT96.
+columns are found by the names, or by the ids, that column mapping gives them in the files; without
+it what a column says of these is not used. Times of type `timestamp` are instants, also in INT96.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -35,12 +37,14 @@ from rowsieve.objects import Location, ObjectStore, open_store
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.deletion_vectors import inline_deletion_vector
 from rowsieve.table import Table
-from rowsieve.types.encodings import schema_of
+from rowsieve.types.encodings import FIELD_ID_KEY, schema_of
 from rowsieve.types.logical import is_nested
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_defaults import constant_text
 
+_MODE: Final = "delta.columnMapping.mode"
 _PHYSICAL: Final = "delta.columnMapping.physicalName"
+_ID: Final = "delta.columnMapping.id"
 _READ_ONLY: Final = (
     "the Delta table was opened with from_delta, which changes nothing; write to it with "
     "deltalake, or create a table with its rows"
@@ -61,7 +65,8 @@ def from_delta(
     """
     location, opened = _open("from_delta", uri, version, storage_options)
     store = open_store(location.uri, storage_options)
-    files = _files(opened, location, store)
+    with _reading("from_delta", location):
+        files = _files(opened, location, store)
     parts = files.parts(inline_deletion_vector)
     joined = files.joined
     return view_of(store, joined.schema, joined.next_id, parts, _READ_ONLY, storage_options)
@@ -88,8 +93,10 @@ def import_delta(
     new = NewTable.of("import_delta", to, key, properties, metadata, storage_options)
     location, opened = _open("import_delta", uri, version, storage_options)
     check_outside("import_delta", Location.parse(new.store.uri), location)
-    new.check([Location.parse(each) for each in _uris(opened, location)])
-    return new.create(_files(opened, location, new.store))
+    with _reading("import_delta", location):
+        new.check([Location.parse(each) for each in _uris(opened, location)])
+        files = _files(opened, location, new.store)
+    return new.create(files)
 
 
 def _open(
@@ -124,9 +131,21 @@ def _opened(
             raise NotFound(
                 f"{operation}: {location.uri} has no version {version} that can be read: {error}"
             ) from error
-        raise UnsupportedOperation(
-            f"{operation}: deltalake cannot read {location.uri}: {error}"
-        ) from error
+        raise _cannot_read(operation, location, error) from error
+
+
+@contextmanager
+def _reading(operation: str, location: Location) -> Iterator[None]:
+    """Convert the errors of deltalake for what it finds in a table only when it reads the files."""
+    delta: Any = imported("deltalake", "delta")
+    try:
+        yield
+    except delta.exceptions.DeltaError as error:
+        raise _cannot_read(operation, location, error) from error
+
+
+def _cannot_read(operation: str, location: Location, error: Exception) -> UnsupportedOperation:
+    return UnsupportedOperation(f"{operation}: deltalake cannot read {location.uri}: {error}")
 
 
 def _uris(opened: Any, location: Location) -> list[str]:
@@ -143,11 +162,9 @@ def _files(opened: Any, location: Location, store: ObjectStore) -> PlacedFiles:
         raise InvalidInput(f"from_delta: {location.uri} has no columns")
     schema, next_id = schema_of(fields)
     footers = read_footers(store, _uris(opened, location))
-    physical = _physical_names(opened, schema)
+    mapped = _Mapped.of(opened, schema)
     partitions = _partitions(opened, pa.table(opened.get_add_actions()), schema)
-    names = {
-        id(footer.schema): _names_in(footer, schema, physical, partitions) for footer in footers
-    }
+    names = {id(footer.schema): mapped.names_in(footer, schema, partitions) for footer in footers}
     hidden = _hidden(opened, footers, location)
     return PlacedFiles(
         footers, JoinedColumns(schema, next_id, names), partitions, hidden, instants=True
@@ -161,29 +178,50 @@ def _uri_of(table: Location, path: str) -> str:
     return Location(table.scheme, table.authority, f"{table.path}/{unquote(path)}").uri
 
 
-def _physical_names(opened: Any, schema: Schema) -> dict[int, str]:
-    """The name in the files of each column, by field id."""
-    fields = msgspec.json.decode(opened.schema().to_json())["fields"]
-    found: dict[int, str] = {}
-    for field, described in zip(schema, fields, strict=True):
-        found[field.id] = str(described.get("metadata", {}).get(_PHYSICAL, field.name))
-        if is_nested(field.type) and _PHYSICAL in described.get("metadata", {}):
-            raise UnsupportedOperation(
-                f"from_delta: column {field.name!r} has fields, and column mapping gives them "
-                "other names in the files, which is not supported; read the table with deltalake"
-            )
-    return found
+@dataclass(frozen=True, slots=True)
+class _Mapped:
+    """What a file is searched for, by field id: names, or Parquet's field ids as text."""
 
+    keys: Mapping[int, str]
+    by_id: bool
 
-def _names_in(
-    footer: Footer, schema: Schema, physical: Mapping[int, str], partitions: Partitions
-) -> dict[int, str]:
-    """The columns of the table that a file has; others were added later, or are partitions."""
-    return {
-        field.id: physical[field.id]
-        for field in schema
-        if field.name not in partitions.types and physical[field.id] in footer.schema.names
-    }
+    @classmethod
+    def of(cls, opened: Any, schema: Schema) -> _Mapped:
+        """Read the log's column mapping; UnsupportedOperation for one of fields inside columns."""
+        mode = (opened.metadata().configuration or {}).get(_MODE, "none")
+        described = msgspec.json.decode(opened.schema().to_json())["fields"]
+        keys = {field.id: field.name for field in schema}
+        if mode == "none":
+            return cls(keys, by_id=False)
+        for field, own in zip(schema, described, strict=True):
+            metadata = own.get("metadata", {})
+            if is_nested(field.type) and _PHYSICAL in metadata:
+                raise UnsupportedOperation(
+                    f"from_delta: column {field.name!r} has fields, and column mapping gives them "
+                    "other names in the files, which is not supported; read the table with "
+                    "deltalake"
+                )
+            keys[field.id] = str(metadata.get(_ID if mode == "id" else _PHYSICAL, field.name))
+        return cls(keys, by_id=mode == "id")
+
+    def names_in(self, footer: Footer, schema: Schema, partitions: Partitions) -> dict[int, str]:
+        """The columns of the table that a file has; others were added later or are partitions."""
+        names = {name: name for name in footer.schema.names}
+        if self.by_id:
+            names = {
+                (field.metadata or {}).get(FIELD_ID_KEY, b"").decode(): field.name
+                for field in footer.schema
+            }
+            if "" in names:
+                raise UnsupportedOperation(
+                    f"from_delta: columns are mapped by id, and column {names['']!r} of "
+                    f"{footer.uri} has none; read the table with deltalake"
+                )
+        return {
+            field.id: names[self.keys[field.id]]
+            for field in schema
+            if field.name not in partitions.types and self.keys[field.id] in names
+        }
 
 
 def _partitions(opened: Any, actions: pa.Table, schema: Schema) -> Partitions:

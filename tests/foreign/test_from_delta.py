@@ -193,6 +193,48 @@ def test_column_mapping_finds_columns_by_their_names_in_files(tmp_path: Path) ->
     assert table.count("b = 'dropped'") == 0
 
 
+@pytest.mark.parametrize("mode", ["none", "name", "id"])
+def test_columns_are_mapped_only_as_the_mode_says(mode: str, tmp_path: Path) -> None:
+    ids = [{"PARQUET:field_id": "2"}, {"PARQUET:field_id": "1"}]
+    columns = [pa.field(n, pa.int64(), metadata=m) for n, m in zip("ab", ids, strict=True)]
+    pq.write_table(pa.table({"a": [1], "b": [2]}, pa.schema(columns)), tmp_path / "f.parquet")
+    size = (tmp_path / "f.parquet").stat().st_size
+    mapped = [
+        field(
+            name, "long", **{"delta.columnMapping.id": i, "delta.columnMapping.physicalName": own}
+        )
+        for i, name, own in ((1, "a", "b" if mode == "name" else "other"), (2, "b", "a"))
+    ]
+    features = [] if mode == "none" else ["columnMapping"]
+    write_log(
+        tmp_path, mapped, [{"path": "f.parquet", "size": size}], features,
+        **({} if mode == "none" else {"delta.columnMapping.mode": mode}),
+    )  # fmt: skip
+    expected = [{"a": 1, "b": 2}] if mode == "none" else [{"a": 2, "b": 1}]
+    assert rs.from_delta(tmp_path).to_arrow().to_pylist() == expected
+    if mode == "none":
+        assert delta_rows(tmp_path).to_pylist() == expected
+    pq.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "f.parquet")
+    if mode == "id":
+        with pytest.raises(UnsupportedOperation, match="mapped by id, and column 'b'"):
+            rs.import_delta(tmp_path, tmp_path.with_suffix(".t"))
+
+
+def test_what_deltalake_refuses_late_is_an_error(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "a.parquet")
+    size = (tmp_path / "a.parquet").stat().st_size
+    file = {"path": "a.parquet", "size": size, "stats": json.dumps({"numRecords": 2})}
+    file["deletionVector"] = vector([0, 7])  # beyond the rows
+    write_log(
+        tmp_path, [field("id", "long")], [file], ["deletionVectors"],
+        **{"delta.enableDeletionVectors": "true"},
+    )  # fmt: skip
+    with pytest.raises(UnsupportedOperation, match="from_delta: deltalake cannot read"):
+        rs.from_delta(tmp_path)
+    with pytest.raises(UnsupportedOperation, match="import_delta: deltalake cannot read"):
+        rs.import_delta(tmp_path, tmp_path.with_suffix(".t"))
+
+
 def test_tables_that_are_not_there_are_errors(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no Delta table"):
         rs.from_delta(tmp_path)
