@@ -5,9 +5,10 @@ page of any column of the predicate begins; the statistics of a cell are those o
 column that it lies in.
 
 Soundness: bounds and counts need the care of `rowsieve.parquet.foreign_statistics`, which converts
-them. An index that does not fit its row group and its column chunk, or is not well formed, is not
-used; then the statistics of the row group hold in all its cells. The index is in the tail, whose
-checksum the manifest has; it is used only if the footer declares the order of bounds.
+them. An index that does not fit its row group and its column chunk, contradicts these or itself
+(`rowsieve.parquet.index_checks`), or is not well formed, is not used; then the statistics of the
+row group hold in all its cells. The index is in the tail, whose checksum the manifest has; it is
+used only if the footer declares the order of bounds.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from rowsieve.parquet.chunks import chunk_span
 from rowsieve.parquet.file_mapping import PAGE_INDEX_KEY, mapping_of
 from rowsieve.parquet.footer import Tail, starts_of
 from rowsieve.parquet.footer_cache import cached_per_footer
-from rowsieve.parquet.footer_statistics import Leaf, is_bound, leaves_in, value_in
+from rowsieve.parquet.footer_statistics import Leaf, checked, is_bound, leaves_in, value_in
 from rowsieve.parquet.foreign_statistics import foreign_column
+from rowsieve.parquet.index_checks import contradicts
 from rowsieve.parquet.leaf_columns import FileColumn
 from rowsieve.parquet.row_groups import RowGroupStatistics
 from rowsieve.parquet.stored_bounds import StoredBounds
@@ -36,10 +38,10 @@ from rowsieve.types.logical import is_ordered
 
 Numbers = npt.NDArray[np.int64]
 _MOST_PAGES: Final = 100_000  # of a column chunk; more are not worth the time
-# The row groups of a footer, their chunks, and where the offset and column index of each lie.
-_PLACES: Final[Wanted] = {4: {1: dict.fromkeys((4, 5, 6, 7))}}
+# The row groups of a footer, their chunks, the statistics of each, and where its indexes lie.
+_PLACES: Final[Wanted] = {4: {1: {3: {12: None}, 4: None, 5: None, 6: None, 7: None}}}
 _LOCATIONS: Final[Wanted] = {1: dict.fromkeys((1, 2, 3))}
-_INDEX: Final[Wanted] = dict.fromkeys((1, 2, 3, 5))
+_INDEX: Final[Wanted] = dict.fromkeys((1, 2, 3, 4, 5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,10 @@ def _parsed(
         return None
     rows = np.diff(np.append(starts, metadata.num_rows))
     stored = _stored(index, rows, leaf)
-    return None if stored is None else ChunkIndex(starts, stored)
+    of_chunk = checked(chunk[3].get(12), leaf, by_type=True)  # others are gone from the footer
+    if stored is None or contradicts(stored, of_chunk, leaf, index.get(4)):
+        return None
+    return ChunkIndex(starts, stored)
 
 
 def _struct(tail: Tail, start: int, length: int, wanted: Wanted) -> Mapping[int, Any]:
@@ -194,18 +199,18 @@ def _struct(tail: Tail, start: int, length: int, wanted: Wanted) -> Mapping[int,
 
 
 def _fits(locations: Sequence[Any], starts: Numbers, metadata: Any, leaf: int) -> bool:
-    """Whether pages begin at ascending rows, from the first one on, and lie in their chunk."""
-    first, stop = chunk_span(metadata.column(leaf))
+    """Whether pages begin at ascending rows, from the first one on, and fill their chunk."""
+    chunk = metadata.column(leaf)
     offsets = np.array([each[1] for each in locations], np.int64)
     ends = offsets + np.array([each[2] for each in locations], np.int64)
     return bool(
         starts[0] == 0
         and starts[-1] < metadata.num_rows
         and (np.diff(starts) > 0).all()
-        and first <= offsets[0]
-        and ends[-1] <= stop
+        and offsets[0] == chunk.data_page_offset
+        and ends[-1] == chunk_span(chunk)[1]
         and (offsets < ends).all()
-        and (offsets[1:] >= ends[:-1]).all()
+        and (offsets[1:] == ends[:-1]).all()
     )
 
 
@@ -220,13 +225,16 @@ def _stored(index: Mapping[int, Any], rows: Numbers, leaf: Leaf) -> StoredBounds
     only_nulls = np.array(null_pages, np.bool_)
     if nulls is None:
         counts[only_nulls] = rows[only_nulls]
-    counts[only_nulls & (counts != rows)] = -1  # they contradict each other
     bounded = np.array(
         [
             not null and is_bound(low, leaf) and is_bound(high, leaf)
             for null, low, high in zip(null_pages, lower, upper, strict=True)
         ]
     )
+    said = np.array([bool(low or high) for low, high in zip(lower, upper, strict=True)])
+    wrong = (only_nulls != (counts == rows)) | (only_nulls & said)  # they contradict each other
+    counts[wrong] = -1
+    bounded &= ~wrong
     if (counts > rows).any():
         return None
     values = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -18,11 +19,12 @@ from hypothesis import strategies as st
 import rowsieve as rs
 from rowsieve.errors import CorruptData
 from rowsieve.parquet.footer import tail_start
-from rowsieve.parquet.thrift import I32, I64, encoded_value
+from rowsieve.parquet.thrift import I32, I64, encoded_value, read_struct
 from tests.foreign import damaged
 from tests.profiles import examples
 
 OFFSET, OFFSET_BYTES, COLUMN, COLUMN_BYTES = 4, 5, 6, 7  # of a column chunk
+NULL_PAGES, LOWER, UPPER, NULLS = 1, 2, 3, 5  # of a column index
 TYPES = pa.schema(
     {
         "i": pa.int64(),
@@ -135,6 +137,17 @@ def test_files_of_arrow_rs_are_skipped_too(tmp_path: Path) -> None:
     assert scan.metrics.pages_pruned > 0
 
 
+def thrift(field: int, value: Any) -> tuple[int, bytes]:
+    """Encode a field of an index, whose integers have different widths."""
+    if field == NULL_PAGES and not isinstance(value[0], dict):
+        return 9, bytes([len(value) << 4 | 1, *(1 if each else 2 for each in value)])
+    if field == 1:  # page locations
+        value = [{1: I64(page[1]), 2: I32(page[2]), 3: I64(page[3])} for page in value]
+    elif isinstance(value, list) and isinstance(value[0], int):  # counts, histograms of levels
+        value = [I64(count) for count in value]
+    return encoded_value(I32(value) if isinstance(value, int) else value)
+
+
 def edit_chunks(path: Path, changes: dict[int, Any]) -> None:
     """Change fields of every column chunk in the footer; None removes a field."""
 
@@ -175,6 +188,107 @@ def test_an_index_that_does_not_fit_is_not_used(changes: dict[int, Any], tmp_pat
     for condition in ("i = 50", "s = 'k003'", "w < -110", "i < 5 AND w < -20"):
         same_rows(table, condition)
     assert table.scan("i = 50").count() == 1
+
+
+Index = Callable[[dict[int, Any]], object]
+
+
+def edit_index(path: Path, group: int, leaf: int, place: int, change: Index) -> None:
+    """Change the decoded column index (`place` COLUMN) or offset index (OFFSET) of a chunk."""
+    data = path.read_bytes()
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    chunk = read_struct(data[start:-8], 0)[0][4][group][1][leaf]
+    index, _ = read_struct(data[chunk[place] : chunk[place] + chunk[place + 1]], 0)
+    change(index)
+    written = damaged.struct_of({number: thrift(number, index[number]) for number in index})
+    path.write_bytes(data[:start] + written + data[start:])
+
+    def of_chunk(number: int, fields: damaged.Fields) -> None:
+        if number == leaf:
+            fields[place] = encoded_value(I64(start))
+            fields[place + 1] = encoded_value(I32(len(written)))
+
+    def of_group(number: int, fields: damaged.Fields) -> None:
+        if number == group:
+            kind, chunks = fields[damaged.COLUMNS]
+            fields[damaged.COLUMNS] = kind, damaged.edit_list(chunks, of_chunk)
+
+    def of_footer(footer: damaged.Fields) -> None:
+        kind, groups = footer[damaged.ROW_GROUPS]
+        footer[damaged.ROW_GROUPS] = kind, damaged.edit_list(groups, of_group)
+
+    damaged.edit_footer(path, of_footer)
+
+
+def number(value: int) -> bytes:
+    return value.to_bytes(8, "little", signed=True)
+
+
+def put(field: int, page: int, value: Any) -> Index:
+    return lambda index: index[field].__setitem__(page, value)
+
+
+def without_last(*fields: int) -> Index:
+    return lambda index: [index[field].pop() for field in fields]
+
+
+# Row group 1 of `ordered_rows` has i from 30 to 59 in 8 pages of up to 4 rows.
+@pytest.mark.parametrize(
+    ("place", "change"),
+    [
+        pytest.param(COLUMN, put(NULL_PAGES, 5, value=True), id="a page of NULLs with values"),
+        pytest.param(COLUMN, put(NULLS, 5, 4), id="NULLs only, and values"),
+        pytest.param(COLUMN, put(NULLS, 5, 1), id="NULLs that the chunk has not"),
+        pytest.param(COLUMN, put(UPPER, 7, number(58)), id="a bound of the chunk is missing"),
+        pytest.param(COLUMN, put(LOWER, 0, number(31)), id="the lower bound is missing"),
+        pytest.param(COLUMN, put(UPPER, 5, number(10**9)), id="a bound beyond the chunk"),
+        pytest.param(COLUMN, put(LOWER, 5, number(54)), id="lower above upper"),
+        pytest.param(COLUMN, put(UPPER, 5, number(0)), id="not in the order that it claims"),
+        pytest.param(
+            COLUMN,
+            lambda index: [index[side].reverse() for side in (LOWER, UPPER)],
+            id="descending, and claims to ascend",
+        ),
+        pytest.param(COLUMN, without_last(NULL_PAGES, LOWER, UPPER, NULLS), id="a page less"),
+        pytest.param(COLUMN, without_last(LOWER), id="lists of two lengths"),
+        pytest.param(OFFSET, without_last(1), id="a location less"),
+        pytest.param(OFFSET, lambda index: index[1][2].update({3: 90}), id="rows outside"),
+        pytest.param(OFFSET, lambda index: index[1][0].update({3: 1}), id="begins too late"),
+        pytest.param(OFFSET, lambda index: index[1][2].update({1: 4}), id="pages out of place"),
+    ],
+)
+def test_an_index_that_contradicts_itself_is_not_used(
+    place: int, change: Index, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.parquet"
+    write(path, ordered_rows(), page_rows=4)
+    edit_index(path, 1, 0, place, change)
+    table = rs.open_parquet(path)
+    for value in range(30, 60):
+        assert table.scan(f"i = {value}").to_arrow().num_rows == 1, value
+    assert table.scan("i = 70").to_arrow().num_rows == 1
+
+
+def test_a_page_less_in_both_indexes_loses_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    write(path, ordered_rows(), page_rows=4)
+    edit_index(path, 1, 1, COLUMN, without_last(NULL_PAGES, LOWER, UPPER, NULLS))
+    edit_index(path, 1, 1, OFFSET, without_last(1))
+    assert rs.open_parquet(path).scan("s = 'k005'").to_arrow().num_rows == 10
+
+
+@pytest.mark.parametrize(
+    ("side", "value"), [(LOWER, b"k004"), (UPPER, b"k0041"), (UPPER, b"k005\0")]
+)
+def test_bounds_of_text_that_are_not_those_of_the_chunk(
+    side: int, value: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.parquet"
+    write(path, ordered_rows(), page_rows=4)
+    edit_index(path, 1, 1, COLUMN, lambda index: index.update({side: [value] * 8}))
+    table = rs.open_parquet(path)
+    for text in ("k003", "k004", "k005"):
+        assert table.scan(f"s = '{text}'").to_arrow().num_rows == 10
 
 
 def test_indexes_without_declared_orders_are_not_used(tmp_path: Path) -> None:
