@@ -4,9 +4,9 @@ In place, the files become parts of the table that are not ours to delete
 (`rowsieve.procedures.placed_additions`, rule 15). With `copy => TRUE`, which needs a table without
 a key, a task writes the rows of some files as parts of the table; the files are not part of it.
 
-Soundness: the same files are added once: their names and sizes are the token of the commit, so a
-repeated call is a no-op. A file that the table has already is refused. Copied rows are checked and
-converted as `append` does it.
+Soundness: the same files are added once: their names, sizes and last bytes are the token of the
+commit, so a repeated call is a no-op, and a file that was replaced meanwhile is another one. A file
+that the table has already is refused. Copied rows are checked and converted as `append` does it.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import schema_from_json, schema_to_json
 
 _TASK_BYTES: Final = 128 * 2**20
+_LAST_BYTES: Final = 64 * 1024  # of a file, in the token: its footer at least, usually
 
 
 class CopyTask(msgspec.Struct, frozen=True, tag="copy"):
@@ -124,10 +125,10 @@ class AddFiles(DistributedProcedure):
         found = placed_additions.find(context.table, snapshot, how)
         uris = list(found.constants)
         store = open_store(context.table.uri, context.table.storage_options)
-        sizes = _sizes(store, uris)
-        token = _token("place", "", sizes)
+        ends = _ends(store, _sizes(store, uris))
+        token = _token("place", "", ends)
         tasks: list[placed_additions.PlaceTask] = []
-        if not {token[0], _token_of_copy(source, found, sizes)} & snapshot.tokens.keys():
+        if not {token[0], _token_of_copy(source, found, ends)} & snapshot.tokens.keys():
             placed_additions.check_new(uris, snapshot)
             tasks = placed_additions.tasks_of(context.table, snapshot, found, how)
         return Handle(
@@ -149,7 +150,7 @@ class AddFiles(DistributedProcedure):
         files = _sizes(store, [path for path in store.list("") if path.endswith(".parquet")])
         if not files:
             raise NotFound(f"add_files: there is no .parquet file below {store.uri}")
-        token = _token("", store.uri, files)
+        token = _token("", store.uri, _ends(store, files))
         place = Location.parse(store.uri)
         uris = [replace(place, path=f"{place.path}/{path}").uri for path in files]
         placed_additions.check_new(uris, snapshot)
@@ -242,16 +243,27 @@ def _sizes(store: ObjectStore, paths: Sequence[str]) -> dict[str, int]:
     return dict(zip(paths, sizes, strict=True))
 
 
-def _token(kind: str, source: str, files: Mapping[str, int]) -> tuple[str, int]:
+def _ends(store: ObjectStore, sizes: Mapping[str, int]) -> dict[str, str]:
+    """The size of each file, and the checksum of its last bytes."""
+    reads = [partial(_end, store, path, size) for path, size in sizes.items()]
+    return dict(zip(sizes, together(store, reads), strict=True))
+
+
+def _end(store: ObjectStore, path: str, size: int) -> str:
+    last = store.get_range(path, max(0, size - _LAST_BYTES), size) if size else b""
+    return f"{size} {checksum(last)}"
+
+
+def _token(kind: str, source: str, ends: Mapping[str, str]) -> tuple[str, int]:
     """The token of a commit that adds these files."""
-    listed = "\n".join([source, *(f"{path} {size}" for path, size in files.items())])
+    listed = "\n".join([source, *(f"{path} {end}" for path, end in ends.items())])
     return f"add_files:{kind}{checksum(listed.encode())}", 1
 
 
-def _token_of_copy(source: str, found: placed_additions.Found, sizes: Mapping[str, int]) -> str:
+def _token_of_copy(source: str, found: placed_additions.Found, ends: Mapping[str, str]) -> str:
     """The application id of the commit that would have copied the rows of these files."""
-    below = {found.below[uri]: size for uri, size in sizes.items()}
-    files = {path: size for path, size in below.items() if path.endswith(".parquet")}
+    below = {found.below[uri]: end for uri, end in ends.items()}
+    files = {path: end for path, end in below.items() if path.endswith(".parquet")}
     uri = source if has_wildcard(source) else Location.parse(source).uri
     return _token("", uri, files)[0]
 

@@ -154,6 +154,25 @@ def test_copied_files_are_not_added_in_place_too(catalog: rs.Catalog, foreign: P
     assert catalog.open_table("db.t").count() == 3
 
 
+@pytest.mark.parametrize("copy", [False, True])
+def test_a_file_that_was_replaced_is_another_one(
+    copy: bool, catalog: rs.Catalog, tmp_path: Path
+) -> None:
+    folder = tmp_path / "daily"
+    folder.mkdir()
+    sizes = set()
+    for number, ids in enumerate(([1, 2], [3, 4]), 1):  # of one size
+        pq.write_table(pa.table({"id": ids}), folder / "a.parquet", compression="none")
+        sizes.add((folder / "a.parquet").stat().st_size)
+        for rows in (2, 0):
+            assert add(catalog, folder, copy=copy)["added_rows_count"] == rows
+        table = catalog.open_table("db.t")
+        table.append(pa.table({"id": [9 * number], "v": ["own"]}))
+        table.compact()  # has the rows, and no longer the file
+    assert len(sizes) == 1
+    assert sorted(table.to_arrow()["id"].to_pylist()) == [1, 2, 3, 4, 9, 18]
+
+
 def test_links_are_the_files_that_they_lead_to(catalog: rs.Catalog, tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1]}), tmp_path / "a.parquet")
     links = tmp_path / "links"
