@@ -26,7 +26,7 @@ from rowsieve.changes.ingest import prepare_appended, read_data
 from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.foreign.paths import has_wildcard
-from rowsieve.objects import Location, ObjectStore, open_store, together
+from rowsieve.objects import Location, ObjectNotFound, ObjectStore, open_store, together
 from rowsieve.procedures import placed_additions
 from rowsieve.procedures.parameters import Parameter, ParameterType, Value
 from rowsieve.procedures.procedure import (
@@ -230,7 +230,7 @@ def _copy(work: CopyTask, storage_options: StorageOptions) -> tuple[int, bytes]:
                     rows = read_data(batch, f"add_files: {path}", schema)
                     writer.write(prepare_appended(rows, schema))
                     row_count += batch.num_rows
-        except pa.ArrowException as error:
+        except (pa.ArrowException, OSError) as error:  # OSError: a footer that is not Thrift
             raise CorruptData(
                 f"add_files: {path} in {source.uri} is not a readable Parquet file: {error}; "
                 "nothing was committed"
@@ -239,7 +239,10 @@ def _copy(work: CopyTask, storage_options: StorageOptions) -> tuple[int, bytes]:
 
 
 def _sizes(store: ObjectStore, paths: Sequence[str]) -> dict[str, int]:
-    sizes = together(store, [partial(store.size, path) for path in paths])
+    try:
+        sizes = together(store, [partial(store.size, path) for path in paths])
+    except ObjectNotFound as error:  # a symbolic link that leads nowhere
+        raise NotFound(f"add_files: {error.path} does not exist; give files that do") from error
     return dict(zip(paths, sizes, strict=True))
 
 

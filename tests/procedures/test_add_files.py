@@ -173,6 +173,19 @@ def test_a_file_that_was_replaced_is_another_one(
     assert sorted(table.to_arrow()["id"].to_pylist()) == [1, 2, 3, 4, 9, 18]
 
 
+def test_files_that_are_none_are_errors(catalog: rs.Catalog, tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "a.parquet").write_bytes(b"PAR1" + bytes(20) + b"\5\0\0\0PAR1")
+    for copy in (False, True):
+        with pytest.raises(CorruptData, match=r"a\.parquet"):
+            add(catalog, folder, copy=copy)
+    (folder / "a.parquet").unlink()
+    (folder / "a.parquet").symlink_to(tmp_path / "nothing")
+    with pytest.raises(NotFound, match="nothing does not exist"):
+        add(catalog, folder)
+
+
 def test_links_are_the_files_that_they_lead_to(catalog: rs.Catalog, tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1]}), tmp_path / "a.parquet")
     links = tmp_path / "links"
