@@ -7,7 +7,8 @@ stores a checksum of the tail, and each read of the tail verifies it. Damaged by
 
 The tail of a file that is not ours is its footer, with the page index if that lies right before it.
 The footer is adapted to the table (`rowsieve.parquet.file_mapping`) after the checksum of the tail
-was verified.
+was verified. Somebody may replace such a file, so a cached tail is that of a local file that has
+not changed since.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -25,12 +28,14 @@ from rowsieve.byte_cache import ByteCache
 from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, SnapshotExpired
 from rowsieve.objects import ObjectNotFound, ObjectStore
+from rowsieve.objects.location import in_place
 from rowsieve.parquet.file_mapping import FileMapping, adapted_tail
 from rowsieve.parquet.thrift import MalformedThrift
 
 CACHE_BYTES: Final = 32 * 1024 * 1024
 NEAR_BYTES: Final = 64 * 1024  # bytes before the tail that a request fetches with it at no cost
 
+_MOST_PATHS: Final = 16_384
 _AFTER_FOOTER: Final = 8  # its length and the magic number
 
 
@@ -153,12 +158,29 @@ def reading(path: str, row_group: int | None = None) -> Iterator[None]:
         ) from error
 
 
-_CACHE: ByteCache[tuple[str | None, ...], Tail] = ByteCache(CACHE_BYTES)
-"""Tails by store, path and checksum."""
+_CACHE: ByteCache[tuple[object, ...], Tail] = ByteCache(CACHE_BYTES)
+"""Tails by store, path and checksum; those of local files in place also by their state."""
 
 
-def _key(store: ObjectStore, ref: ParquetRef) -> tuple[str | None, ...]:
-    return store.uri, ref.path, ref.tail_checksum, ref.columns
+def _key(store: ObjectStore, ref: ParquetRef) -> tuple[object, ...]:
+    return store.uri, ref.path, ref.tail_checksum, ref.columns, _stamp(ref)
+
+
+def _stamp(ref: ParquetRef) -> tuple[int, ...] | None:
+    """What changes when a local file that is not ours is replaced; None for other files."""
+    if ref.columns is None or (path := _local_path(ref.path)) is None:
+        return None
+    try:
+        found = path.stat()
+    except OSError:  # reading it says why
+        return None
+    return found.st_mtime_ns, found.st_ino, found.st_size
+
+
+@lru_cache(maxsize=_MOST_PATHS)
+def _local_path(path: str) -> Path | None:
+    location = in_place(path)
+    return Path(location.path) if location is not None and location.scheme == "file" else None
 
 
 def _read_tail(store: ObjectStore, ref: ParquetRef) -> Tail:

@@ -332,6 +332,21 @@ def test_files_that_move_or_change_are_errors(catalog: rs.Catalog, foreign: Path
         catalog.open_table("db.t").to_arrow()
 
 
+def test_a_replaced_file_is_an_error_although_its_footer_is_cached(
+    catalog: rs.Catalog, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": [1, 2]}), path, compression="none")
+    add(catalog, path)
+    table = catalog.open_table("db.t")
+    assert table.to_arrow()["id"].to_pylist() == [1, 2]
+    size = path.stat().st_size
+    pq.write_table(pa.table({"id": [3, 4]}), path, compression="none")
+    assert path.stat().st_size == size
+    with pytest.raises(CorruptData, match=r"a\.parquet"):
+        table.to_arrow()
+
+
 def test_changes_meanwhile_are_kept(catalog: rs.Catalog, foreign: Path) -> None:
     table, other = catalog.open_table("db.t"), catalog.open_table("db.t")
     base = other.snapshot_for_engines()
