@@ -27,7 +27,7 @@ from rowsieve.arguments.annotations import (
     TableUri,
 )
 from rowsieve.bridges.extras import imported
-from rowsieve.errors import InvalidInput, UnsupportedOperation, VersionNotFound
+from rowsieve.errors import CorruptData, InvalidInput, UnsupportedOperation, VersionNotFound
 from rowsieve.foreign.created_in_place import NewTable, PlacedFiles, check_outside
 from rowsieve.foreign.footers import Footer, read_footers
 from rowsieve.foreign.hive import Partitions
@@ -317,7 +317,13 @@ def _hidden(
             paths = {path: _location(path).uri for path in rows["file_path"].unique().to_pylist()}
             own = [path for path, place in paths.items() if place == file.uri]
             here = rows.filter(pc.is_in(rows["file_path"], pa.array(own, pa.string())))
-            ids = np.unique(here["pos"].to_numpy())
+            count = hidden.row_count
+            ids = np.unique(here["pos"].drop_null().to_numpy())
+            if here["pos"].null_count or (len(ids) and not 0 <= ids[0] <= ids[-1] < count):
+                raise CorruptData(
+                    f"from_iceberg: {uri} deletes rows that {file.uri}, which has {count} rows, "
+                    "does not have; one of these files was replaced"
+                )
             hidden = hidden.union(RowSet.from_ids(ids, hidden.row_count))
         if not hidden.is_empty:
             found[file.uri] = hidden

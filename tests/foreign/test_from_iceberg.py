@@ -29,7 +29,7 @@ from pyiceberg.types import (
 )
 
 import rowsieve as rs
-from rowsieve.errors import InvalidInput, UnsupportedOperation, VersionNotFound
+from rowsieve.errors import CorruptData, InvalidInput, UnsupportedOperation, VersionNotFound
 from tests.foreign import iceberg_tables
 
 SCHEMA = Schema(
@@ -172,6 +172,20 @@ def test_position_deletes_hide_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert sorted(opened.to_arrow()["id"].to_pylist()) == [1, 2, 2, 3, 4]
     assert opened.count("id = 1") == 1
     assert in_order(opened.to_arrow().to_pylist()) == in_order(rows_of(table).to_pylist())
+
+
+@pytest.mark.parametrize("position", [4, -1, None])
+def test_positions_that_a_file_lacks_are_errors(
+    position: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = iceberg_tables.create(tmp_path / "t", SCHEMA)
+    table.append(ROWS)
+    (path,) = (task.file.file_path for task in table.scan().plan_files())
+    pq.write_table(pa.table({"file_path": [path] * 2, "pos": [0, position]}), tmp_path / "d")
+    delete = delete_file(tmp_path / "d", DataFileContent.POSITION_DELETES, FileFormat.PARQUET)
+    with_deletes(table, monkeypatch, delete)
+    with pytest.raises(CorruptData, match=r"/d deletes rows that .*\.parquet, which has 4 rows"):
+        rs.import_iceberg(table, tmp_path / "new")
 
 
 @pytest.mark.parametrize(
