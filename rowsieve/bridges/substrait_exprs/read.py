@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 
 from rowsieve.bridges.base import TreeReader, flattened, supported
 from rowsieve.bridges.functions import Use, substrait
@@ -275,25 +275,30 @@ def _functions(whole: Message) -> Iterator[tuple[int, tuple[str, str]]]:
 
 
 def _columns(base: Message) -> list[tuple[str, Message]]:
-    """The columns of the input with their types; names of struct fields are skipped."""
+    """The columns of the input with their types; names of struct fields are skipped.
+
+    Substrait names the members of structs in lists and maps too, and pyarrow does not.
+    """
     names = [text(item) for item in base.get(1, [])]
-    found: list[tuple[str, Message]] = []
-    at = 0
-    for type_ in [fields(item) for item in fields(one(base, 2, b"")).get(1, [])]:
-        if at >= len(names):
-            raise InvalidPredicate("a Substrait message names fewer columns than it has types")
-        found.append((names[at], type_))
-        at += 1 + _members(type_)
-    return found
+    types = [fields(item) for item in fields(one(base, 2, b"")).get(1, [])]
+    for kinds in ((25,), (25, 27, 28)):
+        taken = [1 + _members(type_, kinds) for type_ in types]
+        if sum(taken) == len(names):
+            starts = accumulate(taken, initial=0)
+            return [(names[at], type_) for at, type_ in zip(starts, types, strict=False)]
+    raise InvalidPredicate(
+        f"a Substrait message names {len(names):,} columns and members, and has types for "
+        f"{sum(taken):,}; name each"
+    )
 
 
-def _members(type_: Message) -> int:
-    """How many names the members of a type take, depth first."""
+def _members(type_: Message, kinds: Sequence[int]) -> int:
+    """How many names the members of a type take, depth first, inside types of these kinds."""
     taken = 0
     stack = [type_]
     while stack:
         for kind, values in stack.pop().items():
-            inner = fields(values[-1]) if kind in (25, 27, 28) else {}
+            inner = fields(values[-1]) if kind in kinds else {}
             below = chain(inner.get(1, []), inner.get(2, []))
             stack += [fields(item) for item in below if isinstance(item, bytes)]
             taken += len(inner.get(1, [])) if kind == 25 else 0

@@ -24,6 +24,7 @@ from rowsieve.bridges.substrait_exprs.wire import (
     text,
 )
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.predicate.functions.unbounded_numbers import NUMERIC_PARTS
 from rowsieve.predicate.ir import Literal
 from rowsieve.predicate.literal_values import int_range
 from rowsieve.types.days import DAY_US
@@ -35,10 +36,12 @@ from rowsieve.types.logical import (
     Enum,
     Float,
     Int,
+    Interval,
     Json,
     List,
     LogicalType,
     Map,
+    Numeric,
     String,
     Struct,
     Time,
@@ -128,10 +131,23 @@ def literal_of_message(message: Message) -> Literal:
     raise UnsupportedOperation(f"a constant of kind {kind} has no counterpart in Rowsieve")
 
 
+def stored(type_: LogicalType) -> LogicalType:
+    """The type that an engine sees in a column of our tables; it may have types of ours inside."""
+    match type_:
+        case Json() | Enum():
+            return String()
+        case Interval():
+            return Uuid()  # both are 16 bytes
+        case Numeric():
+            return NUMERIC_PARTS
+        case _:
+            return type_
+
+
 def type_message(type_: LogicalType, *, nullable: bool, user_types: dict[str, int]) -> bytes:
     """The type with whether NULLs may stand in it; unsigned numbers are pyarrow's extensions."""
     bits = _NULLABLE if nullable else _REQUIRED
-    plain = String() if isinstance(type_, Json | Enum) else type_
+    plain = stored(type_)
 
     def below(field: int, inner: LogicalType, *, nullable: bool) -> bytes:
         return part(field, type_message(inner, nullable=nullable, user_types=user_types))

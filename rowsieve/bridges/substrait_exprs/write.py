@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from rowsieve.bridges.base import TreeWriter, part_of_text, path_of
 from rowsieve.bridges.functions import Use, substrait
 from rowsieve.bridges.substrait_exprs import function_table
-from rowsieve.bridges.substrait_exprs.types import encoder_of, literal_message, type_message
+from rowsieve.bridges.substrait_exprs.types import encoder_of, literal_message, stored, type_message
 from rowsieve.bridges.substrait_exprs.wire import each_part, number, part, parts
 from rowsieve.bridges.ticks import as_ticks
 from rowsieve.errors import UnsupportedOperation
@@ -27,9 +27,7 @@ from rowsieve.types.logical import (
     Date,
     Float,
     Int,
-    List,
     LogicalType,
-    Map,
     String,
     Struct,
     Timestamp,
@@ -307,20 +305,19 @@ def _selected(places: Sequence[int]) -> bytes:
 
 
 def _base(schema: Schema, user_types: dict[str, int]) -> bytes:
-    """The columns of the input: names, depth first, and types."""
+    """The columns of the input: names, depth first, and types.
+
+    Members of structs in lists and maps are not named: pyarrow neither writes nor reads these
+    names.
+    """
     names: list[bytes] = []
 
     def name_members(type_: LogicalType) -> None:
-        match type_:
-            case Struct(fields=members):
-                for member in members:
-                    names.append(member.name.encode())
-                    name_members(member.type)
-            case List(element=element):
-                name_members(element.type)
-            case Map(key=key, value=value):
-                name_members(key.type)
-                name_members(value.type)
+        seen = stored(type_)
+        if isinstance(seen, Struct):
+            for member in seen.fields:
+                names.append(member.name.encode())
+                name_members(member.type)
 
     for field in schema:
         names.append(field.name.encode())

@@ -6,6 +6,7 @@ import datetime
 import decimal
 import math
 import random
+import uuid
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,15 +32,16 @@ from rowsieve.bridges.substrait_exprs import (
     write,
 )
 from rowsieve.bridges.substrait_exprs.types import literal_of_message
-from rowsieve.bridges.substrait_exprs.wire import fields, number, part
+from rowsieve.bridges.substrait_exprs.wire import fields, number, one, part, raw
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.encodings import arrow_schema, arrow_type, schema_of
-from rowsieve.types.logical import Float, Int, String, Time, Timestamp
+from rowsieve.types.encodings import arrow_field, arrow_schema, arrow_type, schema_of
+from rowsieve.types.logical import Field, Float, Int, String, Time, Timestamp
+from rowsieve.types.schema import named_type
 from tests.bridges.conformance import awkward_batch, check_written, ours
 from tests.profiles import examples
 from tests.strategies import IEEE, SCHEMA, SEMANTICS
@@ -228,6 +230,52 @@ def test_conditions_without_a_substrait_expression_go_to_the_residual() -> None:
     )
     assert to_substrait(total, SCHEMA).exactness is Exactness.EXACT
     assert "wraps" in to_substrait(total, SCHEMA, Semantics.DATAFUSION).notes[0]
+
+
+def test_columns_that_substrait_has_no_types_for_do_not_matter_to_others() -> None:
+    table = rs.create_table(f"memory:///{uuid.uuid4().hex}", pa.schema([("id", pa.int64())]))
+    table.add_column("n", "numeric")
+    table.add_column("span", "interval")
+    inner = arrow_field(Field(0, "n", named_type("numeric")))
+    table.add_column("pair", pa.struct([inner, pa.field("x", pa.int64())]))
+    table.add_column("listed", pa.list_(inner))
+    table.add_column("last", "int64")
+    rows = {"n": ["1.5", None, "3"], "pair": [{"n": "1", "x": 7}, None, {"n": None, "x": 8}]}
+    table.append(pa.table({"id": [1, 2, 3], "last": [30, 20, 10], **rows}))
+    batch = table.scan().to_arrow()
+
+    def kept(where: str) -> tuple[Exactness, list[int]]:
+        written = rs.translate(where, "postgres", target="substrait", schema=table)
+        assert written.expression is not None, written.notes
+        made = ps.deserialize_expressions(written.expression).expressions["filter"]
+        back = from_substrait(written.expression, schema_of(table.schema)[0])
+        assert back.exactness is Exactness.EXACT or "n" in where
+        return written.exactness, sorted(batch.filter(made)["id"].to_pylist())
+
+    assert kept("last > 10") == (Exactness.EXACT, [1, 2])
+    assert kept("(pair).x = 8 AND last < 30") == (Exactness.EXACT, [3])
+    assert kept("n IS NULL") == (Exactness.EXACT, [2])
+    assert kept("(pair).n IS NULL AND span IS NULL") == (Exactness.EXACT, [2, 3])
+    assert kept("last < 30 AND n < 2") == (Exactness.SUPERSET, [2, 3])
+
+
+def test_members_of_structs_in_lists_are_named_or_not() -> None:
+    pairs = pa.list_(pa.struct([("a", pa.int64()), ("b", pa.int64())]))
+    columns = pa.schema([("pairs", pairs), ("x", pa.int64()), ("y", pa.int64())])
+    schema, _ = schema_of(columns)
+    message = bytes(ps.serialize_expressions([f("x") > 1], ["keep"], columns))
+    read = from_substrait(message, schema).exact()
+    assert to_substrait(read, schema).exact()
+    base = fields(one(fields(message), 4))
+    assert [bytes(name) for name in base[1]] == [b"pairs", b"x", b"y"]
+    names = b"".join(part(1, name) for name in (b"pairs", b"a", b"b", b"x", b"y"))
+    struct = one(base, 2)
+    assert isinstance(struct, bytes)
+    whole = {**fields(message), 4: [names + part(2, struct)]}
+    named = b"".join(part(at, raw(item)) for at, items in whole.items() for item in items)
+    assert from_substrait(named, schema).exact() == read
+    written = ps.deserialize_expressions(to_substrait(read, schema).exact())
+    assert "FieldPath(1) > 1" in str(written.expressions["filter"])
 
 
 def test_null_in_conditions_of_case_is_the_else_branch() -> None:
