@@ -383,6 +383,12 @@ def _set_not_null(schema: Schema, chain: Chain) -> Schema:
         )
     if not field.nullable:
         raise InvalidSchemaChange(f"column {name!r} is NOT NULL already")
+    added_now = [each.added == schema.id for each in chain]
+    if added_now[-1] and not any(added_now[:-1]) and field.fill is None:
+        raise InvalidSchemaChange(
+            f"cannot disallow NULL in {name!r}, which the same changes add without a default: rows "
+            "that exist would have NULL; add it with a default"
+        )
     return with_field(schema, chain, replace(field, nullable=False))
 
 

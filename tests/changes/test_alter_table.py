@@ -264,3 +264,20 @@ def test_wrong_arguments_are_refused(
     with pytest.raises(kind):
         change(table)
     assert table.refresh() == 0
+
+
+@pytest.mark.parametrize("path", ["c", "s.c"])
+def test_a_column_that_is_added_without_a_default_stays_nullable(path: str) -> None:
+    schema = pa.schema([("id", pa.int64()), ("s", pa.struct([("x", pa.int64())]))])
+    table = rowsieve.create_table(f"memory:///{uuid.uuid4().hex}", schema, key=["id"])
+    table.upsert({"id": [1], "s": [{"x": 1}]})
+    reason = "same changes add without a default"
+    with pytest.raises(InvalidSchemaChange, match=reason), table.alter() as changes:
+        changes.add_column(path, "int64").set_not_null(path)
+    with table.alter() as changes:
+        changes.add_column(path, "int64", default=4).set_not_null(path)
+    with table.alter() as changes:
+        changes.add_column("t", pa.struct([("c", pa.int64())])).set_not_null("t.c")
+    table.upsert({**table.scan().to_arrow().to_pydict(), "id": [2]})
+    table.compact()
+    assert table.scan(where=f"{path} = 4").to_arrow().num_rows == 2
