@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from datafusion import SessionContext
 from hypothesis import given
@@ -307,3 +309,23 @@ def test_the_command_line_shows_the_labels(tmp_path: Any) -> None:
     assert rs.open_table(uri).scan(where="mood < 'ok'").to_arrow()["id"].to_pylist() == [2]
     shown = CliRunner().invoke(cli, ["inspect", uri])
     assert "enum('sad', 'ok')" in shown.output, shown.output
+
+
+@pytest.mark.parametrize("key", [None, ["id"], ["mood"]], ids=str)
+def test_files_in_place_have_labels_only(key: list[str] | None, tmp_path: Path) -> None:
+    catalog = rs.Catalog(tmp_path / "lake")
+    named = {"ARROW:extension:name": "rowsieve.enum.1", "ARROW:extension:metadata": '["b", "a"]'}
+    mood = pa.field("mood", pa.string(), nullable=key != ["mood"], metadata=named)
+    table = catalog.create_table("db.t", pa.schema([("id", pa.int64()), mood]), key=key)
+    for name, ids, labels in (("good", [1, 2], ["a", "b"]), ("bad", [3, 4], ["a", "no label"])):
+        (tmp_path / name).mkdir()
+        pq.write_table(pa.table({"id": ids, "mood": labels}), tmp_path / name / "some.parquet")
+    for folder in ("hive/mood=a", "hive/mood=no label"):
+        (tmp_path / folder).mkdir(parents=True)
+        pq.write_table(pa.table({"id": [5]}), tmp_path / folder / "some.parquet")
+    for name in ("bad", "hive"):
+        with pytest.raises(SchemaMismatch, match=r"'no label' is not|'no label', which is not"):
+            catalog.call(f"CALL system.add_files('db', 't', source => '{tmp_path / name}')")
+    catalog.call(f"CALL system.add_files('db', 't', source => '{tmp_path / 'good'}')")
+    table.refresh()
+    assert _kept(table, "mood >= 'b'") == [1, 2]

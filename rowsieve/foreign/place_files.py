@@ -31,7 +31,7 @@ from rowsieve.types.aliases import is_opaque
 from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import FIELD_ID_KEY, arrow_type
 from rowsieve.types.keys import KeyOrder
-from rowsieve.types.logical import Field, is_nested
+from rowsieve.types.logical import Enum, Field, is_nested, type_name
 from rowsieve.types.schema import Schema
 from rowsieve.types.widening import holds_all_of
 
@@ -149,6 +149,12 @@ def _constants(
                     f"column {field.name!r} is in {footer.uri} and in the names of its "
                     "directories; read the directories with hive => FALSE"
                 )
+            text = given[field.name]
+            if isinstance(field.type, Enum) and text is not None and text not in field.type.labels:
+                raise SchemaMismatch(
+                    f"{footer.uri} lies in a directory for {field.name!r} of {text!r}, which is "
+                    f"not a label of {type_name(field.type)}; nothing was committed"
+                )
         elif field.id not in names and (field.default is not None or not field.nullable):
             found[field.name] = field.default
         if not field.nullable and field.id not in names and found.get(field.name) is None:
@@ -175,7 +181,7 @@ def _check_values(store: ObjectStore, files: Sequence[PlacedFile], target: Targe
 
 
 def _may_fail(field: Field, stored: pa.DataType) -> bool:
-    if not field.nullable or is_nested(field.type):
+    if not field.nullable or is_nested(field.type) or isinstance(field.type, Enum):
         return True
     return not holds_all_of(arrow_type(field.type), stored)
 

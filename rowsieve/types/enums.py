@@ -126,7 +126,7 @@ def _fits(label: str) -> bool:
 def _of_json(text: bytes, column: str) -> Enum:
     try:
         labels = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         labels = None
     if not isinstance(labels, list):
         raise _no_enum(

@@ -271,7 +271,7 @@ def test_members_of_structs_in_lists_are_named_or_not() -> None:
     names = b"".join(part(1, name) for name in (b"pairs", b"a", b"b", b"x", b"y"))
     struct = one(base, 2)
     assert isinstance(struct, bytes)
-    whole = {**fields(message), 4: [names + part(2, struct)]}
+    whole: dict[int, list[Any]] = {**fields(message), 4: [names + part(2, struct)]}
     named = b"".join(part(at, raw(item)) for at, items in whole.items() for item in items)
     assert from_substrait(named, schema).exact() == read
     written = ps.deserialize_expressions(to_substrait(read, schema).exact())
