@@ -87,7 +87,8 @@ class Sketch:
             registers[entries["register"]] = entries["rank"]
         else:
             return None
-        if registers.max() > _RANK_BITS + 1 or not kind.isascii():
+        is_full = registers.min() > _RANK_BITS  # an estimate would be infinite
+        if is_full or registers.max() > _RANK_BITS + 1 or not kind.isascii():
             return None
         return cls(kind.decode(), registers)
 

@@ -131,6 +131,7 @@ def test_bytes_are_read_back(count: int) -> None:
         b"\x03int\x00\x00\x00",
         b"\x03int\x00\x00\x10\x01",  # register 4,096
         b"\x03int\x00\x00\x00\xff",  # rank 255
+        b"\x03int\x01" + b"\x35" * 4_096,  # infinitely many
         b"\x03\xff\xff\xff\x00",
     ],
 )
