@@ -71,6 +71,13 @@ class SparkProvider(Protocol):
     def write_frame(self, table: Any, frame: Any, mode: str, where: Any) -> Commit:
         """Write a DataFrame into the table in one commit; `where` limits an overwrite."""
 
+    def arrow_schema(self, columns: Any) -> pa.Schema:
+        """Convert the schema of a DataFrame."""
+
+
+class SparkMergeProvider(Protocol):
+    """Spark joins a DataFrame to a table and commits the result."""
+
     def merge_frame(
         self,
         table: Any,
@@ -80,9 +87,6 @@ class SparkProvider(Protocol):
         retry_timeout_s: float | None,
     ) -> Commit:
         """Merge a DataFrame into the table in one commit."""
-
-    def arrow_schema(self, columns: Any) -> pa.Schema:
-        """Convert the schema of a DataFrame."""
 
 
 class DeltaProvider(Protocol):
@@ -108,6 +112,7 @@ PROVIDERS: Final = {
     "delta": "rowsieve.providers.delta.export",
     "iceberg": "rowsieve.providers.iceberg.export",
     "spark": "rowsieve.providers.spark.frames",
+    "spark_merge": "rowsieve.providers.spark.merging",
 }
 """The module of each provider; it defines the functions of the provider's protocol."""
 
@@ -151,3 +156,9 @@ def spark() -> SparkProvider:
     """The provider for Spark; MissingExtra without PySpark."""
     imported("pyspark", "spark")
     return cast("SparkProvider", import_module(PROVIDERS["spark"]))
+
+
+def spark_merge() -> SparkMergeProvider:
+    """The provider for merges by Spark; MissingExtra without PySpark."""
+    imported("pyspark", "spark")
+    return cast("SparkMergeProvider", import_module(PROVIDERS["spark_merge"]))

@@ -65,5 +65,5 @@ class SparkWrites(Handle):
             "when_not_matched": when_not_matched,
             "when_not_matched_by_source": when_not_matched_by_source,
         }
-        commit = engines.spark().merge_frame(self, frame, on, clauses, retry_timeout_s)
+        commit = engines.spark_merge().merge_frame(self, frame, on, clauses, retry_timeout_s)
         return self._reported(commit, started_s) if commit.parts_added else commit

@@ -21,6 +21,7 @@ PROTOCOLS = {
     "delta": engines.DeltaProvider,
     "iceberg": engines.IcebergProvider,
     "spark": engines.SparkProvider,
+    "spark_merge": engines.SparkMergeProvider,
 }
 FUNCTIONS = [
     pytest.param(provider, name, id=f"{provider}.{name}")

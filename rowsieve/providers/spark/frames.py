@@ -27,13 +27,14 @@ from rowsieve.errors import InvalidInput, RowsieveError, UnsupportedOperation
 from rowsieve.objects.storage_options import flat_options
 from rowsieve.providers.spark.feed_options import FeedOptions
 from rowsieve.providers.spark.feed_reads import pin_feed
-from rowsieve.providers.spark.hybrid import SparkRead, hybrid_frame
+from rowsieve.providers.spark.hybrid import hybrid_frame
 from rowsieve.providers.spark.option_values import STORAGE, check_reachable, predicate_option
 from rowsieve.providers.spark.routes import ALL_ROUTES
 from rowsieve.providers.spark.row_types import arrow_schema_of
 from rowsieve.providers.spark.session_settings import semantics_of_session
 from rowsieve.providers.spark.source import check_read
 from rowsieve.providers.spark.source_options import MODES, ReadOptions, WriteOptions
+from rowsieve.providers.spark.spark_read import SparkRead
 from rowsieve.providers.spark.write_tasks import RowsieveWriter
 from rowsieve.storage.log_entry import Commit
 from rowsieve.types.schema import Schema
@@ -250,16 +251,3 @@ def _storage(table: Table) -> dict[str, str]:
     return {
         f"{STORAGE}{name}": value for name, value in flat_options(table.storage_options).items()
     }
-
-
-def merge_frame(
-    table: Table,
-    frame: Any,
-    on: Sequence[str],
-    clauses: Mapping[str, Any],
-    retry_timeout_s: float | None,
-) -> Commit:
-    """Merge a DataFrame into the table; `clauses` by the parameters of `merge_spark`."""
-    from rowsieve.providers.spark.merging import merge  # noqa: PLC0415 - it imports this file
-
-    return merge(table, frame, on, clauses, retry_timeout_s)

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pyspark.errors import AnalysisException
 
@@ -23,8 +22,6 @@ from rowsieve.errors import SnapshotExpired
 from rowsieve.objects import Location
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
-from rowsieve.predicate import ir
-from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.native_files.file_shapes import Shape
 from rowsieve.providers.native_files.planned_parts import only_parts, read_parts
 from rowsieve.providers.spark.file_shapes import (
@@ -47,11 +44,8 @@ from rowsieve.providers.spark.routes import (
 )
 from rowsieve.providers.spark.session_settings import is_total
 from rowsieve.providers.spark.source import output_schema, plan_read
-from rowsieve.providers.spark.source_options import ReadOptions
+from rowsieve.providers.spark.spark_read import SparkRead
 from rowsieve.types.logical import Field
-
-if TYPE_CHECKING:
-    from rowsieve.table import Table
 
 # Settings of Spark's Parquet reader that must not follow the session (see the decision 0043).
 _OPTIONS: Final[Mapping[str, str]] = {
@@ -66,39 +60,6 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "parquet.page.verify-checksum.enabled": "true",
     "parquet.filter.record-level.enabled": "false",  # compares -0.0 and 0.0 by their bits
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Implied:
-    """A condition of a query by the rules of its session; it fails on no row."""
-
-    predicate: ir.Predicate
-    semantics: Semantics
-
-
-@dataclass(frozen=True, slots=True)
-class SparkRead:
-    """A read of one version of a table, with its options checked.
-
-    `where` is the condition as Spark takes it, text or a Column; None if there is none, or if it is
-    not one of Spark's, as `foreign_condition` says. Rows that do not match all of `implied` may be
-    left out, because the query that reads them drops them.
-    """
-
-    table: Table
-    spark: Any
-    source_options: Mapping[str, str]
-    options: ReadOptions
-    where: Any = None
-    foreign_condition: bool = False
-    implied: tuple[Implied, ...] = ()
-
-    def source_frame(self, part_ids: Collection[str] | None = None) -> Any:
-        """The DataFrame of our source; with `part_ids`, of the rows of these parts."""
-        options = dict(self.source_options)
-        if part_ids is not None:
-            options["parts"] = ",".join(sorted(part_ids))
-        return self.spark.read.format("rowsieve").options(**options).load(self.table.uri)
 
 
 def routes_of(read: SparkRead, allowed: Collection[str]) -> SparkRoutes:

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowsieve.errors import SnapshotExpired, TableNotFound
+from rowsieve.providers.spark.spark_read import SparkRead
 
 if TYPE_CHECKING:
-    from rowsieve.providers.spark.hybrid import SparkRead
     from rowsieve.table import Table
 
 PREFIX: Final = "rowsieve_"

@@ -48,23 +48,23 @@ _NO_UUID: Final = (  # the last line of Spark's error, from which ours is made
 _HOWS: Final = {(False, False): "inner", (True, False): "left", (False, True): "right"}
 
 
-def merge(
+def merge_frame(
     table: Table,
     frame: Any,
     on: Sequence[str],
-    given: Mapping[str, Any],
+    clauses: Mapping[str, Any],
     retry_timeout_s: float | None,
 ) -> Commit:
-    """Merge a DataFrame by the clauses `given` by their parameter; repeats after conflicts."""
+    """Merge a DataFrame by clauses, by the parameters of `merge_spark`; repeats after conflicts."""
     check_reachable(table.uri)
     check_rows(frame, "merge_spark")
-    clauses = [clause for when in When for clause in parse_clauses(when, given.get(when.value))]
-    if not clauses:
+    parsed = [clause for when in When for clause in parse_clauses(when, clauses.get(when.value))]
+    if not parsed:
         raise InvalidInput(f"merge_spark: give a clause: {', '.join(when.value for when in When)}")
     retries = Retries("merge", retry_timeout_s)
     while True:
         base = table.refresh()
-        planned = Merge(table, base, frame, on, clauses)
+        planned = Merge(table, base, frame, on, parsed)
         if planned.is_upsert:
             return write_frame(table, planned.plain_rows(), "upsert")
         options = {"merge": f"{base}:{planned.deletes}"}

@@ -33,13 +33,7 @@ from rowsieve.predicate import ir
 from rowsieve.predicate.bind import BoundOperand
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.providers.spark.frames import check_frame
-from rowsieve.providers.spark.hybrid import (
-    Implied,
-    SparkRead,
-    hybrid_frame,
-    is_smaller,
-    part_counts,
-)
+from rowsieve.providers.spark.hybrid import hybrid_frame, is_smaller, part_counts
 from rowsieve.providers.spark.marked_reads import PREFIX, MarkedRead, read_named
 from rowsieve.providers.spark.plans import (
     UnknownInternals,
@@ -63,6 +57,7 @@ from rowsieve.providers.spark.resolved_conditions import Columns, predicate_of
 from rowsieve.providers.spark.resolved_functions import Rules, predicate_by_text
 from rowsieve.providers.spark.session_settings import may_fail_at
 from rowsieve.providers.spark.source import output_schema
+from rowsieve.providers.spark.spark_read import Implied, SparkRead
 from rowsieve.types.logical import Field
 
 _LOG = logging.getLogger("rowsieve")

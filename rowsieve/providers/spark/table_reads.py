@@ -10,9 +10,9 @@ from rowsieve import engines
 from rowsieve.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from rowsieve.providers.spark.hybrid import SparkRead
     from rowsieve.providers.spark.prune_report import PruneReport
     from rowsieve.providers.spark.routes import SparkRoutes
+    from rowsieve.providers.spark.spark_read import SparkRead
 
 _ALL = ("native", "bitmap", "source")
 
