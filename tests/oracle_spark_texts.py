@@ -149,7 +149,8 @@ _JAVA_MONTHS = [datetime.date(2000, month, 1).strftime("%B").lower() for month i
 def java_reads_one(text: str, form: str) -> int | None:
     """Microseconds of a local time that a text spells by a Java format, as its builder walks."""
     pieces = re.findall(r"([A-Za-z])(\1*)|'([^']*)'|([^A-Za-z'])", form)
-    found, place = {"y": 1970, "M": 1, "d": 1}, 0
+    found: dict[str, int] = {}
+    place = 0
     opened: list[tuple[int, dict[str, int]]] = []
     number = 0
     while number < len(pieces):
@@ -197,10 +198,10 @@ def _java_piece(
 
 def _micros(found: dict[str, int]) -> int | None:
     """Microseconds of a local time with these fields; None if there is no such time."""
-    day = f"{'-' if found['y'] < 0 else '+'}{abs(found['y']):04}-{found['M']}-{found['d']}"
+    year = found.get("y", 1970)
+    day = f"{'-' if year < 0 else '+'}{abs(year):04}-{found.get('M', 1)}-{found.get('d', 1)}"
     days = _day(day, most_digits=19)
     if days is not None and "D" in found:
-        year = found["y"]
         length = 365 + (year % 4 == 0 and (year % 100 != 0 or year % 400 == 0))
         days = days + found["D"] - 1 if 1 <= found["D"] <= length else None
     hour, minute, second = (found.get(letter, 0) for letter in "Hms")
@@ -212,6 +213,11 @@ def _micros(found: dict[str, int]) -> int | None:
             return None
         hour += found.get("a", 0)
     if days is None or hour > 23 or minute > 59 or second > 59:
+        return None
+    has_date = "y" in found and ("D" in found or {"M", "d"} <= {*found})
+    has_hour = bool({"H", "k"} & {*found}) or "a" in found
+    east = next((found[letter] for letter in "XxZ" if letter in found), 0)
+    if has_date and has_hour and abs(east) > 1080:  # an instant, whose offset is made
         return None
     return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 10**6 + found.get("S", 0)
 
@@ -236,9 +242,9 @@ def _java_word(text: str, field: str) -> tuple[int, int] | None:
         rf"([+-])(\d\d){colon}(\d\d)" if len(field) > 1 or field == "Z" else r"([+-])(\d\d)(\d\d)?"
     )
     known = re.match(most, text, re.ASCII)
-    if known is None or int(known[3] or 0) > 59 or int(known[2]) * 60 + int(known[3] or 0) > 1080:
+    if known is None or int(known[2]) > 59 or int(known[3] or 0) > 59:
         return None
-    return 0, known.end()
+    return int(known[2]) * 60 + int(known[3] or 0), known.end()
 
 
 def _java_number(text: str, letter: str, count: int, reserved: int) -> tuple[int, int] | None:

@@ -234,6 +234,24 @@ def test_a_text_has_the_time_that_the_oracle_reads(form: str) -> None:
     assert sum(value is not None for value in found.values()) > COUNT // 10
 
 
+FAR_OFFSETS = {  # Java bounds an offset where it makes an instant of a date and an hour
+    "HH:mm xx": ["02:30 +1801", "02:30 +5959", "02:30 -1900", "02:30 +6000", "24:30 +1900"],
+    "HH x": ["02 +19", "02 -5959", "02 +60", "02 +1960"],
+    "yyyy xxx": ["2024 +19:00", "2024 +18:01", "2024 -60:00"],
+    "MM-dd HH:mm XXX": ["07-03 02:30 +19:00", "02-29 02:30 +19:00"],
+    "yyyy-MM-ddXX[ HH]": ["2024-07-03+1801", "2024-07-03+1801 02", "2024-07-03+1800 02"],
+    "yyyy-MM-dd hh:mm X[ a]": ["2024-07-03 02:30 +19", "2024-07-03 02:30 +19 PM"],
+    "yy-MM-dd kX": ["24-07-03 24+19", "24-07-03 24+1800"],
+    "yyyyDDD'T'HHXX": ["2024185T02+1801", "2024185T02-1800"],
+    "d MMM yyyy XX[ KK]": ["3 Jul 2024 -4000", "3 Jul 2024 -4000 02"],
+}
+
+
+def test_an_offset_that_is_dropped_is_bounded_beside_a_whole_date_and_hour() -> None:
+    for form, asked in FAR_OFFSETS.items():
+        assert known(asked, form) == {text: java_reads_one(text, form) for text in asked}, form
+
+
 @pytest.fixture
 def session(spark: Any) -> Iterator[Any]:
     names = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
@@ -249,9 +267,12 @@ def test_a_text_has_the_time_that_spark_reads_or_is_refused(session: Any, zone: 
     session.conf.set("spark.sql.session.timeZone", zone or "UTC")
     session.conf.set("spark.sql.ansi.enabled", "false")
     name = "to_timestamp_ntz" if zone is None else "try_to_timestamp"
-    for start in range(0, len(FORMATS), 8):
-        forms = FORMATS[start : start + 8]
-        found = [known(texts(form, 2), form, zone) for form in forms]
+    every = sorted({*FORMATS, *FAR_OFFSETS})
+    for start in range(0, len(every), 8):
+        forms = every[start : start + 8]
+        found = [
+            known([*texts(form, 2), *FAR_OFFSETS.get(form, ())], form, zone) for form in forms
+        ]
         rows = [(n, text) for n, each in enumerate(found) for text in each]
         frame = session.createDataFrame(
             pa.table({"k": range(len(rows)), "n": [n for n, _ in rows], "s": [s for _, s in rows]})

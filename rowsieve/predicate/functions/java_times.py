@@ -52,6 +52,7 @@ _ABSENT: Final = {"year": "1970", "month": "1", "day": "1", "day_of_year": "1"}
 _ABBREVIATED: Final = [name[:3] for name in MONTHS]
 _OFFSET: Final = "^(?P<sign>[+-])(?P<hour>[0-9]{2}):?(?P<minute>[0-9]{0,2})$"
 _FARTHEST_EAST: Final = 18 * 60  # minutes
+_NO_OFFSET: Final = 60 * 60  # minutes: Java parses 59 hours and 59 minutes
 _HALF, _NO_HOUR = 12, 99
 _FOLDED: Final = "[\u0130\u0131\u017f\u212a]"  # to Java an I, i, s or k in any case
 _LOCAL: Final = Timestamp()
@@ -72,7 +73,8 @@ def read_times(values: pa.Array, form: str, target: Timestamp, zone_of_session: 
     minute, second = (number_of_part(parts, name) for name in ("minute", "second"))
     east, has_offset = _minutes_east(found)
     good &= _has_its_sign(parts) & (hour < 24) & (minute < 60) & (second < 60)
-    good &= np.abs(east) <= _FARTHEST_EAST
+    is_bounded = target.utc | _is_whole(found)
+    good &= np.abs(east) <= np.where(is_bounded, _FARTHEST_EAST, _NO_OFFSET - 1)
     beyond = good & (np.abs(days) > LAST_KNOWN_DAY)
     refuse(values, beyond, target, "spark fails where 64 bits end, even if it tries")
     micros = np.where(good, days, 0) * DAY_US + micros_of_fraction(parts)
@@ -153,14 +155,29 @@ def _hours(parts: pa.Array) -> Numbers:
     return hour
 
 
+def _is_whole(parts: pa.Array) -> Mask:
+    """Whether a text has a whole date and hour, so that Java bounds an offset that is dropped."""
+    known = {field.name for field in parts.type}
+
+    def has(*names: str) -> Mask:
+        found = np.zeros(len(parts), np.bool_)
+        for name in known.intersection(names):
+            found |= as_mask(pc.not_equal(parts.field(name), ""))
+        return found
+
+    day = (has("month", "name") & has("day")) | has("day_of_year")
+    hour = has("hour", "last_hour") | (has("clock_hour", "half_hour") & has("half"))
+    return has("year", "short_year") & day & hour
+
+
 def _minutes_east(parts: pa.Array) -> tuple[Numbers, Mask]:
-    """Minutes of the offsets, very many where one is no offset; and where there is one."""
+    """Minutes of the offsets, `_NO_OFFSET` where Java parses none; and where there is one."""
     if "offset" not in {field.name for field in parts.type}:
         return np.zeros(len(parts), np.int64), np.zeros(len(parts), np.bool_)
     text = pc.fill_null(parts.field("offset"), "")
     offset = pc.extract_regex(text, pattern=_OFFSET)
     hour, minute = (number_of_part(offset, name) for name in ("hour", "minute"))
-    east = np.where(minute < 60, hour * 60 + minute, 10 * _FARTHEST_EAST)
+    east = np.where((hour < 60) & (minute < 60), hour * 60 + minute, _NO_OFFSET)
     is_west = as_mask(pc.equal(offset.field("sign"), "-"))
     return np.where(is_west, -east, east), as_mask(pc.not_equal(text, ""))
 
