@@ -242,7 +242,7 @@ def _java_word(text: str, field: str) -> tuple[int, int] | None:
         rf"([+-])(\d\d){colon}(\d\d)" if len(field) > 1 or field == "Z" else r"([+-])(\d\d)(\d\d)?"
     )
     known = re.match(most, text, re.ASCII)
-    if known is None or int(known[2]) > 59 or int(known[3] or 0) > 59:
+    if known is None or int(known[2]) > 23 or int(known[3] or 0) > 59:
         return None
     return int(known[2]) * 60 + int(known[3] or 0), known.end()
 

@@ -52,7 +52,7 @@ _ABSENT: Final = {"year": "1970", "month": "1", "day": "1", "day_of_year": "1"}
 _ABBREVIATED: Final = [name[:3] for name in MONTHS]
 _OFFSET: Final = "^(?P<sign>[+-])(?P<hour>[0-9]{2}):?(?P<minute>[0-9]{0,2})$"
 _FARTHEST_EAST: Final = 18 * 60  # minutes
-_NO_OFFSET: Final = 60 * 60  # minutes: Java parses 59 hours and 59 minutes
+_NO_OFFSET: Final = 24 * 60  # minutes: Java parses up to 23:59
 _HALF, _NO_HOUR = 12, 99
 _FOLDED: Final = "[\u0130\u0131\u017f\u212a]"  # to Java an I, i, s or k in any case
 _LOCAL: Final = Timestamp()
@@ -177,7 +177,7 @@ def _minutes_east(parts: pa.Array) -> tuple[Numbers, Mask]:
     text = pc.fill_null(parts.field("offset"), "")
     offset = pc.extract_regex(text, pattern=_OFFSET)
     hour, minute = (number_of_part(offset, name) for name in ("hour", "minute"))
-    east = np.where((hour < 60) & (minute < 60), hour * 60 + minute, _NO_OFFSET)
+    east = np.where((hour < 24) & (minute < 60), hour * 60 + minute, _NO_OFFSET)
     is_west = as_mask(pc.equal(offset.field("sign"), "-"))
     return np.where(is_west, -east, east), as_mask(pc.not_equal(text, ""))
 
