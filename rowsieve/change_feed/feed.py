@@ -59,7 +59,7 @@ def check_changes_kept(head: Snapshot, version: int) -> None:
             check_kept(version, head)  # says that the table was dropped
         raise SnapshotExpired(
             f"the changes of version {version} of table {head.table.uuid} are gone: they need "
-            f"version {version - 1}, and versions before {oldest} have expired. "
+            f"version {max(version - 1, 0)}, and versions before {oldest} have expired. "
             + (
                 f"Changes of versions {oldest + 1} to {head.version} are available"
                 if oldest < head.version

@@ -270,9 +270,7 @@ def test_a_text_has_the_time_that_spark_reads_or_is_refused(session: Any, zone: 
     every = sorted({*FORMATS, *FAR_OFFSETS})
     for start in range(0, len(every), 8):
         forms = every[start : start + 8]
-        found = [
-            known([*texts(form, 2), *FAR_OFFSETS.get(form, ())], form, zone) for form in forms
-        ]
+        found = [known([*texts(form, 2), *FAR_OFFSETS.get(form, ())], form, zone) for form in forms]
         rows = [(n, text) for n, each in enumerate(found) for text in each]
         frame = session.createDataFrame(
             pa.table({"k": range(len(rows)), "n": [n for n, _ in rows], "s": [s for _, s in rows]})

@@ -234,8 +234,11 @@ def test_another_table_stops_a_query(table: rs.Table) -> None:
     rs.create_table(str(folder), {"id": [1], "v": [1]}, key=["id"])
     with pytest.raises(TableNotFound, match="dropped and created again"):
         query.run(source)
-    with pytest.raises(TableNotFound, match="Start a query with a new checkpoint"):
+    with pytest.raises(TableNotFound, match="start a query with a new checkpoint"):
         query.run(load(str(folder)))
+    other = rs.create_table(str(folder.with_name("other")), {"id": [1]}, key=["id"])
+    with pytest.raises(TableNotFound, match="Give each query a checkpoint of its own"):
+        query.run(load(other.uri))
 
 
 def test_a_table_replaced_by_an_older_copy_stops_a_query(table: rs.Table) -> None:

@@ -265,8 +265,9 @@ class _Driver:
         if offset.table != self._target.table.uuid:
             raise TableNotFound(
                 f"the checkpoint of this query is of table {offset.table}, and at "
-                f"{self._options.uri} is table {self._target.table.uuid}: it was dropped and "
-                "created again, so its versions are others. Start a query with a new checkpoint"
+                f"{self._options.uri} is table {self._target.table.uuid}, whose versions are "
+                "others. Give each query a checkpoint of its own; if the table was dropped and "
+                "created again, start a query with a new checkpoint"
             )
 
     def _check_kept(self, start: Offset, head: Snapshot) -> None:
