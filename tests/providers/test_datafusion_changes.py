@@ -536,3 +536,21 @@ def test_a_table_on_an_object_store(s3: S3) -> None:
     assert run(context, "UPDATE t SET v = (SELECT max(v) + 1 FROM t)") == 1
     fresh = rs.open_table(table.uri, storage_options=s3.options)
     assert content(fresh) == [(1, 2.0)]
+
+
+def test_a_comment_ends_at_a_line_feed_alone(context: SessionContext, table: rs.Table) -> None:
+    assert run(context, "DELETE FROM t WHERE id = 1 --\r OR id = 2\n") == 1
+    assert run(context, "DELETE FROM t --\r\n WHERE id = 2\r") == 1
+    assert run(context, "UPDATE t SET s = 'a\rb'") == 1
+    assert content(table) == [(3, None, "a\rb")]
+
+
+def test_text_that_is_inserted_may_read_the_table(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.upsert(pa.table({"id": [50], "v": [99.0], "s": ["z"]}))
+    context = SessionContext()
+    context.register_table("t", table)
+    merge = "MERGE INTO t USING (SELECT 1 AS id) AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET "
+    assert run(context, merge + "v = $x", x="(SELECT max(v) FROM t)") == 1
+    assert run(context, merge + "s = (SELECT max(s) FROM $x)", x="t") == 1
+    assert content(table)[0] == (1, 99.0, "z")

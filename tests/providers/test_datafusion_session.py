@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import datafusion
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import rowsieve as rs
@@ -275,3 +276,50 @@ def test_a_table_that_is_replaced_is_read_anew(tmp_path: Path, table: rs.Table) 
     assert frame.count() == 100
     other.add_column("y", pa.int64())
     assert context.sql("SELECT * FROM t WHERE x * 1 > 1").to_pylist() == [{"x": 2, "y": None}]
+
+
+def test_a_statement_that_makes_a_table_runs_once(table: rs.Table) -> None:
+    context = session(table)
+    context.sql("SELECT id INTO x FROM t WHERE id > 100").collect()
+    context.sql("WITH c AS (SELECT * FROM t) SELECT id INTO y FROM c WHERE id > 105").collect()
+    assert (context.table("x").count(), context.table("y").count()) == (9, 4)
+
+
+def test_explain_leaves_no_table_behind(table: rs.Table) -> None:
+    context = session(table)
+    assert "version 2" in explained(context, "SELECT * FROM t WHERE id = 3")
+    assert context.catalog().schema().names() == {"t"}
+
+
+@pytest.mark.parametrize("change", ["udf", "spark"])
+def test_functions_with_another_meaning_turn_advice_off(tmp_path: Path, change: str) -> None:
+    made = rs.create_table(str(tmp_path / "u"), numbered(*range(5)), key=["id"])
+    made.upsert(numbered(*range(5, 10)))
+    context = session(made)
+    where = "lower(s) = 'V7'"
+    assert "leave 0 of 2" in explained(context, f"SELECT * FROM t WHERE {where}")
+    if change == "udf":
+        view = pa.string_view()
+        upper = datafusion.udf(
+            lambda values: pc.utf8_upper(values.cast(pa.string())).cast(view),
+            [view], view, "immutable", "lower",
+        )  # fmt: skip
+        context.register_udf(upper)
+        assert context.sql(f"SELECT id FROM t WHERE {where}").to_pylist() == [{"id": 7}]
+        assert context.sql(f"DELETE FROM t WHERE {where}").to_pylist() == [{"count": 1}]
+    else:
+        context.enable_spark_functions()
+    assert not context.has_usual_settings
+
+
+def test_a_function_of_another_name_leaves_advice_on(table: rs.Table) -> None:
+    context = session(table)
+    one = datafusion.udf(lambda v: v, [pa.int64()], pa.int64(), "immutable", "mine")
+    context.register_udf(one)
+    assert context.has_usual_settings
+    assert len(context.sql("SELECT id FROM t WHERE mine(id) > 100").to_pylist()) == 9
+
+
+def test_tables_of_urls_need_datafusions_own_session(table: rs.Table) -> None:
+    with pytest.raises(UnsupportedOperation, match="enable_url_table"):
+        session(table).enable_url_table()

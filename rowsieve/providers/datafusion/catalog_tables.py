@@ -9,18 +9,20 @@ two scans of one statement never see two versions. `query` uses a new provider f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
 from rowsieve.bridges.extras import imported
 from rowsieve.errors import InvalidInput, NotFound, RowsieveError
 from rowsieve.procedures.versioned_names import with_named_versions
+from rowsieve.providers.datafusion.registered_table import PinnedTable, catalog_table
 
 if TYPE_CHECKING:
+    from rowsieve.storage.snapshot import Snapshot
     from rowsieve.table import Table
 
 _CATALOG = "rowsieve"
@@ -28,8 +30,16 @@ _CATALOG = "rowsieve"
 
 def catalog_provider(catalog: Any) -> Any:
     """Return a provider of all tables of a `Catalog`, for `register_catalog_provider`."""
+    return provider_at(catalog, None)
+
+
+def provider_at(catalog: Any, version_of: Callable[[Table], Snapshot] | None) -> Any:
+    """Return a provider of all tables of a `Catalog`.
+
+    `version_of` says which version of an opened table to read, if it is not its own.
+    """
     base: Any = imported("datafusion.catalog", "datafusion").CatalogProvider
-    return type("RowsieveCatalog", (CatalogTables, base), {})(catalog)
+    return type("RowsieveCatalog", (CatalogTables, base), {})(catalog, version_of)
 
 
 def query(catalog: Any, statement: str) -> pa.Table:
@@ -52,8 +62,9 @@ def query(catalog: Any, statement: str) -> pa.Table:
 class CatalogTables:
     """The methods of a `CatalogProvider`; thread-safe."""
 
-    def __init__(self, catalog: Any) -> None:
+    def __init__(self, catalog: Any, version_of: Callable[[Table], Snapshot] | None = None) -> None:
         self._catalog = catalog
+        self._version_of = version_of
         self._lock = Lock()
         self._tables: dict[str, Table] = {}
         self._registered: dict[str, Any] = {}
@@ -75,6 +86,7 @@ class CatalogTables:
         with self._lock:
             self._tables.clear()
             self._registered.clear()
+            self._failures.clear()
 
     @contextmanager
     def standing(self, pins: dict[str, Any]) -> Iterator[None]:
@@ -108,8 +120,13 @@ class CatalogTables:
                         return None
                     raise
                 self._tables[name] = table
-                self._registered[name] = table.to_datafusion()
+                self._registered[name] = self._provider(table)
             return self._registered[name]
+
+    def _provider(self, table: Table) -> Any:
+        if self._version_of is None:
+            return table.to_datafusion()
+        return catalog_table(cast("Table", PinnedTable(table, self._version_of(table))))
 
     def own_error(self, error: Exception) -> RowsieveError:
         """Our error behind one of DataFusion's."""

@@ -183,13 +183,21 @@ def _reader(text: str) -> _Reader | None:
     import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
 
     try:
-        tokens = list(sqlglot.tokenize(text, read=DATAFUSION.grammar))
+        tokens = list(sqlglot.tokenize(_one_kind_of_line(text), read=DATAFUSION.grammar))
     except sqlglot.TokenError:
         return None  # DataFusion reports it
     while tokens and tokens[-1].text == ";":
         tokens.pop()
     reader = _Reader(text, [place for token in tokens for place in _places(text, token)])
     return None if ";" in reader.words else reader
+
+
+def _one_kind_of_line(text: str) -> str:
+    """The text, of the same length, in which sqlglot ends comments where DataFusion ends them.
+
+    For DataFusion, only a line feed ends a comment; for sqlglot, a carriage return does, too.
+    """
+    return text.replace("\r", " ")
 
 
 def _places(text: str, token: Any) -> list[tuple[int, int]]:
@@ -226,7 +234,8 @@ def words_of(text: str) -> frozenset[str]:
     import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
 
     return frozenset(
-        token.text.lower() for token in sqlglot.tokenize(text, read=DATAFUSION.grammar)
+        token.text.lower()
+        for token in sqlglot.tokenize(_one_kind_of_line(text), read=DATAFUSION.grammar)
     )
 
 

@@ -38,6 +38,7 @@ from rowsieve.providers.native_files.present_files import check_files
 from rowsieve.types.encodings import relabelled, zoned_schema
 
 if TYPE_CHECKING:
+    from rowsieve.objects import ObjectStore
     from rowsieve.storage.manifest import FileRef
     from rowsieve.storage.snapshot import Snapshot
     from rowsieve.table import Table
@@ -69,6 +70,34 @@ def catalog_table(table: Table, **options: Any) -> Any:
     read_options.settings({})  # rejects invalid values now
     OPEN_READS.wait_at_exit()
     return catalog.Table(TableDataset(table, read_options))
+
+
+class PinnedTable:
+    """One version of a table for `TableDataset`, whatever the table reads now."""
+
+    def __init__(self, table: Table, snapshot: Snapshot) -> None:
+        self._table = table
+        self._snapshot = snapshot
+        self.uri = table.uri
+        self.store: ObjectStore = table.store
+
+    @property
+    def reporter(self) -> Reporter | None:
+        """The reporter of the table."""
+        return self._table.reporter
+
+    @property
+    def engine_error(self) -> Exception | None:
+        """The error behind one of DataFusion's."""
+        return self._table.engine_error
+
+    @engine_error.setter
+    def engine_error(self, error: Exception | None) -> None:
+        self._table.engine_error = error
+
+    def snapshot_for_engines(self) -> Snapshot:
+        """The version."""
+        return self._snapshot
 
 
 class TableDataset(UnreadableDataset):

@@ -22,11 +22,9 @@ import pyarrow as pa
 from datafusion.catalog import Table as CatalogTable
 
 from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
-from rowsieve.metrics import Reporter
-from rowsieve.objects import ObjectStore
 from rowsieve.predicate.ir import TRUE, Predicate
-from rowsieve.providers.datafusion.catalog_tables import CatalogTables
-from rowsieve.providers.datafusion.change_statements import changed_name, takes_name
+from rowsieve.providers.datafusion.catalog_tables import CatalogTables, provider_at
+from rowsieve.providers.datafusion.change_statements import changed_name, quoted, takes_name
 from rowsieve.providers.datafusion.changes_function import NAME as CHANGES
 from rowsieve.providers.datafusion.changes_function import ChangesFunction
 from rowsieve.providers.datafusion.hybrid_table import (
@@ -36,7 +34,7 @@ from rowsieve.providers.datafusion.hybrid_table import (
     planned,
 )
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
-from rowsieve.providers.datafusion.registered_table import ReadOptions, TableDataset
+from rowsieve.providers.datafusion.registered_table import PinnedTable, ReadOptions, TableDataset
 from rowsieve.providers.datafusion.run_change import changed_rows
 from rowsieve.providers.datafusion.scan_conditions import conditions, scan_of_nothing
 from rowsieve.providers.datafusion.session_settings import (
@@ -45,7 +43,7 @@ from rowsieve.providers.datafusion.session_settings import (
     default_settings,
     shown_settings,
 )
-from rowsieve.providers.datafusion.statement_queries import Changed
+from rowsieve.providers.datafusion.statement_queries import Changed, read_only
 from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
@@ -70,38 +68,14 @@ _USUAL: Final = {
 }
 
 
-class PinnedTable:
-    """One version of a table for `TableDataset`, whatever the table reads now."""
-
-    def __init__(self, table: Table, snapshot: Snapshot) -> None:
-        self._table = table
-        self._snapshot = snapshot
-        self.uri = table.uri
-        self.store: ObjectStore = table.store
-
-    @property
-    def reporter(self) -> Reporter | None:
-        """The reporter of the table."""
-        return self._table.reporter
-
-    @property
-    def engine_error(self) -> Exception | None:
-        """The error behind one of DataFusion's."""
-        return self._table.engine_error
-
-    @engine_error.setter
-    def engine_error(self, error: Exception | None) -> None:
-        self._table.engine_error = error
-
-    def snapshot_for_engines(self) -> Snapshot:
-        """The version."""
-        return self._snapshot
-
-
 @dataclass(slots=True)
 class OwnTable:
-    """A table of ours, its name as it was registered, and the version that the name stands for."""
+    """A table of ours, its name, and the version that the name stands for.
 
+    `name` has all three parts, in quotes: it stands for the same table whatever the settings say.
+    """
+
+    name: str
     given_name: str
     table: Table
     snapshot: Snapshot
@@ -109,13 +83,18 @@ class OwnTable:
     made: dict[Hashable, Any] = field(default_factory=dict)  # for this version, the last few
 
     @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the name, as DataFusion knows them."""
+        return name_parts(self.name)
+
+    @property
     def last_name(self) -> str:
-        """The last part of the name, as DataFusion knows it."""
-        return name_parts(self.given_name)[-1]
+        """The last part of the name."""
+        return self.parts[-1]
 
     def at(self, snapshot: Snapshot) -> OwnTable:
         """The same name for a version, with objects for DataFusion of its own."""
-        return OwnTable(self.given_name, self.table, snapshot, self.is_fixed)
+        return OwnTable(self.name, self.given_name, self.table, snapshot, self.is_fixed)
 
     def provider(self, part_ids: frozenset[str] | None = None, *, views: bool = True) -> Any:
         """Our dataset; it has the rows of these parts alone if they are given.
@@ -159,7 +138,7 @@ class OwnTable:
         found: Made = self.made[key]
         return found
 
-    def parts(self, condition: Predicate) -> frozenset[str]:
+    def read_parts(self, condition: Predicate) -> frozenset[str]:
         """The parts that may have rows that meet the condition."""
         plan = planned(self.snapshot, self.table.uri, condition)
         return frozenset(part.part_id for part in read_parts(plan))
@@ -182,47 +161,88 @@ class SessionContext(datafusion.SessionContext):
         native: bool = True,
     ) -> None:
         super().__init__(config, runtime)
-        self._own_tables: dict[str, OwnTable] = {}
+        self._own_tables: dict[str, OwnTable] = {}  # by their names
         self._catalogs: dict[str, CatalogTables] = {}
         self._lock = threading.RLock()
         self._pruning = pruning
         self._native = native
         self._note_settings()
-        self._planned: Mapping[str, OwnTable] = {}
+        self._has_own_functions = False
+        self._versions: dict[str, Snapshot] = {}
         self._changes = ChangesFunction(self._version_of)
         self.register_udtf(datafusion.udtf(self._changes, CHANGES))
 
     @property
     def has_usual_settings(self) -> bool:
         """Whether conditions mean the same under the session's settings as in a new session."""
-        return all(self._settings.get(name, name) == value for name, value in _USUAL.items())
+        usual = all(self._settings.get(name, name) == value for name, value in _USUAL.items())
+        return usual and not self._has_own_functions
 
     def register_table(self, name: str, table: Any) -> None:
         """Register a table; statements refresh a Rowsieve table that has no fixed version."""
         with self._lock:
             if not isinstance(table, Table):
-                super().register_table(name, table)
-                self._own_tables.pop(_plain(name), None)
+                self._own_tables.pop(self._register(name, table), None)
                 return
             OPEN_READS.wait_at_exit()
             fixed = bool(table._read_only)
-            own = OwnTable(name, table, table.snapshot_for_engines(), fixed)
-            super().register_table(name, own.provider())
-            self._own_tables[_plain(name)] = own
+            own = OwnTable("", name, table, table.snapshot_for_engines(), fixed)
+            own.name = self._register(name, own.provider())
+            self._own_tables[own.name] = own
+
+    def _register(self, name: str, provider: Any) -> str:
+        """Register a table of DataFusion; return the name with all its parts.
+
+        DataFusion reads a name as SQL does, or takes it as it is if that fails.
+        """
+        places = [_quoted(self.full_name(parts)) for parts in (name_parts(name), (name,))]
+        before = [place for place in places if self._exists(place)]
+        super().register_table(name, provider)
+        return next((p for p in places if p not in before and self._exists(p)), places[0])
+
+    def _exists(self, name: str) -> bool:
+        try:
+            return bool(super().table_exist(name))
+        except Exception:  # there is no such schema
+            return False
 
     def deregister_table(self, name: str) -> None:
         """Remove a table from the session."""
         with self._lock:
             super().deregister_table(name)
-            self._own_tables.pop(_plain(name), None)
+            own = self._own_tables
+            self._own_tables = {place: own[place] for place in own if self._exists(place)}
 
     def register_catalog_provider(self, name: str, provider: Any) -> None:
         """Register a catalog; statements read the newest versions of our tables in it."""
         with self._lock:
-            super().register_catalog_provider(name, provider)
             self._catalogs.pop(name, None)
             if isinstance(provider, CatalogTables):
+                # Of its own, because a statement lets names stand for the versions that it reads.
+                provider = provider_at(provider.catalog, self._version_in_statement)
                 self._catalogs[name] = provider
+            super().register_catalog_provider(name, provider)
+
+    def register_udf(self, udf: datafusion.ScalarUDF) -> None:
+        """Register a function; if it takes the place of another, conditions skip no parts."""
+        with self._lock:
+            with suppress(KeyError):
+                super().udf(udf.name)
+                self._has_own_functions = True
+            super().register_udf(udf)
+
+    def enable_spark_functions(self) -> None:
+        """Give functions the meaning that Spark gives them; conditions then skip no parts."""
+        with self._lock:
+            self._has_own_functions = True
+            super().enable_spark_functions()
+
+    def enable_url_table(self) -> datafusion.SessionContext:
+        """Not available, because tables of URLs are those of another session."""
+        raise UnsupportedOperation(
+            "enable_url_table is not available in rowsieve's SessionContext: register the files, "
+            "or use datafusion.SessionContext().enable_url_table()"
+        )
 
     def own_catalogs(self) -> tuple[CatalogTables, ...]:
         """The Rowsieve catalogs of the session."""
@@ -262,14 +282,14 @@ class SessionContext(datafusion.SessionContext):
             if count is not None:
                 return super().sql(f"SELECT arrow_cast({count}, 'UInt64') AS count")
 
-        def plan() -> datafusion.DataFrame:
-            return super(SessionContext, self).sql(query, options, param_values, **named_params)
+        def plan(allowed: Any = options) -> datafusion.DataFrame:
+            return super(SessionContext, self).sql(query, allowed, param_values, **named_params)
 
         texts = [str(v) for v in named_params.values() if not isinstance(v, datafusion.DataFrame)]
         statement = _COMMENT.sub(" ", query)
         with self._lock:
             named = self._refreshed(" ".join([query, *texts]))
-            kept = [*named, *self._catalogs_in(query)]
+            kept = [*(own.given_name for own in named.values()), *self._catalogs_in(query)]
             if kept and _KEPT.match(statement):
                 raise UnsupportedOperation(
                     f"a view or prepared statement over {', '.join(sorted(kept))} would stay at "
@@ -318,18 +338,22 @@ class SessionContext(datafusion.SessionContext):
         """Refresh our tables that the text may name; return them by their registered names."""
         for catalog in self._catalogs.values():
             catalog.refresh()
-        found = {}
         plain = text.casefold().replace('""', '"')
-        for own in self._own_tables.values():
-            last = _NAME_PART.findall(own.given_name)[-1].strip('"').replace('""', '"')
-            if last.casefold() not in plain:
-                continue
+        tables = self._own_tables.items()
+        found = {name: own for name, own in tables if own.last_name.casefold() in plain}
+        newest: dict[str, Snapshot] = {}
+        for own in (own for own in found.values() if not own.is_fixed):
             own.table.refresh()
-            snapshot = own.table.snapshot_for_engines()
-            if snapshot.version != own.snapshot.version:
-                own.move(snapshot)
-                self._replace(own.given_name, own.provider())
-            found[own.given_name] = own
+            head = own.table.snapshot_for_engines()
+            other = newest.get(head.table.uuid)
+            if other is None or other.version < head.version:
+                newest[head.table.uuid] = head
+        for own in (own for own in found.values() if not own.is_fixed):
+            head = newest[own.table.snapshot_for_engines().table.uuid]
+            if (head.table.uuid, head.version) != (own.snapshot.table.uuid, own.snapshot.version):
+                own.move(head)
+                self._replace(own.name, own.provider())
+        self._versions = newest
         return found
 
     def _chosen(self, named: Mapping[str, OwnTable], plan: Any) -> dict[str, frozenset[str]]:
@@ -339,12 +363,12 @@ class SessionContext(datafusion.SessionContext):
         schemas = {stub: many[name].snapshot.schema for stub, name in stubs.items()}
         try:
             views = {name: many[name].stub(stub) for stub, name in stubs.items()}
-            with self._swapped(views):
-                found = conditions(plan().logical_plan(), schemas) if many else {}
+            with self._swapped(views):  # a plan of SELECT … INTO would make its table
+                found = conditions(plan(read_only()).logical_plan(), schemas) if many else {}
         except Exception:  # the statement is planned again without advice, which reports errors
             return {}
         return {
-            stubs[stub]: many[stubs[stub]].parts(condition)
+            stubs[stub]: many[stubs[stub]].read_parts(condition)
             for stub, condition in found.items()
             if condition != TRUE
         }
@@ -364,14 +388,16 @@ class SessionContext(datafusion.SessionContext):
     @contextmanager
     def _swapped(self, providers: Mapping[str, Any]) -> Iterator[None]:
         """Let names stand for these objects; afterwards, they stand for our tables again."""
-        by_given = {own.given_name: own for own in self._own_tables.values()}
         try:
             for name, provider in providers.items():
                 self._replace(name, provider)
             yield
         finally:
             for name in providers:
-                self._replace(name, by_given[name].provider())
+                if (own := self._own_tables.get(name)) is not None:
+                    self._replace(name, own.provider())
+                else:  # the name was removed while a change of the table ran
+                    super().deregister_table(name)
 
     def _replace(self, name: str, provider: Any) -> None:
         super().deregister_table(name)
@@ -388,17 +414,19 @@ class SessionContext(datafusion.SessionContext):
         plans = frame.to_arrow_table()
         lines = []
         for name, own in named.items():
-            total = len(own.parts(TRUE))
+            total = len(own.read_parts(TRUE))
             left = len(chosen[name]) if name in chosen else total
             version = own.snapshot.version
-            line = f"{name}: version {version}, conditions leave {left:,} of {total:,} parts"
+            line = (
+                f"{own.given_name}: version {version}, conditions leave {left:,} of {total:,} parts"
+            )
             if name in hybrids:
                 line += f"; DataFusion's own reader reads {hybrids[name].native_parts:,}"
             lines.append(line)
         row = {"plan_type": ["rowsieve"], "plan": ["\n".join(lines)]}
         if plans.schema.names == list(row):
             plans = pa.concat_tables([plans, pa.table(row).cast(plans.schema)])
-        return self.from_arrow(plans)
+        return self.read_batches(plans.to_batches())
 
     def _skips(self) -> bool:
         """Whether conditions skip parts."""
@@ -413,8 +441,8 @@ class SessionContext(datafusion.SessionContext):
 
     def pinned(self, table: Table, snapshot: Snapshot, near: Predicate) -> Any:
         """The object to register for one version of a table."""
-        own = OwnTable("", table, snapshot)
-        return own.provider(None if near == TRUE else own.parts(near), views=False)
+        own = OwnTable("", "", table, snapshot)
+        return own.provider(None if near == TRUE else own.read_parts(near), views=False)
 
     def planning(self) -> threading.RLock:
         """The lock that planning holds."""
@@ -428,7 +456,7 @@ class SessionContext(datafusion.SessionContext):
         """The Rowsieve table with this name; None if it is another table or there is none."""
         full = self.full_name(name)
         for own in self._own_tables.values():
-            if self.full_name(name_parts(own.given_name)) == full:
+            if own.parts == full:
                 return Changed(own.table, own.last_name)
         if (catalog := self._catalogs.get(full[0])) is None:
             return None
@@ -443,13 +471,14 @@ class SessionContext(datafusion.SessionContext):
 
     def _version_of(self, name: str) -> tuple[Table, Snapshot] | None:
         """The table with this name, and the version of it that the statement reads."""
-        full = self.full_name(name_parts(name))
-        for own in (*self._planned.values(), *self._own_tables.values()):
-            if self.full_name(name_parts(own.given_name)) == full:
-                return own.table, own.snapshot
-        if (changed := self.changed_table(full)) is None:
+        if (changed := self.changed_table(name_parts(name))) is None:
             return None
-        return changed.table, changed.table.snapshot_for_engines()
+        return changed.table, self._version_in_statement(changed.table)
+
+    def _version_in_statement(self, table: Table) -> Snapshot:
+        """The version of a table that all scans of the statement read."""
+        own = table.snapshot_for_engines()
+        return own if table._read_only else self._versions.setdefault(own.table.uuid, own)
 
     def full_name(self, name: tuple[str, ...]) -> tuple[str, ...]:
         """The name with catalog and schema."""
@@ -479,6 +508,7 @@ class SessionContext(datafusion.SessionContext):
         """Plan a statement as DataFusion does, without running it."""
         stored = {name: own.provider(views=False) for name, own in named.items()}
         with self._lock, self._swapped(stored):
+            self._versions = {}
             return super().sql(query, options, values, **texts)
 
     def planned_at(
@@ -486,33 +516,34 @@ class SessionContext(datafusion.SessionContext):
         query: str,
         named: Mapping[str, OwnTable],
         near: Mapping[str, Predicate],
+        versions: dict[str, Snapshot],
         options: Any,
         values: Any,
         texts: Mapping[str, Any],
     ) -> datafusion.DataFrame:
-        """Plan a query with our tables at these versions; `near` skips parts of some."""
+        """Plan a query with our tables at these versions; `near` skips parts of some.
 
-        def plan() -> datafusion.DataFrame:
-            return super(SessionContext, self).sql(query, options, values, **texts)
+        `versions` are those of tables by their identity, and takes those of others that are read.
+        """
+
+        def plan(allowed: Any = options) -> datafusion.DataFrame:
+            return super(SessionContext, self).sql(query, allowed, values, **texts)
 
         with self._lock:
+            self._versions = versions
             at = {name: own.provider(views=False) for name, own in named.items()}
             with self._swapped(at):
                 chosen = self._chosen(named, plan) if self._skips() else {}
-            chosen |= {name: named[name].parts(each) for name, each in near.items()}
+            chosen |= {name: named[name].read_parts(each) for name, each in near.items()}
             at = {n: own.provider(chosen.get(n), views=False) for n, own in named.items()}
             with self._swapped(at):
-                self._planned = named
-                try:
-                    return plan()
-                finally:
-                    self._planned = {}
+                return plan()
 
     def _forget(self, name: tuple[str, ...]) -> None:
         """Note that the name stands for our table no more."""
         full = self.full_name(name)
         for key, own in list(self._own_tables.items()):
-            if self.full_name(name_parts(own.given_name)) == full:
+            if own.parts == full:
                 del self._own_tables[key]
 
 
@@ -524,5 +555,5 @@ def name_parts(name: str) -> tuple[str, ...]:
     )
 
 
-def _plain(name: str) -> str:
-    return ".".join(name_parts(name))
+def _quoted(parts: tuple[str, ...]) -> str:
+    return ".".join(map(quoted, parts))

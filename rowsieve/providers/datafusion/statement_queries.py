@@ -56,6 +56,9 @@ class StatementQueries:
         self._pins: dict[CatalogTables, dict[str, Any]] = {
             catalog: {} for catalog in session.own_catalogs()
         }
+        self._versions = {
+            own.snapshot.table.uuid: own.snapshot for own in named.values() if not own.is_fixed
+        }
         self._kept: list[str] = []
         self._values, given = parameters
         self._texts: dict[str, Any] = {}
@@ -103,11 +106,12 @@ class StatementQueries:
 
     def reads_table(self, *texts: str) -> bool:
         """Whether a clause may read the table itself in a query of its own."""
-        words = frozenset[str]().union(*(words_of(text) for text in texts if text))
+        inserted = (str(text) for text in self._texts.values())
+        words = frozenset[str]().union(*(words_of(text) for text in (*texts, *inserted) if text))
         if not words & _READS:
             return False
         names = {self._changed.name} | {own.last_name for own in self._same()}
-        return bool(self._pins) or any(name.lower() in words for name in names) or self._has_text()
+        return bool(self._pins) or any(name.lower() in words for name in names)
 
     def keep(self, rows: pa.Table) -> str:
         """Give rows a name, as an identifier, until the statement ends."""
@@ -121,10 +125,6 @@ class StatementQueries:
         """Forget the rows that were kept."""
         for name in self._kept:
             self._session.deregister_table(name)
-
-    def _has_text(self) -> bool:
-        """Whether text that the caller inserts may name the table."""
-        return any(not str(value).startswith("rowsieve_") for value in self._texts.values())
 
     def _keep_view(self, frame: datafusion.DataFrame) -> str:
         name = f"rowsieve_{uuid.uuid4().hex}"
@@ -149,15 +149,21 @@ class StatementQueries:
         options = read_only() if only_reads else None
         named = dict(self._named)
         for own in self._same():
-            named[own.given_name] = own.at(at)
+            named[own.name] = own.at(at)
+        if self._versions.get(at.table.uuid) is not at:
+            for pins in self._pins.values():
+                pins.clear()  # any name may stand for the changed table
+        self._versions[at.table.uuid] = at
         with ExitStack() as held:
             held.enter_context(session.planning())
             for catalog, pins in self._pins.items():
                 if catalog is self._changed.catalog:
                     pins[self._changed.name_there] = session.pinned(self.table, at, near)
                 held.enter_context(catalog.standing(pins))
-            skipped = {} if near == TRUE else {own.given_name: near for own in self._same()}
-            return session.planned_at(query, named, skipped, options, self._values, self._texts)
+            skipped = {} if near == TRUE else {own.name: near for own in self._same()}
+            return session.planned_at(
+                query, named, skipped, self._versions, options, self._values, self._texts
+            )
 
 
 def read_only() -> datafusion.SQLOptions:
