@@ -554,3 +554,11 @@ def test_text_that_is_inserted_may_read_the_table(tmp_path: Path) -> None:
     assert run(context, merge + "v = $x", x="(SELECT max(v) FROM t)") == 1
     assert run(context, merge + "s = (SELECT max(s) FROM $x)", x="t") == 1
     assert content(table)[0] == (1, 99.0, "z")
+
+
+def test_a_source_may_not_have_the_column_that_a_merge_adds(context: SessionContext) -> None:
+    with pytest.raises(InvalidInput, match="rename the column '_rowsieve_row'"):
+        context.sql(
+            "MERGE INTO t USING (SELECT 1 AS id, 2 AS _rowsieve_row) AS s ON t.id = s.id "
+            "WHEN MATCHED THEN DELETE"
+        )

@@ -62,6 +62,16 @@ def test_a_name_is_removed_however_it_is_written(table: rs.Table) -> None:
     assert context.sql("SELECT id FROM t WHERE id > 3").to_pylist() == [{"id": 7}]
 
 
+def test_a_name_that_went_with_its_schema_is_forgotten(table: rs.Table) -> None:
+    context = session(t=table)
+    context.sql("CREATE SCHEMA other").collect()
+    context.register_table("other.t", rs.open_table(table.uri))
+    assert count(context, "other.t") == 20
+    context.sql("DROP SCHEMA other CASCADE").collect()
+    rs.open_table(table.uri).delete("id = 3")
+    assert count(context) == 19
+
+
 @pytest.mark.parametrize("name", ["My Table", "my-table", "1t", "a.b-c", "é t", "t@v1"])
 def test_a_name_that_is_no_identifier_is_taken_as_it_is(table: rs.Table, name: str) -> None:
     context = session(**{name: table})

@@ -50,6 +50,12 @@ def default_settings() -> Mapping[str, Any]:
     return shown_settings(datafusion.SessionContext())
 
 
+@cache
+def default_functions() -> frozenset[str]:
+    """The names of the scalar functions of a new session, aliases included."""
+    return frozenset(datafusion.SessionContext().udfs())
+
+
 def are_free(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:
     """Whether only settings differ from their defaults that change nothing that a scan reads."""
     names = settings.keys() | defaults.keys()

@@ -125,6 +125,8 @@ class _Merging:
         self._schema: Schema = snapshot.schema
         self.order = KeyOrder.of(snapshot.schema, snapshot.table.key)
         self._clauses = statement.clauses
+        if _ROW in source.column_names:
+            raise InvalidInput(f"merge: rename the column {_ROW!r} of the source: MERGE adds it")
         self._source = source.append_column(_ROW, pa.array(np.arange(source.num_rows)))
         self._keys = self._source_keys()
         self._reads_itself = self._keys is None or self._has(When.NOT_MATCHED_BY_SOURCE)

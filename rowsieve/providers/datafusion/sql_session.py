@@ -40,6 +40,7 @@ from rowsieve.providers.datafusion.scan_conditions import conditions, scan_of_no
 from rowsieve.providers.datafusion.session_settings import (
     TARGET_PARTITIONS,
     are_free,
+    default_functions,
     default_settings,
     shown_settings,
 )
@@ -224,12 +225,11 @@ class SessionContext(datafusion.SessionContext):
             super().register_catalog_provider(name, provider)
 
     def register_udf(self, udf: datafusion.ScalarUDF) -> None:
-        """Register a function; if it takes the place of another, conditions skip no parts."""
+        """Register a function; if DataFusion has one of its name, conditions skip no parts."""
         with self._lock:
-            with suppress(KeyError):
-                super().udf(udf.name)
-                self._has_own_functions = True
             super().register_udf(udf)
+            if udf.name in default_functions():
+                self._has_own_functions = True
 
     def enable_spark_functions(self) -> None:
         """Give functions the meaning that Spark gives them; conditions then skip no parts."""
@@ -339,8 +339,10 @@ class SessionContext(datafusion.SessionContext):
         for catalog in self._catalogs.values():
             catalog.refresh()
         plain = text.casefold().replace('""', '"')
-        tables = self._own_tables.items()
+        tables = list(self._own_tables.items())
         found = {name: own for name, own in tables if own.last_name.casefold() in plain}
+        for gone in [name for name in found if not self._exists(name)]:  # as a schema was dropped
+            del found[gone], self._own_tables[gone]
         newest: dict[str, Snapshot] = {}
         for own in (own for own in found.values() if not own.is_fixed):
             own.table.refresh()
