@@ -158,7 +158,7 @@ def test_a_table_is_streamed_into_another_through_restarts(
     spark.dataSource.register(FaultySource)
     rng = random.Random(5)
     copy = rs.create_table(str(tmp_path / "copies" / "b"), SCHEMA, key=["id"])
-    batches = 500 if IS_DEEP else 10
+    batches = 500 if IS_DEEP else 6
     for _ in range(batches):
         change(table, rng)
     failures = 0

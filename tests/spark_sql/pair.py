@@ -38,6 +38,8 @@ _VIEW = re.compile(
     r"CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+VIEW\s+(?:IF\s+NOT\s+EXISTS\s+)?(`[^`]+`|\w+)",
     re.IGNORECASE,
 )
+_SOME_ROWS = re.compile(r"\b(LIMIT|OFFSET|FETCH)\b", re.IGNORECASE)  # which ones, Spark decides
+_ORDER = re.compile(r"\bORDER\s+BY\b", re.IGNORECASE)
 _DIGITS = 9  # of a double that are compared: the order of a sum depends on the tasks
 
 
@@ -129,6 +131,9 @@ class Pair:
         """Whether Spark's own tables give another answer when they are asked again."""
         if isinstance(expected, Exception) or isinstance(found, Exception):
             return False
+        takes_some = _SOME_ROWS.search(sql) and not _ORDER.search(sql)
+        if takes_some and expected[1].total() == found[1].total():
+            return True
         again = [_answer(self.theirs.sql, sql)]
         with_names = [name for name in self._shadows if re.search(rf"\b{name}\b", sql, re.I)]
         session = self.theirs.newSession()

@@ -22,7 +22,8 @@ FOREIGN = os.environ.get("ROWSIEVE_SPARK_SQL_TESTS") if IS_DEEP else None
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("merges", [True, False] if IS_DEEP else [True])
+@pytest.mark.skipif(not IS_DEEP, reason="ten seconds: in the deep run")
+@pytest.mark.parametrize("merges", [True, False])
 @pytest.mark.parametrize("path", sorted(FILES.glob("*.sql")), ids=lambda path: path.stem)
 def test_queries_have_the_same_rows_over_our_tables(
     spark: Any, tmp_path: Path, path: Path, merges: bool
