@@ -49,7 +49,7 @@ class CommitParts:
 
     @property
     def may_repeat_rows(self) -> bool:
-        """Whether the parts may differ without a change: equal rows of a key are no change."""
+        """Whether parts may differ without a change, as where a key's row moved to another file."""
         return OPERATIONS.get(self.operation or "") is None or self.operation == "restore"
 
     @property

@@ -10,13 +10,13 @@ from __future__ import annotations
 import pyarrow as pa
 
 from rowsieve.changes.change import Change
+from rowsieve.changes.hiding import write_keyless
 from rowsieve.changes.ingest import Changes
 from rowsieve.changes.mutation import Check, Mutation, TouchesKeys, key_columns_of, never
 from rowsieve.changes.operations import overwrite_all
 from rowsieve.storage.conflicts import Kind
 from rowsieve.storage.log_entry import LogEntry
 from rowsieve.storage.manifest import PartTable
-from rowsieve.storage.part_writer import write_parts
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
 
@@ -45,17 +45,7 @@ def appended(change: Change, snapshot: Snapshot, rows: pa.Table, reads: Check) -
     """Append rows, computed from the table itself, to a table without a key."""
     if not rows.num_rows:
         return None
-    added = write_parts(
-        change.store,
-        snapshot.schema,
-        (),
-        rows,
-        None,
-        base_version=snapshot.version,
-        properties=snapshot.table.properties,
-        collecting=change.collecting,
-        uploads=change.uploads,
-    )
+    added = write_keyless(change, snapshot, rows)
     request = change.request(added, rows_written=rows.num_rows)
     return Mutation(request, Kind.READING, touched_by=never, matched_by=reads)
 

@@ -36,7 +36,13 @@ def hide_and_append(
     if rows is None:
         found = hide_and_add(change, snapshot, plan, PartTable.empty(), 0)
         return found if found.request.removed else None
-    added = write_parts(
+    added = write_keyless(change, snapshot, rows)
+    return hide_and_add(change, snapshot, plan, added, rows.num_rows)
+
+
+def write_keyless(change: Change, snapshot: Snapshot, rows: pa.Table) -> PartTable:
+    """Write rows for a table without a key into new parts."""
+    return write_parts(
         change.store,
         snapshot.schema,
         (),
@@ -47,7 +53,6 @@ def hide_and_append(
         collecting=change.collecting,
         uploads=change.uploads,
     )
-    return hide_and_add(change, snapshot, plan, added, rows.num_rows)
 
 
 def hide_and_add(

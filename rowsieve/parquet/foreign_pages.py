@@ -110,7 +110,7 @@ class ForeignCells:
         assert type_ is not None
         pages, places, first = [], [], 0
         for starts, index in zip(self._starts, indexes, strict=True):
-            if index is None:  # one page, of which nothing is known
+            if index is None:  # counts as one page without statistics
                 pages.append(_unknown())
                 places.append(np.full(len(starts), first, np.int64))
             else:

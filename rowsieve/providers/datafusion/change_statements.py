@@ -77,7 +77,7 @@ class Insert:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """`DELETE FROM`; an empty `where` is no condition."""
+    """`DELETE FROM`; without a condition `where` is empty."""
 
     target: Target
     where: str

@@ -1,4 +1,4 @@
-"""A table of which DataFusion reads the clean parts itself, and our dataset the other parts.
+"""A table in two: DataFusion scans its clean parts, and our dataset reads the other parts.
 
 Soundness: both read the parts of one version (invariants 23 and 32), each part once. The dataset is
 part of every such table, because it checks that the files of DataFusion's scan exist.

@@ -67,7 +67,7 @@ def native_frame(
     files: Sequence[FileRef],
     target_partitions: int,
 ) -> datafusion.DataFrame:
-    """A DataFrame of `context` that scans these files, of which there is at least one."""
+    """A DataFrame of `context` that scans these files; there must be at least one."""
     config = datafusion.SessionConfig().with_target_partitions(target_partitions)
     private = datafusion.SessionContext(config)
     root = _root(store)

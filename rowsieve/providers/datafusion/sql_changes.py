@@ -163,7 +163,7 @@ def inserted(
 def _values_alone(
     queries: Queries, statement: Insert, snapshot: Snapshot, columns: Sequence[str], found: pa.Table
 ) -> pa.Table:
-    """Rows of VALUES, in which whole numbers beside fractions keep all their digits.
+    """Rows of VALUES; whole numbers keep all their digits in columns with fractions.
 
     DataFusion gives all rows of VALUES one type: floats, which do not hold all whole numbers. Its
     INSERT casts each value by itself, but drops fractions.

@@ -378,7 +378,7 @@ class SessionContext(datafusion.SessionContext):
     def _hybrids(
         self, named: Mapping[str, OwnTable], chosen: Mapping[str, frozenset[str]]
     ) -> dict[str, HybridTable]:
-        """The tables of which DataFusion reads parts itself; only the chosen parts if there are."""
+        """The tables that DataFusion scans in part; the chosen parts alone, if there are any."""
         if not self._reads_files:
             return {}
         partitions = int(self.setting(TARGET_PARTITIONS) or 1)
