@@ -1,8 +1,8 @@
-"""How many examples a property gets: a third of its count in `make test`, 5 times it in deep runs.
+"""How many examples a property gets: a third of its count in `make test`, twice it in deep runs.
 
 `make test` repeats the same examples each time, so more of them cost time and find nothing new.
 `ROWSIEVE_EXAMPLES=25 make test-deep` draws 25 times the count, for a machine that has the night.
-Five is what a run of a few hours can finish: one that nobody finishes proves nothing. Counts that
+Twice is what a run of two hours can finish: one that nobody finishes proves nothing. Counts that
 we promise, such as 200 rounds of two writers, do not depend on the factor: they are named where
 they are tested, and `examples(count, promised=…)` holds a property to one.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings
 
-DEEP_FACTOR = int(os.environ.get("ROWSIEVE_EXAMPLES", "5"))
+DEEP_FACTOR = int(os.environ.get("ROWSIEVE_EXAMPLES", "2"))
 # The small profile draws one in so many of the count, and at least so many. Mutants need them all.
 SMALL_SHARE, FEWEST = int(os.environ.get("ROWSIEVE_SHARE", "3")), 4
 IS_DEEP = os.environ.get("ROWSIEVE_TESTS") == "deep"
