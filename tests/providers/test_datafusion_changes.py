@@ -366,8 +366,6 @@ def test_tables_of_a_catalog(tmp_path: Path) -> None:
         context.sql("DROP TABLE lake.db.copy")
     run(context, "DROP TABLE IF EXISTS lake.db.copy")
     assert catalog.tables() == ["db.t"]
-    with pytest.raises(UnsupportedOperation, match="view or prepared"):
-        context.sql("CREATE VIEW w AS SELECT * FROM lake.db.t")
     with pytest.raises(UnsupportedOperation, match="read-only"):
         run(context, 'DELETE FROM lake.db."t@v0"')
     with pytest.raises(Exception, match="nosuch"):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.errors import InvalidInput, SnapshotExpired, UnsupportedOperation, VersionNotFound
+from rowsieve.errors import InvalidInput, SnapshotExpired, VersionNotFound
 from rowsieve.providers.datafusion import SessionContext
 from rowsieve.providers.datafusion.changes_function import ChangesDataset
 
@@ -112,8 +112,6 @@ def test_what_is_asked_wrongly(context: SessionContext, table: rs.Table) -> None
             context.sql(f"SELECT * FROM changes({arguments})")
     with pytest.raises(VersionNotFound):
         context.sql("SELECT * FROM changes('t', 1, 9)")
-    with pytest.raises(UnsupportedOperation, match="view"):
-        context.sql("CREATE VIEW w AS SELECT * FROM changes('t', 1)")
 
 
 def test_an_expired_range_is_an_error(context: SessionContext, table: rs.Table) -> None:

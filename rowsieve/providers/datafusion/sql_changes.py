@@ -44,8 +44,8 @@ from rowsieve.providers.datafusion.change_statements import (
     OnConflict,
     Truncate,
     Update,
-    quoted,
 )
+from rowsieve.providers.datafusion.statement_tokens import quoted
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Decimal, Int

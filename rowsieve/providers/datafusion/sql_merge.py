@@ -30,7 +30,7 @@ from rowsieve.changes.present_keys import near_keys, without_present
 from rowsieve.errors import InvalidInput, KeyViolation, RowsieveError, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.providers.datafusion.assigned_values import assigned, plain
-from rowsieve.providers.datafusion.change_statements import Clause, Insert, Merge, When, quoted
+from rowsieve.providers.datafusion.change_statements import Clause, Insert, Merge, When
 from rowsieve.providers.datafusion.sql_changes import (
     Queries,
     check_conflict_columns,
@@ -38,6 +38,7 @@ from rowsieve.providers.datafusion.sql_changes import (
     inserted,
     selected,
 )
+from rowsieve.providers.datafusion.statement_tokens import quoted
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.conform import canonical_key, conform
 from rowsieve.types.encodings import arrow_schema

@@ -12,31 +12,27 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import datafusion
 import pyarrow as pa
-from datafusion.catalog import Table as CatalogTable
 
 from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.providers.datafusion.catalog_tables import CatalogTables, provider_at
-from rowsieve.providers.datafusion.change_statements import changed_name, quoted, takes_name
+from rowsieve.providers.datafusion.change_statements import changed_name, takes_name
 from rowsieve.providers.datafusion.changes_function import NAME as CHANGES
 from rowsieve.providers.datafusion.changes_function import ChangesFunction
 from rowsieve.providers.datafusion.hybrid_table import (
     HybridTable,
-    hybrid_table,
-    may_be_hybrid,
-    planned,
 )
+from rowsieve.providers.datafusion.kept_queries import KeptQueries, KeptQuery
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
-from rowsieve.providers.datafusion.registered_table import PinnedTable, ReadOptions, TableDataset
+from rowsieve.providers.datafusion.own_table import OwnTable, name_parts
 from rowsieve.providers.datafusion.run_change import changed_rows
-from rowsieve.providers.datafusion.scan_conditions import conditions, scan_of_nothing
+from rowsieve.providers.datafusion.scan_conditions import conditions
 from rowsieve.providers.datafusion.session_settings import (
     TARGET_PARTITIONS,
     are_free,
@@ -45,19 +41,17 @@ from rowsieve.providers.datafusion.session_settings import (
     shown_settings,
 )
 from rowsieve.providers.datafusion.statement_queries import Changed, read_only
-from rowsieve.providers.native_files.planned_parts import read_parts
+from rowsieve.providers.datafusion.statement_tokens import quoted
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
 
-Made = TypeVar("Made")
-_MOST_MADE: Final = 16  # objects for DataFusion that a table keeps, by the parts that they read
-_NAME_PART: Final = re.compile(r'"(?:[^"]|"")*"|[^."]+')
 _COMMENT: Final = re.compile(r"--[^\n]*(?:\n|$)|/\*.*?\*/", re.DOTALL)
 _EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
 _QUERY: Final = re.compile(r"[\s(]*(explain|select|with|values)\b", re.IGNORECASE)
 _KEPT: Final = re.compile(
     r"\s*(prepare|create\s+(or\s+replace\s+)?(temp(orary)?\s+)?view)\b", re.IGNORECASE
 )
+_REMOVES: Final = re.compile(r"\s*(drop|deallocate)\b", re.IGNORECASE)
 _CONDITION: Final = re.compile(r"\b(where|having|on|filter|qualify)\b", re.IGNORECASE)
 _SETS: Final = re.compile(r"\s*(re)?set\b", re.IGNORECASE)
 # Settings that give conditions another meaning: unless they have these values, none is used.
@@ -67,82 +61,6 @@ _USUAL: Final = {
     "datafusion.sql_parser.dialect": "generic",
     "datafusion.sql_parser.parse_float_as_decimal": "false",
 }
-
-
-@dataclass(slots=True)
-class OwnTable:
-    """A table of ours, its name, and the version that the name stands for.
-
-    `name` has all three parts, in quotes: it stands for the same table whatever the settings say.
-    """
-
-    name: str
-    given_name: str
-    table: Table
-    snapshot: Snapshot
-    is_fixed: bool = False
-    made: dict[Hashable, Any] = field(default_factory=dict)  # for this version, the last few
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The parts of the name, as DataFusion knows them."""
-        return name_parts(self.name)
-
-    @property
-    def last_name(self) -> str:
-        """The last part of the name."""
-        return self.parts[-1]
-
-    def at(self, snapshot: Snapshot) -> OwnTable:
-        """The same name for a version, with objects for DataFusion of its own."""
-        return OwnTable(self.name, self.given_name, self.table, snapshot, self.is_fixed)
-
-    def provider(self, part_ids: frozenset[str] | None = None, *, views: bool = True) -> Any:
-        """Our dataset; it has the rows of these parts alone if they are given.
-
-        With `views`, text and bytes have the types that DataFusion's own scans give them.
-        """
-
-        def make() -> Any:
-            return CatalogTable(TableDataset(self._pinned(), ReadOptions(), part_ids, views=views))
-
-        return self._once(("dataset", part_ids, views), make)
-
-    def hybrid(
-        self, context: SessionContext, part_ids: frozenset[str] | None, target_partitions: int
-    ) -> HybridTable | None:
-        """What DataFusion reads partly by itself; None if our dataset reads all parts."""
-        if not may_be_hybrid(self.table, self.snapshot):
-            return None
-        return self._once(
-            ("hybrid", part_ids, target_partitions),
-            lambda: hybrid_table(context, self._pinned(), part_ids, target_partitions),
-        )
-
-    def stub(self, name: str) -> Any:
-        """A view of a scan of this name over no file."""
-        return self._once(("stub", name), lambda: scan_of_nothing(name, self.snapshot.schema))
-
-    def move(self, snapshot: Snapshot) -> None:
-        """Stand for another version from now on."""
-        self.snapshot = snapshot
-        self.made.clear()
-
-    def _pinned(self) -> Any:
-        return PinnedTable(self.table, self.snapshot)
-
-    def _once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        if key not in self.made:
-            while len(self.made) >= _MOST_MADE:
-                self.made.pop(next(iter(self.made)))
-            self.made[key] = make()
-        found: Made = self.made[key]
-        return found
-
-    def read_parts(self, condition: Predicate) -> frozenset[str]:
-        """The parts that may have rows that meet the condition."""
-        plan = planned(self.snapshot, self.table.uri, condition)
-        return frozenset(part.part_id for part in read_parts(plan))
 
 
 class SessionContext(datafusion.SessionContext):
@@ -170,6 +88,7 @@ class SessionContext(datafusion.SessionContext):
         self._note_settings()
         self._has_own_functions = False
         self._versions: dict[str, Snapshot] = {}
+        self._kept = KeptQueries(self)
         self._changes = ChangesFunction(self._version_of)
         self.register_udtf(datafusion.udtf(self._changes, CHANGES))
 
@@ -213,6 +132,7 @@ class SessionContext(datafusion.SessionContext):
             super().deregister_table(name)
             own = self._own_tables
             self._own_tables = {place: own[place] for place in own if self._exists(place)}
+            self._kept.forget_removed()
 
     def register_catalog_provider(self, name: str, provider: Any) -> None:
         """Register a catalog; statements read the newest versions of our tables in it."""
@@ -258,8 +178,7 @@ class SessionContext(datafusion.SessionContext):
         """Plan a statement over the newest versions of our tables.
 
         A statement that changes one of them runs at once, once; its result is the number of rows.
-        UnsupportedOperation for a view or a prepared statement over them, which would stay at the
-        version of its creation.
+        Views and prepared statements over them read the newest versions, too.
         """
         self._changes.refusals.last = None
         try:
@@ -288,31 +207,50 @@ class SessionContext(datafusion.SessionContext):
         texts = [str(v) for v in named_params.values() if not isinstance(v, datafusion.DataFrame)]
         statement = _COMMENT.sub(" ", query)
         with self._lock:
-            named = self._refreshed(" ".join([query, *texts]))
-            kept = [*(own.given_name for own in named.values()), *self._catalogs_in(query)]
-            if kept and _KEPT.match(statement):
-                raise UnsupportedOperation(
-                    f"a view or prepared statement over {', '.join(sorted(kept))} would stay at "
-                    "the version of today, while other statements read newer ones: run the query "
-                    "itself, or give its result to register_view to keep its version"
-                )
-            if not named or not _QUERY.match(statement):
-                frame = plan()
-                if _SETS.match(statement):
-                    self._note_settings()
-                if name is not None and takes_name(query):
-                    self._forget(name)  # the table stays where it is
-                return frame
-            is_asked = self._skips() and _CONDITION.search(statement) is not None
-            chosen = self._chosen(named, plan) if is_asked else {}
-            hybrids = self._hybrids(named, chosen)
-            readers = {name: named[name].provider(parts) for name, parts in chosen.items()}
-            readers |= {name: hybrid.provider for name, hybrid in hybrids.items()}
-            with self._swapped(readers):
-                frame = plan()
-            if not self._skips() or not _EXPLAIN.match(query):
-                return frame
-            return self._explained(frame, named, chosen, hybrids)
+            kept = self._kept.named(" ".join([query, *texts]))
+            whole = " ".join([query, *texts, *(each.query for each in kept)])
+            named = self._refreshed(whole)
+            if _KEPT.match(statement) and (named or kept or self._catalogs_in(whole)):
+                if param_values or named_params:
+                    raise UnsupportedOperation(
+                        "sql: a view or prepared statement over a Rowsieve table takes no values "
+                        "when it is created; write them in its text, or as $1 in EXECUTE"
+                    )
+                return self._kept.keep(query, plan)
+            executes = any(not each.is_view for each in kept)
+            if named and (executes or _QUERY.match(statement)):
+                asks = _CONDITION.search(" ".join([statement, *(each.query for each in kept)]))
+                return self._planned(query, named, kept, plan, may_skip=asks is not None)
+            if not _REMOVES.match(statement):
+                self._kept.renew(kept)
+            frame = plan()
+            if _SETS.match(statement):
+                self._note_settings()
+            if name is not None and takes_name(query):
+                self._forget(name)  # the table stays where it is
+            if not _QUERY.match(statement):
+                self._kept.note(query)
+            return frame
+
+    def _planned(
+        self,
+        query: str,
+        named: Mapping[str, OwnTable],
+        kept: Sequence[KeptQuery],
+        plan: Callable[..., datafusion.DataFrame],
+        *,
+        may_skip: bool,
+    ) -> datafusion.DataFrame:
+        """Plan a query of these tables, views and prepared statements."""
+        chosen = self._chosen(named, kept, plan) if may_skip and self._skips() else {}
+        hybrids = self._hybrids(named, chosen)
+        readers = {name: named[name].provider(parts) for name, parts in chosen.items()}
+        readers |= {name: hybrid.provider for name, hybrid in hybrids.items()}
+        with self._swapped(readers, kept):
+            frame = plan()
+        if not self._skips() or not _EXPLAIN.match(query):
+            return frame
+        return self._explained(frame, named, chosen, hybrids)
 
     def _catalogs_in(self, text: str) -> list[str]:
         """The names of our catalogs that the text may name."""
@@ -323,8 +261,10 @@ class SessionContext(datafusion.SessionContext):
     def table(self, name: str) -> datafusion.DataFrame:
         """A DataFrame of a table; a Rowsieve table is refreshed first."""
         with self._lock:
-            hybrids = self._hybrids(self._refreshed(name), {})
-            with self._swapped({own: hybrid.provider for own, hybrid in hybrids.items()}):
+            kept = self._kept.named(name)
+            named = self._refreshed(" ".join([name, *(each.query for each in kept)]))
+            hybrids = self._hybrids(named, {})
+            with self._swapped({own: found.provider for own, found in hybrids.items()}, kept):
                 return super().table(name)
 
     def register_object_store(self, *arguments: Any, **options: Any) -> None:
@@ -358,15 +298,22 @@ class SessionContext(datafusion.SessionContext):
         self._versions = newest
         return found
 
-    def _chosen(self, named: Mapping[str, OwnTable], plan: Any) -> dict[str, frozenset[str]]:
+    def _chosen(
+        self,
+        named: Mapping[str, OwnTable],
+        kept: Sequence[KeptQuery],
+        plan: Callable[..., datafusion.DataFrame],
+    ) -> dict[str, frozenset[str]]:
         """The parts to read of each table of which some can be skipped."""
         many = {n: own for n, own in named.items() if len(own.snapshot.parts.part_ids) > 1}
         stubs = {f"rowsieve_table_{i}": name for i, name in enumerate(many)}
         schemas = {stub: many[name].snapshot.schema for stub, name in stubs.items()}
         try:
             views = {name: many[name].stub(stub) for stub, name in stubs.items()}
-            with self._swapped(views):  # a plan of SELECT … INTO would make its table
-                found = conditions(plan(read_only()).logical_plan(), schemas) if many else {}
+            # A plan of SELECT … INTO would make its table; what is prepared has no INTO.
+            allowed = read_only() if all(each.is_view for each in kept) else None
+            with self._swapped(views, kept):
+                found = conditions(plan(allowed).logical_plan(), schemas) if many else {}
         except Exception:  # the statement is planned again without advice, which reports errors
             return {}
         return {
@@ -388,11 +335,17 @@ class SessionContext(datafusion.SessionContext):
         return {name: hybrid for name, hybrid in found.items() if hybrid is not None}
 
     @contextmanager
-    def _swapped(self, providers: Mapping[str, Any]) -> Iterator[None]:
-        """Let names stand for these objects; afterwards, they stand for our tables again."""
+    def _swapped(
+        self, providers: Mapping[str, Any], kept: Sequence[KeptQuery] = ()
+    ) -> Iterator[None]:
+        """Let names stand for these objects; afterwards, they stand for our tables again.
+
+        The views and prepared statements read these objects; afterwards, the views read our tables.
+        """
         try:
             for name, provider in providers.items():
                 self._replace(name, provider)
+            self._kept.renew(kept)
             yield
         finally:
             for name in providers:
@@ -400,6 +353,7 @@ class SessionContext(datafusion.SessionContext):
                     self._replace(name, own.provider())
                 else:  # the name was removed while a change of the table ran
                     super().deregister_table(name)
+            self._kept.renew([each for each in kept if each.is_view])
 
     def _replace(self, name: str, provider: Any) -> None:
         super().deregister_table(name)
@@ -490,6 +444,14 @@ class SessionContext(datafusion.SessionContext):
         )
         return (*defaults[: 3 - len(name)], *name) if len(name) < 3 else name
 
+    def settings_of(self, prefixes: tuple[str, ...]) -> dict[str, Any]:
+        """The settings whose names begin with one of these."""
+        return {k: value for k, value in self._settings.items() if k.startswith(prefixes)}
+
+    def whole(self, text: str) -> str:
+        """The text, and the queries of the views that it may name."""
+        return " ".join([text, *(each.query for each in self._kept.named(text))])
+
     def catalog_named(self, name: str) -> CatalogTables | None:
         """The Rowsieve catalog with this name."""
         return self._catalogs.get(name)
@@ -497,7 +459,8 @@ class SessionContext(datafusion.SessionContext):
     def refreshed(self, text: str) -> dict[str, OwnTable]:
         """Refresh our tables that the text may name; return them as they are now."""
         with self._lock:
-            return {name: own.at(own.snapshot) for name, own in self._refreshed(text).items()}
+            named = self._refreshed(self.whole(text))
+            return {name: own.at(own.snapshot) for name, own in named.items()}
 
     def plan_alone(
         self,
@@ -509,7 +472,8 @@ class SessionContext(datafusion.SessionContext):
     ) -> Any:
         """Plan a statement as DataFusion does, without running it."""
         stored = {name: own.provider(views=False) for name, own in named.items()}
-        with self._lock, self._swapped(stored):
+        kept = self._kept.named(" ".join([query, *map(str, texts.values())]))
+        with self._lock, self._swapped(stored, kept):
             self._versions = {}
             return super().sql(query, options, values, **texts)
 
@@ -533,12 +497,13 @@ class SessionContext(datafusion.SessionContext):
 
         with self._lock:
             self._versions = versions
+            kept = self._kept.named(" ".join([query, *map(str, texts.values())]))
             at = {name: own.provider(views=False) for name, own in named.items()}
-            with self._swapped(at):
-                chosen = self._chosen(named, plan) if self._skips() else {}
+            with self._swapped(at, kept):
+                chosen = self._chosen(named, kept, plan) if self._skips() else {}
             chosen |= {name: named[name].read_parts(each) for name, each in near.items()}
             at = {n: own.provider(chosen.get(n), views=False) for n, own in named.items()}
-            with self._swapped(at):
+            with self._swapped(at, kept):
                 return plan()
 
     def _forget(self, name: tuple[str, ...]) -> None:
@@ -547,14 +512,6 @@ class SessionContext(datafusion.SessionContext):
         for key, own in list(self._own_tables.items()):
             if own.parts == full:
                 del self._own_tables[key]
-
-
-def name_parts(name: str) -> tuple[str, ...]:
-    """The parts of a name as DataFusion knows them: folded to lower case if not quoted."""
-    parts = _NAME_PART.findall(name)
-    return tuple(
-        part[1:-1].replace('""', '"') if part[:1] == '"' else part.lower() for part in parts
-    )
 
 
 def _quoted(parts: tuple[str, ...]) -> str:

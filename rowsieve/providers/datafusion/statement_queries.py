@@ -19,12 +19,13 @@ from rowsieve.bridges.datafusion_exprs import from_datafusion
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import RowsieveError
 from rowsieve.predicate.ir import TRUE, Predicate
-from rowsieve.providers.datafusion.change_statements import words_of
+from rowsieve.providers.datafusion.statement_tokens import words_of
 from rowsieve.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from rowsieve.providers.datafusion.catalog_tables import CatalogTables
-    from rowsieve.providers.datafusion.sql_session import OwnTable, SessionContext
+    from rowsieve.providers.datafusion.own_table import OwnTable
+    from rowsieve.providers.datafusion.sql_session import SessionContext
     from rowsieve.table import Table
 
 _READS = frozenset({"from", "join", "table", "using"})
@@ -107,7 +108,8 @@ class StatementQueries:
     def reads_table(self, *texts: str) -> bool:
         """Whether a clause may read the table itself in a query of its own."""
         inserted = (str(text) for text in self._texts.values())
-        words = frozenset[str]().union(*(words_of(text) for text in (*texts, *inserted) if text))
+        whole = [self._session.whole(text) for text in (*texts, *inserted) if text]
+        words = frozenset[str]().union(*map(words_of, whole))
         if not words & _READS:
             return False
         names = {self._changed.name} | {own.last_name for own in self._same()}

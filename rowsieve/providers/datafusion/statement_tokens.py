@@ -1,0 +1,256 @@
+"""The tokens of a SQL statement, and the names and clauses among them; each clause stays SQL text.
+
+Soundness: a clause is a run of tokens with balanced brackets, without comments. Tokens that are not
+understood between two clauses are refused, never skipped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rowsieve.bridges.sql.dialects import DATAFUSION
+from rowsieve.errors import InvalidInput, UnsupportedOperation
+
+_BEFORE: Final = "x "  # sqlglot makes one token of all that follows PREPARE as the first word
+_OPENS: Final = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The table that a statement changes: its name as written, its parts folded, its alias."""
+
+    name: str
+    parts: tuple[str, ...]
+    alias: str = ""
+
+    @property
+    def relation(self) -> str:
+        """The table in a FROM clause."""
+        return f"{self.name} AS {self.alias}" if self.alias else self.name
+
+    @property
+    def qualifier(self) -> str:
+        """What qualifies the table's columns."""
+        return self.alias or quoted(self.parts[-1])
+
+
+def tokens_of(text: str) -> StatementTokens | None:
+    """The tokens of a statement; None if it is not one statement."""
+    import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
+
+    whole = _BEFORE + _one_kind_of_line(text)
+    try:
+        tokens = list(sqlglot.tokenize(whole, read=DATAFUSION.grammar))[1:]
+    except sqlglot.TokenError:
+        return None  # DataFusion reports it
+    while tokens and tokens[-1].text == ";":
+        tokens.pop()
+    places = [place for token in tokens for place in _places(whole, token)]
+    before = len(_BEFORE)
+    found = StatementTokens(text, [(start - before, stop - before) for start, stop in places])
+    return None if ";" in found.words else found
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words and quoted names of a clause, folded to lower case."""
+    import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
+
+    return frozenset(
+        token.text.lower()
+        for token in sqlglot.tokenize(_one_kind_of_line(text), read=DATAFUSION.grammar)
+    )
+
+
+def quoted(name: str) -> str:
+    """The name as an identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _one_kind_of_line(text: str) -> str:
+    """The text, of the same length, in which sqlglot ends comments where DataFusion ends them.
+
+    For DataFusion, only a line feed ends a comment; for sqlglot, a carriage return does, too.
+    """
+    return text.replace("\r", " ")
+
+
+def _places(text: str, token: Any) -> list[tuple[int, int]]:
+    """The places of a token, or of its words: sqlglot makes one token of `PRIMARY KEY`."""
+    written = text[token.start : token.end + 1]
+    if any(mark in written for mark in "'\"$"):
+        return [(token.start, token.end + 1)]
+    words = re.finditer(r"\S+", written)
+    return [(token.start + word.start(), token.start + word.end()) for word in words]
+
+
+class StatementTokens:
+    """The tokens of a statement and a place among them.
+
+    `words` are upper case for words, empty for quoted names and texts.
+    """
+
+    def __init__(self, text: str, places: Sequence[tuple[int, int]]) -> None:
+        self._text = text
+        self._places = places
+        self.words = [self._word(*place) for place in places]
+        self.at = 0
+        self.opened = 0
+        self._depths: list[int] = []
+        depth, cases = 0, 0
+        for word in self.words:
+            change = _OPENS.get(word, 0)
+            if word == "CASE":
+                change, cases = 1, cases + 1
+            elif word == "END" and cases:
+                change, cases = -1, cases - 1
+            self._depths.append(depth + min(change, 0))
+            depth += change
+
+    def _word(self, start: int, stop: int) -> str:
+        written = self._text[start:stop]
+        return "" if any(mark in written for mark in "'\"$") else written.upper()
+
+    @property
+    def count(self) -> int:
+        """The number of tokens."""
+        return len(self._places)
+
+    def next(self) -> str:
+        """The next word; empty at the end."""
+        return self.words[self.at] if self.at < self.count else ""
+
+    def take(self, *words: str) -> bool:
+        """Pass these words, if they are next."""
+        if tuple(self.words[self.at : self.at + len(words)]) != words:
+            return False
+        self.at += len(words)
+        return True
+
+    def need(self, *words: str) -> None:
+        """Pass these words; InvalidInput if others are next."""
+        if not self.take(*words):
+            raise self._unexpected(" ".join(words))
+
+    def end(self, what: str) -> None:
+        """UnsupportedOperation if the statement goes on."""
+        if self.at < self.count:
+            rest = self.piece(self.at, self.count)
+            raise UnsupportedOperation(f"sql: {what} with {rest[:80]!r} is not available")
+
+    def find(self, *words: str, last: bool = False) -> int:
+        """The place of these words outside of brackets and CASE, from here on; the end if none."""
+        places = [
+            i
+            for i in range(self.at, self.count - len(words) + 1)
+            if self._depths[i] == 0 and tuple(self.words[i : i + len(words)]) == words
+        ]
+        return (places[-1] if last else places[0]) if places else self.count
+
+    def until(self, stop: int, what: str) -> str:
+        """The text up to a place, which must not be empty and have balanced brackets."""
+        found = self.piece(self.at, stop)
+        if not found or self._depths[self.at] or (stop < self.count and self._depths[stop]):
+            raise self._unexpected(what)
+        self.at = stop
+        return found
+
+    def piece(self, start: int, stop: int) -> str:
+        """The text of tokens, without comments."""
+        pieces: list[str] = []
+        for i in range(start, stop):
+            if i > start and self._places[i - 1][1] < self._places[i][0]:
+                pieces.append(" ")
+            pieces.append(self._text[slice(*self._places[i])])
+        return "".join(pieces)
+
+    def name(self) -> tuple[str, str]:
+        """Pass an identifier; return it as written and as DataFusion folds it."""
+        if self.at >= self.count:
+            raise self._unexpected("a name")
+        written = self.piece(self.at, self.at + 1)
+        is_quoted = written.startswith('"')
+        if not is_quoted and not re.fullmatch(r"[^\W\d][\w$]*", written):
+            raise self._unexpected("a name")
+        self.at += 1
+        return written, written[1:-1].replace('""', '"') if is_quoted else written.lower()
+
+    def path(self) -> tuple[str, tuple[str, ...]]:
+        """Pass a name with qualifiers."""
+        names = [self.name()]
+        while self.take("."):
+            names.append(self.name())
+        return ".".join(written for written, _ in names), tuple(folded for _, folded in names)
+
+    def target(self, *ends: str) -> Target:
+        """Pass the table of the statement, and its alias up to one of these words."""
+        written, parts = self.path()
+        alias = ""
+        if self.take("AS") or (ends and self.at < self.count and self.next() not in ends):
+            alias, _ = self.name()
+        return Target(written, parts, alias)
+
+    def bracket(self) -> None:
+        """Pass a bracket with all that is in it; `opened` is its place then."""
+        self.opened = self.at
+        level = self._depths[self.at] if self.at < self.count else 0
+        self.need("(")
+        while self.at < self.count and self._depths[self.at] > level:
+            self.at += 1
+        self.need(")")
+
+    def is_list(self) -> bool:
+        """Whether a bracket that holds no query is next."""
+        after = self.words[self.at + 1] if self.at + 1 < self.count else ""
+        return self.next() == "(" and after not in ("SELECT", "WITH", "VALUES", "(")
+
+    def names(self) -> tuple[str, ...]:
+        """Pass names in brackets."""
+        self.need("(")
+        found = [self.path()[1][-1]]
+        while self.take(","):
+            found.append(self.path()[1][-1])
+        self.need(")")
+        return tuple(found)
+
+    def terms(self, stop: int) -> list[tuple[int, int]]:
+        """The places of the terms up to a place, which commas outside of brackets separate."""
+        level = self._depths[self.at]
+        found, start = [], self.at
+        for i in range(self.at, stop):
+            if self.words[i] == "," and self._depths[i] == level:
+                found.append((start, i))
+                start = i + 1
+        self.at = stop
+        return [*found, (start, stop)]
+
+    def assignments(self, stop: int) -> dict[str, str]:
+        """Pass `a = x, b = y` up to a place."""
+        found: dict[str, str] = {}
+        for start, end in self.terms(stop):
+            self.at = start
+            _, parts = self.path()
+            self.need("=")
+            if parts[-1] in found:
+                raise InvalidInput(f"sql: column {parts[-1]!r} is assigned twice")
+            found[parts[-1]] = self.until(end, "a value")
+        self.at = stop
+        return found
+
+    def where(self, what: str) -> str:
+        """Pass the WHERE clause at the end of the statement, if there is one."""
+        if not self.take("WHERE"):
+            self.end(what)
+            return ""
+        for words in (("LIMIT",), ("ORDER", "BY"), ("RETURNING",)):
+            place = self.find(*words)
+            if place < self.count:
+                self.at = place
+                self.end(what)
+        return self.until(self.count, "a condition")
+
+    def _unexpected(self, wanted: str) -> InvalidInput:
+        rest = self.piece(self.at, min(self.at + 12, self.count)) or "the end"
+        return InvalidInput(f"sql: expected {wanted} at {rest!r}")
