@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import uuid
 from collections.abc import Callable
 from functools import partial
@@ -27,6 +28,7 @@ from rowsieve.objects import (
     put_fresh,
 )
 from rowsieve.objects.remote import RemoteStore
+from rowsieve.objects.store import SyncFailed
 from tests.profiles import examples
 from tests.storage.log_fixtures import Crash, FaultyStore, memory_store
 
@@ -368,14 +370,37 @@ def test_a_table_directory_may_itself_be_a_symbolic_link(tmp_path: Path) -> None
     assert store.uri == f"file://{tmp_path}/real"
 
 
-def test_a_fifo_is_rejected_without_waiting(tmp_path: Path) -> None:
+def test_a_fifo_in_the_place_of_a_file_is_an_error_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
+    store = LocalStore(tmp_path)
+    for use in (
+        *(store.size, store.open_input, store.get, store.exists),
+        partial(store.get_range, start=0, stop=1),
+    ):
+        with pytest.raises(CorruptData, match=r"cannot read pipe .* it is a FIFO, not a regular"):
+            use("pipe")
+    with pytest.raises(SyncFailed):
+        store.make_durable("pipe")
+
+
+def test_a_socket_or_device_in_the_place_of_a_file_is_an_error(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "s"))
+        with pytest.raises(CorruptData, match="it is a socket"):
+            LocalStore(tmp_path).size("s")
+        with pytest.raises(StoreError, match="cannot read s "):
+            LocalStore(tmp_path).get("s")
+    with pytest.raises(CorruptData, match="it is a device"):
+        LocalStore("/dev").get("zero")
+
+
+def test_a_folder_is_no_object(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     store = LocalStore(tmp_path)
-    for path in ("pipe", "folder"):
-        for use in (store.size, store.open_input):
-            with pytest.raises(ObjectNotFound, match="is not a file"):
-                use(path)
+    assert not store.exists("folder")
+    for use in (store.size, store.open_input, store.get):
+        with pytest.raises(ObjectNotFound):
+            use("folder")
 
 
 def test_a_directory_removed_under_an_open_store_is_made_again(tmp_path: Path) -> None:

@@ -113,6 +113,11 @@ def _files_of(source: Any, storage_options: Mapping[str, Any] | None) -> Iterato
             yield FoundFile(location, location.name, location.path)
         elif os.path.isdir(location.path):  # noqa: PTH112
             yield from _non_empty(location, _in_folder(location))
+        elif os.path.exists(location.path):  # noqa: PTH110
+            raise InvalidInput(
+                f"{location.uri} is neither a regular file nor a directory; rows of a pipe or a "
+                "device can be read once only: save them in a file"
+            )
         else:
             raise NotFound(f"{location.uri} does not exist; give a file or directory that does")
     elif location.name.endswith(SUFFIXES):

@@ -44,6 +44,7 @@ from rowsieve.objects.store import (
 )
 
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS, errno.EXDEV)
+_UNBLOCKED: Final = os.O_NONBLOCK | os.O_CLOEXEC  # opening a FIFO does not wait for its writer
 _NEW_FILE: Final = os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 # Errors that a retry does not change, and what to do.
 _ADVICE: Final[Mapping[int, str]] = {
@@ -53,10 +54,20 @@ _ADVICE: Final[Mapping[int, str]] = {
     errno.EACCES: "this process lacks the permission: run it as a user who has it, or grant it",
     errno.EFBIG: "files are limited in size there (see ulimit -f): set a lower target_part_bytes",
 }
+_KINDS: Final[Mapping[int, str]] = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 
 class _FsyncError(OSError):
     """Failure of an fsync, distinct from other I/O errors."""
+
+
+class _NotRegularError(OSError):
+    """A FIFO, socket or device is in the place of a file; its text says which."""
 
 
 class LocalStore:
@@ -83,7 +94,7 @@ class LocalStore:
     def get(self, path: str) -> bytes:
         """Return all bytes of a file."""
         try:
-            with io.FileIO(self._readable(path)) as file:
+            with io.FileIO(self._readable(path), opener=_open_regular) as file:
                 return file.readall()
         except OSError:
             with self._reading(path):  # costs as much as the read
@@ -92,7 +103,7 @@ class LocalStore:
     def get_range(self, path: str, start: int, stop: int) -> bytes:
         """Return bytes `[start, stop)` of a file; CorruptData if it is shorter."""
         missing_bytes = checked_range(path, start, stop)
-        with self._reading(path) as full, io.FileIO(full) as file:
+        with self._reading(path) as full, io.FileIO(full, opener=_open_regular) as file:
             file.seek(start)
             chunks = []
             while missing_bytes and (chunk := file.read(missing_bytes)):
@@ -250,7 +261,7 @@ class LocalStore:
         """Open the file unmapped: reading a truncated memory map would raise SIGBUS."""
         try:
             full = self._readable(path)
-            self._size(full, path)  # reject non-regular files: opening a FIFO would block
+            self._size(full, path)  # opening a FIFO would block
             return pa.OSFile(os.fsencode(full), "rb")
         except OSError:
             with self._reading(path):
@@ -267,8 +278,9 @@ class LocalStore:
 
     def _size(self, full: str, path: str) -> int:
         status = os.stat(full)  # noqa: PTH116 - a Path is slow to build
-        if not stat.S_ISREG(status.st_mode):
-            raise ObjectNotFound(f"{path} in {self.uri} is not a file", path=path)
+        if stat.S_ISDIR(status.st_mode):
+            raise ObjectNotFound(f"{path} in {self.uri} is a directory, not a file", path=path)
+        _check_regular(status.st_mode)
         return status.st_size
 
     def _object_exists(self, path: str) -> ObjectExists:
@@ -313,6 +325,11 @@ class LocalStore:
             yield
         except _FsyncError as error:
             raise self._sync_failed(path, error, visible=False) from error
+        except _NotRegularError as error:
+            raise CorruptData(
+                f"cannot {action} {path} in {self.uri}: it is {error}, not a regular file; put the "
+                "file back from a copy"
+            ) from None
         except OSError as error:
             if isinstance(error, NotADirectoryError | FileExistsError) and self._is_file():
                 raise InvalidInput(
@@ -396,6 +413,24 @@ def _local(location: Location) -> str:
     return location.path
 
 
+def _open_regular(path: str, flags: int) -> int:
+    """Open a file to read it; _NotRegularError for a FIFO or device, without waiting for data."""
+    descriptor = os.open(path, flags | _UNBLOCKED)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISDIR(mode):  # FileIO refuses a directory itself
+            _check_regular(mode)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _check_regular(mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        raise _NotRegularError(_KINDS.get(stat.S_IFMT(mode), "a special file"))
+
+
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
@@ -443,7 +478,7 @@ def _sync_directory(path: Path) -> None:
 
 
 def _sync(path: Path, flags: int) -> None:
-    descriptor = os.open(path, flags | os.O_CLOEXEC)
+    descriptor = os.open(path, flags | _UNBLOCKED)
     try:
         _fsync(descriptor, path)
     finally:

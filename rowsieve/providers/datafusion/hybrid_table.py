@@ -28,15 +28,21 @@ from rowsieve.providers.datafusion.registered_table import (
 from rowsieve.providers.native_files.planned_parts import read_parts
 
 if TYPE_CHECKING:
+    from rowsieve.storage.manifest import FileRef
     from rowsieve.storage.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class HybridTable:
-    """What to register in DataFusion, and how many of the parts DataFusion reads itself."""
+    """What to register in DataFusion, and the files of the parts that DataFusion reads itself."""
 
     provider: Any
-    native_parts: int
+    files: tuple[FileRef, ...]
+
+    @property
+    def native_parts(self) -> int:
+        """How many parts DataFusion reads itself."""
+        return len(self.files)
 
 
 def may_be_hybrid(table: Any, snapshot: Snapshot) -> bool:
@@ -76,7 +82,7 @@ def hybrid_table(
     except ValueError:  # plans of this version of DataFusion have another form
         return None
     both = frame.union(context.read_table(CatalogTable(rest)))
-    return HybridTable(both.into_view(), len(native))
+    return HybridTable(both.into_view(), files)
 
 
 def planned(snapshot: Snapshot, uri: str, condition: Predicate = TRUE) -> ScanPlan:

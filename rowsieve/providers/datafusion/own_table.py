@@ -22,6 +22,7 @@ from rowsieve.providers.datafusion.hybrid_table import (
 from rowsieve.providers.datafusion.registered_table import PinnedTable, ReadOptions, TableDataset
 from rowsieve.providers.datafusion.scan_conditions import scan_of_nothing
 from rowsieve.providers.native_files.planned_parts import read_parts
+from rowsieve.providers.native_files.present_files import check_files
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
 
@@ -75,13 +76,19 @@ class OwnTable:
     def hybrid(
         self, context: SessionContext, part_ids: frozenset[str] | None, target_partitions: int
     ) -> HybridTable | None:
-        """What DataFusion reads partly by itself; None if our dataset reads all parts."""
+        """What DataFusion reads partly by itself; None if our dataset reads all parts.
+
+        Its files are checked before DataFusion opens one: it would wait for the writer of a FIFO.
+        """
         if not may_be_hybrid(self.table, self.snapshot):
             return None
-        return self._once(
+        found: HybridTable | None = self._once(
             ("hybrid", part_ids, target_partitions),
             lambda: hybrid_table(context, self._pinned(), part_ids, target_partitions),
         )
+        if found is not None:
+            check_files(self.table.store, self.snapshot.version, found.files)
+        return found
 
     def stub(self, name: str) -> Any:
         """A view of a scan of this name over no file."""
