@@ -49,9 +49,9 @@ class Location:
     @classmethod
     def parse(cls, uri: str | os.PathLike[str]) -> Location:
         """Parse a path or URI; InvalidInput for text that is invalid or ambiguous."""
-        text = os.fspath(uri)
+        text = os.fspath(uri) if isinstance(uri, str | os.PathLike) else uri
         if not isinstance(text, str):
-            raise InvalidInput(f"a table's path is text, not the {type(text).__name__} {text!r}")
+            raise InvalidInput(f"a table's path is text, not a value of type {type(text).__name__}")
         if not text:
             raise InvalidInput("the table's URI is empty; give a directory or a URI such as s3://…")
         if one_slash := _ONE_SLASH.match(text):
@@ -137,6 +137,8 @@ def _parse_uri(scheme: str, authority: str, rest: str) -> Location:
 def _parse_remote(scheme: str, authority: str, rest: str) -> Location:
     user, at, host = authority.rpartition("@")
     public = f"{scheme}://{host}{_before_query(rest)}"
+    if ":" in authority and "@" in rest:  # a password with a slash, or a port and an odd key
+        public = f"{scheme}://…@{_before_query(rest.rpartition('@')[2])}"
     if "?" in rest or (at and scheme not in _WITH_CONTAINER_AS_USER):
         raise InvalidInput(
             f"the URI of {public} carries a user, a password or a query; pass credentials in "

@@ -179,3 +179,12 @@ def test_a_folder_of_the_disk_is_asked_of_local_tables_only() -> None:
     assert local_folder("file:///a%20b") == Path("/a b")
     with pytest.raises(InvalidInput, match="not on the local disk"):
         local_folder("s3://bucket/t")
+
+
+@pytest.mark.parametrize("secret", ["wJalr/K7MD", "wJalr?K7MD", "wJalr#K7MD", "wJalrK7MD"])
+def test_no_part_of_a_password_in_a_uri_is_shown_whatever_characters_it_has(secret: str) -> None:
+    for uri in (f"s3://user:{secret}@bucket/t", f"abfss://user:{secret}@account/t"):
+        with pytest.raises(InvalidInput) as raised:
+            Location.parse(uri)
+        assert "wJalr" not in str(raised.value)
+        assert "K7MD" not in str(raised.value)
