@@ -13,11 +13,12 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import groupby, islice
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -31,7 +32,7 @@ from rowsieve.executor.live_rows import (
     with_columns,
 )
 from rowsieve.executor.package import Packaging, take_first
-from rowsieve.executor.read_ahead import ReadAhead
+from rowsieve.executor.read_ahead import ReadAhead, drawn_early
 from rowsieve.executor.small_start import with_small_start
 from rowsieve.executor.sources import PartSource
 from rowsieve.executor.streams import Streams
@@ -59,6 +60,9 @@ PREFETCH_DIVISOR = 8  # prefetched bytes take at most this fraction of a read's 
 GROUPS_AHEAD = 16  # row groups that one read prefetches
 PARTS_TOGETHER = 16  # parts whose footers, bloom filters and pages are interpreted at once
 FOOTERS_AHEAD = 256  # parts whose footers are prefetched
+COUNTS_AHEAD = 64  # tasks of a count that are made before their results are needed
+
+Result = TypeVar("Result")
 
 
 class Execution:
@@ -146,11 +150,14 @@ class Execution:
         limit, total = self._plan.limit, 0
         with self._naming_missing(), self._ahead() as ahead:
             self._expect(self._plan.splits)
-            for piece in _pieces(self._plan.splits):
+            tasks = self._counts(ahead)
+            if limit is None and self._store.overlaps:
+                tasks = drawn_early(tasks, COUNTS_AHEAD)
+            for rows in ahead.done(tasks):
+                total += rows
                 if limit is not None and total >= limit:
-                    break
-                total += self._count(self._live(piece, ahead), piece.reads, ahead)
-        return total if limit is None else min(total, limit)
+                    return limit
+        return total
 
     def _expect(self, splits: Sequence[Split]) -> None:
         """Prefetch the footers and deletion vectors of all pieces; under a limit, of the first."""
@@ -325,17 +332,21 @@ class Execution:
                 yield waiting.popleft()
         yield from waiting
 
-    def _count(self, live: LiveRows, reads: Sequence[Read], ahead: ReadAhead) -> int:
-        total = 0
-        live.look_up(reads)
-        for read in reads:
-            reader = self._unordered[read.residual]
-            if reader.predicate is None:
-                total += live.count(read)
-            else:
-                groups = self._expected(live, read, reader)
-                total += sum(ahead.done(partial(reader.count, group) for group in groups))
-        return total
+    def _counts(self, ahead: ReadAhead) -> Iterator[Callable[[], int]]:
+        """Tasks whose results add up to the count; what they read is announced as they are made."""
+        pieces = list(_pieces(self._plan.splits))
+        for number, piece in enumerate(pieces):
+            if number % PARTS_TOGETHER == 0:
+                self._prune_together([[each] for each in pieces[number : number + PARTS_TOGETHER]])
+            live = self._live(piece, ahead)
+            live.look_up(piece.reads)
+            for read in piece.reads:
+                reader = self._unordered[read.residual]
+                if reader.predicate is None:
+                    yield partial(_given, live.count(read))
+                else:
+                    for group in self._expected(live, read, reader):
+                        yield partial(reader.count, group)
 
     def _readers(self, columns: Schema, *, views: bool = False) -> tuple[RowReader, RowReader]:
         """A reader for reads without a residual, and one for reads with it."""
@@ -407,9 +418,9 @@ def refine(plan: ScanPlan, store: ObjectStore) -> ScanPlan:
     )
 
 
-def _given(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The task of a batch that is already read."""
-    return batch
+def _given(result: Result) -> Result:
+    """The task of a result that is known already."""
+    return result
 
 
 def _size_bytes(batch: pa.RecordBatch | None) -> int:

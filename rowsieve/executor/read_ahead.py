@@ -95,3 +95,12 @@ class ReadAhead:
     def _give_back(self, size_bytes: int) -> None:
         with self._lock:
             self._left_bytes += size_bytes
+
+
+def drawn_early(items: Iterator[T], count: int) -> Iterator[T]:
+    """The same items in the same order; so many are drawn before the first one is given out."""
+    waiting = deque(islice(items, count))
+    for item in items:
+        waiting.append(item)
+        yield waiting.popleft()
+    yield from waiting

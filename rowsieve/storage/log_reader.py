@@ -14,7 +14,7 @@ between an existing entry and the head. An expired entry is `SnapshotExpired`; a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
@@ -152,14 +152,13 @@ class LogReader:
         base = self._checkpoint_before(timestamp_us)
         oldest = floors_of(head.table.properties).oldest_version
         found = None if base is None or base < oldest else base
-        version = oldest if found is None else found + 1
-        while version < head.version:
-            entry = self.entry(version)
+        start = oldest if found is None else found + 1
+        for version, entry in self._in_order(range(start, head.version)):
             if entry is None:
                 raise self._absent(version, f"the version of {instant(timestamp_us)}")
             if entry.timestamp_us > timestamp_us:
                 break
-            found, version = version, version + 1
+            found = version
         if found is None and oldest:
             raise SnapshotExpired(
                 f"the version of {instant(timestamp_us)} of {self._store.uri} has expired; "
@@ -363,9 +362,9 @@ class LogReader:
         while (entry := self._known_or_read(head + 1, known)) is not None:  # a listing may lag
             present.append(entry)
             head += 1
-        if base is None and not present:
-            raise no_table(self._store)
-        if base is not None and not present:
+        if not present:
+            if base is None:
+                raise no_table(self._store)
             self._check_head(base, self._known_or_read(base.version, known))
         snapshot, _ = self._replay(base, present, loading)
         if snapshot.version < seen.get(snapshot.table.uuid, -1):
@@ -508,6 +507,15 @@ class LogReader:
 
     def _entries(self, versions: Sequence[int]) -> list[LogEntry | None]:
         return together(self._store, [partial(self.entry, version) for version in versions])
+
+    def _in_order(self, versions: range) -> Iterator[tuple[int, LogEntry | None]]:
+        """Read entries as they are asked for; from a network store, a block of them at once."""
+        for i in range(0, len(versions), _HISTORY_BLOCK):
+            block = versions[i : i + _HISTORY_BLOCK]
+            reads = [partial(self.entry, version) for version in block]
+            if self._store.overlaps:
+                reads = [begin(read).result for read in reads]  # type: ignore[misc]
+            yield from ((version, read()) for version, read in zip(block, reads, strict=True))
 
     def _replay(
         self, base: Snapshot | None, entries: Sequence[LogEntry], loading: _Loading | None = None

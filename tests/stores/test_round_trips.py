@@ -68,6 +68,7 @@ READS: dict[str, tuple[Read, str | None, int, int]] = {
     "a scan": (lambda scan: scan.to_arrow().num_rows, None, 2, 2),
     "a scan under a predicate": (lambda scan: scan.to_arrow().num_rows, "v >= 0", 2, 2),
     "a count under a predicate": (lambda scan: scan.count(), "v >= 0", 2, 2),
+    "a count at a key": (lambda scan: [scan.count()], "id = 17", 4, 2),
 }  # fmt: skip
 
 
@@ -78,6 +79,7 @@ def test_a_read_over_any_number_of_parts_takes_few_round_trips(
     read, where, cold, warm = READS[name]
     table = rs.open_table(uri, storage_options=options(proxy))
     expected = [LATEST] if where and "17" in where else KEYS
+    expected = [1] if name == "a count at a key" else expected
 
     def run() -> None:
         assert read(table.scan(where)) == expected
@@ -139,6 +141,22 @@ def test_opening_and_catching_up_take_three_round_trips_and_a_refresh_one(
     finish_aside()
     assert trips_of(proxy, table.refresh) <= CATCH_UP
     assert table.version == writer.version == 8
+
+
+def test_a_time_far_behind_the_head_takes_as_many_round_trips_as_one_close_to_it(
+    s3: S3, proxy: Proxy
+) -> None:
+    writer = grown(s3, "1000", 20)
+    table = rs.open_table(writer.uri, storage_options=options(proxy))
+    times = {commit.version: commit.timestamp for commit in writer.history()}
+    trips = []
+    for version in (1, 19):
+
+        def read_old(version: int = version) -> None:
+            assert table.scan(as_of=times[version]).version == version
+
+        trips.append(trips_of(proxy, read_old))
+    assert trips[0] == trips[1] <= 10
 
 
 @pytest.mark.parametrize("interval", ["1000", "4", "1"])
