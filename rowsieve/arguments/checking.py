@@ -44,7 +44,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
                 if name in kinds:
                     kwargs[name] = kinds[name].fit(value)
         except Misfit as misfit:
-            raise _refusal(function.__name__, name, kinds[name], misfit) from None
+            raise _refusal(_shown(function), name, kinds[name], misfit) from None
         return function(*fitted, **kwargs)
 
     call.__rowsieve_checked__ = True  # type: ignore[attr-defined]  # for the test of the surface
@@ -80,6 +80,13 @@ def kinds_of(
         each.name for each in parameters if each.kind in named and each.default is each.empty
     )
     return tuple(each.name for each in parameters if each.kind in _POSITIONAL), kinds, required
+
+
+def _shown(function: Callable[..., Any]) -> str:
+    """The name by which a function is called: the class of a constructor."""
+    if function.__name__ == "__init__":
+        return function.__qualname__.split(".")[-2]
+    return function.__name__
 
 
 def _refusal(function: str, name: str, kind: Kind, misfit: Misfit) -> InvalidInput:

@@ -20,7 +20,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from rowsieve import engines
-from rowsieve.arguments import checked_methods
+from rowsieve.arguments import checked, checked_methods
 from rowsieve.arguments.annotations import (
     ColumnNames,
     Metadata,
@@ -59,6 +59,7 @@ _LOG: Final = "_rowsieve"
 class Catalog:
     """The tables under one URI; `procedures` are those that `call` knows."""
 
+    @checked
     def __init__(self, uri: TableUri, *, storage_options: StorageOptions | None = None) -> None:
         self._store = open_store(uri, storage_options)
         self._storage_options = dict(storage_options or {})

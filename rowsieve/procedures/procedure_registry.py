@@ -15,6 +15,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from threading import Lock
 
+from rowsieve.arguments import checked_methods
 from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.procedures.procedure import (
     AnyProcedure,
@@ -28,6 +29,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,127}")
 _log = logging.getLogger(__name__)
 
 
+@checked_methods
 class ProcedureRegistry:
     """Procedures by name; names are lower case. `group`: also those of its entry points."""
 

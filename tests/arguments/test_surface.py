@@ -8,6 +8,7 @@ import traceback
 import types
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from copy import copy
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -26,8 +27,11 @@ from hypothesis import strategies as st
 import rowsieve as rs
 from rowsieve.arguments import checking
 from rowsieve.arguments.checking import kinds_of
-from rowsieve.errors import RowsieveError
+from rowsieve.changes.evolving import Alteration
+from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.procedures.procedure_registry import ProcedureRegistry
+from rowsieve.providers.datafusion import SessionContext
 from tests.profiles import IS_DEEP, examples
 
 ROWS = pa.table({"id": [1, 2], "x": [1.5, None], "s": ["a", "b"]})
@@ -37,7 +41,7 @@ def same(value: Any) -> Any:
     return value
 
 
-CHECKED_CLASSES = (rs.Table, rs.Scan, rs.ScanPlan)
+CHECKED_CLASSES = (rs.Table, rs.Scan, rs.ScanPlan, rs.Catalog, Alteration, ProcedureRegistry)
 
 MOMENTS = (
     datetime(2024, 1, 1, tzinfo=UTC),
@@ -131,6 +135,18 @@ GOOD: Mapping[str, Callable[[], dict[str, Any]]] = {
     "Table.restore": lambda: {"version": 0},
     "Table.collect_with": lambda: {"column": "x", "make": None},
     "Table.require_pruning": lambda: {"where": "id = 1"},
+    "Catalog.create_table": lambda: {"name": "db.u", "schema_or_data": ROWS, "key": ["id"]},
+    "Catalog.open_table": lambda: {"name": "db.t"},
+    "Catalog.drop_table": lambda: {"name": "db.t"},
+    "Catalog.rename_table": lambda: {"name": "db.t", "new_name": "db.u"},
+    "Catalog.set_properties": lambda: {"properties": {"pruning": "soft"}},
+    "Catalog.call": lambda: {"statement": "CALL system.analyze('db', 't')"},
+    "Catalog.explain": lambda: {"statement": "CALL system.rewrite_data_files('db', 't')"},
+    "Catalog.sql": lambda: {"statement": "SELECT * FROM db.t"},
+    "Table.changes": lambda: {"from_version": 0},
+    "Table.set_properties": lambda: {"properties": {"pruning": "soft"}},
+    "Table.add_column": lambda: {"name": "n", "type": "int64"},
+    "Alteration.add_column": lambda: {"name": "n", "type": "int64"},
     "ScanPlan.only": lambda: {"split": 0},
     "ScanPlan.project": lambda: {"columns": ["id"]},
     "ScanPlan.from_bytes": lambda: {"data": SPLIT},
@@ -147,6 +163,12 @@ def owner(name: str, spark_table: rs.Table) -> Any:
             return spark_table.scan("id = 1")
         case ("ScanPlan", ".", _):
             return spark_table.scan().plan()
+        case ("Catalog", ".", _):
+            return _fresh_catalog()
+        case ("ProcedureRegistry", ".", _):
+            return _fresh_catalog().procedures
+        case ("Alteration", ".", _):
+            return _fresh(spark_table, "alter").alter()
     return None
 
 
@@ -161,6 +183,12 @@ def _fresh(spark_table: rs.Table, method: str) -> rs.Table:
     if "spark" in method:
         return rs.open_table(spark_table.uri)
     return rs.create_table(f"memory:///{uuid.uuid4().hex}", ROWS, key=["id"])
+
+
+def _fresh_catalog() -> rs.Catalog:
+    catalog = rs.Catalog(f"memory:///{uuid.uuid4().hex}")
+    catalog.create_table("db.t", ROWS, ["id"])
+    return catalog
 
 
 def call(name: str, arguments: dict[str, Any], spark_table: rs.Table) -> None:
@@ -207,3 +235,75 @@ def test_every_argument_of_every_call_withstands_odd_values(
         for odd in ODD if IS_DEEP else ODD[place % SPREAD :: SPREAD]:
             arguments = dict(GOOD[name]()) if name in GOOD else {}
             call(name, {**arguments, each: odd()}, spark_table)
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("Catalog", rs.Catalog),
+        ("Catalog", lambda odd: rs.Catalog("memory:///c", storage_options=odd)),
+        ("registry", rs.Catalog("memory:///c").procedures.resolve),
+        ("registry", rs.Catalog("memory:///c").procedures.remove),
+        ("registry", rs.Catalog("memory:///c").procedures.is_distributed),
+        ("RowSet", rs.RowSet.empty),
+        ("RowSet", lambda odd: rs.RowSet.from_ids(odd, 3)),
+        ("RowSet", lambda odd: rs.RowSet.from_ranges(odd, 3)),
+        ("RowSet", rs.RowSet.from_mask),
+        ("RowSet", lambda odd: rs.RowSet.from_bitmap(odd, 3)),
+        ("RowSet", lambda odd: rs.RowSet.from_bytes(odd, 3)),
+        ("RowSet", lambda odd: rs.RowSet.from_row_groups(odd, 1, 2)),
+        ("RowSet", lambda odd: rs.RowSet.from_row_groups(np.array([True]), odd, 2)),
+        ("RowSet", lambda odd: rs.RowSet.full(3).union(odd)),
+        ("RowSet", lambda odd: rs.RowSet.full(3).intersect(odd)),
+        ("RowSet", lambda odd: rs.RowSet.full(3).difference(odd)),
+        ("RowSet", lambda odd: rs.RowSet.full(3).complement(odd)),
+        ("RowSet", lambda odd: rs.RowSet.full(3).contains(odd)),
+        ("RowSet", lambda odd: rs.RowSet.full(3).slice(0, odd)),
+        ("RowSet", lambda odd: rs.RowSet.full(3).slice(odd, 3)),
+        ("RowSet", lambda odd: rs.RowSet.full(3).shift(odd, 3)),
+        ("RowSet", lambda odd: rs.RowSet.full(3).shift(0, odd)),
+        ("SessionContext", SessionContext),
+        ("SessionContext", lambda odd: SessionContext(None, odd)),
+        ("SessionContext", lambda odd: SessionContext(pruning=odd)),
+        ("SessionContext", lambda odd: SessionContext().register_table(odd, None)),
+        ("SessionContext", lambda odd: SessionContext().deregister_table(odd)),
+        ("SessionContext", lambda odd: SessionContext().register_udf(odd)),
+        ("SessionContext", lambda odd: SessionContext().register_catalog_provider(odd, None)),
+        ("SessionContext", lambda odd: SessionContext().sql("SELECT 1", param_values=odd)),
+        ("SessionContext", lambda odd: SessionContext().sql("SELECT 1", odd)),
+    ],
+)  # fmt: skip
+def test_constructors_row_sets_and_sessions_refuse_odd_values(
+    name: str, make: Callable[[Any], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for odd in ODD:
+        value = odd()
+        if name == "SessionContext" and isinstance(value, str | dict):
+            continue  # a name or values of parameters, which DataFusion judges
+        with suppress(RowsieveError):
+            make(value)
+
+
+def test_a_session_refuses_what_is_not_text_in_the_place_of_a_statement_or_name() -> None:
+    context = SessionContext()
+    for call in (context.sql, context.table, context.deregister_table):
+        with pytest.raises(InvalidInput, match="not text"):
+            call(5)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("method", ["scanner", "to_table", "to_batches", "count_rows", "take"])
+def test_a_dataset_refuses_odd_columns_filters_and_sizes(
+    method: str, spark_table: rs.Table
+) -> None:
+    dataset = spark_table.to_dataset()
+    names = {"take": ("indices",), "count_rows": ("filter",)}.get(
+        method, ("columns", "filter", "batch_size")
+    )
+    for name in names:
+        for odd in ODD:
+            value = odd()
+            if isinstance(value, list | dict) and name == "columns":
+                continue  # pyarrow's own errors name the column
+            with suppress(RowsieveError, pa.ArrowException):
+                getattr(dataset, method)(**{name: value})

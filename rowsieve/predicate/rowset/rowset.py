@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 import numpy.typing as npt
@@ -85,6 +86,8 @@ class RowSet:
     @classmethod
     def from_mask(cls, mask: Mask) -> RowSet:
         """Build from a mask, (n,) bool, of the rows; n is the row count."""
+        if not isinstance(mask, np.ndarray):
+            raise InvalidInput(f"a row mask must be a NumPy array, not {type(mask).__name__}")
         if mask.ndim != 1 or mask.dtype != np.bool_:
             raise InvalidInput(
                 f"a row mask must be (n,) bool, got {mask.shape} {mask.dtype}; replace NULLs, "
@@ -100,6 +103,7 @@ class RowSet:
         Every group has `group_rows` rows, except the last one, which has the remaining rows.
         """
         _check_space(row_count)
+        _check_whole(group_rows, "group_rows")
         groups = cls.from_mask(kept)
         if group_rows < 1 or groups.row_count != -(-row_count // group_rows):
             raise InvalidInput(
@@ -114,6 +118,8 @@ class RowSet:
     def from_bitmap(cls, bitmap: pyroaring.AbstractBitMap, row_count: int) -> RowSet:
         """Build from a roaring bitmap of row ids below `row_count`; it is copied."""
         _check_space(row_count)
+        if not isinstance(bitmap, pyroaring.AbstractBitMap):
+            raise InvalidInput(f"bitmap must be a roaring bitmap, not {type(bitmap).__name__}")
         if len(bitmap) and bitmap.max() >= row_count:
             raise InvalidInput(f"row id {bitmap.max()} is outside a source of {row_count} rows")
         copy = pyroaring.BitMap(bitmap)
@@ -124,6 +130,8 @@ class RowSet:
     def from_bytes(cls, data: bytes, row_count: int) -> RowSet:
         """Decode the output of `to_bytes`; CorruptData unless it has `row_count` rows."""
         _check_space(row_count)
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise InvalidInput(f"data must be bytes, not {type(data).__name__}")
         return _made(decode(data, row_count), row_count)
 
     def __len__(self) -> int:
@@ -215,11 +223,14 @@ class RowSet:
     def complement(self, within: RowSet | None = None) -> RowSet:
         """Return all other rows of the source or of `within`. Not the rows of a NOT: see above."""
         if within is not None:
+            self._check(within)
             return within.difference(self)
         return _made(self._rows.complement(self.row_count), self.row_count)
 
     def slice(self, start: int, stop: int) -> RowSet:
         """Return the rows in [start, stop), renumbered from 0, of a source of stop - start rows."""
+        _check_whole(start, "start")
+        _check_whole(stop, "stop")
         if not 0 <= start <= stop <= self.row_count:
             raise InvalidInput(
                 f"rows [{start}, {stop}) are not within a source of {self.row_count} rows"
@@ -229,6 +240,7 @@ class RowSet:
     def shift(self, offset: int, row_count: int) -> RowSet:
         """Add `offset` to each id; the new source, of `row_count` rows, must contain them all."""
         _check_space(row_count)
+        _check_whole(offset, "offset")
         if self.is_empty:
             return RowSet.empty(row_count)
         first, last = self._rows.first + offset, self._rows.last + offset
@@ -262,6 +274,8 @@ class RowSet:
         return encode(self._rows, self.row_count)
 
     def _check(self, other: RowSet) -> None:
+        if not isinstance(other, RowSet):
+            raise InvalidInput(f"a RowSet can be combined with another one, not {type(other)!r}")
         if self.row_count != other.row_count:
             raise InvalidInput(
                 f"row sets of different sources: {self.row_count} rows and {other.row_count} rows"
@@ -273,11 +287,18 @@ def _made(rows: Ranges | Bitmap, row_count: int) -> RowSet:
 
 
 def _check_space(row_count: int) -> None:
+    _check_whole(row_count, "row_count")
     if not 0 <= row_count <= ID_LIMIT:
         raise InvalidInput(
             f"a source of {row_count} rows cannot be addressed: row ids are limited to "
             f"{ID_LIMIT:,} per source; split it into smaller files"
         )
+
+
+def _check_whole(value: object, name: str) -> None:
+    """Refuse what is not a whole number; checked here, for row sets are made for every part."""
+    if type(value) is not int and (isinstance(value, bool) or not isinstance(value, Integral)):
+        raise InvalidInput(f"{name} must be a whole number, not {type(value).__name__}")
 
 
 def _integers(values: object, what: str, dimensions: int) -> npt.NDArray[np.integer]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
+from numbers import Integral
 from types import FrameType
 from typing import Any, Final
 
@@ -136,7 +137,10 @@ class TableVersion(UnreadableDataset):
             raise InvalidInput(f"take: indices must be whole numbers from 0: {error}") from error
         if places.null_count:
             raise InvalidInput(f"take: {places.null_count} of the indices are NULL")
-        return self._in_order(columns, **options).take(places)
+        try:
+            return self._in_order(columns, **options).take(places)
+        except pa.ArrowIndexError as error:
+            raise InvalidInput(f"take: an index is not below the number of rows: {error}") from None
 
     def count_rows(self, filter: pc.Expression | None = None, **options: Any) -> int:  # noqa: A002
         """Count the rows that pass the filter."""
@@ -202,8 +206,7 @@ class TableVersion(UnreadableDataset):
                 "filter= must be a pyarrow expression, such as pyarrow.compute.field('id') == 5, "
                 f"not {type(expression).__name__}; pass SQL text to table.scan(where=...)"
             )
-        if batch_size is not None and batch_size < 1:
-            raise InvalidInput(f"batch_size must be at least 1, got {batch_size}")
+        _check_read(columns, batch_size)
         if self._filter is not None and expression is not None and read_filter is polars_filter:
             raise UnsupportedOperation(
                 "Polars pushed a filter to a dataset that has a pyarrow filter, and the semantics "
@@ -241,6 +244,21 @@ def _both(first: pc.Expression | None, second: pc.Expression | None) -> pc.Expre
     if first is None or second is None:
         return second if first is None else first
     return first & second
+
+
+def _check_read(columns: Columns, batch_size: int | None) -> None:
+    """Refuse wrong types here: who calls `to_batches` decides how a filter is read."""
+    if not isinstance(columns, list | dict | None):
+        raise InvalidInput(
+            "columns= must be a list of names or a mapping of names to pyarrow expressions, not "
+            f"{type(columns).__name__}"
+        )
+    if batch_size is None:
+        return
+    if isinstance(batch_size, bool) or not isinstance(batch_size, Integral):
+        raise InvalidInput(f"batch_size must be a whole number, not {type(batch_size).__name__}")
+    if batch_size < 1:
+        raise InvalidInput(f"batch_size must be at least 1, got {batch_size}")
 
 
 def _is_function(caller: FrameType, module: str, name: str) -> bool:

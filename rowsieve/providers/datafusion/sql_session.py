@@ -19,6 +19,7 @@ from typing import Any, Final
 import datafusion
 import pyarrow as pa
 
+from rowsieve.arguments import checked
 from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.providers.datafusion.catalog_tables import CatalogTables, provider_at
@@ -71,6 +72,7 @@ class SessionContext(datafusion.SessionContext):
     Statements are planned one at a time.
     """
 
+    @checked
     def __init__(
         self,
         config: datafusion.SessionConfig | None = None,
@@ -98,6 +100,7 @@ class SessionContext(datafusion.SessionContext):
         usual = all(self._settings.get(name, name) == value for name, value in _USUAL.items())
         return usual and not self._has_own_functions
 
+    @checked
     def register_table(self, name: str, table: Any) -> None:
         """Register a table; statements refresh a Rowsieve table that has no fixed version."""
         with self._lock:
@@ -126,6 +129,7 @@ class SessionContext(datafusion.SessionContext):
         except Exception:  # there is no such schema
             return False
 
+    @checked
     def deregister_table(self, name: str) -> None:
         """Remove a table from the session."""
         with self._lock:
@@ -134,6 +138,7 @@ class SessionContext(datafusion.SessionContext):
             self._own_tables = {place: own[place] for place in own if self._exists(place)}
             self._kept.forget_removed()
 
+    @checked
     def register_catalog_provider(self, name: str, provider: Any) -> None:
         """Register a catalog; statements read the newest versions of our tables in it."""
         with self._lock:
@@ -144,6 +149,7 @@ class SessionContext(datafusion.SessionContext):
                 self._catalogs[name] = provider
             super().register_catalog_provider(name, provider)
 
+    @checked
     def register_udf(self, udf: datafusion.ScalarUDF) -> None:
         """Register a function; if DataFusion has one of its name, conditions skip no parts."""
         with self._lock:
@@ -168,10 +174,11 @@ class SessionContext(datafusion.SessionContext):
         """The Rowsieve catalogs of the session."""
         return tuple(self._catalogs.values())
 
+    @checked
     def sql(
         self,
         query: str,
-        options: Any = None,
+        options: datafusion.SQLOptions | None = None,
         param_values: dict[str, Any] | None = None,
         **named_params: Any,
     ) -> datafusion.DataFrame:
@@ -258,6 +265,7 @@ class SessionContext(datafusion.SessionContext):
         plain = text.casefold().replace('""', '"')
         return [name for name in self._catalogs if name.casefold() in plain or name == default]
 
+    @checked
     def table(self, name: str) -> datafusion.DataFrame:
         """A DataFrame of a table; a Rowsieve table is refreshed first."""
         with self._lock:
