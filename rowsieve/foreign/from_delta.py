@@ -172,9 +172,19 @@ def _files(opened: Any, location: Location, store: ObjectStore) -> PlacedFiles:
 
 
 def _uri_of(table: Location, path: str) -> str:
-    """The URI of a file in the log: a URI, or a percent-encoded path below the table."""
+    """The URI of a file in the log: a URI, or a percent-encoded path, mostly below the table.
+
+    Hadoop writes a local URI with one slash, as in `file:/data/a.parquet`.
+    """
+    if path.startswith("file:/") and not path.startswith("file://"):
+        return Location.parse(f"file://{path.removeprefix('file:')}").uri
     if "://" in path:
         return Location.parse(path).uri
+    if path.startswith("/"):
+        whole = unquote(path)
+        return Location(
+            table.scheme, table.authority, whole if table.scheme == "file" else whole[1:]
+        ).uri
     return Location(table.scheme, table.authority, f"{table.path}/{unquote(path)}").uri
 
 
@@ -247,7 +257,7 @@ def _hidden(opened: Any, footers: Sequence[Footer], location: Location) -> dict[
     reader = pa.RecordBatchReader.from_stream(opened.deletion_vectors())
     for batch in reader:
         for path, kept in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
-            uri = Location.parse(path).uri if "://" in path else _uri_of(location, path)
+            uri = _uri_of(location, path)
             if uri not in rows:
                 raise CorruptData(f"from_delta: a deletion vector is of {uri}, not in this version")
             mask = ~np.asarray(kept.values.to_numpy(zero_copy_only=False), dtype=np.bool_)

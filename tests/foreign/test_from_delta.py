@@ -247,3 +247,24 @@ def test_tables_that_are_not_there_are_errors(tmp_path: Path) -> None:
         rs.from_delta("memory:///x")
     with pytest.raises(UnsupportedOperation, match="from_delta"):
         rs.from_delta(tmp_path / "t").append(ROWS)
+
+
+@pytest.mark.parametrize("form", ["file:{}", "file://{}", "{}"])
+def test_a_file_elsewhere_is_found_in_every_form_in_which_logs_name_it(
+    form: str, tmp_path: Path
+) -> None:
+    write_deltalake(tmp_path / "t", pa.table({"id": [1]}))
+    other = tmp_path / "other place.parquet"
+    pq.write_table(pa.table({"id": [2]}), other)
+    added = {
+        "path": form.format(str(other).replace(" ", "%20")),
+        "partitionValues": {},
+        "size": other.stat().st_size,
+        "modificationTime": 0,
+        "dataChange": True,
+    }
+    entry = tmp_path / "t" / "_delta_log" / f"{1:020}.json"
+    entry.write_text(json.dumps({"add": added}))
+    assert sorted(rs.from_delta(tmp_path / "t").to_arrow()["id"].to_pylist()) == [1, 2]
+    imported = rs.import_delta(tmp_path / "t", tmp_path / "imported")
+    assert imported.count("id = 2") == 1
