@@ -175,6 +175,19 @@ def test_text_that_is_not_utf8_is_refused(tmp_path: Path, name: str, data: bytes
     assert "is not UTF-8" in run("create", tmp_path / "t", tmp_path / name, code=3)
 
 
+@pytest.mark.parametrize("encoding", ["UTF-16", "UTF-16LE", "UTF-16BE"])
+def test_the_advice_for_utf16_names_it(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.csv").write_bytes("id,s\n1,a\n".encode(encoding))
+    advice = f"iconv -f {encoding} -t UTF-8"
+    assert advice in run("create", tmp_path / "t", tmp_path / "a.csv", code=3)
+
+
+def test_a_query_that_cannot_be_planned_names_the_tables(tmp_path: Path) -> None:
+    run("create", tmp_path / "trips", text_file(tmp_path, "a.csv", ["id", "1"]))
+    said = run("query", "SELECT * FROM t", tmp_path / "trips", code=3)
+    assert "the tables of the query are trips" in said
+
+
 @pytest.mark.parametrize("digits", ["12345678901234567890", "9007199254740993"])
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 def test_a_whole_number_never_becomes_a_float(tmp_path: Path, digits: str, suffix: str) -> None:

@@ -228,12 +228,15 @@ def _too_many_digits(source: Input, name: str, text: str, place: str) -> Invalid
 
 def _refuse_wide(source: Input, text: bytes) -> None:
     if text[:2] in _WIDE_MARKS:
-        raise _not_utf8(source, "it begins with the mark of UTF-16")
+        raise _not_utf8(source, "it begins with the mark of UTF-16", "UTF-16")
+    if 0 in text[:4]:
+        order = "BE" if text[0] == 0 else "LE"
+        raise _not_utf8(source, "it begins as UTF-16 does", f"UTF-16{order}")
 
 
-def _not_utf8(source: Input, why: str) -> InvalidData:
+def _not_utf8(source: Input, why: str, encoding: str = "LATIN1") -> InvalidData:
     return InvalidData(
-        f"{source.name} is not UTF-8: {why}; convert it first, as in iconv -f LATIN1 -t UTF-8"
+        f"{source.name} is not UTF-8: {why}; convert it first, as in iconv -f {encoding} -t UTF-8"
     )
 
 

@@ -193,7 +193,7 @@ def _run(sql: str, tables: dict[str, Table]) -> tuple[pa.Schema, Iterator[pa.Rec
         stream = frame.execute_stream()
         schema = frame.schema()
     except Exception as error:
-        raise _as_ours(error) from error
+        raise _as_ours(error, f"; the tables of the query are {', '.join(tables)}") from error
     return schema, _batches(stream)
 
 
@@ -205,7 +205,7 @@ def _batches(stream: Any) -> Iterator[pa.RecordBatch]:
         raise _as_ours(error) from error
 
 
-def _as_ours(error: Exception) -> RowsieveError:
+def _as_ours(error: Exception, known: str = "") -> RowsieveError:
     """Recover our error: DataFusion passes it on only as text that begins with its class name."""
     text = str(error)
     for name, kind in vars(errors).items():
@@ -215,7 +215,7 @@ def _as_ours(error: Exception) -> RowsieveError:
                 return kind(message)
             except TypeError:  # its constructor needs attributes that the text does not have
                 return InvalidInput(text)
-    return InvalidInput(f"query: {text.removeprefix('DataFusion error: ')}")
+    return InvalidInput(f"query: {text.removeprefix('DataFusion error: ')}{known}")
 
 
 def _columns(table: Table) -> list[dict[str, Any]]:

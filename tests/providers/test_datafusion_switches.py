@@ -15,6 +15,7 @@ from rowsieve.config import current
 from rowsieve.errors import InvalidInput, UnsoundPruning
 from rowsieve.metrics import PrometheusReporter, ScanReport
 from rowsieve.metrics.reports import Report
+from rowsieve.providers.datafusion import SessionContext
 from tests.executor.planted import lie
 
 
@@ -196,3 +197,31 @@ def test_an_audit_that_fails_a_read_is_reported_with_its_time() -> None:
     gc.collect()
     assert [report.error for report in kept.scans] == ["UnsoundPruning"]
     assert all(0 < report.elapsed_s < 60 for report in kept.scans)
+
+
+def ask_session(table: rs.Table, query: str) -> list[dict[str, Any]]:
+    context = SessionContext()
+    context.register_table("t", table)
+    found: list[dict[str, Any]] = context.sql(query).to_pylist()
+    return found
+
+
+OWN_QUERY = "SELECT id FROM t WHERE v % 100 < 2 AND v + 0 >= 200 ORDER BY id"
+
+
+@pytest.mark.parametrize("query", [QUERY, OWN_QUERY])
+def test_the_switches_reach_the_conditions_by_which_our_session_skips_parts(query: str) -> None:
+    name = f"session-{query is QUERY}"
+    assert ask_session(lying(name), query) == []
+    assert ask_session(lying(f"{name}-off", {"pruning": "off"}), query) == RIGHT
+    rs.configure(rs.Config(pruning="off"))
+    assert ask_session(lying(f"{name}-config"), query) == RIGHT
+    assert ask_session(lying(f"{name}-on", {"pruning": "on"}), query) == []
+    rs.configure(rs.Config())
+    for checked in ({"pruning": "soft"}, {"audit_percent": "100"}):
+        name = "-".join([name, *checked])
+        if query == QUERY:  # DataFusion hands the condition to the dataset, which audits it
+            with pytest.raises(Exception, match="pruning is unsound"):
+                ask_session(lying(name, checked), query)
+        else:
+            assert ask_session(lying(name, checked), query) == RIGHT

@@ -47,8 +47,13 @@ class HybridTable:
 
 def may_be_hybrid(table: Any, snapshot: Snapshot) -> bool:
     """Whether DataFusion may read parts; not if reads are audited, reported or not pruned."""
+    return table.reporter is None and may_skip(snapshot)
+
+
+def may_skip(snapshot: Snapshot) -> bool:
+    """Whether parts may be left out before our dataset plans: not if it is to check or read all."""
     settings = ReadOptions().settings(snapshot.table.properties)
-    return table.reporter is None and settings.skips and not settings.audited_percent
+    return settings.skips and not settings.audited_percent
 
 
 def hybrid_table(

@@ -28,6 +28,7 @@ from rowsieve.providers.datafusion.changes_function import NAME as CHANGES
 from rowsieve.providers.datafusion.changes_function import ChangesFunction
 from rowsieve.providers.datafusion.hybrid_table import (
     HybridTable,
+    may_skip,
 )
 from rowsieve.providers.datafusion.kept_queries import KeptQueries, KeptQuery
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
@@ -313,7 +314,11 @@ class SessionContext(datafusion.SessionContext):
         plan: Callable[..., datafusion.DataFrame],
     ) -> dict[str, frozenset[str]]:
         """The parts to read of each table of which some can be skipped."""
-        many = {n: own for n, own in named.items() if len(own.snapshot.parts.part_ids) > 1}
+        many = {
+            name: own
+            for name, own in named.items()
+            if len(own.snapshot.parts.part_ids) > 1 and may_skip(own.snapshot)
+        }
         stubs = {f"rowsieve_table_{i}": name for i, name in enumerate(many)}
         schemas = {stub: many[name].snapshot.schema for stub, name in stubs.items()}
         try:
