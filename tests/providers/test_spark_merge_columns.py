@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from datetime import date, datetime
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -236,3 +236,20 @@ def test_a_client_of_spark_connect_merges(spark: Any, client: Any, numbers: rs.T
             numbers.merge_spark(one, ["id"], when_not_matched={"insert": {"n": text}})
     numbers.merge_spark(one, ["id"], when_matched="update", when_not_matched="insert")
     assert content(numbers) == [(2, 7), (9, 1)]
+
+
+def test_a_column_of_type_time_is_merged_where_the_session_allows_the_type(
+    spark: Any, tmp_path: Path
+) -> None:
+    table = made(tmp_path, pa.table({"id": [1], "at": pa.array([time(1, 2)])}), "id")
+    source = spark.createDataFrame([(1,)], "id long")
+    try:
+        spark.conf.set("spark.sql.timeType.enabled", "false")
+        with pytest.raises(UnsupportedOperation, match=r"set spark\.sql\.timeType\.enabled"):
+            table.merge_spark(source, ["id"], when_matched="delete")
+        assert table.count() == 1
+        spark.conf.set("spark.sql.timeType.enabled", "true")
+        table.merge_spark(source, ["id"], when_matched="delete")
+        assert table.count() == 0
+    finally:
+        spark.conf.unset("spark.sql.timeType.enabled")

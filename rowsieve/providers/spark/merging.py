@@ -11,12 +11,13 @@ never writes another key than that of the joined rows, so a row is in one place 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions
 
 from rowsieve.bridges.spark_columns.types import spark_schema
@@ -69,11 +70,26 @@ def merge_frame(
             return write_frame(table, planned.plain_rows(), "upsert")
         options = {"merge": f"{base}:{planned.deletes}"}
         try:
-            return write_rows(table, planned.rows(), "merge", options)
+            with _naming_time():
+                return write_rows(table, planned.rows(), "merge", options)
         except CommitConflict as error:
             if retries.is_over:
                 raise
             retries.wait(error)
+
+
+@contextmanager
+def _naming_time() -> Iterator[None]:
+    """UnsupportedOperation if Spark refuses to compute with the table's columns of type time."""
+    try:
+        yield
+    except AnalysisException as error:
+        if error.getCondition() != "UNSUPPORTED_TIME_TYPE":
+            raise
+        raise UnsupportedOperation(
+            "merge_spark: the table has a column of type time, and this session does not let "
+            "Spark compute with that type; set spark.sql.timeType.enabled to true"
+        ) from error
 
 
 class Merge:
