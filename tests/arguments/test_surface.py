@@ -289,7 +289,7 @@ def test_a_session_refuses_what_is_not_text_in_the_place_of_a_statement_or_name(
     context = SessionContext()
     for call in (context.sql, context.table, context.deregister_table):
         with pytest.raises(InvalidInput, match="not text"):
-            call(5)  # type: ignore[operator]
+            call(5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("method", ["scanner", "to_table", "to_batches", "count_rows", "take"])

@@ -246,7 +246,7 @@ def _both(first: pc.Expression | None, second: pc.Expression | None) -> pc.Expre
     return first & second
 
 
-def _check_read(columns: Columns, batch_size: int | None) -> None:
+def _check_read(columns: object, batch_size: Any) -> None:
     """Refuse wrong types here: who calls `to_batches` decides how a filter is read."""
     if not isinstance(columns, list | dict | None):
         raise InvalidInput(
