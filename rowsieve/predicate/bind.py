@@ -357,6 +357,8 @@ class _Binder:
             return at_time_zone(bound[0][0], *bound[1], self.semantics)
         if name == "date_trunc" and len(bound) == 3:
             return self.truncated_in_zone(*bound)
+        if name == "epoch_us" and len(bound) == 2:
+            return self.call(ir.Call(name, (self.beside_instant(*bound),)))
         if (moved := days_moved(name, bound, self.semantics)) is not None:
             return self.call(moved)
         if name in READ_IN_ZONE and len(bound) == 2:
@@ -369,6 +371,12 @@ class _Binder:
         )
         zoned = zoned_call(row.name, converted, signature.arguments, self.semantics)
         return zoned or ir.Call(row.name, converted), signature.result
+
+    def beside_instant(self, time: _Typed, other: _Typed) -> ir.Operand:
+        """Return a time that another one is subtracted from: an instant if the other one is."""
+        instant = Timestamp(utc=True)
+        mixed = isinstance(time[1], Timestamp) and other[1] == instant
+        return convert(*time, instant, self.semantics) if mixed else time[0]
 
     def truncated_in_zone(
         self, unit: _Typed, operand: _Typed, name: _Typed

@@ -30,6 +30,8 @@ CONDITIONS = (
     "tz BETWEEN DATE '2019-02-16' AND DATE '2024-03-10'",
     "date_trunc('day', tz) = TIMESTAMPTZ '2024-03-10 00:00:00'",
     "tz + INTERVAL '1' DAY > TIMESTAMPTZ '2024-03-11 02:30:00'",
+    "tz - ts < INTERVAL '270 minutes'",
+    "ts - tz > INTERVAL '-600 minutes' AND tz - TIMESTAMP '2018-11-04 00:00:00' > INTERVAL '1' DAY",
 )
 ROWS = pa.table(
     {

@@ -56,6 +56,7 @@ def plain(typer: Types, node: ir.Call, values: Sequence[Value]) -> Value:
 
 
 _OF_ZONES = frozenset({"local_time", "instant", "timezone"})  # they fail where 64 bits end
+_LOCAL = Timestamp()
 _LONGS = frozenset({"epoch_us", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right"})
 
 
@@ -227,12 +228,22 @@ def _formatted(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     return Value(ir.Call(node.function, (shown, values[1].operand)), String())
 
 
-def _instant(typer: Types, node: ir.Call, values: list[Value]) -> Value:
-    """Counted since 1970 of an instant, which Spark makes of dates and local times."""
-    (value,) = values
-    if not isinstance(value.type, Date | Timestamp):
+def _since_1970(typer: Types, node: ir.Call, values: list[Value]) -> Value:
+    """Counted since 1970 of an instant, or of a local time as it is written; of a date at midnight.
+
+    With a second argument, counted for the difference of both: Spark subtracts local times.
+    """
+    value, *others = values
+    types = [each.type for each in values]
+    if not all(isinstance(each, Date | Timestamp) for each in types):
         raise UnsupportedOperation(f"{node.function} of a value that is not a date or timestamp")
-    return Value(ir.Call(node.function, (typer.as_type(value, INSTANT),)), Int(64))
+    if not others and value.type != _LOCAL:
+        counted = typer.as_type(value, INSTANT)
+    elif INSTANT in types:
+        counted = typer.as_type(Value(typer.as_type(value, INSTANT), INSTANT), _LOCAL)
+    else:
+        counted = typer.as_type(value, _LOCAL)
+    return Value(ir.Call(node.function, (counted,)), Int(64))
 
 
 def _of_days(type_: LogicalType) -> Handler:
@@ -259,8 +270,8 @@ HANDLERS: Mapping[str, Handler] = {
     "date_trunc": _truncated,
     "shift": _shifted,
     "format_time": _formatted,
-    "epoch_us": _instant,
-    "epoch_seconds": _instant,
+    "epoch_us": _since_1970,
+    "epoch_seconds": _since_1970,
     TRUNC: _truncated_date,
     **dict.fromkeys((ELEMENT, SUBSCRIPT, TRIED_ELEMENT), _element),
     "last_day": _of_days(Date()),

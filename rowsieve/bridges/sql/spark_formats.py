@@ -76,6 +76,8 @@ def _typed(typer: Types, node: ir.Call, values: list[Value]) -> Value:
         return Value(ir.Literal(None, result), result)
     elif local or not isinstance(value.type, Date | Timestamp) or _loses_time(value.type, result):
         raise UnsupportedOperation(f"{name} of {type_name(value.type)} and a format; cast it")
+    elif value.type == Timestamp():  # its clock, without the zone of the session
+        return Value(seconds_since_1970(value.exact), result)
     else:
         found = typer.as_type(value, INSTANT)
     match result:

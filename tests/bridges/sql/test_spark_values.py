@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import random
+import zoneinfo
 from collections.abc import Iterator
 from typing import Any
 
@@ -107,6 +108,56 @@ def test_a_unit_is_read_unless_spark_does_not_know_it(spark: Any, call: str) -> 
 DAYS = ("2011-12-29", "2011-12-30", "2024-03-10", "2024-04-06", "2024-10-05", "2024-11-03")
 ZONES = ("America/New_York", "Australia/Lord_Howe", "Pacific/Apia")
 MORE_ZONES = ("UTC", "America/Sao_Paulo", "Asia/Kathmandu")
+COUNTED = (
+    *("unix_timestamp(ts)", "to_unix_timestamp(ts)", "unix_timestamp(ts, 'HH:mm')"),
+    *("unix_timestamp(tz)", "unix_timestamp(day)", "unix_seconds(ts)", "unix_micros(ts)"),
+    *(
+        f"CASE WHEN {later} - {earlier} < INTERVAL '5' HOUR THEN 1 ELSE 0 END"
+        for later, earlier in (
+            *(("ts", "morning"), ("tz", "morning_tz"), ("ts", "morning_tz"), ("tz", "morning")),
+            *(("ts", "day"), ("tz", "day"), ("tz", "TIMESTAMP '2024-03-10 00:00:00'")),
+        )
+    ),
+)
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Apia", "America/New_York"])
+def test_seconds_since_1970_use_the_zone_of_the_session_where_spark_does(
+    spark: Any, zone: str
+) -> None:
+    """Of times without a zone it does not; of two instants it subtracts the local times."""
+    ddl = "ts timestamp_ntz, tz timestamp, day date, morning timestamp_ntz, morning_tz timestamp"
+    local = [*_MOMENTS, *(datetime.datetime(2024, 3, 10, hour) for hour in (4, 5, 9))]
+    own = zoneinfo.ZoneInfo(zone)
+    instants = [at and at.replace(tzinfo=own).astimezone(datetime.UTC) for at in local]
+    mornings = [at and at.replace(hour=0, minute=0, second=0, microsecond=0) for at in local]
+    there = [at and at.replace(tzinfo=own).astimezone(datetime.UTC) for at in mornings]
+    naive, aware = pa.timestamp("us"), pa.timestamp("us", "UTC")
+    rows = pa.table(
+        {
+            "ts": pa.array(local, naive),
+            "tz": pa.array(instants, aware),
+            "day": pa.array([at and at.date() for at in local], pa.date32()),
+            "morning": pa.array(mornings, naive),
+            "morning_tz": pa.array(there, aware),
+        }
+    )
+    schema = schema_of(rows.schema)[0]
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        frame = spark.createDataFrame(rows, ddl)
+        found = [list(cells) for cells in zip(*frame.selectExpr(*COUNTED).collect(), strict=True)]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    semantics = Semantics.of_spark(ansi=True, time_zone=zone)
+    for text, wanted in zip(COUNTED, found, strict=True):
+        operand = bind_operand(to_operand(text, "spark", schema, semantics), schema, semantics)
+        values, failed = compute(operand, rows.combine_chunks().to_batches()[0])
+        assert not failed.any()
+        assert (text, values.to_pylist()) == (text, wanted)
+
+
 FORMAT = "date_format(tz, 'yyyy-MM-dd HH:mm')"
 FORMS = (
     *("yyyy-MM-dd HH:mm:ss", "EEEE, dd MMMM yyyy", "DDD/E dd MMM yy hh:mm a"),
