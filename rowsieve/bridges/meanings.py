@@ -64,6 +64,7 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
     "failed_cast": ("that fails", ""),
     "casts_wrap": ("", "wraps around in one engine only"),
     "full_case": ("of letters that become several", " differs"),
+    "lowers_patterns": ("of letters of several forms", " differs"),
     "negative_roots_fail": ("of a negative number", " fails in one engine only"),
     "nan_has_sign": ("of NaN", " differs"),
     "shifts_wrap": ("that loses bits", " fails in one engine only"),
@@ -137,6 +138,9 @@ class _Guards:
                 return self.comparison(op, self.operand(left), self.operand(right))
             case ir.InList(operand=operand, values=values):
                 return self.in_list(self.operand(operand), values)
+            case ir.Like(ignore_case=True):  # where they lower both sides, theirs is LIKE of lower
+                self.check("ILIKE", ("lowers_patterns",))
+                return ir.map_children(node, self.predicate, self.operand)
             case _:
                 return ir.map_children(node, self.predicate, self.operand)
 

@@ -21,7 +21,7 @@ from rowsieve.predicate.envelopes import as_meeting
 from rowsieve.predicate.functions.casts import cast_rule
 from rowsieve.predicate.functions.conditional import common_type
 from rowsieve.predicate.functions.registry import FUNCTIONS, known_of, resolve
-from rowsieve.predicate.like import parse_pattern
+from rowsieve.predicate.like import lowered, parse_pattern
 from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.literal_values import check_literal, constant_type, from_scalar
 from rowsieve.predicate.members import bind_members
@@ -335,6 +335,8 @@ class _Binder:
                 f"LIKE needs text, not {type_name(type_)}; cast the operand to string"
             )
         parse_pattern(node.pattern, node.escape)
+        if node.ignore_case and self.semantics.lowers_patterns:
+            return lowered(ir.Like(operand, node.pattern, node.escape))
         return ir.Like(operand, node.pattern, node.escape, node.ignore_case)
 
     def boolean(self, node: ir.Operand) -> ir.Operand:

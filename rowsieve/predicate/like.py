@@ -9,7 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate import ir
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,17 @@ def parse_pattern(pattern: str, escape: str | None) -> Pattern:
         is_prefix=bool(tail) and all(token == ("%", True) for token in tail),
         is_exact=not tail,
     )
+
+
+def lowered(node: ir.Like) -> ir.Like:
+    """Return ILIKE as LIKE of both sides in lower case, letter by letter."""
+    if node.escape is not None and node.escape.isalpha():
+        raise InvalidPredicate(
+            f"a letter as the escape of ILIKE, {node.escape!r}: some engines lower it with the "
+            "pattern; escape with a character that has no case"
+        )
+    pattern = pc.utf8_lower(pa.scalar(node.pattern)).as_py()
+    return ir.Like(ir.Call("lower", (node.operand,)), pattern, node.escape)
 
 
 def after_prefix(prefix: str) -> str | None:

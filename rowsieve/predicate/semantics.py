@@ -99,7 +99,8 @@ class Semantics:
 
     `nan_has_sign`: the sign of NaN is NaN; otherwise 0. `full_case`: case conversion may change the
     number of letters, and a final sigma has its own form (upper('ß') is 'SS'); otherwise it maps
-    letters one to one.
+    letters one to one. `lowers_patterns`: ILIKE compares both sides in lower case, so that a long s
+    does not match 's'; otherwise it ignores the case of letters as regular expressions do.
 
     `floors_are_longs`: `floor` and `ceil` of a float fail if the result does not fit in 64 bits,
     and return 0 for NaN.
@@ -144,6 +145,7 @@ class Semantics:
     remainders_overflow: bool = False
     nan_has_sign: bool = True
     full_case: bool = False
+    lowers_patterns: bool = False
     floors_are_longs: bool = False
     lenient_float_casts: bool = False
     thirty_day_months: bool = False
@@ -213,6 +215,7 @@ Semantics.POSTGRES = Semantics(
     orders_enums=True,
     digit_rounding=DigitRounding.SHORT_DECIMAL,
     nan_has_sign=False,
+    lowers_patterns=True,
     text_reading=TextReading.POSTGRES,
 )
 Semantics.DATAFUSION = Semantics(
@@ -263,6 +266,7 @@ Semantics.DUCKDB = Semantics(
     shifts_wrap=False,
     remainders_overflow=True,
     nan_has_sign=False,
+    lowers_patterns=True,
     truncated_clock=RepeatedTime.LATER,
     timestamp_text=TimestampText.OFFSET_IN_MINUTES,
     far_years=FarYears.BC_BRACKETS,

@@ -25,7 +25,7 @@ ROWS = (
         )
         for engine, direction in (
             ("postgres", Direction.WRITES),  # reading refuses more of it
-            ("duckdb", Direction.READS | Direction.WRITES),
+            ("duckdb", Direction.WRITES),  # reading lowers both sides
             ("trino", Direction.READS | Direction.WRITES),
         )
     ),
