@@ -29,12 +29,15 @@ def examples(count: int, *, promised: int = 0) -> Callable[[Any], Any]:
     return _examples(count, promised)
 
 
-def judged(count: int) -> Callable[[Any], Any]:
+def judged(count: int, *, always: int = 0) -> Callable[[Any], Any]:
     """`examples` for a property that an engine judges: a failing example is shown as it was drawn.
 
-    Shrinking it would ask the engine thousands of times, which looks like a hang.
+    Shrinking it would ask the engine thousands of times, which looks like a hang. At least `always`
+    are drawn in either profile, where we promise that many of `make test`.
     """
-    return settings(_examples(count), phases=[Phase.explicit, Phase.reuse, Phase.generate])
+    phases = [Phase.explicit, Phase.reuse, Phase.generate]
+    drawn = _examples(count)
+    return settings(drawn, max_examples=max(drawn.max_examples, always), phases=phases)
 
 
 def few(count: int) -> int:

@@ -36,7 +36,8 @@ from tests.bridges.spark_columns.outcomes import ROW, theirs
 from tests.profiles import IS_DEEP, judged
 from tests.strategies import SCHEMA, predicates
 
-EACH = 8  # conditions a pair: more than 1,000 in all
+EACH = 8  # conditions a pair
+ALWAYS = 7  # in `make test`, too: more than 1,000 of all pairs
 LISTS = 2  # of conditions that Spark judges; the first is of the simplest ones
 AT_ONCE = 12  # conditions that Spark judges in one query
 ROWS = 24
@@ -161,7 +162,7 @@ def said(source: Bridge, predicate: ir.Predicate, batch: pa.RecordBatch) -> Cond
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS, ids=name_of)
-@judged(EACH)
+@judged(EACH, always=ALWAYS)
 @given(predicate=predicates(1), seed=SEEDS)
 def test_no_row_is_lost_between_any_two(
     source: Bridge, target: Bridge, predicate: ir.Predicate, seed: int
@@ -276,3 +277,4 @@ def test_lists_of_many_values_pass(bridge: Bridge) -> None:
 def test_every_bridge_but_sparks_columns_is_tried() -> None:
     assert {bridge.name for bridge in BRIDGES} - {bridge.name for bridge in HERE} <= {*NEEDS_JAVA}
     assert bridge_named("rowsieve") in HERE
+    assert ALWAYS * len(PAIRS) >= 1_000
