@@ -8,10 +8,12 @@ of them is never TRUE has no match.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rowsieve.predicate import ir
 from rowsieve.predicate.coerce import compare_operands
 from rowsieve.predicate.semantics import NanOrder, NestedNulls, Semantics
-from rowsieve.types.logical import Float, Int, List, LogicalType, Struct, is_nested
+from rowsieve.types.logical import Field, Float, Int, List, LogicalType, Struct, is_nested
 
 _MOST_ITEMS = 8  # statistics do not distinguish items, so the first ones are enough
 _MOST_FIELDS = 4  # the order of rows that agree in as many fields is not used
@@ -42,7 +44,7 @@ def implied_by_equality(
             for place, item in enumerate(value[:_MOST_ITEMS], 1):
                 at = ir.Call("list_element", (operand, ir.Literal(place, Int(64))))
                 found += _equal(at, element.type, item, given.type, semantics)
-        case (Struct(fields=fields), Struct(fields=others)):
+        case (Struct(fields=fields), Struct(fields=others)) if _are_named(fields):
             for field, other, member in zip(fields, others, value, strict=True):
                 at_member = ir.FieldAccess(operand, field.name)
                 found += _equal(at_member, field.type, member, other.type, semantics)
@@ -104,6 +106,8 @@ def _ordered_fields(
     value, own = constant.value, constant.type
     assert isinstance(value, tuple)
     assert isinstance(own, Struct)
+    if not _are_named(type_.fields):
+        return ir.TruePredicate()
     found: ir.Predicate | None = None
     members = list(zip(type_.fields, own.fields, value, strict=True))[:_MOST_FIELDS]
     if len(members) < len(value):
@@ -118,6 +122,11 @@ def _ordered_fields(
         found = ir.disjoin((decided, ir.conjoin((*equal, found))))
     assert found is not None
     return found
+
+
+def _are_named(fields: Sequence[Field]) -> bool:
+    """Whether each field has a name of its own; the values of `struct(a, b)` have none."""
+    return len({field.name for field in fields}) == len(fields)
 
 
 def _equal(

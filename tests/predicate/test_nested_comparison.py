@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rowsieve as rs
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
@@ -320,3 +321,23 @@ def _samples(name: str) -> tuple[Any, ...]:
         "p": ((None, None), (1, 0.5)),
         "r": ((None, None, None), (1, (0.5, None), 3)),
     }[name]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("struct(n, s) > struct(1, 'x')", [2, 4]),
+        ("struct(n, s) = struct(1, 'x')", [1]),
+        ("struct(s, n) >= struct('x', 1)", [1, 2]),
+        ("struct(n, s) IN (struct(1, 'x'))", [1]),
+        ("struct(n, k) <= struct(1, 1)", [1, 3]),
+    ],
+)
+def test_fields_without_names_compare_by_their_places(text: str, expected: list[int]) -> None:
+    rows = {"k": [1, 2, 3, 4], "n": [1, 1, None, 2], "s": ["x", "y", "x", None]}
+    numbers = {"k": pa.int64(), "n": pa.int32(), "s": pa.string()}
+    table = rs.create_table(f"memory:///unnamed_{hash(text)}", pa.schema(numbers), key=["k"])
+    for place in range(4):
+        table.upsert(pa.table({name: values[place : place + 1] for name, values in rows.items()}))
+    found = table.to_arrow(text, ["k"], dialect="datafusion")
+    assert sorted(found["k"].to_pylist()) == expected
