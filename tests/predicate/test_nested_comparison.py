@@ -334,10 +334,14 @@ def _samples(name: str) -> tuple[Any, ...]:
     ],
 )
 def test_fields_without_names_compare_by_their_places(text: str, expected: list[int]) -> None:
-    rows = {"k": [1, 2, 3, 4], "n": [1, 1, None, 2], "s": ["x", "y", "x", None]}
-    numbers = {"k": pa.int64(), "n": pa.int32(), "s": pa.string()}
-    table = rs.create_table(f"memory:///unnamed_{hash(text)}", pa.schema(numbers), key=["k"])
+    cells = {
+        "k": pa.array([1, 2, 3, 4]),
+        "n": pa.array([1, 1, None, 2], pa.int32()),
+        "s": pa.array(["x", "y", "x", None]),
+    }
+    rows = pa.table(cells)
+    table = rs.create_table(f"memory:///unnamed/{text}", rows.schema, key=["k"])
     for place in range(4):
-        table.upsert(pa.table({name: values[place : place + 1] for name, values in rows.items()}))
+        table.upsert(rows.slice(place, 1))
     found = table.to_arrow(text, ["k"], dialect="datafusion")
     assert sorted(found["k"].to_pylist()) == expected

@@ -48,9 +48,13 @@ def regex(reader: Reads, node: Any) -> ir.Predicate:
 
 
 def similar(reader: Reads, node: Any) -> ir.Predicate:
-    """Read `SIMILAR TO`: SQL patterns in PostgreSQL, a regular expression in DuckDB."""
+    """Read `SIMILAR TO`: SQL patterns in PostgreSQL, a regular expression in the other engines.
+
+    It matches the whole text in DuckDB, and any part of it in DataFusion, which knows no ESCAPE.
+    """
     escape: str | None = "\\"
-    if isinstance(node, exp.Escape):
+    escaped = isinstance(node, exp.Escape)
+    if escaped:
         reader.only(node, "this", "expression")
         escape, node = _pattern(reader, node.expression) or None, node.this
         if escape is not None and len(escape) > 1:
@@ -59,8 +63,12 @@ def similar(reader: Reads, node: Any) -> ir.Predicate:
     text, name = _pattern(reader, node.expression), reader.dialect.name
     if name == "duckdb" and escape == "\\":
         return _call(reader, node, lambda flavour: to_re2(text, flavour), whole=True)
+    if name == "datafusion" and not escaped:
+        return _call(reader, node, lambda flavour: to_re2(text, flavour), whole=False)
     if name != "postgres":
-        raise reader.source.refusal(node, "SIMILAR TO is read in postgres and duckdb only")
+        raise reader.source.refusal(
+            node, "SIMILAR TO is read in postgres, and without ESCAPE in duckdb and datafusion"
+        )
     return _call(reader, node, lambda _: similar_to_re2(text, escape), whole=False)
 
 

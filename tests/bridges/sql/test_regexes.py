@@ -104,6 +104,8 @@ CASES = [
     ("datafusion", "regexp_like(s, 'A', 'i')"),
     ("datafusion", "s !~ '^a'"),
     ("datafusion", "s !~* 'A|b'"),
+    ("datafusion", "s SIMILAR TO 'a|b.'"),
+    ("datafusion", "s NOT SIMILAR TO '^a%'"),
 ]
 
 
@@ -185,7 +187,7 @@ REFUSED = [
     ("datafusion", r"s ~ '\b'", r"the escape '\\b'"),
     ("datafusion", r"s ~ 'a\\'", "LIKE's escape"),
     ("datafusion", "s ~* 'é'", "beyond ASCII"),
-    ("datafusion", "s SIMILAR TO 'a'", "postgres and duckdb only"),
+    ("datafusion", "s SIMILAR TO 'a' ESCAPE '!'", "without ESCAPE"),
     ("spark", r"s RLIKE '[^a]$'", "carriage return"),
     ("spark", "s RLIKE '[a&&b]'", "operation of sets"),
     ("spark", r"s RLIKE '\\bfoo'", r"the escape '\\b'"),
