@@ -30,7 +30,7 @@ from rowsieve.locks import ForkSafeLock
 from rowsieve.metrics import CommitReport, Reporter, WriterMetrics, send
 from rowsieve.objects import ObjectStore
 from rowsieve.stats.collect import Collecting
-from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.commit_log import CommitLog, Outrun
 from rowsieve.storage.commit_request import CommitRequest, check_request
 from rowsieve.storage.conflicts import Kind
 from rowsieve.storage.floors import check_open, is_given_up
@@ -158,7 +158,7 @@ class Handle:
         return KeyOrder.of(newest.schema, newest.table.key)
 
     def _commit_blind(self, change: Change, changes: Changes) -> Commit:
-        """Commit changes that do not depend on the table's rows."""
+        """Commit changes that do not depend on the table's rows, nor on commits that expired."""
         base = self._latest()
         if (done := self._log.committed_before(change.token, base)) is not None:
             return done
@@ -174,7 +174,12 @@ class Handle:
                 request = change.write(replace(base, version=head.version), changes)
             return with_eager_vectors(self._store, head, request)
 
-        return self._commit(change, base, request_for)
+        while True:
+            try:
+                return self._commit(change, base, request_for)
+            except Outrun:
+                base = self._latest()
+                check_same_columns(change.operation, change.schema_id, base)
 
     def _commit(
         self,

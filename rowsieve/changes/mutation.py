@@ -19,7 +19,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from rowsieve.changes.change import Question
-from rowsieve.errors import CommitConflict, EvaluationError
+from rowsieve.errors import CommitConflict, EvaluationError, SnapshotExpired
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.sources import PartSource
 from rowsieve.objects import ObjectStore
@@ -80,13 +80,23 @@ def commit_mutation(
 
     `base` is the newest snapshot, which the caller has just read. Returns no commit if `build`
     returns None. Without `recompute`, a conflict raises Stale. `complete` adds to the request what
-    depends on the version right before its commit.
+    depends on the version right before its commit. A snapshot that expires while it is read is a
+    conflict, too, if there is a newer one.
     """
     while True:
-        mutation = build(base)
+        attempts = retries.attempts
+        try:
+            mutation = build(base)
+        except SnapshotExpired as error:
+            newer = _newer(log, base, error)
+            if not recompute:
+                raise Stale from error
+            retries.wait(error)
+            base = newer
+            continue
         if mutation is None:
             return None, base
-        current, attempts = mutation, retries.attempts
+        current = mutation
 
         def rebase(
             head: Snapshot, entries: Sequence[LogEntry], mutation: Mutation = current
@@ -98,14 +108,23 @@ def commit_mutation(
 
         try:
             return log.commit(complete(base, current.request), base, rebase, retries)
-        except (Stale, CommitConflict) as error:
+        except (Stale, CommitConflict, SnapshotExpired) as error:
             if retries.is_over:
                 raise
             if not recompute:
+                _newer(log, base, error)
                 raise Stale from error
             if retries.attempts == attempts:  # conflict before the first put: no backoff so far
                 retries.wait(error)
-            base = log.latest(base)
+            base = _newer(log, base, error)
+
+
+def _newer(log: CommitLog, base: Snapshot, error: Exception) -> Snapshot:
+    """The newest version; raises SnapshotExpired again if that is `base`, which cannot expire."""
+    newest = log.latest(base)
+    if isinstance(error, SnapshotExpired) and newest.version == base.version:
+        raise error
+    return newest
 
 
 @dataclass(frozen=True, slots=True)

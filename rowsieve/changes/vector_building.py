@@ -20,6 +20,7 @@ import numpy as np
 
 from rowsieve.changes.change import Question
 from rowsieve.changes.mutation import Mutation, never
+from rowsieve.errors import CorruptData, SnapshotExpired
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.stored_vectors import complete_through, few_are_fresh, readable
 from rowsieve.objects import ObjectStore, Uploads
@@ -29,6 +30,8 @@ from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.commit_request import CommitRequest
 from rowsieve.storage.conflicts import Kind
+from rowsieve.storage.log_reader import LogReader
+from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import VECTORS_WRITER, Snapshot, TableInfo
 from rowsieve.storage.vector_columns import VectorRef
 from rowsieve.storage.vector_files import read_vectors, write_vectors
@@ -102,7 +105,8 @@ def with_eager_vectors(store: ObjectStore, head: Snapshot, request: CommitReques
     """Return the request with the vectors that its new parts make necessary.
 
     For the commit right after `head`, if the table's property `visibility` is "eager"; otherwise
-    the request itself. Waits for the uploads of the new parts, and reads their keys.
+    the request itself, and also if another commit follows `head` already, after which a file may be
+    gone: it is computed again then. Waits for the uploads of the new parts, and reads their keys.
     """
     added, table = request.added, head.table
     if not added or not table.key or table.properties.get("visibility") != EAGER:
@@ -111,6 +115,17 @@ def with_eager_vectors(store: ObjectStore, head: Snapshot, request: CommitReques
         return request
     if request.uploads is not None:
         request.uploads.wait()
+    try:
+        return _with_vectors(store, head, request, added)
+    except (SnapshotExpired, CorruptData):
+        if LogReader(store).latest().version <= head.version:
+            raise
+        return request
+
+
+def _with_vectors(
+    store: ObjectStore, head: Snapshot, request: CommitRequest, added: PartTable
+) -> CommitRequest:
     version = head.version + 1
     after = head.parts.append(added.with_commit_ts(version))
     then = dataclasses.replace(head, version=version, parts=after)

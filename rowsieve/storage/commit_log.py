@@ -76,7 +76,11 @@ from rowsieve.types.schema import Schema
 _ATTEMPTS: Final = 6  # per put or read of an entry, against failures of the store
 _OWN_FILE = re.compile(r"[0-9a-f]{32}\..*")
 
-__all__ = ["Commit", "CommitLog", "CommitRequest", "OnConflict"]
+__all__ = ["Commit", "CommitLog", "CommitRequest", "OnConflict", "Outrun"]
+
+
+class Outrun(CommitConflict):
+    """The commits since the base have expired, so that a conflict with them cannot be seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +328,7 @@ class CommitLog(LogReader):
                 f"{published} in {self._store.uri} and is gone: log entries up to it were removed. "
                 "Reopen the table and check whether it has the change before trying again"
             )
-        raise CommitConflict(
+        raise Outrun(
             f"the commit to {self._store.uri} was based on version {head.version}, which was "
             f"removed from the log meanwhile; {published}, below the oldest entry of the log, "
             "where no reader looks: refresh the table and try again"
@@ -347,7 +351,7 @@ class CommitLog(LogReader):
         )
 
     def _read_newer(self, head: Snapshot) -> tuple[Snapshot, tuple[LogEntry, ...]]:
-        """Read the new head and all entries since `head`; CommitConflict if some have expired."""
+        """Read the new head and all entries since `head`; Outrun if some have expired."""
         if (followed := self._follow(head)) is not None and followed[1]:
             return followed
         newer = self.latest(head)
@@ -361,7 +365,7 @@ class CommitLog(LogReader):
                 raise self._hole(missing)
         except ObjectNotFound:
             pass  # expired between the two reads
-        raise CommitConflict(  # invariants, rule 12
+        raise Outrun(  # invariants, rule 12
             f"the commit to {self._store.uri} was based on version {head.version}; later commits "
             f"up to version {newer.version} can no longer be read, so they cannot be checked for "
             "conflicts: refresh the table and try again"
