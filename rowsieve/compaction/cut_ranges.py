@@ -13,14 +13,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from rowsieve.planner.overlap import Indices, key_codes, overlap_groups
+from rowsieve.storage.key_bounds import MOST_BYTES, longest_bound
 from rowsieve.storage.manifest import PartTable
 from rowsieve.types.keys import KeyColumns, KeyOrder
+
+_CHARACTER_BYTES: Final = 4  # by which truncated text may be shorter than the limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +88,14 @@ def newest_over_disjoint(parts: PartTable, ages: Indices, order: KeyOrder) -> in
 def cut_count(parts: PartTable, newer: int, first: KeyOrder) -> int:
     """How many cuts lie inside the first `newer` parts, if the others are cut at.
 
-    0 if a bound is unknown, so that a part with such bounds is never cut again and again.
+    0 if a bound is unknown or was truncated at the greatest length, so that a part with such bounds
+    is never cut again and again.
     """
     (field,) = first.fields
     bounds = [parts.column(f"key.{field.id}.{side}") for side in ("lower", "upper")]
     if any(column.null_count for column in bounds):
+        return 0
+    if longest_bound(column[:newer] for column in bounds) > MOST_BYTES - _CHARACTER_BYTES:
         return 0
     lower, upper = key_codes(parts.select("key.").table, first)
     cuts = np.unique(lower[newer:])

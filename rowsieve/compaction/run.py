@@ -31,9 +31,11 @@ from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.planner.part_facts import planned_parts
 from rowsieve.planner.plan import table_columns
 from rowsieve.planner.plan_scan import plan_scan
+from rowsieve.stats.bounds import LIMIT_BYTES
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.conflicts import Kind
+from rowsieve.storage.key_bounds import MOST_BYTES, longest_bound
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.part_writer import PartWriter
 from rowsieve.storage.snapshot import Snapshot
@@ -78,7 +80,8 @@ class Compaction:
                 added = added.append(_aged(writer, snapshot.parts.take(one.parts)))
         order = cluster_order(snapshot.table.properties, snapshot.schema)
         for run in picked.runs:
-            writer, parts = self._writer(snapshot, uploads, order), snapshot.parts.take(run)
+            parts = snapshot.parts.take(run)
+            writer = self._writer(snapshot, uploads, order, _bound_bytes(snapshot, parts))
             for batch in _live_rows(self.store, snapshot, parts, order):
                 self.pace.take(batch.nbytes)
                 writer.write(batch)
@@ -103,7 +106,8 @@ class Compaction:
         order = KeyOrder.of(snapshot.schema, snapshot.table.key)
         ranges = KeyRanges.of(snapshot.parts.take(one.cut_at), order.first)
         at_once = one.size_bytes <= SLICE_BYTES
-        writer, current = self._writer(snapshot, uploads), 0
+        bound_bytes = MOST_BYTES if one.cut_at else LIMIT_BYTES
+        writer, current = self._writer(snapshot, uploads, bound_bytes=bound_bytes), 0
         for rows, deletes in newest_actions(
             self.store, planned, snapshot.schema, order, MEMORY_BYTES, at_once=at_once
         ):
@@ -113,7 +117,8 @@ class Compaction:
             for number in sorted(written.keys() | deleted.keys()):
                 if number != current:
                     yield writer
-                    writer, current = self._writer(snapshot, uploads), number
+                    writer = self._writer(snapshot, uploads, bound_bytes=bound_bytes)
+                    current = number
                 if number in written:
                     writer.write(written[number])
                 if number in deleted:
@@ -121,7 +126,11 @@ class Compaction:
         yield writer
 
     def _writer(
-        self, snapshot: Snapshot, uploads: Uploads, order: SortOrder | None = None
+        self,
+        snapshot: Snapshot,
+        uploads: Uploads,
+        order: SortOrder | None = None,
+        bound_bytes: int = LIMIT_BYTES,
     ) -> PartWriter:
         key = snapshot.table.key
         return PartWriter(
@@ -133,6 +142,7 @@ class Compaction:
             self.collecting,
             uploads,
             order,
+            bound_bytes,
         )
 
 
@@ -148,6 +158,14 @@ class _Counting:
         self.done += row_count
         if self.progress is not None:
             self.progress(self.done, self.total)
+
+
+def _bound_bytes(snapshot: Snapshot, parts: PartTable) -> int:
+    """How long bounds of keys may be: long ones separated these parts from their neighbours."""
+    fields = [snapshot.schema.field(name) for name in snapshot.table.key]
+    names = [f"key.{field.id}.{side}" for field in fields for side in ("lower", "upper")]
+    longest = longest_bound(parts.column(name) for name in names)
+    return MOST_BYTES if longest > LIMIT_BYTES else LIMIT_BYTES
 
 
 def _aged(writer: PartWriter, inputs: PartTable) -> PartTable:

@@ -25,8 +25,8 @@ from rowsieve.foreign.many_keys import PlacedFile
 from rowsieve.foreign.placed_parts import parts_of
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan import PlannedPart
+from rowsieve.storage.key_bounds import key_bound
 from rowsieve.storage.manifest import FileRef, PartTable
-from rowsieve.storage.part_writer import key_bound
 from rowsieve.types.aliases import is_opaque
 from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import FIELD_ID_KEY, arrow_type

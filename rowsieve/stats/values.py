@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import plain_numbers
-from rowsieve.stats.bounds import lower_bytes, lower_text, upper_bytes, upper_text
+from rowsieve.stats.bounds import LIMIT_BYTES, lower_bytes, lower_text, upper_bytes, upper_text
 from rowsieve.stats.model import ColumnStatistics
 from rowsieve.types.logical import Binary, Float, LogicalType, String, is_ordered
 
@@ -146,26 +146,26 @@ def _plain_floats(values: Any) -> list[npt.NDArray[Any]]:
     return [chunk.to_numpy(zero_copy_only=False) for chunk in _chunks(values) if len(chunk)]
 
 
-def lower_bound(value: pa.Scalar | None) -> pa.Scalar | None:
+def lower_bound(value: pa.Scalar | None, limit: int = LIMIT_BYTES) -> pa.Scalar | None:
     """The lower bound of a column from its least value, truncated to a manifest's limit."""
     if value is None:
         return None
     if pa.types.is_string(value.type):
-        return pa.scalar(lower_text(value.as_py()), value.type)
+        return pa.scalar(lower_text(value.as_py(), limit), value.type)
     if pa.types.is_binary(value.type):
-        return pa.scalar(lower_bytes(value.as_py()), value.type)
+        return pa.scalar(lower_bytes(value.as_py(), limit), value.type)
     return value
 
 
-def upper_bound(value: pa.Scalar | None) -> pa.Scalar | None:
+def upper_bound(value: pa.Scalar | None, limit: int = LIMIT_BYTES) -> pa.Scalar | None:
     """The upper bound of a column from its greatest value; None if no short bound exists."""
     if value is None:
         return None
     short: str | bytes | None
     if pa.types.is_string(value.type):
-        short = upper_text(value.as_py())
+        short = upper_text(value.as_py(), limit)
     elif pa.types.is_binary(value.type):
-        short = upper_bytes(value.as_py())
+        short = upper_bytes(value.as_py(), limit)
     else:
         return value
     return None if short is None else pa.scalar(short, value.type)

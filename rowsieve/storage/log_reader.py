@@ -271,27 +271,17 @@ class LogReader:
         for entry in (last, *entries[:1]):
             if entry.table_uuid != known.table.uuid:
                 raise self._replaced(known.table.uuid, entry.table_uuid)
-        if last.commit_id != commit_id or is_lost or self._has_strays(known, entries):
+        if last.commit_id != commit_id or is_lost:
             return None
         try:
             snapshot, loaded = self._replay(known, entries, loading)
         except ObjectNotFound:
             return None
-        return self.remember(snapshot), loaded
-
-    def _has_strays(self, known: Snapshot, entries: Sequence[LogEntry]) -> bool:
-        """Whether entries do not follow each other because the versions after `known` have expired.
-
-        A slow writer may publish an entry at a number that is free again, below the oldest one.
-        CorruptData if nothing has expired.
-        """
-        try:
-            check_links(known, entries)
-        except CorruptData:
+        except CorruptData:  # a late writer's entry, at a number that was free again, is no version
             if floors_of(self._load().table.properties).oldest_version <= known.version:
                 raise
-            return True
-        return False
+            return None
+        return self.remember(snapshot), loaded
 
     def _probe_after(self, known: Snapshot) -> tuple[LogEntry | None, int, bool]:
         """Return the next entry, the newest later checkpoint (or -1), and whether `known` is head.

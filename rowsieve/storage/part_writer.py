@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,10 +24,12 @@ import pyarrow.compute as pc
 from rowsieve.errors import InvalidInput
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.parquet.stored_forms import OPAQUE_FORMAT, STRUCTURED_FORMAT
+from rowsieve.stats.bounds import LIMIT_BYTES
 from rowsieve.stats.collect import Collecting, StatisticsCollector
 from rowsieve.stats.selection import statistics_options
-from rowsieve.stats.values import lower_bound, upper_bound, without_nan
+from rowsieve.stats.values import without_nan
 from rowsieve.storage.clustered_rows import ClusteredRows
+from rowsieve.storage.key_bounds import KeyBound, separated_bounds
 from rowsieve.storage.manifest import FileRef, NewPart, PartEntry, PartTable
 from rowsieve.storage.part_file import ROW_GROUP_ROWS, FileOptions, PartFile, member_paths
 from rowsieve.types.keys import Key, KeyOrder
@@ -40,8 +42,6 @@ from rowsieve.types.stored_names import has_tags, tagged, tagged_rows
 __all__ = ["ROW_GROUP_ROWS", "TARGET_PART_BYTES", "PartWriter", "target_part_bytes", "write_parts"]
 
 TARGET_PART_BYTES: Final = 128 * 1024 * 1024
-
-KeyBound = tuple[pa.Scalar | None, ...]
 
 
 class PartWriter:
@@ -56,6 +56,7 @@ class PartWriter:
 
     Rows of a table without a key may come in any order: the property `cluster_by` sorts them in
     runs. With `sorted_by` they come in that order already. Parts record the order of their rows.
+    Bounds of keys are truncated to `bound_bytes`, but longer where parts would seem to overlap.
     """
 
     def __init__(
@@ -68,7 +69,9 @@ class PartWriter:
         collecting: Collecting | None = None,
         uploads: Uploads | None = None,
         sorted_by: SortOrder | None = None,
+        bound_bytes: int = LIMIT_BYTES,
     ) -> None:
+        self._bound_bytes = bound_bytes
         self._clustered = None
         if sorted_by is None:
             self._clustered = ClusteredRows.of(properties, schema, key)
@@ -146,7 +149,10 @@ class PartWriter:
         rows: list[_FinishedRows | None] = [*self._finished]
         if not rows and deletes:
             rows = [None]
-        parts = [self._part(of_rows, keys) for of_rows, keys in zip(rows, deletes, strict=True)]
+        pieces = list(zip(rows, deletes, strict=True))
+        ends = [self._ends(*piece) for piece in pieces]
+        bounds = separated_bounds(self._key, ends, self._bound_bytes)
+        parts = [self._part(*piece, *bound) for piece, bound in zip(pieces, bounds, strict=True)]
         if self._waits:
             self._uploads.wait()
         if not parts:
@@ -243,15 +249,29 @@ class PartWriter:
         ]
         return [piece if piece.num_rows else None for piece in pieces]
 
-    def _part(self, rows: _FinishedRows | None, deletes: pa.Table | None) -> NewPart:
+    def _ends(
+        self, rows: _FinishedRows | None, deletes: pa.Table | None
+    ) -> tuple[pa.Table, pa.Table]:
+        """The first and the last key of a part, its tombstones included."""
+        ends = [rows.ends] if rows else []
+        if deletes is not None:
+            ends.append((self._end(deletes, 0), self._end(deletes, deletes.num_rows - 1)))
+        first, last = zip(*ends, strict=True)
+        return min(first, key=self._key_of), max(last, key=self._key_of)
+
+    def _part(
+        self,
+        rows: _FinishedRows | None,
+        deletes: pa.Table | None,
+        lower: KeyBound,
+        upper: KeyBound,
+    ) -> NewPart:
         part_id = rows.part_id if rows else uuid.uuid4().hex
         statistics = rows.statistics if rows else self._collector()
-        ends = [rows.ends] if rows else []
         ref = None
         if deletes is not None:
             ref = self._put_deletes(part_id, deletes)
             statistics.add_tombstones(deletes)
-            ends.append((self._end(deletes, 0), self._end(deletes, deletes.num_rows - 1)))
         entry = PartEntry(
             part_id=part_id,
             base_version=self._base_version,
@@ -261,12 +281,8 @@ class PartWriter:
             deletes=ref,
             format_version=self._format_version if rows else STRUCTURED_FORMAT,
             sort_order=rows.sort_order if rows else None,
-            key_lower=key_bound(
-                self._key, min((end[0] for end in ends), key=self._key_of), "lower"
-            ),
-            key_upper=key_bound(
-                self._key, max((end[1] for end in ends), key=self._key_of), "upper"
-            ),
+            key_lower=lower,
+            key_upper=upper,
         )
         return NewPart(entry, statistics.finish())
 
@@ -290,19 +306,6 @@ class PartWriter:
 
     def _key_of(self, row: pa.Table) -> Key:
         return self._order.columns(row).key(0) if self._order else ()
-
-
-def key_bound(key: Sequence[Field], row: Any, side: Literal["lower", "upper"]) -> KeyBound:
-    """Return one row's key as a bound; after a truncated column all columns are infinite."""
-    cut = lower_bound if side == "lower" else upper_bound
-    bound: list[pa.Scalar | None] = []
-    for column in key:
-        value = row.column(column.name)[0]
-        short = cut(value)
-        bound.append(short)
-        if short is None or not (short is value or short.equals(value)):
-            break
-    return tuple(bound) + (None,) * (len(key) - len(bound))
 
 
 def write_parts(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,11 @@ from rowsieve.compaction.pick import pick
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.keys import KeyOrder
 from tests.profiles import examples
+from tests.random_tables import tiny_row_groups
 from tests.small_tables import fresh_uri
 
 PARTS, ROWS = 10, 500  # of each part
+tiny = contextmanager(tiny_row_groups)
 
 
 def keys_of(kind: str, numbers: Sequence[int]) -> pa.Array:
@@ -99,6 +102,28 @@ def test_parts_with_one_prefix_are_rewritten_together() -> None:
     table.compact()
     assert content(table) == expected
     assert not table.compact().committed
+
+
+def test_parts_with_one_prefix_are_not_rewritten_without_end() -> None:
+    """Their bounds are as long as it takes to tell them apart."""
+    table = rs.create_table(
+        fresh_uri(),
+        rows_of("one prefix", []).schema,
+        ["k"],
+        properties={"target_part_bytes": "8000"},
+    )
+    with tiny(ROWS):
+        table.upsert(rows_of("one prefix", range(PARTS * ROWS)))
+        before = data_files(table)
+        assert len(before) >= PARTS / 2
+        assert table.maintenance_advice().is_healthy
+        table.upsert(rows_of("one prefix", [3, PARTS * ROWS - 3], seed=2))
+        expected = content(table)
+        table.compact()
+        assert len(before & data_files(table)) == len(before) - 2
+        assert not table.compact().committed
+    assert content(table) == expected
+    assert table.maintenance_advice().read_amplification == 1.0
 
 
 def test_many_new_rows_are_not_written_twice() -> None:
