@@ -75,6 +75,7 @@ from rowsieve.stats.collect import MakeCollector
 from rowsieve.storage.commit_request import CommitRequest
 from rowsieve.storage.floors import check_kept, is_given_up
 from rowsieve.storage.log_entry import Commit
+from rowsieve.storage.part_sketches import distinct_count, sketched_fields
 from rowsieve.storage.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import commented_schema
@@ -137,9 +138,11 @@ class Table(Reading, SparkWrites):
         """Return facts about the pinned version as plain values.
 
         `rows_stored` includes rows that newer versions, deletes or deletion vectors hide.
+        `distinct_counts` has the columns that were analyzed: see the method of that name.
         """
         snapshot = self._pinned
         parts = snapshot.parts
+        sketched = sketched_fields(parts, snapshot.schema)
         return {
             "uri": self.uri,
             "uuid": snapshot.table.uuid,
@@ -152,6 +155,7 @@ class Table(Reading, SparkWrites):
             "rows_stored": int(parts.numbers("data.rows").sum()),
             "tombstones": int(parts.numbers("deletes.rows").sum()),
             "size_bytes": parts.stored_bytes,
+            "distinct_counts": {field.name: distinct_count(parts, field) for field in sketched},
         }
 
     def history(self, limit: int | None = None) -> list[Commit]:

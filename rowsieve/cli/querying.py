@@ -156,6 +156,8 @@ def inspect(
         extra = {} if listed is None else {"part_list": listed}
         print_json({**detail, "columns": columns, **extra})
         return
+    if not detail["distinct_counts"]:
+        del detail["distinct_counts"]
     print_facts({name: _shown(value) for name, value in detail.items()})
     kinds = [tuple(column.values()) for column in columns]
     print_table(["id", "column", "type", "null", "comment"][: len(kinds[0])], kinds, wide=wide)

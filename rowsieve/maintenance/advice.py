@@ -7,7 +7,7 @@ parts overlap.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
@@ -15,7 +15,12 @@ from typing import Any
 import numpy as np
 
 from rowsieve.compaction.pick import pick, units_of
-from rowsieve.maintenance.analyzing import lacks_statistics, of_current_columns
+from rowsieve.maintenance.analyzing import (
+    lacks_newer_sketches,
+    lacks_statistics,
+    of_current_columns,
+)
+from rowsieve.planner.overlap import Indices
 from rowsieve.shown import Shown, html, size_text
 from rowsieve.storage.part_writer import target_part_bytes
 from rowsieve.storage.snapshot import Snapshot
@@ -52,6 +57,7 @@ class Advice:
     read_amplification: float
     parts_without_statistics: int
     recommendations: tuple[Recommendation, ...] = ()
+    parts_without_distinct_counts: int = 0
 
     @property
     def is_healthy(self) -> bool:
@@ -95,9 +101,9 @@ def advise(snapshot: Snapshot) -> Advice:
     units = units_of(parts, order)
     rows = sum(unit.row_count for unit in units)
     read = sum(unit.row_count * len(unit.parts) for unit in units)
-    unknown = np.flatnonzero(
-        lacks_statistics(parts, snapshot.schema) & of_current_columns(parts, snapshot.schema)
-    )
+    current = of_current_columns(parts, snapshot.schema)
+    unknown = np.flatnonzero(lacks_statistics(parts, snapshot.schema) & current)
+    uncounted = np.flatnonzero(lacks_newer_sketches(parts, snapshot.schema) & current)
     found = Advice(
         snapshot.version,
         len(parts),
@@ -107,6 +113,7 @@ def advise(snapshot: Snapshot) -> Advice:
         int((sizes < target // 2).sum()),
         read / rows if rows else 1.0,
         len(unknown),
+        parts_without_distinct_counts=len(uncounted),
     )
     recommended = []
     if chosen := pick(snapshot).parts:
@@ -115,12 +122,22 @@ def advise(snapshot: Snapshot) -> Advice:
                 Action.COMPACT, _why_compact(found), len(chosen), int(sizes[chosen].sum())
             )
         )
-    if len(unknown) and snapshot.table.properties.get("statistics", "on") == "on":
-        why = f"{len(unknown):,} parts have no statistics, so conditions cannot skip them"
-        recommended.append(
-            Recommendation(Action.ANALYZE, why, len(unknown), int(sizes[unknown].sum()))
-        )
+    if snapshot.table.properties.get("statistics", "on") == "on":
+        recommended += _analyses(sizes, unknown, uncounted)
     return Advice(**{**_fields(found), "recommendations": tuple(recommended)})
+
+
+def _analyses(sizes: Indices, unknown: Indices, uncounted: Indices) -> Iterator[Recommendation]:
+    """Recommend `analyze` for parts without statistics, and for those without distinct counts."""
+    reasons = [
+        (f"{len(unknown):,} parts have no statistics, so conditions cannot skip them", unknown),
+        (f"distinct counts are unknown: {len(uncounted):,} parts are newer than these", uncounted),
+    ]
+    found = [(why, parts) for why, parts in reasons if len(parts)]
+    if found:
+        both = np.union1d(unknown, uncounted)
+        why = "; ".join(why for why, _ in found)
+        yield Recommendation(Action.ANALYZE, why, len(both), int(sizes[both].sum()))
 
 
 def _fields(advice: Advice) -> dict[str, Any]:

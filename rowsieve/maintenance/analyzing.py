@@ -1,8 +1,9 @@
 """Collect the statistics of parts that were written without them, from their rows.
 
 On request also sketches of their different values (`rowsieve.stats.distinct`), which no writer
-collects. They are columns of the manifest as statistics are, `stats.<field id>.distinct.sketch`,
-and stay with the entry of their part, whose rows never change.
+collects; once a table has some, parts that are written later lack them. They are columns of the
+manifest as statistics are, `stats.<field id>.distinct.sketch`, and stay with the entry of their
+part, whose rows never change.
 
 Soundness: statistics cover every row and tombstone of a part, hidden ones included (trap T4). A
 part keeps its commit_ts (invariant I1). Parts with older columns are passed over: their statistics
@@ -27,7 +28,13 @@ from rowsieve.stats.selection import StatisticsOptions, statistics_options
 from rowsieve.storage.commit_request import CommitRequest
 from rowsieve.storage.conflicts import Kind
 from rowsieve.storage.manifest import NewPart, PartEntry, PartTable
-from rowsieve.storage.part_sketches import PartSketches, is_sketch, sketch_columns
+from rowsieve.storage.part_sketches import (
+    PartSketches,
+    is_sketch,
+    lacks_sketches,
+    sketch_columns,
+    sketched_fields,
+)
 from rowsieve.storage.segments import STATISTICS
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
@@ -57,18 +64,40 @@ def of_current_columns(parts: PartTable, schema: Schema) -> npt.NDArray[np.bool_
     return np.asarray(np.asarray(parts.numbers("schema_id")) == schema.id)
 
 
+def lacks_newer_sketches(parts: PartTable, schema: Schema) -> npt.NDArray[np.bool_]:
+    """(n,) whether a part with rows lacks a sketch of a column of which another part has one."""
+    return lacks_sketches(parts, sketched_fields(parts, schema))
+
+
 def plan_analysis(
-    store: ObjectStore, snapshot: Snapshot, metadata: Mapping[str, str]
+    store: ObjectStore,
+    snapshot: Snapshot,
+    metadata: Mapping[str, str],
+    sketched: frozenset[int] = frozenset(),
 ) -> Mutation | None:
-    """Collect statistics of all parts without any; None if there are none, or they are off."""
+    """Collect the statistics that parts lack; None if they lack none, or statistics are off.
+
+    Sketches too, of columns with these field ids, or of which other parts have some.
+    """
     parts, schema = snapshot.parts, snapshot.schema
     if snapshot.table.properties.get("statistics", "on") != "on":
         return None
-    chosen = np.flatnonzero(lacks_statistics(parts, schema) & of_current_columns(parts, schema))
+    unsketched = lacks_newer_sketches(parts, schema)
+    unsketched |= lacks_sketches(parts, [field for field in schema if field.id in sketched])
+    chosen = np.flatnonzero(
+        (lacks_statistics(parts, schema) | unsketched) & of_current_columns(parts, schema)
+    )
     if not len(chosen):
         return None
     asked = parts.take(chosen)
-    found = with_statistics(store, asked, schema, snapshot.table.key, snapshot.table.properties)
+    found = with_statistics(
+        store,
+        asked,
+        schema,
+        snapshot.table.key,
+        snapshot.table.properties,
+        distinct=bool(unsketched[chosen].any()),
+    )
     request = CommitRequest(
         "analyze", removed=tuple(asked.part_ids), restored=found, metadata=metadata
     )

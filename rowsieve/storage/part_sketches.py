@@ -65,6 +65,17 @@ def lacks_sketches(parts: PartTable, fields: Iterable[Field]) -> npt.NDArray[np.
     return found & (np.asarray(parts.numbers("data.rows")) > 0)
 
 
+def sketched_fields(parts: PartTable, fields: Iterable[Field]) -> list[Field]:
+    """The columns of which some part has a sketch."""
+    known = set(parts.columns.schema.names)
+    names = ((field, _name(field.id)) for field in fields if _kind(field) is not None)
+    return [
+        field
+        for field, name in names
+        if name in known and parts.column(name).null_count < len(parts)
+    ]
+
+
 def distinct_count(parts: PartTable, field: Field) -> int | None:
     """The estimated number of different values in the rows of the parts, hidden ones included.
 

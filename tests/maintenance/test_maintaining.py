@@ -127,3 +127,48 @@ def test_few_new_keys_are_looked_up_and_need_no_vectors() -> None:
         properties={"compaction": "tiered"},
     )
     assert table.maintain().stored is None
+
+
+def test_distinct_counts_are_shown_and_renewed_where_they_were_asked_for(tmp_path: Path) -> None:
+    catalog = rs.Catalog(tmp_path / "lake")
+    rows = pa.table({"id": range(100), "v": [n % 10 for n in range(100)]})
+    table = catalog.create_table("db.t", rows, ["id"])
+    assert table.detail()["distinct_counts"] == {}
+    assert table.maintain().analyzed is None
+    catalog.call("CALL system.analyze('db', 't', distinct_counts => TRUE)")
+    table.refresh()
+    found = table.detail()["distinct_counts"]
+    assert (abs(found["id"] - 100) < 10, found["v"]) == (True, 10)
+    assert table.maintenance_advice().is_healthy
+
+    table.upsert(pa.table({"id": range(200, 300), "v": [-1] * 100}))
+    assert table.detail()["distinct_counts"] == {"id": None, "v": None}
+    advice = table.maintenance_advice()
+    assert advice.parts_without_distinct_counts == 1
+    (_, analyze) = advice.recommendations  # after compact: both parts are small
+    assert (analyze.parts, analyze.action.value) == (1, "analyze")
+    assert "distinct counts are unknown: 1 parts" in analyze.reason
+
+    done = table.maintain()
+    assert (done.analyzed is not None, done.advice.is_healthy) == (True, True)
+    found = table.detail()["distinct_counts"]
+    assert (abs(found["id"] - 200) < 20, found["v"]) == (True, 11)
+    assert table.maintain().analyzed is None
+
+    table.rename_column("v", "w")
+    table.upsert(pa.table({"id": [500], "w": [77]}))
+    done = table.maintain()
+    assert (done.advice.is_healthy, table.detail()["distinct_counts"]["w"]) == (True, 12)
+
+
+def test_parts_with_older_columns_are_not_counted_without_end(tmp_path: Path) -> None:
+    catalog = rs.Catalog(tmp_path / "lake")
+    big = {"target_part_bytes": "1"}  # no part is small
+    table = catalog.create_table("db.t", pa.table({"id": [1], "v": [1]}), ["id"], properties=big)
+    catalog.call("CALL system.analyze('db', 't', distinct_counts => TRUE)")
+    table.upsert(pa.table({"id": [2], "v": [2]}))
+    table.add_column("x", "int64")
+    advice = table.maintenance_advice()
+    assert (advice.is_healthy, advice.parts_without_distinct_counts) == (True, 0)
+    assert not table.maintain().compaction.committed
+    assert table.detail()["distinct_counts"] == {"id": None, "v": None}
