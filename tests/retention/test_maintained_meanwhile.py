@@ -7,6 +7,7 @@ too. It reads and writes again: it neither fails nor loses anything.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -80,9 +81,11 @@ def test_a_change_that_maintenance_overtakes_is_made_again(name: str, visibility
     first = counting.calls + 1
     change(slow)
     wanted = [*rows_of(through(calm.store)), {"id": 50, "v": 50}]
-    for at in [*range(first, counting.published, EVERY), counting.published][: counting.published]:
+    if counting.published < 0:
+        return  # an eager table has all vectors
+    for at in (*range(first, counting.published, EVERY), counting.published):
         table = with_history(versions=VERSIONS, visibility=visibility)
-        store = Overtaken(table.store, at, lambda table=table: overtake(table.store))
+        store = Overtaken(table.store, at, partial(overtake, table.store))
         change(through(store))
         head = through(table.store)
         assert rows_of(head) == wanted, at
