@@ -1,8 +1,8 @@
-"""DataFusion's own Parquet scan over the files of a table's clean parts.
+"""DataFusion's own Parquet scan over files of a table.
 
 Soundness (invariant 32): the scan reads exactly the given files, and only files that our writer
-made safe for readers that prune by statistics, whose rows are all visible, and whose columns have
-the names and types of the table's. Every doubt leads to our dataset.
+made safe for readers that prune by statistics, and whose columns have the names and types of the
+table's. Every doubt leads to our dataset. `hidden_rows` leaves out rows that are not visible.
 
 The scan declares that it has no order. Otherwise DataFusion takes the order in `sorting_columns` of
 the files, and DataFusion 55.2 loses rows of `WHERE … ORDER BY key LIMIT n` over several files with
@@ -16,7 +16,8 @@ found by the scan before, because no name is used twice.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import datafusion
@@ -27,6 +28,7 @@ from rowsieve.parquet.footer import read_metadata
 from rowsieve.parquet.leaf_columns import fields_by_id
 from rowsieve.planner.plan import PlannedPart, ScanPlan
 from rowsieve.providers.native_files.file_shapes import Stored, shape_of
+from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Binary, Bool, Date, Decimal, Field, Float, Int, String, Timestamp
@@ -39,13 +41,32 @@ _PLAIN_PATH: Final = re.compile(r"/[A-Za-z0-9_./=+@,-]*")
 _NO_ORDER: Final[list[list[Any]]] = [[]]  # one order, by nothing
 
 
-def native_parts(plan: ScanPlan, snapshot: Snapshot, store: ObjectStore) -> dict[str, FileRef]:
-    """The files that DataFusion may read itself, by part id; `plan` reads the whole version."""
+@dataclass(frozen=True, slots=True)
+class NativeParts:
+    """The files that DataFusion may read itself, by part id: whole, or without some of the rows."""
+
+    clean: dict[str, FileRef]
+    others: dict[str, FileRef]  # whether rows of these are hidden is not known
+
+
+def native_parts(plan: ScanPlan, snapshot: Snapshot, store: ObjectStore) -> NativeParts:
+    """The files that DataFusion may read itself; `plan` reads the whole version."""
     root = _root(store)
     if root is None or not all(map(_is_native, snapshot.schema)):
-        return {}
-    clean = dict(_clean(plan, root))
-    chosen = snapshot.parts.chosen(set(clean))
+        return NativeParts({}, {})
+    clean = _clean(plan)
+    found = _readable(_files(plan, root), snapshot, store)
+    return NativeParts(
+        {part_id: file for part_id, file in found.items() if part_id in clean},
+        {part_id: file for part_id, file in found.items() if part_id not in clean},
+    )
+
+
+def _readable(
+    files: Mapping[str, FileRef], snapshot: Snapshot, store: ObjectStore
+) -> dict[str, FileRef]:
+    """The files that are safe for DataFusion and have the table's columns."""
+    chosen = snapshot.parts.chosen(set(files))
     columns = ("native_safe", "schema_id")
     facts = zip(chosen.part_ids, *(chosen.column(c).to_pylist() for c in columns), strict=True)
     same: dict[int, bool] = {}
@@ -54,9 +75,9 @@ def native_parts(plan: ScanPlan, snapshot: Snapshot, store: ObjectStore) -> dict
         if not is_safe:
             continue
         if schema_id not in same:
-            same[schema_id] = _has_same_columns(snapshot, store, clean[part_id], schema_id)
+            same[schema_id] = _has_same_columns(snapshot, store, files[part_id], schema_id)
         if same[schema_id]:
-            found[part_id] = clean[part_id]
+            found[part_id] = files[part_id]
     return found
 
 
@@ -97,7 +118,7 @@ def _is_native(column: Field) -> bool:
     return isinstance(column.type, plain) and column.alias is None
 
 
-def _clean(plan: ScanPlan, root: str) -> Iterator[tuple[str, FileRef]]:
+def _clean(plan: ScanPlan) -> set[str]:
     """The parts that no other part can hide rows of, and that hide none themselves."""
     rows: dict[str, int] = {}
     parts: dict[str, PlannedPart] = {}
@@ -106,16 +127,30 @@ def _clean(plan: ScanPlan, root: str) -> Iterator[tuple[str, FileRef]]:
             part = piece.parts[read.part]
             if piece.needs_merge or part.dv is not None or part.vector is not None:
                 continue
-            if (data := part.data) is None or data.columns is not None:
+            if (data := part.data) is None:
                 continue
             start, stop = read.row_range(data.rows)
             rows[part.part_id] = rows.get(part.part_id, 0) + stop - start
             parts[part.part_id] = part
-    for part_id, part in parts.items():
+    return {part_id for part_id, part in parts.items() if _rows(part) == rows[part_id]}
+
+
+def _rows(part: PlannedPart) -> int:
+    return 0 if part.data is None else part.data.rows
+
+
+def _files(plan: ScanPlan, root: str) -> dict[str, FileRef]:
+    """The files of the plan's parts whose paths DataFusion takes as they are."""
+    found = {}
+    for part in read_parts(plan):
         data = part.data
-        assert data is not None
-        if rows[part_id] == data.rows and _PLAIN_PATH.fullmatch(f"{root}/{data.path}"):
-            yield part_id, data
+        if (
+            data is not None
+            and data.columns is None
+            and _PLAIN_PATH.fullmatch(f"{root}/{data.path}")
+        ):
+            found[part.part_id] = data
+    return found
 
 
 def _has_same_columns(

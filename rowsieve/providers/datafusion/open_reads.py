@@ -132,6 +132,11 @@ class OpenReads:
                     os.register_at_fork(after_in_child=self._forget)
                 self._is_registered = True
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the interpreter is ending."""
+        return self._ended_at_s is not None
+
     def check_open(self, use: Use) -> None:
         """Raise if the interpreter is ending, except for queries that the main thread plans then.
 

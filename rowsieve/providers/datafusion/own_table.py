@@ -8,26 +8,30 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
+import datafusion
 from datafusion.catalog import Table as CatalogTable
 
 from rowsieve.predicate.ir import Predicate
+from rowsieve.predicate.rowset import RowSet
 from rowsieve.providers.datafusion.hybrid_table import (
     HybridTable,
+    VisibleParts,
+    find_visible,
     hybrid_table,
+    is_bitmap,
+    may_be_bitmaps,
     may_be_hybrid,
     planned,
 )
+from rowsieve.providers.datafusion.native_scan import NativeParts, native_parts
 from rowsieve.providers.datafusion.registered_table import PinnedTable, ReadOptions, TableDataset
 from rowsieve.providers.datafusion.scan_conditions import scan_of_nothing
 from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.providers.native_files.present_files import check_files
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
-
-if TYPE_CHECKING:
-    from rowsieve.providers.datafusion.sql_session import SessionContext
 
 Made = TypeVar("Made")
 _MOST_MADE: Final = 16  # objects for DataFusion that a table keeps, by the parts that they read
@@ -47,6 +51,7 @@ class OwnTable:
     snapshot: Snapshot
     is_fixed: bool = False
     made: dict[Hashable, Any] = field(default_factory=dict)  # for this version, the last few
+    found: dict[str, RowSet | None] = field(default_factory=dict)  # visible rows of its parts
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -74,21 +79,61 @@ class OwnTable:
         return self._once(("dataset", part_ids, views), make)
 
     def hybrid(
-        self, context: SessionContext, part_ids: frozenset[str] | None, target_partitions: int
+        self,
+        context: datafusion.SessionContext,
+        part_ids: frozenset[str] | None,
+        target_partitions: int,
+        visible: VisibleParts | None = None,
     ) -> HybridTable | None:
         """What DataFusion reads partly by itself; None if our dataset reads all parts.
 
-        Its files are checked before DataFusion opens one: it would wait for the writer of a FIFO.
+        With `visible`, DataFusion reads these rows of parts with hidden rows. Its files are checked
+        before DataFusion opens one: it would wait for the writer of a FIFO.
         """
         if not may_be_hybrid(self.table, self.snapshot):
             return None
         found: HybridTable | None = self._once(
-            ("hybrid", part_ids, target_partitions),
-            lambda: hybrid_table(context, self._pinned(), part_ids, target_partitions),
+            ("hybrid", part_ids, target_partitions, bool(visible)),
+            lambda: hybrid_table(
+                context,
+                self._pinned(),
+                self._native_parts(),
+                part_ids,
+                target_partitions,
+                visible or {},
+            ),
         )
         if found is not None:
             check_files(self.table.store, self.snapshot.version, found.files)
         return found
+
+    def has_other_parts(self, part_ids: frozenset[str] | None) -> bool:
+        """Whether DataFusion may read one of these parts that may have hidden rows."""
+        if not may_be_hybrid(self.table, self.snapshot):
+            return False
+        others = self._native_parts().others
+        return bool(others) if part_ids is None else not part_ids.isdisjoint(others)
+
+    def visible_rows(self, part_ids: frozenset[str] | None) -> VisibleParts:
+        """The visible rows of parts that DataFusion may read without their hidden rows.
+
+        Reads keys of parts, once for each. Empty if our dataset should read these parts.
+        """
+        others = self._native_parts().others
+        wanted = {each for each in others if part_ids is None or each in part_ids}
+        if not may_be_bitmaps([others[each].rows for each in wanted]):
+            return {}
+        if missing := wanted - self.found.keys():
+            self.found |= find_visible(self._pinned(), missing)
+        found = {each: self.found[each] for each in wanted if each in self.found}
+        return {each: rows for each, rows in found.items() if rows is None or is_bitmap(rows)}
+
+    def _native_parts(self) -> NativeParts:
+        def find() -> NativeParts:
+            plan = planned(self.snapshot, self.table.uri)
+            return native_parts(plan, self.snapshot, self.table.store)
+
+        return self._once(("native",), find)
 
     def stub(self, name: str) -> Any:
         """A view of a scan of this name over no file."""
@@ -98,6 +143,7 @@ class OwnTable:
         """Stand for another version from now on."""
         self.snapshot = snapshot
         self.made.clear()
+        self.found = {}
 
     def _pinned(self) -> Any:
         return PinnedTable(self.table, self.snapshot)

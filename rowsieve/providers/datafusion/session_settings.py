@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import datafusion
 
+BATCH_SIZE: Final = "datafusion.execution.batch_size"
 TARGET_PARTITIONS: Final = "datafusion.execution.target_partitions"
 _INFORMATION: Final = "datafusion.catalog.information_schema"
 # Settings that change neither a value nor which rows a scan reads.

@@ -22,20 +22,21 @@ import pyarrow as pa
 from rowsieve.arguments import checked
 from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE, Predicate
+from rowsieve.providers.datafusion.bitmap_reads import bitmap_hybrids
 from rowsieve.providers.datafusion.catalog_tables import CatalogTables, provider_at
 from rowsieve.providers.datafusion.change_statements import changed_name, takes_name
 from rowsieve.providers.datafusion.changes_function import NAME as CHANGES
 from rowsieve.providers.datafusion.changes_function import ChangesFunction
-from rowsieve.providers.datafusion.hybrid_table import (
-    HybridTable,
-    may_skip,
-)
+from rowsieve.providers.datafusion.closed_frame import ClosedFrame
+from rowsieve.providers.datafusion.hybrid_table import HybridTable, may_skip
 from rowsieve.providers.datafusion.kept_queries import KeptQueries, KeptQuery
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
 from rowsieve.providers.datafusion.own_table import OwnTable, name_parts
+from rowsieve.providers.datafusion.plan_checks import facts_of
 from rowsieve.providers.datafusion.run_change import changed_rows
 from rowsieve.providers.datafusion.scan_conditions import conditions
 from rowsieve.providers.datafusion.session_settings import (
+    BATCH_SIZE,
     TARGET_PARTITIONS,
     are_free,
     default_functions,
@@ -47,6 +48,7 @@ from rowsieve.providers.datafusion.statement_tokens import quoted
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
 
+_LONG_BATCH_ROWS: Final = 32_768
 _COMMENT: Final = re.compile(r"--[^\n]*(?:\n|$)|/\*.*?\*/", re.DOTALL)
 _EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
 _QUERY: Final = re.compile(r"[\s(]*(explain|select|with|values)\b", re.IGNORECASE)
@@ -256,6 +258,11 @@ class SessionContext(datafusion.SessionContext):
         readers |= {name: hybrid.provider for name, hybrid in hybrids.items()}
         with self._swapped(readers, kept):
             frame = plan()
+        if bitmaps := self._bitmaps(named, kept, chosen, frame):
+            hybrids |= bitmaps
+            readers |= {name: hybrid.provider for name, hybrid in bitmaps.items()}
+            with self._swapped(readers, kept):
+                frame = self._closed(frame, plan)
         if not self._skips() or not _EXPLAIN.match(query):
             return frame
         return self._explained(frame, named, chosen, hybrids)
@@ -347,6 +354,50 @@ class SessionContext(datafusion.SessionContext):
         }
         return {name: hybrid for name, hybrid in found.items() if hybrid is not None}
 
+    def _bitmaps(
+        self,
+        named: Mapping[str, OwnTable],
+        kept: Sequence[KeptQuery],
+        chosen: Mapping[str, frozenset[str]],
+        frame: datafusion.DataFrame,
+    ) -> dict[str, HybridTable]:
+        """The tables of which DataFusion also scans parts with hidden rows in a query."""
+        if not self._reads_files or OPEN_READS.has_ended:
+            return {}
+        if not all(each.is_view for each in kept):
+            return {}
+        partitions = int(self.setting(TARGET_PARTITIONS) or 1)
+        return bitmap_hybrids(self, named, chosen, frame, partitions)
+
+    def _closed(
+        self, frame: datafusion.DataFrame, plan: Callable[..., datafusion.DataFrame]
+    ) -> datafusion.DataFrame:
+        """The frame of a statement, which runs as `plan` plans it now, if that is right."""
+        try:
+            with self._long_batches():
+                closed = plan(read_only())
+        except Exception:  # SELECT … INTO has made its table when it was planned
+            return frame
+        if facts_of(closed.optimized_logical_plan()).is_total:
+            return ClosedFrame(frame, closed)
+        return frame
+
+    @contextmanager
+    def _long_batches(self) -> Iterator[None]:
+        """Let plans that are made meanwhile read more rows at once, unless the user says how many.
+
+        Each batch of a file with hidden rows costs a call of Python.
+        """
+        usual = default_settings()[BATCH_SIZE]
+        if self.setting(BATCH_SIZE) != usual:
+            yield
+            return
+        super().sql(f"SET {BATCH_SIZE} = {_LONG_BATCH_ROWS}")
+        try:
+            yield
+        finally:
+            super().sql(f"SET {BATCH_SIZE} = {usual}")
+
     @contextmanager
     def _swapped(
         self, providers: Mapping[str, Any], kept: Sequence[KeptQuery] = ()
@@ -390,7 +441,10 @@ class SessionContext(datafusion.SessionContext):
                 f"{own.given_name}: version {version}, conditions leave {left:,} of {total:,} parts"
             )
             if name in hybrids:
-                line += f"; DataFusion's own reader reads {hybrids[name].native_parts:,}"
+                hybrid = hybrids[name]
+                line += f"; DataFusion's own reader reads {hybrid.native_parts:,}"
+                if hybrid.bitmap_parts:
+                    line += f", and {hybrid.bitmap_parts:,} without their hidden rows"
             lines.append(line)
         row = {"plan_type": ["rowsieve"], "plan": ["\n".join(lines)]}
         if plans.schema.names == list(row):
