@@ -39,6 +39,7 @@ PROPERTIES: Mapping[str, str] = {
     "critical_columns": "columns whose statistics are never trimmed, besides keys and times",
     "text_statistics": "text columns whose values may spell numbers or be compared in one case",
     "json_statistics": "paths in JSON columns, as payload.user.id; a column alone finds its paths",
+    "json_shredding": "paths in JSON columns that files also store as columns, to skip pages by",
     "pruning": "on (default); off reads every part; soft does so too, and audits all pruning first",
     "audit_percent": "share of what pruning skips that scans check, 0 to 100 (default 0)",
     "audit_on_violation": "what a scan does that finds pruning wrong: raise (default) or report",

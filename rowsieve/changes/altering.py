@@ -23,7 +23,7 @@ from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.ir import And, Column, FieldAccess, IsNull, Not, Operand, Predicate
 from rowsieve.stats.columnar import PartStatistics
-from rowsieve.stats.selection import named_ids
+from rowsieve.stats.selection import PROPERTIES_WITH_COLUMNS, named_ids
 from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.snapshot import FIELD_CHANGES, SCHEMA_CHANGES, Snapshot
 from rowsieve.types.evolution import SchemaChange, changes_fields, evolve, why_not_held
@@ -208,7 +208,7 @@ def _check_properties(head: Snapshot, schema: Schema) -> None:
             f"{error}; change the property with set_properties first, then the columns"
         ) from error
     if _named(properties, head.schema) != after:
-        names = ("critical_columns", "text_statistics", "json_statistics", CLUSTER_BY)
+        names = (*PROPERTIES_WITH_COLUMNS, CLUSTER_BY)
         given = ", ".join(name for name in names if name in properties)
         raise InvalidSchemaChange(
             f"the properties {given} name a column whose name becomes another column's; unset them "

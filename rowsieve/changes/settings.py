@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from rowsieve.changes.change import Change
 from rowsieve.changes.vector_building import with_vectors_protocol
 from rowsieve.properties import check_constant, check_properties
-from rowsieve.stats.selection import statistics_options
+from rowsieve.stats.selection import shredded_paths, statistics_options
 from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.snapshot import ISOLATION_WRITER, Snapshot
 from rowsieve.types.schema import Schema
@@ -32,6 +32,7 @@ def checked_settings(
 def check_columns(properties: Mapping[str, str], schema: Schema, key: Sequence[str]) -> None:
     """Raise InvalidInput if a property names a column that it cannot use."""
     statistics_options(properties, schema)
+    shredded_paths(properties, schema)
     cluster_order(properties, schema, key)
 
 

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 from rowsieve.cli.csv_quotes import open_quote
 from rowsieve.errors import InvalidData, InvalidInput
+from rowsieve.parquet.shredded_columns import without_shredded
 from rowsieve.types.numeric_bytes import is_stored
 
 _COMPRESSED: Final = (".gz", ".bz2", ".zst")
@@ -98,7 +99,7 @@ def _kind(source: Input) -> str:
 
 def _read_parquet(source: Input, _schema: pa.Schema | None) -> pa.Table:
     with pq.ParquetFile(source.open() if source.is_stdin else source.path) as file:
-        return file.read()
+        return without_shredded(file.read(), file.metadata)
 
 
 def _read_ipc(source: Input, _schema: pa.Schema | None) -> pa.Table:

@@ -20,6 +20,7 @@ from rowsieve.objects import ObjectNotFound, ObjectStore, together
 from rowsieve.parquet.file_mapping import FileMapping, adapted_tail
 from rowsieve.parquet.footer import read_footer, tail_start
 from rowsieve.parquet.leaf_columns import leaves_by_name
+from rowsieve.parquet.shredded_columns import named_shredding
 from rowsieve.parquet.thrift import MalformedThrift
 from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY, GEOARROW_WKB
 
@@ -118,9 +119,13 @@ def _parsed(uri: str, size: int, tail: bytes, known: dict[Any, pa.Schema]) -> Fo
         own = metadata.schema.to_arrow_schema().remove_metadata()
         leaves = map(metadata.schema.column, range(metadata.num_columns))
         forms = [(leaf.path, leaf.physical_type, leaf.length) for leaf in leaves]
-        shape = bytes(own.serialize()), tuple(forms)
+        hidden = named_shredding(metadata)
+        shape = bytes(own.serialize()), tuple(forms), hidden and hidden.column
         if (schema := known.get(shape)) is None:
-            schema = known[shape] = _decoded_schema(uri, tail, own)
+            schema = _decoded_schema(uri, tail, own)
+            if hidden is not None and hidden.column in schema.names:
+                schema = schema.remove(schema.get_field_index(hidden.column))
+            known[shape] = schema
     except (pa.ArrowException, OSError, MalformedThrift, UnicodeDecodeError) as error:
         raise CorruptData(f"the footer of {uri} cannot be read: {error}") from error
     groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]

@@ -33,7 +33,7 @@ from rowsieve.parquet.row_groups import RowGroupStatistics
 from rowsieve.parquet.stored_bounds import StoredBounds
 from rowsieve.parquet.thrift import MalformedThrift, Wanted, read_fields
 from rowsieve.predicate.abstract import AbstractColumn
-from rowsieve.stats.model import Subject
+from rowsieve.stats.model import Derived, Subject
 from rowsieve.types.logical import is_ordered
 
 Numbers = npt.NDArray[np.int64]
@@ -118,6 +118,9 @@ class ForeignCells:
                 places.append(np.searchsorted(index.starts, starts, side="right") - 1 + first)
             first += len(pages[-1].rows)
         return _taken(foreign_column(_joined(pages), column, type_), np.concatenate(places))
+
+    def kinds(self, subject: Derived) -> None:
+        """None: files that are not ours have no columns of JSON paths."""
 
 
 def _taken(column: AbstractColumn | None, places: Numbers) -> AbstractColumn | None:

@@ -20,11 +20,12 @@ from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.leaf_columns import FileColumn
 from rowsieve.parquet.pages import PageDirectory
 from rowsieve.parquet.row_groups import RowGroupStatistics
+from rowsieve.parquet.shredded_columns import PathFacts, path_facts, value_at_path
 from rowsieve.parquet.stored_bounds import StoredBounds, abstract_column
 from rowsieve.parquet.thrift import ThriftStruct, read_struct
 from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.arrays import Mask
-from rowsieve.stats.model import Subject
+from rowsieve.stats.model import Derived, Subject
 from rowsieve.types.logical import LogicalType, is_ordered
 
 _FROM_BYTES: Final[dict[str, Callable[[bytes], Any]]] = {
@@ -57,11 +58,14 @@ class PageStatistics:
         self._directory = directory
         self._statistics = statistics
         self._row_groups = row_groups
+        self._paths: dict[Derived, PathFacts] = {}
 
     def subject(self, subject: Subject) -> AbstractColumn | None:
         """The statistics of a column or struct member in every page; None if unknown."""
+        if isinstance(subject, Derived):
+            return value_at_path(subject, self._path_facts)
         type_ = self._statistics.type_of(subject)
-        if type_ is None or not isinstance(subject, int) or not is_ordered(type_):
+        if type_ is None or not is_ordered(type_):
             return None
         stored = self._statistics.file_column(subject)
         if stored is None:
@@ -73,6 +77,19 @@ class PageStatistics:
         if place not in known:  # a lookup of few keys reads few row groups, again and again
             known[place] = abstract_column(self._read(stored), stored, type_)
         return known[place]
+
+    def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:
+        """The kinds at a JSON path in every page; None if the file has no column for it."""
+        facts = self._path_facts(subject)
+        return None if facts is None else facts.kinds
+
+    def _path_facts(self, path: Derived) -> PathFacts | None:
+        columns = self._statistics.path_columns(path)
+        if columns is None:
+            return None
+        if path not in self._paths:
+            self._paths[path] = path_facts(columns, self._read)
+        return self._paths[path]
 
     def _read(self, column: FileColumn) -> StoredBounds:
         count = self.part_count

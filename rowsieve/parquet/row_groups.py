@@ -13,9 +13,9 @@ Soundness: missing statistics, statistics that cannot be decoded and counts abov
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -28,6 +28,12 @@ from rowsieve.parquet.file_mapping import mapping_of
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.foreign_statistics import foreign_column
 from rowsieve.parquet.leaf_columns import FileColumn, file_columns, schema_id_of
+from rowsieve.parquet.shredded_columns import (
+    PathFacts,
+    path_facts,
+    shredded_columns,
+    value_at_path,
+)
 from rowsieve.parquet.stored_bounds import StoredBounds, abstract_column
 from rowsieve.parquet.stored_forms import FORMAT_KEY, FORMATS
 from rowsieve.predicate.abstract import AbstractColumn, AbstractValue
@@ -35,6 +41,7 @@ from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.ir import BoundColumn, Operand
 from rowsieve.stats.expressions import value_of
 from rowsieve.stats.fills import fill_for, fills_of
+from rowsieve.stats.json_kinds import EVERYTHING
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.stats.subjects import describe
 from rowsieve.types.logical import LogicalType, is_ordered
@@ -55,6 +62,7 @@ class _Footer:
     columns: dict[int, FileColumn]
     decoded: dict[tuple[int, LogicalType], AbstractColumn | None]
     foreign: bool
+    paths: dict[Derived, PathFacts | None] = field(default_factory=dict)
 
 
 @cached_per_footer
@@ -87,8 +95,10 @@ class RowGroupStatistics:
 
     def subject(self, subject: Subject) -> AbstractColumn | None:
         """The statistics of a column or struct member in every row group; None if unknown."""
+        if isinstance(subject, Derived):
+            return value_at_path(subject, self.path_facts)
         type_ = self.type_of(subject)
-        if type_ is None or not isinstance(subject, int):
+        if type_ is None:
             return None
         if self.file_column(subject) is None:
             return self.filled(subject, self.part_count)
@@ -96,6 +106,29 @@ class RowGroupStatistics:
         if (subject, type_) not in decoded:
             decoded[subject, type_] = self._decode(subject, type_)
         return decoded[subject, type_]
+
+    def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:
+        """The kinds at a JSON path in every row group; None if the file has no column for it."""
+        facts = self.path_facts(subject)
+        return None if facts is None else facts.kinds
+
+    def path_columns(self, path: Derived) -> Mapping[str, FileColumn] | None:
+        """The hidden columns of a JSON path; None if it has none or they may not be used."""
+        if not self._footer.columns or self._footer.foreign:
+            return None
+        if self._known is not None and path.field_id not in self._known:
+            return None
+        return shredded_columns(self._metadata).get(path)
+
+    def path_facts(self, path: Derived) -> PathFacts | None:
+        """The facts of a JSON path in every row group; None if unknown."""
+        columns = self.path_columns(path)
+        if columns is None:
+            return None
+        known = self._footer.paths
+        if path not in known:
+            known[path] = path_facts(columns, partial(read_chunks, self._metadata))
+        return known[path]
 
     def filled(self, subject: Subject, count: int) -> AbstractColumn | None:
         """The statistics of `count` row groups or pages without a column that was added later.
@@ -149,6 +182,9 @@ class FileStatistics(Protocol):
     def subject(self, subject: Subject) -> AbstractColumn | None:
         """The statistics of a subject in each of them; None if unknown."""
 
+    def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:
+        """The kinds at a JSON path in each of them; None if unknown."""
+
 
 class JoinedStatistics:
     """`AbstractColumns` over the row groups or pages of several files, one file after another."""
@@ -164,7 +200,7 @@ class JoinedStatistics:
         return self.subject(column.field_id)
 
     def expression(self, operand: Operand) -> AbstractValue | None:
-        """The value of a struct member in every row group; None for other operands."""
+        """The value of a struct member or JSON path in every row group; None for others."""
         return value_of(operand, self)
 
     def subject(self, subject: Subject) -> AbstractColumn | None:
@@ -179,9 +215,17 @@ class JoinedStatistics:
             self._known[subject] = joined
         return joined
 
-    def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:  # noqa: ARG002
-        """None: files have no statistics of JSON paths."""
-        return None
+    def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:
+        """(n,) bits of `Kind`: what a JSON path may hold; None if no file knows."""
+        found = [file.kinds(subject) for file in self._files]
+        if all(kinds is None for kinds in found):
+            return None
+        return np.concatenate(
+            [
+                np.full(count, EVERYTHING, dtype=np.int64) if kinds is None else kinds
+                for kinds, count in zip(found, self.part_counts, strict=True)
+            ]
+        )
 
     def _joined(self, subject: Subject) -> AbstractColumn | None:
         found = [file.subject(subject) for file in self._files]

@@ -27,6 +27,7 @@ from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.foreign.paths import has_wildcard
 from rowsieve.objects import Location, ObjectNotFound, ObjectStore, open_store, together
+from rowsieve.parquet.shredded_columns import without_shredded
 from rowsieve.procedures import placed_additions
 from rowsieve.procedures.parameters import Parameter, ParameterType, Value
 from rowsieve.procedures.procedure import (
@@ -226,8 +227,10 @@ def _copy(work: CopyTask, storage_options: StorageOptions) -> tuple[int, bytes]:
     for path in work.files:
         try:
             with source.open_input(path) as file:
-                for batch in pq.ParquetFile(file).iter_batches(ROW_GROUP_ROWS):
-                    rows = read_data(batch, f"add_files: {path}", schema)
+                parquet = pq.ParquetFile(file)
+                for batch in parquet.iter_batches(ROW_GROUP_ROWS):
+                    own = without_shredded(batch, parquet.metadata)
+                    rows = read_data(own, f"add_files: {path}", schema)
                     writer.write(prepare_appended(rows, schema))
                     row_count += batch.num_rows
         except (pa.ArrowException, OSError) as error:  # OSError: a footer that is not Thrift

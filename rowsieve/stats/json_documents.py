@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -89,6 +89,16 @@ class PathTree:
         _descend(self.root, documents, (), found, met)
         return found, met
 
+    def cells(self, documents: list[Any]) -> tuple[dict[Path, list[Any]], Counter[str]]:
+        """The value of every document at each wanted path, and how often each key occurred.
+
+        In the order of the documents; `MISSING` if a document has none.
+        """
+        found: dict[Path, list[Any]] = {}
+        met: Counter[str] = Counter()
+        _descend_by_row(self.root, documents, (), found, met)
+        return found, met
+
 
 def decode_documents(values: Values, tree: PathTree) -> Documents:
     """Decode a batch of JSON text."""
@@ -99,9 +109,9 @@ def decode_documents(values: Values, tree: PathTree) -> Documents:
     kinds = Kind.MISSING if values.null_count else NO_KIND
     if _has_depths(texts):
         kinds |= Kind.OTHER
-    at_once = _decode_at_once(texts, tree)
+    at_once = _decode_at_once(texts, tree, tree.values)
     if at_once is not None:
-        return Documents(texts, at_once, kinds)
+        return Documents(texts, at_once[1], kinds)
     found = Documents(texts, {path: [] for path in tree.paths}, kinds)
     repeating = _may_repeat(texts, tree.keys)
     if repeating.any():
@@ -114,8 +124,75 @@ def decode_documents(values: Values, tree: PathTree) -> Documents:
     return found
 
 
-def _decode_at_once(texts: pa.Array, tree: PathTree) -> dict[Path, list[Any]] | None:
+def documents_by_row(texts: pa.Array, tree: PathTree) -> tuple[list[Any], Mask]:
+    """Decode JSON texts, none of them NULL, in order; also (n,) whether nothing is known of a text.
+
+    That is so if it is malformed, may nest too deep, or repeats a wanted key in one object. Such a
+    document is `MISSING`.
+    """
+    unknown: Mask = np.zeros(len(texts), dtype=np.bool_)
+    if _has_depths(texts):
+        unknown |= _may_be_deep(texts)
+    else:
+        at_once = _decode_at_once(texts, tree, tree.cells)
+        if at_once is not None:
+            return at_once[0], unknown
+    keys = frozenset(tree.keys)
+    for row in np.flatnonzero(_may_repeat(texts, tree.keys) & ~unknown).tolist():
+        unknown[row] = _repeats(texts[row].as_py(), keys)
+    documents = _decoded_by_row(texts.to_pylist(), unknown, tree.decoder.decode)
+    return documents, unknown
+
+
+def exponents_by_row(texts: pa.Array) -> Mask:
+    """(n,) whether a number in a text may be written with an exponent."""
+    return as_mask(pc.match_substring_regex(texts, _EXPONENT))
+
+
+def _decoded_by_row(texts: list[str], unknown: Mask, decode: Callable[[str], Any]) -> list[Any]:
+    """Decode the texts that are not `unknown`, and add malformed ones to these."""
+    if not unknown.any():
+        try:
+            return list(map(decode, texts))
+        except _MALFORMED:
+            pass
+    documents = []
+    for row, text in enumerate(texts):
+        document = MISSING
+        if not unknown[row]:
+            try:
+                document = decode(text)
+            except _MALFORMED:
+                unknown[row] = True
+        documents.append(document)
+    return documents
+
+
+def _repeats(text: str, keys: Collection[str]) -> bool:
+    """Whether a document is malformed, or an object in it has one of these keys twice."""
+
+    def refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
+        wanted = [key for key, _ in pairs if key in keys]
+        if len(set(wanted)) < len(wanted):
+            raise ValueError
+
+    try:
+        json.loads(text, object_pairs_hook=refuse_repeated)
+    except _MALFORMED:
+        return True
+    return False
+
+
+_Walk: TypeAlias = Callable[[list[Any]], tuple[dict[Path, list[Any]], Counter[str]]]
+
+
+def _decode_at_once(
+    texts: pa.Array, tree: PathTree, walk: _Walk
+) -> tuple[list[Any], dict[Path, list[Any]]] | None:
     """Decode all documents as lines in one call; None if a document needs closer inspection.
+
+    Returns the documents, and their values as `walk` finds them.
+
 
     Each document must begin and end with a brace. Then no JSON value spans the line break between
     two documents: strings cannot contain it, and between two braces JSON requires a comma. So each
@@ -138,10 +215,10 @@ def _decode_at_once(texts: pa.Array, tree: PathTree) -> dict[Path, list[Any]] | 
         return None
     if len(documents) != len(texts):
         return None
-    found, met = tree.values(documents)
+    found, met = walk(documents)
     if any(text.count(f'"{key}"'.encode()) != met[key] for key in tree.keys):
         return None
-    return found
+    return documents, found
 
 
 def _union(node: _Node) -> Any:
@@ -185,6 +262,24 @@ def _descend(
         _descend(member, inner, (*path, key), found, met)
 
 
+def _descend_by_row(
+    node: _Node, values: list[Any], path: Path, found: dict[Path, list[Any]], met: Counter[str]
+) -> None:
+    if node.wanted:
+        found[path] = values
+    if not node.members:
+        return
+    same = all(type_ is node.type for type_ in set(map(type, values)))
+    for key, member in node.members.items():
+        take = node.take[key]
+        if same:
+            inner = list(map(take, values))
+        else:
+            inner = [take(value) if type(value) is node.type else MISSING for value in values]
+        met[key] += len(inner) - inner.count(MISSING)
+        _descend_by_row(member, inner, (*path, key), found, met)
+
+
 def _add(tree: PathTree, documents: list[Any], found: Documents) -> None:
     for path, cells in tree.values(documents)[0].items():
         found.cells[path] += cells
@@ -212,6 +307,13 @@ def _has_depths(values: pa.Array) -> bool:
         return False
     opened = pc.add(pc.count_substring(long, "["), pc.count_substring(long, "{"))
     return _any(pc.greater(opened, MAX_NESTING)) or _any(pc.match_substring_regex(long, _ENDLESS))
+
+
+def _may_be_deep(values: pa.Array) -> Mask:
+    """(n,) whether a document may exceed the nesting or the number length of `json_get`."""
+    opened = pc.add(pc.count_substring(values, "["), pc.count_substring(values, "{"))
+    deep = as_mask(pc.greater(opened, MAX_NESTING))
+    return deep | as_mask(pc.match_substring_regex(values, _ENDLESS))
 
 
 def _may_repeat(values: pa.Array, keys: Sequence[str]) -> Mask:

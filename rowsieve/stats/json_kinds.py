@@ -19,6 +19,8 @@ Path: TypeAlias = tuple[Step, ...]
 ANY_INDEX: Final = -1
 INDICES: Final = 8
 EVERYTHING: Final = -1
+INT64: Final = range(-(2**63), 2**63)
+"""The numbers that are whole numbers to statistics; longer ones count as doubles."""
 _ESCAPES: Final = (("~", "~0"), ("/", "~1"), ("[", "~2"), (":", "~3"))
 _NOT_PLAIN = re.compile(r'["\\\x00-\x1f]')
 

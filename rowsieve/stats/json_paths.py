@@ -23,7 +23,7 @@ import msgspec
 import pyarrow as pa
 
 from rowsieve.stats.json_documents import NO_KIND, PathTree, decode_documents
-from rowsieve.stats.json_kinds import ANY_INDEX, INDICES, Kind, Path, is_plain, path_subject
+from rowsieve.stats.json_kinds import ANY_INDEX, INDICES, INT64, Kind, Path, is_plain, path_subject
 from rowsieve.stats.model import ColumnStatistics, Subject
 from rowsieve.stats.values import Values, lower_bound, upper_bound
 
@@ -31,7 +31,6 @@ MOST_PATHS: Final = 32
 MOST_KEYS_DEEP: Final = 3
 _SAMPLE: Final = 256
 _LEAST_SHARE: Final = 0.1
-_INT64: Final = range(-(2**63), 2**63)
 _LARGEST: Final = 2**1023
 
 
@@ -120,16 +119,16 @@ class _PathCollector:
     def _add_whole(self, cells: list[int]) -> None:
         """Add integers; those that do not fit into 64 bits as doubles."""
         low, high = min(cells), max(cells)
-        if low in _INT64 and high in _INT64:
+        if low in INT64 and high in INT64:
             self._kinds |= Kind.INT
             self._widen("int", low, high)
             return
-        if short := [cell for cell in cells if cell in _INT64]:
+        if short := [cell for cell in cells if cell in INT64]:
             self._add_whole(short)
         if max(-low, high) > _LARGEST:
             self._kinds |= Kind.OTHER
         else:
-            long = [float(cell) for cell in cells if cell not in _INT64]
+            long = [float(cell) for cell in cells if cell not in INT64]
             self._add_float(min(long), max(long))
 
     def _add_float(self, low: float, high: float) -> None:

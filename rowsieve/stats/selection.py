@@ -19,6 +19,15 @@ from rowsieve.types.schema import Schema
 
 DEFAULT_BYTES: Final = 1_024
 DEFAULT_BYTES_PER_1000_ROWS: Final = 16
+MOST_SHREDDED: Final = 32  # paths of a table
+
+PROPERTIES_WITH_COLUMNS: Final = (
+    "critical_columns",
+    "text_statistics",
+    "json_statistics",
+    "json_shredding",
+)
+"""The properties that name columns."""
 
 _STEP = re.compile(r'"((?:[^"]|"")+)"|([^\s",.]+)')
 
@@ -62,13 +71,7 @@ def statistics_options(
                 f"{'.'.join(map(str, path))}; name whole columns only"
             )
     json: dict[int, tuple[Path, ...]] = {}
-    for column, path in _columns(properties, "json_statistics", schema, Json, "JSON"):
-        for step in path:
-            if not is_plain(str(step)):
-                raise InvalidInput(
-                    f"property json_statistics names the key {step!r}; keys with quotes, "
-                    "backslashes or control characters have no statistics"
-                )
+    for column, path in _json_paths(properties, "json_statistics", schema):
         json[column.id] = (*json.get(column.id, ()), path)
     named = [column.id for column in (*key, *_critical(properties, schema))]
     return StatisticsOptions(
@@ -88,12 +91,56 @@ def statistics_options(
     )
 
 
+def shredded_paths(
+    properties: Mapping[str, str], schema: Schema
+) -> tuple[tuple[Field, tuple[Path, ...]], ...]:
+    """Read the property `json_shredding`: each JSON column it names, with its paths.
+
+    InvalidInput if it does not fit the schema, or the table's JSON is stored as opaque bytes.
+    """
+    found: dict[Field, dict[Path, None]] = {}
+    for column, path in _json_paths(properties, "json_shredding", schema):
+        if not path:
+            raise InvalidInput(
+                f"property json_shredding names {column.name!r} without a path; name the paths to "
+                f"store as columns, such as {column.name}.user.id"
+            )
+        found.setdefault(column, {})[path] = None
+    count = sum(map(len, found.values()))
+    if count > MOST_SHREDDED:
+        raise InvalidInput(
+            f"property json_shredding names {count} paths; at most {MOST_SHREDDED} are stored as "
+            "columns, so name those that conditions use most"
+        )
+    if found and properties.get("value_forms") == "opaque":
+        raise InvalidInput(
+            "property json_shredding stores values of JSON as columns with statistics, but "
+            "value_forms is 'opaque', which hides them; unset one of the two"
+        )
+    return tuple((column, tuple(paths)) for column, paths in found.items())
+
+
 def named_ids(properties: Mapping[str, str], schema: Schema) -> tuple[int, ...]:
     """Return the ids that the properties name, in their order; InvalidInput for other names."""
     text = _columns(properties, "text_statistics", schema, String, "text")
     json = _columns(properties, "json_statistics", schema, Json, "JSON")
+    json += _columns(properties, "json_shredding", schema, Json, "JSON")
     named = (*_critical(properties, schema), *(column for column, _ in (*text, *json)))
     return tuple(column.id for column in named)
+
+
+def _json_paths(
+    properties: Mapping[str, str], name: str, schema: Schema
+) -> list[tuple[Field, Path]]:
+    """The JSON columns and paths that a property names."""
+    found = _columns(properties, name, schema, Json, "JSON")
+    for step in (step for _, path in found for step in path):
+        if not is_plain(str(step)):
+            raise InvalidInput(
+                f"property {name} names the key {step!r}; keys with quotes, backslashes or control "
+                "characters have no statistics"
+            )
+    return found
 
 
 def _count(properties: Mapping[str, str], name: str, default: int) -> int:

@@ -24,7 +24,9 @@ from rowsieve.parquet.chunks import blank_chunks
 from rowsieve.parquet.footer import read_footer, tail_start
 from rowsieve.parquet.leaf_columns import leaves_by_name
 from rowsieve.parquet.pages import blank_pages, seal_chunks_and_pages
+from rowsieve.parquet.shredded_columns import SHREDDED_KEY, Shredding
 from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
+from rowsieve.stats.json_shredding import FIELDS
 from rowsieve.storage.manifest import FileRef
 from rowsieve.storage.segments import sizes_of
 from rowsieve.types.aliases import is_opaque
@@ -81,12 +83,21 @@ class FileOptions:
     sorted_by: tuple[int, ...]
     codec: str = _COMPRESSION
     format_version: int = STRUCTURED_FORMAT
+    shredding: Shredding | None = None
 
     @classmethod
     def choose(
-        cls, schema: Schema, key: Sequence[Field], rows: pa.Table, nan_columns: Collection[str]
+        cls,
+        schema: Schema,
+        key: Sequence[Field],
+        rows: pa.Table,
+        nan_columns: Collection[str],
+        shredding: Shredding | None = None,
     ) -> FileOptions:
-        """Choose the settings of a file whose first row group is `rows`."""
+        """Choose the settings of a file whose first row group is `rows`.
+
+        With `shredding`, the last column of the rows is its struct.
+        """
         ordered = [
             column
             for column in schema
@@ -117,9 +128,31 @@ class FileOptions:
             },
             sorted_by=tuple(schema.names.index(c.name) for c in key),
         )
+        if shredding is not None:
+            options = options._with_shredding(shredding, rows.column(shredding.column))
         if rows.num_rows < ROW_GROUP_ROWS:  # for a small file, write time matters more than size
             return options if _is_worth_compressing(rows) else replace(options, codec="none")
         return replace(options, codecs=options.tried(rows.slice(0, 2 * PAGE_ROWS), schema))
+
+    def _with_shredding(self, shredding: Shredding, values: pa.ChunkedArray) -> FileOptions:
+        """Add the hidden columns; strings that repeat get a dictionary."""
+        strings = [
+            leaf
+            for place, leaf in enumerate(shredding.leaves("string"))
+            if _repeats(pc.struct_field(values, [place, "string"]).drop_null())
+        ]
+        return replace(
+            self,
+            shredding=shredding,
+            statistics=(*self.statistics, *shredding.leaves(*FIELDS)),
+            dictionaries=(*self.dictionaries, *strings),
+            deltas=(*self.deltas, *shredding.leaves("int")),
+        )
+
+    def file_schema(self, schema: Schema) -> pa.Schema:
+        """The columns of the file, hidden ones included."""
+        stored = arrow_schema(schema)
+        return stored if self.shredding is None else stored.append(self.shredding.field)
 
     def tried(self, sample: pa.Table, schema: Schema) -> dict[str, str]:
         """Choose the codec of each leaf: "none" where zstd hardly shrinks an encoded sample."""
@@ -139,7 +172,7 @@ class FileOptions:
         """Open a Parquet writer for the schema's storage types."""
         writer = pq.ParquetWriter(
             sink,
-            arrow_schema(schema),
+            self.file_schema(schema),
             compression=self.codecs or self.codec,
             compression_level={
                 leaf: _COMPRESSION_LEVEL
@@ -166,6 +199,8 @@ class FileOptions:
                 "rowsieve.schema": str(self.schema_id),
             }
         )
+        if self.shredding is not None:
+            writer.add_key_value_metadata({SHREDDED_KEY.decode(): self.shredding.to_text()})
         return writer
 
 
@@ -173,7 +208,7 @@ class PartFile:
     """A Parquet file, written by whole row groups until `put`."""
 
     def __init__(self, schema: Schema, options: FileOptions, uploads: Uploads, path: str) -> None:
-        self._schema = arrow_schema(schema)
+        self._schema = options.file_schema(schema)
         self._uploads = uploads
         self._draft = uploads.draft(path)
         self._writer = options.open(self._draft, schema)

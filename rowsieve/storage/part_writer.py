@@ -32,6 +32,7 @@ from rowsieve.storage.clustered_rows import ClusteredRows
 from rowsieve.storage.key_bounds import KeyBound, separated_bounds
 from rowsieve.storage.manifest import FileRef, NewPart, PartEntry, PartTable
 from rowsieve.storage.part_file import ROW_GROUP_ROWS, FileOptions, PartFile, member_paths
+from rowsieve.storage.shredded_rows import ShreddedRows
 from rowsieve.types.keys import Key, KeyOrder
 from rowsieve.types.logical import Field, Float
 from rowsieve.types.opaque_forms import has_opaque_forms, opaque, opaque_rows
@@ -92,6 +93,7 @@ class PartWriter:
         self._format_version = OPAQUE_FORMAT if is_opaque else STRUCTURED_FORMAT
         self._stored = self._as_stored_schema(self._with_forms)
         self._stored_key = self._as_stored_schema(self._key_schema)
+        self._shredded = ShreddedRows.of(properties, schema, self._stored)
         self._base_version = base_version
         self._target_bytes = target_part_bytes(properties)
         self._statistics = statistics_options(properties, schema, self._key)
@@ -198,10 +200,12 @@ class PartWriter:
         self._pending_rows = rest.num_rows
 
     def _write_row_group(self, rows: pa.Table) -> None:
-        stored = self._in_files(rows)
+        stored, shredding = self._in_files(rows), None
+        if self._shredded is not None:
+            stored, shredding = self._shredded.add_to(stored, rows), self._shredded.shredding
         if self._open is None:
             key = self._stored_key.fields
-            options = FileOptions.choose(self._stored, key, stored, self._nan_columns)
+            options = FileOptions.choose(self._stored, key, stored, self._nan_columns, shredding)
             options = replace(options, format_version=self._format_version)
             first = self._end(rows, 0)
             part_id = uuid.uuid4().hex

@@ -1,0 +1,161 @@
+"""Shreds JSON documents: the values at given paths as typed columns, one row per document.
+
+A path has four columns. A string, a whole number of 64 bits or any other number is in the column of
+its type, and NULL in the others. `kinds` is NULL then; for all other rows it is one bit of
+`rowsieve.stats.json_kinds.Kind`. Bounds and NULL counts of the four columns give the kinds and
+bounds of any range of rows.
+
+Soundness: a document that is malformed, nests too deep, repeats a wanted key in one object or has a
+number out of the range of doubles is `OTHER` at every path, which means "unknown" (invariant 29).
+Strings are cut to `MOST_CHARACTERS`, so a string of that length may stand for any longer one. Whole
+numbers beyond 64 bits become the nearest doubles; readers widen the bounds of doubles. A number
+with an exponent has `EXPONENT` in `kinds` besides its double.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.arrays import Mask, as_mask
+from rowsieve.stats.json_documents import MISSING, PathTree, documents_by_row, exponents_by_row
+from rowsieve.stats.json_kinds import INT64, Kind, Path
+from rowsieve.stats.values import Values
+
+MOST_CHARACTERS: Final = 64
+_LARGEST: Final = 2**1023
+_OTHER: Final = int(Kind.OTHER)
+_TYPED: Final = 0  # of a value that has a typed column, so that `kinds` is NULL
+
+FIELDS: Final[dict[str, pa.DataType]] = {
+    "kinds": pa.int32(),
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "string": pa.string(),
+}
+"""The columns of a path."""
+
+STORED_KINDS: Final = (
+    Kind.MISSING
+    | Kind.NULL
+    | Kind.FALSE
+    | Kind.TRUE
+    | Kind.EXPONENT
+    | Kind.LIST
+    | Kind.OBJECT
+    | Kind.OTHER
+)
+"""The bits that `kinds` may be: values of the other kinds have columns."""
+
+
+class _Kinds(dict[type, int]):
+    def __missing__(self, key: type) -> int:
+        return int(Kind.OBJECT)  # each node of a path tree decodes objects to its own class
+
+
+_KIND_OF: Final = _Kinds(
+    {
+        msgspec.UnsetType: int(Kind.MISSING),
+        type(None): int(Kind.NULL),
+        bool: int(Kind.FALSE),
+        int: _TYPED,
+        float: _TYPED,
+        str: _TYPED,
+        tuple: int(Kind.LIST),
+        list: int(Kind.LIST),
+    }
+)
+
+
+def shred(values: Values, paths: Sequence[Path]) -> list[pa.StructArray]:
+    """Return the columns of each path, as a struct of `FIELDS`; (n,) rows, none of them NULL."""
+    texts = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if isinstance(texts, pa.ChunkedArray):
+        texts = pa.concat_arrays(texts.chunks)
+    present = texts.drop_null() if texts.null_count else texts
+    tree = PathTree(paths)
+    documents, unknown = documents_by_row(present, tree)
+    exponents = exponents_by_row(present)
+    if texts.null_count:
+        there = as_mask(texts.is_valid())
+        rest = iter(documents)
+        documents = [next(rest) if has else MISSING for has in there.tolist()]
+        unknown, exponents = _spread(unknown, there), _spread(exponents, there)
+    cells = tree.cells(documents)[0]
+    return [_columns(cells[path], unknown, exponents) for path in paths]
+
+
+def _spread(mask: Mask, there: Mask) -> Mask:
+    spread: Mask = np.zeros(len(there), dtype=np.bool_)
+    spread[there] = mask
+    return spread
+
+
+def _columns(cells: list[Any], unknown: Mask, exponents: Mask) -> pa.StructArray:
+    types = list(map(type, cells))
+    kinds = np.fromiter(map(_KIND_OF.__getitem__, types), np.int32, len(cells))
+    distinct = set(types)
+    if bool in distinct:
+        truth = [cell is True for cell in cells]
+        kinds[np.array(truth, dtype=np.bool_)] = int(Kind.TRUE)
+    whole = _of_type(int, types, cells) if int in distinct else None
+    numbers = _of_type(float, types, cells) if float in distinct else None
+    try:
+        ints = _array(whole, len(cells), pa.int64())
+    except OverflowError:
+        whole, numbers = _without_long(whole or [], numbers, kinds)
+        ints = _array(whole, len(cells), pa.int64())
+    floats = _array(numbers, len(cells), pa.float64())
+    strings = _strings(_of_type(str, types, cells) if str in distinct else None, len(cells))
+    kinds[exponents & as_mask(floats.is_valid())] = int(Kind.EXPONENT)
+    kinds[unknown] = _OTHER
+    stored = pa.array(kinds, mask=kinds == _TYPED)
+    return pa.StructArray.from_arrays(
+        [stored, *(_known(each, unknown) for each in (ints, floats, strings))], list(FIELDS)
+    )
+
+
+def _of_type(type_: type, types: list[type], cells: list[Any]) -> list[Any]:
+    """The cells of this type; None for all others."""
+    return [cell if own is type_ else None for cell, own in zip(cells, types, strict=True)]
+
+
+def _array(cells: list[Any] | None, count: int, type_: pa.DataType) -> pa.Array:
+    return pa.nulls(count, type_) if cells is None else pa.array(cells, type_)
+
+
+def _without_long(
+    whole: list[int | None], numbers: list[float | None] | None, kinds: npt.NDArray[np.int32]
+) -> tuple[list[int | None], list[float | None]]:
+    """Move integers of more than 64 bits to the doubles; mark those out of their range."""
+    floats: list[float | None] = [None] * len(whole) if numbers is None else [*numbers]
+    for row, cell in enumerate(whole):
+        if cell is None or cell in INT64:
+            continue
+        if abs(cell) > _LARGEST:
+            kinds[row] = _OTHER
+        else:
+            floats[row] = float(cell)
+    return [cell if cell is None or cell in INT64 else None for cell in whole], floats
+
+
+def _strings(cells: list[str | None] | None, count: int) -> pa.Array:
+    """Strings of at most `MOST_CHARACTERS`; a prefix sorts like the whole string, or equal."""
+    strings = _array(cells, count, pa.string())
+    longest = pc.max(pc.binary_length(strings)).as_py() or 0
+    if longest <= MOST_CHARACTERS:
+        return strings
+    return pc.utf8_slice_codeunits(strings, 0, MOST_CHARACTERS)
+
+
+def _known(values: pa.Array, unknown: Mask) -> pa.Array:
+    """NULL where the document is unknown, because it may also have other values there."""
+    if not unknown.any():
+        return values
+    return pc.if_else(pa.array(~unknown), values, pa.scalar(None, values.type))
