@@ -14,7 +14,8 @@ with an exponent has `EXPONENT` in `kinds` besides its double.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -31,6 +32,8 @@ from rowsieve.stats.values import Values
 MOST_CHARACTERS: Final = 64
 _LARGEST: Final = 2**1023
 _OTHER: Final = int(Kind.OTHER)
+_MOST_BYTES: Final = 2**30
+_TYPES: Final = frozenset({int, float, str})
 _TYPED: Final = 0  # of a value that has a typed column, so that `kinds` is NULL
 
 FIELDS: Final[dict[str, pa.DataType]] = {
@@ -75,20 +78,32 @@ _KIND_OF: Final = _Kinds(
 
 def shred(values: Values, paths: Sequence[Path]) -> list[pa.StructArray]:
     """Return the columns of each path, as a struct of `FIELDS`; (n,) rows, none of them NULL."""
-    texts = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    if isinstance(texts, pa.ChunkedArray):
-        texts = pa.concat_arrays(texts.chunks)
-    present = texts.drop_null() if texts.null_count else texts
     tree = PathTree(paths)
+    if isinstance(values, pa.ChunkedArray):
+        if values.nbytes > _MOST_BYTES:  # one array cannot hold them
+            pieces = [_shred(chunk, tree) for chunk in values.chunks]
+            return [pa.concat_arrays([piece[path] for piece in pieces]) for path in paths]
+        values = values.combine_chunks()
+    found = _shred(values, tree)
+    return [found[path] for path in paths]
+
+
+def _shred(texts: pa.Array, tree: PathTree) -> dict[Path, pa.StructArray]:
+    present = texts.drop_null() if texts.null_count else texts
     documents, unknown = documents_by_row(present, tree)
-    exponents = exponents_by_row(present)
-    if texts.null_count:
-        there = as_mask(texts.is_valid())
+    there = as_mask(texts.is_valid()) if texts.null_count else None
+    if there is not None:
         rest = iter(documents)
         documents = [next(rest) if has else MISSING for has in there.tolist()]
-        unknown, exponents = _spread(unknown, there), _spread(exponents, there)
+        unknown = _spread(unknown, there)
+
+    @cache
+    def exponents() -> Mask:
+        found = exponents_by_row(present)
+        return found if there is None else _spread(found, there)
+
     cells = tree.cells(documents)[0]
-    return [_columns(cells[path], unknown, exponents) for path in paths]
+    return {path: _columns(own, unknown, exponents) for path, own in cells.items()}
 
 
 def _spread(mask: Mask, there: Mask) -> Mask:
@@ -97,23 +112,26 @@ def _spread(mask: Mask, there: Mask) -> Mask:
     return spread
 
 
-def _columns(cells: list[Any], unknown: Mask, exponents: Mask) -> pa.StructArray:
+def _columns(cells: list[Any], unknown: Mask, exponents: Callable[[], Mask]) -> pa.StructArray:
     types = list(map(type, cells))
-    kinds = np.fromiter(map(_KIND_OF.__getitem__, types), np.int32, len(cells))
     distinct = set(types)
+    if distinct <= _TYPES:
+        kinds = np.full(len(cells), _TYPED, dtype=np.int32)
+    else:
+        kinds = np.fromiter(map(_KIND_OF.__getitem__, types), np.int32, len(cells))
     if bool in distinct:
         truth = [cell is True for cell in cells]
         kinds[np.array(truth, dtype=np.bool_)] = int(Kind.TRUE)
-    whole = _of_type(int, types, cells) if int in distinct else None
-    numbers = _of_type(float, types, cells) if float in distinct else None
+    whole, numbers, texts = (_of_type(type_, types, cells, distinct) for type_ in (int, float, str))
     try:
         ints = _array(whole, len(cells), pa.int64())
     except OverflowError:
         whole, numbers = _without_long(whole or [], numbers, kinds)
         ints = _array(whole, len(cells), pa.int64())
     floats = _array(numbers, len(cells), pa.float64())
-    strings = _strings(_of_type(str, types, cells) if str in distinct else None, len(cells))
-    kinds[exponents & as_mask(floats.is_valid())] = int(Kind.EXPONENT)
+    strings = _strings(texts, len(cells))
+    if floats.null_count < len(floats):
+        kinds[exponents() & as_mask(floats.is_valid())] = int(Kind.EXPONENT)
     kinds[unknown] = _OTHER
     stored = pa.array(kinds, mask=kinds == _TYPED)
     return pa.StructArray.from_arrays(
@@ -121,8 +139,14 @@ def _columns(cells: list[Any], unknown: Mask, exponents: Mask) -> pa.StructArray
     )
 
 
-def _of_type(type_: type, types: list[type], cells: list[Any]) -> list[Any]:
-    """The cells of this type; None for all others."""
+def _of_type(
+    type_: type, types: list[type], cells: list[Any], distinct: set[type]
+) -> list[Any] | None:
+    """The cells of this type, and None for all others; None if there are none."""
+    if type_ not in distinct:
+        return None
+    if len(distinct) == 1:
+        return cells
     return [cell if own is type_ else None for cell, own in zip(cells, types, strict=True)]
 
 

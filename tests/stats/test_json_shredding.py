@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rowsieve.stats import json_shredding
 from rowsieve.stats.json_kinds import Kind, Path
 from rowsieve.stats.json_shredding import FIELDS, MOST_CHARACTERS, shred
 from tests.json_documents import LONG, NUMBERS, OTHERS, TEXTS, batches
@@ -137,6 +138,13 @@ def test_nothing_is_known_of_these_documents_and_all_of_the_next(document: str) 
 def test_no_documents_give_no_rows() -> None:
     assert [len(each) for each in shred(pa.array([], pa.string()), PATHS)] == [0, 0, 0]
     assert shred(pa.chunked_array([], pa.string()), [("k",)])[0].to_pylist() == []
+
+
+def test_documents_that_one_array_cannot_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = pa.chunked_array([['{"k": 1}', None], ['{"k": "a"}']], pa.string())
+    together = shred(values, [("k",), ("a", "k")])
+    monkeypatch.setattr(json_shredding, "_MOST_BYTES", 4)
+    assert shred(values, [("k",), ("a", "k")]) == together
 
 
 def test_a_prefix_of_a_long_string_is_stored() -> None:
