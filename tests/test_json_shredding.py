@@ -19,7 +19,6 @@ from pyiceberg.table import StaticTable
 from typer.testing import CliRunner
 
 import rowsieve as rs
-from rowsieve.bridges.sql import parse_predicate
 from rowsieve.cli.app import app
 from rowsieve.errors import InvalidInput, InvalidSchemaChange
 from rowsieve.providers.datafusion import SessionContext
@@ -339,18 +338,3 @@ def test_opaque_values_are_not_shredded() -> None:
         table.set_properties({"value_forms": "opaque"})
     with pytest.raises(InvalidSchemaChange, match="json_shredding"):
         table.rename_column("j", "document")
-
-
-@pytest.mark.spark
-def test_spark_reads_the_columns_of_the_table(tmp_path: Path, spark: Any) -> None:
-    table = made(tmp_path / "t", key=["id"])
-    table.upsert(rows([5], ['{"kind": "new"}']))
-    frame = table.to_spark(spark)
-    assert frame.columns == ["id", "j"]
-    found = [row.id for row in frame.where("get_json_object(j, '$.kind') = 'new'").collect()]
-    assert found == [5]
-    assert frame.where("id < 50").count() == 50
-    asked = table.to_spark(spark, where=parse_predicate("j->>'kind' = 'k033'"))
-    assert sorted(row.id for row in asked.collect()) == [*range(330, 340)]
-    loaded = spark.read.format("rowsieve").load(str(tmp_path / "t"))
-    assert (loaded.columns, loaded.where("id >= 790").count()) == (["id", "j"], 10)
