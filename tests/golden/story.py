@@ -256,6 +256,42 @@ def write_enums(folder: str) -> None:
     assert table.version == len(ENUMS_VERSIONS) - 1, table.history()
 
 
+SHREDDED = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        ("i", pa.int32()),
+        pa.field("j", pa.string(), metadata={b"ARROW:extension:name": b"arrow.json"}),
+    ]
+)
+_DOCUMENTS: Rows = {
+    1: {"id": 1, "i": 1, "j": '{"k": 5, "a": {"b": "x"}}'},
+    2: {"id": 2, "i": 2, "j": '{"k": 1e2, "a": {"b": null}}'},
+    3: {"id": 3, "i": 3, "j": None},
+    4: {"id": 4, "i": 4, "j": '{"k": 1.5, "a": {"b": "' + LONG + '"}}'},
+}
+_MORE_DOCUMENTS: Rows = {
+    4: {"id": 4, "i": 4, "j": '{"k": 7, "k": 8}'},
+    5: {"id": 5, "i": 5, "j": '{"k": 18446744073709551617, "a": [true]}'},
+}
+SHREDDED_VERSIONS: tuple[Rows, ...] = (
+    {},
+    _DOCUMENTS,
+    {**_DOCUMENTS, **_MORE_DOCUMENTS},
+    _but({**_DOCUMENTS, **_MORE_DOCUMENTS}, 2),
+)
+"""Created; an upsert; an upsert over it; a delete."""
+
+
+def write_shredded(folder: str) -> None:
+    """Write `SHREDDED_VERSIONS`: files with columns of JSON paths."""
+    properties = {"checkpoint_interval": "3", "json_shredding": "j.k, j.a.b"}
+    table = rowsieve.create_table(folder, SHREDDED, key=["id"], properties=properties)
+    table.upsert(table_of(_DOCUMENTS, table.schema))
+    table.upsert(table_of(_MORE_DOCUMENTS, table.schema))
+    table.delete("id = 2")
+    assert table.version == len(SHREDDED_VERSIONS) - 1, table.history()
+
+
 def write_tagged(folder: str) -> None:
     """Write `EVOLVED_VERSIONS` with tags in files."""
     write_before(folder, column_names="tag")
@@ -302,5 +338,6 @@ if __name__ == "__main__":
         "forms": write_forms,
         "clustered": write_clustered,
         "enums": write_enums,
+        "shredded": write_shredded,
     }
     WRITERS[sys.argv[1]](sys.argv[2])

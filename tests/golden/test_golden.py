@@ -49,6 +49,7 @@ GOLDEN = {
     "forms": by_version(story.FORMS_VERSIONS),
     "clustered": story.CLUSTERED_VERSIONS,
     "enums": by_version(story.ENUMS_VERSIONS),
+    "shredded": by_version(story.SHREDDED_VERSIONS),
 }
 
 
@@ -105,6 +106,15 @@ CONDITIONS["enums"] = {
     "mood > 'sad'": {3, 4},
     "mood = 'it''s, new'": {4},
     "mood < 'é' AND i > 0": {1, 3},
+}
+CONDITIONS["shredded"] = {
+    "(j ->> 'k')::double precision = 5": {1},
+    "(j ->> 'k')::double precision > 1e18": {5},
+    "j -> 'a' ->> 'b' = 'x'": {1},
+    "j -> 'a' ->> 'b' = 'y'": set(),
+    "j ->> 'k' = '7'": set(),
+    "j ->> 'k' = '8'": {4},
+    "j ->> 'k' IS NULL": {3},
 }
 CONDITIONS["clustered"] = CONDITIONS["plain"]
 CONDITIONS["tagged"] = CONDITIONS["evolved"]
