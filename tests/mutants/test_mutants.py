@@ -21,6 +21,7 @@ from tests.mutants import (
     of_reads,
     of_resolved,
     of_rowsets,
+    of_shredding,
     of_traps,
     of_zones,
 )
@@ -40,6 +41,7 @@ SUITES = {
     **of_zones.SUITES,
     **of_alternatives.SUITES,
     **of_evolution.SUITES,
+    **of_shredding.SUITES,
 }
 MUTANTS = (
     *of_rowsets.MUTANTS,
@@ -52,6 +54,7 @@ MUTANTS = (
     *of_zones.MUTANTS,
     *of_alternatives.MUTANTS,
     *of_evolution.MUTANTS,
+    *of_shredding.MUTANTS,
 )
 QUICK = (
     "the sides of a difference are swapped",
