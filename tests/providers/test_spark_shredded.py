@@ -43,9 +43,3 @@ def test_spark_reads_the_columns_of_the_table(tmp_path: Path, spark: Any, hidden
     assert sorted(row.id for row in asked.collect()) == wanted
     loaded = spark.read.format("rowsieve").load(str(tmp_path / "t"))
     assert (loaded.columns, loaded.where("id >= 19990").count()) == (["id", "j"], 10)
-    written = spark.createDataFrame([(7, '{"kind": "spark"}')], "id long, j string")
-    written.write.format("rowsieve").mode("append").option("mode", "upsert").save(
-        str(tmp_path / "t")
-    )
-    table.refresh()
-    assert table.scan("j->>'kind' = 'spark'").to_arrow().column("id").to_pylist() == [7]
