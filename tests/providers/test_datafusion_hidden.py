@@ -90,6 +90,8 @@ FAILING = (
     "SELECT id, (SELECT max(i) FROM t WHERE 9 / i < 5) FROM t",
     "SELECT sum(i * (SELECT max(i) FROM t WHERE 9 / i < 5)) FROM t",
     "SELECT id FROM t WHERE x * random() >= 0 AND 1 / i >= 0",
+    "SELECT id FROM (SELECT id, 9 / i + CAST(random() AS INT) * 0 AS y FROM t) WHERE y > 2",
+    "SELECT y FROM (SELECT 9 / i AS y, random() AS r FROM t) WHERE y > 2 OR r > 7",
 )
 
 
