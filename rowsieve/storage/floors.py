@@ -174,3 +174,9 @@ def _number(properties: Mapping[str, str], name: str) -> int:
             "another program wrote it: restore it from a copy"
         )
     return int(text)
+
+
+def reads_expired_files(known: Snapshot, newer: Snapshot) -> bool:
+    """Whether columns of the parts may be read on demand from files that have expired since."""
+    before, after = floors_of(known.table.properties), floors_of(newer.table.properties)
+    return before.oldest_version < after.oldest_version and not newer.parts.in_memory

@@ -16,7 +16,7 @@ before adds.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, TypeVar
@@ -323,3 +323,13 @@ def _check_protocol(value: Any, where: str) -> None:
             f"{where} uses features unknown to this version of rowsieve: {', '.join(unknown)}; "
             "upgrade rowsieve"
         )
+
+
+def first_absent(entries: Sequence[LogEntry | None]) -> int:
+    """The index of the first entry that does not exist; their number if all exist."""
+    return next((index for index, entry in enumerate(entries) if entry is None), len(entries))
+
+
+def newest_absent(start: int, entries: Sequence[LogEntry | None]) -> int:
+    """The version of the last entry that does not exist; `start` is that of the first entry."""
+    return max(number for number, entry in enumerate(entries, start) if entry is None)

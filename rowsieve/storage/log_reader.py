@@ -39,8 +39,17 @@ from rowsieve.storage.checkpoint import (
     read_parts,
     read_timestamp_us,
 )
-from rowsieve.storage.floors import check_kept, floors_of
-from rowsieve.storage.log_entry import LOG, Commit, LogEntry, decode_entry, log_path, version_of
+from rowsieve.storage.floors import check_kept, floors_of, reads_expired_files
+from rowsieve.storage.log_entry import (
+    LOG,
+    Commit,
+    LogEntry,
+    decode_entry,
+    first_absent,
+    log_path,
+    newest_absent,
+    version_of,
+)
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.no_table import no_table
 from rowsieve.storage.replay import check_links, replay
@@ -78,7 +87,7 @@ class LogReader:
     def latest(self, known: Snapshot | None = None) -> Snapshot:
         """Read the newest version; `known`, an earlier result, saves reading what precedes it."""
         followed = None if known is None else self._follow(known)
-        if known and followed and not _reads_expired_files(known, followed[0]):
+        if known and followed and not reads_expired_files(known, followed[0]):
             return followed[0]
         for _ in range(_ATTEMPTS):
             try:
@@ -132,7 +141,7 @@ class LogReader:
             entries = self._entries(range(start, version + 1))
             present = [entry for entry in entries if entry is not None]
             if len(present) < len(entries):
-                raise self._absent(_newest_absent(start, entries), f"version {version}")
+                raise self._absent(newest_absent(start, entries), f"version {version}")
             try:
                 return self._replay(base, present)[0]
             except ObjectNotFound as error:
@@ -324,7 +333,7 @@ class LogReader:
             version = entries[-1].version if entries else known.version
             ahead = _AHEAD if entries and self._store.overlaps else 1
             block = self._entries(range(version + 1, version + 1 + ahead))
-            found = [entry for entry in block[: _first_absent(block)] if entry is not None]
+            found = [entry for entry in block[: first_absent(block)] if entry is not None]
             entries += found
             loading |= self._begin_loading(found)
             if len(found) < len(block):
@@ -588,17 +597,3 @@ class LogReader:
             f"table {known} is gone from {self._store.uri}: table {found} has replaced it; open "
             "the table again"
         )
-
-
-def _reads_expired_files(known: Snapshot, newer: Snapshot) -> bool:
-    """Whether columns of the parts may be read on demand from files that have expired since."""
-    before, after = floors_of(known.table.properties), floors_of(newer.table.properties)
-    return before.oldest_version < after.oldest_version and not newer.parts.in_memory
-
-
-def _first_absent(entries: Sequence[LogEntry | None]) -> int:
-    return next((index for index, entry in enumerate(entries) if entry is None), len(entries))
-
-
-def _newest_absent(start: int, entries: Sequence[LogEntry | None]) -> int:
-    return max(number for number, entry in enumerate(entries, start) if entry is None)
