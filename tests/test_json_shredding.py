@@ -312,6 +312,24 @@ def test_a_column_may_have_the_name_of_the_hidden_ones(tmp_path: Path) -> None:
     assert rs.open_parquet(files(table)[0]).schema.names == ["id", "j", HIDDEN]
 
 
+@pytest.mark.parametrize("leaf", ["kinds", "int", "float", "string"])
+def test_a_column_may_have_the_path_of_a_hidden_one(tmp_path: Path, leaf: str) -> None:
+    name = f"{HIDDEN}.p0.{leaf}"
+    schema = pa.schema([*SCHEMA, pa.field(name, pa.float64())])
+    table = rs.create_table(tmp_path / "t", schema, properties=SHREDDED)
+    table.append(numbered(0, 80).append_column(name, [[1.0, float("nan")] * 40]).cast(schema))
+    assert pq.read_schema(files(table)[0]).names == ["id", "j", name, f"{HIDDEN}_"]
+    assert table.count(f'"{name}" > 5') == 40  # NaN is above all numbers
+    assert table.scan(f'"{name}" > 5').to_arrow().num_rows == 40
+
+
+def test_names_that_differ_in_case_alone_are_not_used(tmp_path: Path) -> None:
+    schema = pa.schema([*SCHEMA, pa.field(HIDDEN.upper(), pa.string())])
+    table = rs.create_table(tmp_path / "t", schema, properties=SHREDDED)
+    table.append(numbered(0, 80).append_column(HIDDEN.upper(), [["x"] * 80]).cast(schema))
+    assert pq.read_schema(files(table)[0]).names == ["id", "j", HIDDEN.upper(), f"{HIDDEN}_"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -68,9 +68,15 @@ class Shredding(msgspec.Struct, frozen=True):
 
     @classmethod
     def choose(cls, names: Sequence[str], paths: Sequence[tuple[int, Path]]) -> Shredding:
-        """Name the struct for a file that also has columns of these names."""
+        """Name the struct for a file that also has columns of these names.
+
+        The writer has settings by paths in the file, and a column may be named like the path of
+        a hidden one: a float column with NaN would then get statistics. So no name begins with
+        the struct's and a dot. Engines that ignore the case of names must find one column only.
+        """
+        taken = {name.casefold().partition(".")[0] for name in names}
         column = _COLUMN
-        while column in names:
+        while column in taken:
             column += "_"
         subjects = (path_subject(field_id, path) for field_id, path in paths)
         return cls(column, tuple(_PathForm(each.field_id, each.what) for each in subjects))
