@@ -101,7 +101,9 @@ class FileOptions:
         ordered = [
             column
             for column in schema
-            if is_ordered(column.type) and (column in key or not is_opaque(column.alias))
+            if is_ordered(column.type)
+            and (column in key or not is_opaque(column.alias))
+            and not _is_unclear(column.name, schema)
         ]
         repeating = {
             c.name
@@ -262,6 +264,11 @@ def _footer_of(draft: Draft) -> memoryview:
 def _is_worth_compressing(rows: pa.Table) -> bool:
     """Whether a column is large enough to justify setting up zstd for each column."""
     return max(sizes_of(rows), default=0) >= _LEAST_COMPRESSED_BYTES
+
+
+def _is_unclear(name: str, schema: Schema) -> bool:
+    """Whether a column may be named like a leaf of another, which would get its settings."""
+    return "." in name and any(name.startswith(f"{other}.") for other in schema.names)
 
 
 def member_paths(schema: Schema) -> Iterator[tuple[tuple[str, ...], LogicalType]]:
