@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import zoneinfo
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
@@ -33,12 +34,27 @@ for_type_by_name(
 
 
 @pytest.fixture
-def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+def own_registry() -> Iterator[None]:
     """What a test registers as a function of SQL is forgotten after it."""
+    with functions_of_its_own():
+        yield
+
+
+@pytest.fixture(scope="module")
+def own_registry_of_the_file() -> Iterator[None]:
+    """What a file's tests register as functions of SQL is forgotten after them."""
+    with functions_of_its_own():
+        yield
+
+
+@contextmanager
+def functions_of_its_own() -> Iterator[None]:
     rows = dict(registry._ROWS)
-    monkeypatch.setattr(registry, "_ROWS", rows)
-    for module in (registry, registered):
-        monkeypatch.setattr(module, "FUNCTIONS", MappingProxyType(rows))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "_ROWS", rows)
+        for module in (registry, registered):
+            patch.setattr(module, "FUNCTIONS", MappingProxyType(rows))
+        yield
 
 
 @pytest.fixture(scope="session")

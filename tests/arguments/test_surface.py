@@ -34,6 +34,9 @@ from rowsieve.procedures.procedure_registry import ProcedureRegistry
 from rowsieve.providers.datafusion import SessionContext
 from tests.profiles import IS_DEEP, examples
 
+# Some of the odd names are good ones, so that the call registers a function.
+pytestmark = pytest.mark.usefixtures("own_registry_of_the_file")
+
 ROWS = pa.table({"id": [1, 2], "x": [1.5, None], "s": ["a", "b"]})
 
 

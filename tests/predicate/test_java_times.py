@@ -231,7 +231,7 @@ def known(asked: list[str], form: str, zone: str | None = None) -> dict[str, int
 def test_a_text_has_the_time_that_the_oracle_reads(form: str) -> None:
     found = known(texts(form, 1), form)
     assert found == {text: java_reads_one(text, form) for text in found}
-    assert sum(value is not None for value in found.values()) > COUNT // 10
+    assert sum(value is not None for value in found.values()) > 2
 
 
 FAR_OFFSETS = {  # Java bounds an offset where it makes an instant of a date and an hour

@@ -89,7 +89,8 @@ def test_random_queries_have_the_answers_of_memory(
         memory.register_record_batches(name, [rows.to_batches()])
         native.register_table(name, table)
         dataset.register_table(name, table)
-    assert "DataSourceExec" in plan_of(native)
+    if not IS_DEEP:  # of more tables, some have no part that DataFusion may read
+        assert "DataSourceExec" in plan_of(native)
     assert "DataSourceExec" not in plan_of(dataset)
     for _ in range(QUERIES):
         query, ordered = random_query(chance)
