@@ -6,7 +6,6 @@ A failure of `make test` is then a failure of the code at hand; `make test-deep`
 from __future__ import annotations
 
 import os
-import zoneinfo
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -21,8 +20,6 @@ from tests.stores.s3_server import S3, s3_server
 
 pytest_plugins = ["tests.cpu_times", "tests.shards", "tests.spread"]
 
-# The oracles take zones of the package tzdata, as the library does: systems differ before 1970.
-zoneinfo.reset_tzpath(to=())
 settings.register_profile("small", deadline=None, print_blob=True, derandomize=True)
 settings.register_profile("deep", deadline=None, print_blob=True)
 settings.load_profile("deep" if os.environ.get("ROWSIEVE_TESTS") == "deep" else "small")

@@ -143,8 +143,7 @@ def test_the_core_imports_its_own_dependencies_alone() -> None:
         if not path.relative_to(PACKAGE).as_posix().startswith(elsewhere)
         for root in imported_at_once(path)
     }
-    # tzdata is read as files, not imported.
-    assert found - sys.stdlib_module_names - {"rowsieve"} == core - {"tzdata"}
+    assert found - sys.stdlib_module_names - {"rowsieve"} == core
 
 
 def test_the_lock_of_the_demo_names_the_releases_of_the_other() -> None:

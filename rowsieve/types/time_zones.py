@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from enum import Enum
 from functools import lru_cache
-from importlib.resources import files
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import numpy as np
@@ -364,22 +363,10 @@ def _from_database(name: str) -> tuple[str, tzinfo] | None:
         return None
     for spelled in (name, *(key for key in available_timezones() if key.lower() == name.lower())):
         try:
-            return spelled, _rules(spelled)
+            return spelled, ZoneInfo(spelled)
         except (ZoneInfoNotFoundError, ValueError, OSError):
             continue
     return None
-
-
-def _rules(name: str) -> tzinfo:
-    """Return the rules of the package `tzdata`, or of the system where the package has none.
-
-    The systems' databases differ from one another and from those of engines before 1970.
-    """
-    try:
-        with files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as data:
-            return ZoneInfo.from_file(data, key=name)
-    except OSError:
-        return ZoneInfo(name)
 
 
 def _offset_name(offset: int) -> str:

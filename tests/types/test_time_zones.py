@@ -5,17 +5,13 @@ from __future__ import annotations
 import datetime
 import itertools
 import random
-import zoneinfo
 from collections.abc import Iterator
-from importlib.resources import files
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
 
 from rowsieve.errors import InvalidPredicate
-from rowsieve.types import time_zones
 from rowsieve.types.time_zones import Hull, RepeatedTime, SkippedTime, Zone, fixed_offset, zone
 from tests.profiles import DEEP_FACTOR, IS_DEEP
 
@@ -32,7 +28,6 @@ NAMES = (
     "Africa/Freetown",  # two changes within four days
 )
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-NEW_YEAR, HOUR = datetime.datetime(2026, 1, 1), datetime.timedelta(hours=1)
 SECOND = 1_000_000
 ROUNDS = 40 * (DEEP_FACTOR if IS_DEEP else 1)
 RESOLVED = tuple(
@@ -60,24 +55,6 @@ def awkward(own: Zone, seed: int = 0) -> list[int]:
 
 def micros(seconds: list[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.array(seconds, dtype=np.int64) * SECOND
-
-
-def test_the_systems_database_does_not_matter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It may have another history: that of Europe/Amsterdam is one of 95 on Debian."""
-    (tmp_path / "Europe").mkdir()
-    tokyo = files("tzdata").joinpath("zoneinfo", "Asia", "Tokyo").read_bytes()
-    (tmp_path / "Europe" / "Amsterdam").write_bytes(tokyo)
-    zoneinfo.reset_tzpath(to=[tmp_path])
-    try:
-        assert ZoneInfo.no_cache("Europe/Amsterdam").utcoffset(NEW_YEAR) == 9 * HOUR
-        found = time_zones._from_database("europe/amsterdam")
-    finally:
-        zoneinfo.reset_tzpath(to=())
-    assert found is not None
-    name, rules = found
-    assert (name, rules.utcoffset(NEW_YEAR)) == ("Europe/Amsterdam", HOUR)
 
 
 @pytest.mark.parametrize("name", NAMES)
