@@ -125,8 +125,8 @@ MUTANTS = (
     Mutant(
         EXECUTE,
         "a limit is no limit for counting",
-        "return total if limit is None else min(total, limit)",
-        "return total",
+        "if limit is not None and total >= limit:",
+        "if limit is not None and total > 10 * limit:",
     ),
     Mutant(
         EXECUTE,
