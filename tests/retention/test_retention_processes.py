@@ -95,7 +95,7 @@ def test_a_writer_two_expirers_and_readers_at_once(tmp_path: Path) -> None:
     last.vacuum(retain_last=1, grace_s=0)
     assert paths(last.store, "data") == set(last.files()["path"].to_pylist())
     assert paths(last.store, LEASES) == set()
-    assert len(paths(last.store)) < 14
+    assert len(paths(last.store)) < 20  # of hundreds of versions
 
 
 def test_two_expirers_at_once_keep_what_either_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
