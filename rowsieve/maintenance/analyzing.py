@@ -65,7 +65,7 @@ def of_current_columns(parts: PartTable, schema: Schema) -> npt.NDArray[np.bool_
 
 
 def lacks_newer_sketches(parts: PartTable, schema: Schema) -> npt.NDArray[np.bool_]:
-    """(n,) whether a part with rows lacks a sketch of a column of which another part has one."""
+    """(n,) whether a part has rows, and lacks a sketch that another part has."""
     return lacks_sketches(parts, sketched_fields(parts, schema))
 
 

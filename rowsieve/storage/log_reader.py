@@ -286,7 +286,7 @@ class LogReader:
             snapshot, loaded = self._replay(known, entries, loading)
         except ObjectNotFound:
             return None
-        except CorruptData:  # a late writer's entry, at a number that was free again, is no version
+        except CorruptData:  # a late writer has put an entry where an expired one was
             if floors_of(self._load().table.properties).oldest_version <= known.version:
                 raise
             return None

@@ -66,7 +66,7 @@ def lacks_sketches(parts: PartTable, fields: Iterable[Field]) -> npt.NDArray[np.
 
 
 def sketched_fields(parts: PartTable, fields: Iterable[Field]) -> list[Field]:
-    """The columns of which some part has a sketch."""
+    """The columns that some part has a sketch of."""
     known = set(parts.columns.schema.names)
     names = ((field, _name(field.id)) for field in fields if _kind(field) is not None)
     return [

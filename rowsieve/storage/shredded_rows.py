@@ -21,7 +21,7 @@ from rowsieve.types.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class ShreddedRows:
-    """Which paths of which columns files store as columns of their own."""
+    """The JSON columns and paths that files store as hidden columns."""
 
     shredding: Shredding
     columns: tuple[tuple[Field, tuple[Path, ...]], ...]

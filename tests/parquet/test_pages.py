@@ -40,6 +40,7 @@ from rowsieve.types.logical import (
 )
 from rowsieve.types.schema import Schema
 from tests.profiles import examples
+from tests.small_pages import small_pages
 from tests.small_tables import fresh_uri
 
 GROUP_ROWS, PAGE_ROWS = 24, 8
@@ -72,12 +73,8 @@ SCHEMA = Schema(
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small_pages() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(part_file, "PAGE_ROWS", PAGE_ROWS)
-        patch.setattr(part_file, "_DICTIONARY_RATIO", 0.5)
-        for module in (part_file, part_writer):
-            patch.setattr(module, "ROW_GROUP_ROWS", GROUP_ROWS)
+def many_pages() -> Iterator[None]:
+    with small_pages(PAGE_ROWS, GROUP_ROWS, dictionary_ratio=0.5):
         yield
 
 

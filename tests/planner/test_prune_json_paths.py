@@ -22,13 +22,13 @@ from rowsieve.predicate.bind import BoundPredicate, bind
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.storage import part_file, part_writer
 from rowsieve.storage.part_writer import write_parts
 from rowsieve.types.logical import Field, Int, Json
 from rowsieve.types.schema import Schema
 from tests.json_documents import LONG, NUMBERS, OTHERS, TEXTS, batches
 from tests.oracle_texts import known_texts
 from tests.profiles import examples
+from tests.small_pages import small_pages
 from tests.small_tables import fresh_uri
 from tests.stats.manifests import batch_of, bound
 from tests.strategies import SEMANTICS
@@ -62,11 +62,8 @@ conditions = st.builds(
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small_pages() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(part_file, "PAGE_ROWS", PAGE_ROWS)
-        for module in (part_file, part_writer):
-            patch.setattr(module, "ROW_GROUP_ROWS", GROUP_ROWS)
+def many_pages() -> Iterator[None]:
+    with small_pages(PAGE_ROWS, GROUP_ROWS):
         yield
 
 

@@ -32,6 +32,7 @@ from rowsieve.types.logical import Field, Float, Int, String
 from rowsieve.types.schema import Schema
 from tests.oracle_texts import known_texts
 from tests.profiles import examples
+from tests.small_pages import small_pages
 from tests.small_tables import fresh_uri
 from tests.strategies import SCHEMA, SEMANTICS, batches, predicates
 
@@ -49,11 +50,8 @@ KEYED = Schema(
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small_pages() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(part_file, "PAGE_ROWS", PAGE_ROWS)
-        for module in (part_file, part_writer):
-            patch.setattr(module, "ROW_GROUP_ROWS", GROUP_ROWS)
+def many_pages() -> Iterator[None]:
+    with small_pages(PAGE_ROWS, GROUP_ROWS):
         yield
 
 

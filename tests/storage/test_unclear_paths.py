@@ -1,4 +1,4 @@
-"""A column named like a leaf of another column, `s.x` beside the struct `s` with a member `x`."""
+"""A column `s.x` beside a struct `s` with a member `x`: both have the same path in a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a statement of which DataFusion also scans parts with hidden rows.
+"""Chooses the tables whose parts with hidden rows DataFusion scans for a statement.
 
 Soundness: `plan_checks` says which statements allow it. The answer here only decides who reads.
 """

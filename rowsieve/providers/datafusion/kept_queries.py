@@ -147,7 +147,7 @@ class KeptQueries:
         self.forget_removed()
 
     def forget_removed(self) -> None:
-        """Forget the views of which the session has no more."""
+        """Forget the views that the session has no longer."""
         for name, view in list(self._views.items()):
             if (now := self._registered(view)) is None or now.kind != "view":
                 del self._views[name]
@@ -207,7 +207,7 @@ class KeptQueries:
         catalog, schema, name = view.name
         try:
             return _DATAFUSION.catalog(self._session, catalog).schema(schema).table(name)
-        except Exception:  # there is no such catalog, schema or table
+        except Exception:  # the catalog, the schema or the table does not exist
             return None
 
 

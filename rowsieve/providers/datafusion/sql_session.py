@@ -129,7 +129,7 @@ class SessionContext(datafusion.SessionContext):
     def _exists(self, name: str) -> bool:
         try:
             return bool(super().table_exist(name))
-        except Exception:  # there is no such schema
+        except Exception:  # the schema does not exist
             return False
 
     @checked
@@ -361,7 +361,7 @@ class SessionContext(datafusion.SessionContext):
         chosen: Mapping[str, frozenset[str]],
         frame: datafusion.DataFrame,
     ) -> dict[str, HybridTable]:
-        """The tables of which DataFusion also scans parts with hidden rows in a query."""
+        """The tables whose parts with hidden rows DataFusion scans for a query."""
         if not self._reads_files or OPEN_READS.has_ended:
             return {}
         if not all(each.is_view for each in kept):
