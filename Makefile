@@ -7,6 +7,9 @@ DEMO_LOCK := requirements/demo.lock
 # One process more than there are cores: a quarter of the time, tests wait for a store or a process.
 # Which test runs where: tests/spread.py.
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Workers, and the processes that tests start, load what one has compiled: without this, each
+# compiles package and tests again where the environment forbids bytecode.
+unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist loadfile
 READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.ready-demo

@@ -1,11 +1,15 @@
 """How the tests are spread over processes: a file stays whole, and all of Spark's files together.
 
 The tests of a file share fixtures. Starting Spark takes some ten seconds and a gigabyte, so one
-process alone starts it; that process gets its files first, since they take longest.
+process alone starts it; that process gets its files first, since they take longest. The other files
+follow, most expensive first (`tests/seconds.txt`), so that no process waits for a long file at the
+end.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -15,12 +19,43 @@ from xdist.scheduler import LoadFileScheduling, Scheduling
 
 SPARK = "the tests of Spark"
 TESTS = Path(__file__).parent
+USUAL_S = 0.03  # of a test in a file that is not on the list
 
 
 @cache
 def share_of(file: str) -> str:
     """What a test file, as `tests/test_x.py`, is kept together with: itself, or all of Spark's."""
     return SPARK if "mark.spark" in (TESTS.parent / file).read_text("utf-8") else file
+
+
+@cache
+def known_seconds() -> Mapping[str, float]:
+    """CPU seconds of the most expensive files, as `make test-times` prints them."""
+    lines = (TESTS / "seconds.txt").read_text("utf-8").splitlines()
+    return {file: float(seconds) for seconds, file in map(str.split, lines)}
+
+
+def expensive_first(files: Mapping[str, int]) -> dict[str, int]:
+    """The place of each file in the queue; `files` holds how many tests each one has."""
+    known = known_seconds()
+
+    def place(file: str) -> tuple[bool, float, str]:
+        return share_of(file) != SPARK, -known.get(file, USUAL_S * files[file]), file
+
+    return {file: number for number, file in enumerate(sorted(files, key=place))}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the files of a process of xdist in the order in which they are given out."""
+    if not hasattr(config, "workerinput"):
+        return
+    places = expensive_first(Counter(file_of(item.nodeid) for item in items))
+    items.sort(key=lambda item: places[file_of(item.nodeid)])
+
+
+def file_of(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
 
 
 class FilesTogether(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
@@ -32,4 +67,5 @@ class FilesTogether(LoadFileScheduling):  # type: ignore[misc]  # xdist has no t
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
+    config.option.loadscopereorder = False  # the queue keeps the order of the items
     return FilesTogether(config, log)
