@@ -15,13 +15,18 @@ READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.ready-demo
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: demo test test-deep test-lowest test-highest test-times demo-spark bench bench-bars docs lint house lock clean
+.PHONY: bytecode demo test test-deep test-lowest test-highest test-times demo-spark bench bench-bars docs lint house lock clean
 
 demo: $(DEMO_READY)
 	$(BIN)/rowsieve demo
 
-test: $(READY) lint
+# Where there is no bytecode of the tests yet, one process makes it while mypy runs, and not each worker.
+test: $(READY)
+	$(MAKE) --no-print-directory --jobs=2 lint $(if $(wildcard tests/__pycache__),,bytecode)
 	$(PYTEST)
+
+bytecode: $(READY)
+	-@$(BIN)/python -m pytest --numprocesses 0 --collect-only --quiet > /dev/null
 
 # SHARD=2/4 runs the second of four shares of the files; ARGS goes to pytest.
 test-deep: $(READY)

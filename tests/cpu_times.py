@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-SHOWN = 40  # files printed, dearest first
+SHOWN = 100  # files printed, dearest first
 KEY = "cpu_times"  # in what a worker of xdist sends home
 COLLECTING = "(imports and collection)"
 

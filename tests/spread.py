@@ -32,7 +32,8 @@ def share_of(file: str) -> str:
 def known_seconds() -> Mapping[str, float]:
     """CPU seconds of the most expensive files, as `make test-times` prints them."""
     lines = (TESTS / "seconds.txt").read_text("utf-8").splitlines()
-    return {file: float(seconds) for seconds, file in map(str.split, lines)}
+    rows = (line.split(maxsplit=1) for line in lines)
+    return {file: float(seconds) for seconds, file in rows if file.startswith("tests/")}
 
 
 def expensive_first(files: Mapping[str, int]) -> dict[str, int]:

@@ -437,7 +437,7 @@ class Asked:
 
 KV_SHAPE = shape_of({"k": Int(64), "v": Int(64)}, ("k",))
 # `make test` examines a share of the histories, and briefly; the deep run at least 50, and wholly.
-HISTORIES = 10 if IS_DEEP else 50  # per key type
+HISTORIES = 10 if IS_DEEP else 25  # per key type
 QUESTIONS = 5 if IS_DEEP else 1  # asked at each version
 SHARE = 6 if IS_DEEP else 14  # of the ways, one in so many each time
 SHIFTS = st.integers(0, 5 * 14 - 1)

@@ -18,7 +18,7 @@ from tests.predicate.random_expressions import MAX_NODES, Expressions, semantics
 from tests.predicate.sample_ranges import draw_parts
 from tests.profiles import DEEP_FACTOR, IS_DEEP
 
-EXAMPLES = 20_000 * DEEP_FACTOR if IS_DEEP else 2_000
+EXAMPLES = 20_000 * DEEP_FACTOR if IS_DEEP else 1_000
 CHUNKS = 50
 PARTS = 6
 
