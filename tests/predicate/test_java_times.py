@@ -268,6 +268,8 @@ def test_a_text_has_the_time_that_spark_reads_or_is_refused(session: Any, zone: 
     session.conf.set("spark.sql.ansi.enabled", "false")
     name = "to_timestamp_ntz" if zone is None else "try_to_timestamp"
     every = sorted({*FORMATS, *FAR_OFFSETS})
+    if zone is not None and not IS_DEEP:  # each zone reads half of the formats
+        every = every[zone == "Pacific/Apia" :: 2]
     for start in range(0, len(every), 8):
         forms = every[start : start + 8]
         found = [known([*texts(form, 2), *FAR_OFFSETS.get(form, ())], form, zone) for form in forms]
