@@ -39,11 +39,6 @@ def numbers(*values: int | None) -> pa.Array:
             numbers(7, 8, 9),
             lambda t: (t.drop_column("_tmp_metadata_row_index"), t.delete("id = 2")),
         ),
-        (
-            "_metadata",
-            pa.array([{"row_index": 5}, {"row_index": 0}, {"row_index": 0}], STRUCT),
-            lambda t: (t.rename_column("_metadata", "m"), t.delete("id = 2")),
-        ),
         ("${user.name}", numbers(7, None, 9), lambda t: t.rename_column("${user.name}", "n")),
         ("s", pa.array([{"${user.name}": 1}] * 3, MEMBER), lambda t: t.refresh()),
         ("s", pa.array([{"a": 1, "A": 2}] * 3, TWINS), lambda t: t.delete("id = 2")),
@@ -78,6 +73,17 @@ def test_a_file_with_a_name_that_spark_misreads_goes_through_the_source(
 def test_names_that_java_finds_equal_but_for_case_clash(one: str, other: str) -> None:
     assert names_clash([one, "x", other])
     assert not names_clash([one, "x"])
+
+
+def test_a_column_named_like_the_metadata_of_spark_is_read_like_others(
+    spark: Any, tmp_path: Path
+) -> None:
+    values = pa.array([{"row_index": 5}, {"row_index": 0}, {"row_index": 1}], STRUCT)
+    table = with_column(tmp_path, "_metadata", values)
+    table.delete("id = 2")
+    assert {part.route for part in explain(spark, table.uri).parts} == {"bitmap"}
+    found = table.to_spark(spark).toArrow().sort_by("id")
+    assert found.to_pylist() == table.to_arrow().to_pylist()
 
 
 def test_tags_are_names_that_spark_reads(spark: Any, tmp_path: Path) -> None:

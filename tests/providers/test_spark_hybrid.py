@@ -400,11 +400,13 @@ def test_what_is_not_proved_goes_through_the_source(
     assert "'at' is time" in str(routes(clocks, spark))
     assert reasons(routes(clocks, spark, columns=["id"])) == {("native", Reason.CLEAN)}
     named = rs.create_table(
-        str(tmp_path / "named"), numbered(1, 2, _Metadata=pa.array(["a", "b"])), key=["id"]
+        str(tmp_path / "named"),
+        numbered(1, 2, _tmp_Metadata_row_index=pa.array(["a", "b"])),
+        key=["id"],
     )
     named.delete("id = 1")
     assert reasons(routes(named, spark)) == {("source", Reason.NAMES)}
-    assert [row["_Metadata"] for row in named.to_spark(spark).collect()] == ["b"]
+    assert [row["_tmp_Metadata_row_index"] for row in named.to_spark(spark).collect()] == ["b"]
     lie(table, "native_safe", value=False)
     assert reasons(routes(table, spark)) == {("source", Reason.UNSAFE)}
     assert ids(table.to_spark(spark))[:3] == [0, 1, 2]

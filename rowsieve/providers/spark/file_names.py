@@ -2,9 +2,8 @@
 
 What was seen in Spark 4.3.0, each without an error: a column `_tmp_metadata_row_index` is
 overwritten with row numbers where it is read, and without rows where another column asks for these;
-a column `_metadata` hides Spark's own; `${user.name}` inside a name is replaced, because Spark
-passes the names in a Hadoop setting, so the column is not found and is NULL. Names that differ in
-case alone are ambiguous, also inside a struct.
+`${user.name}` inside a name is replaced, because Spark passes the names in a Hadoop setting, so the
+column is not found and is NULL. Names that differ in case alone are ambiguous, also in a struct.
 
 Soundness: may find too many names, never too few.
 """
@@ -16,8 +15,7 @@ from typing import Final
 
 import pyarrow as pa
 
-METADATA: Final = "_metadata"
-_ROW_NUMBERS: Final = "_tmp_metadata_row_index"
+ROW_NUMBERS: Final = "_tmp_metadata_row_index"
 _SUBSTITUTION: Final = "${"
 _DOT_ABOVE: Final = "\N{COMBINING DOT ABOVE}"
 
@@ -28,14 +26,9 @@ def names_clash(names: Iterable[str]) -> bool:
     return len(set(folded)) < len(folded)
 
 
-def is_metadata(name: str) -> bool:
-    """Whether a column of this name hides the metadata that Spark has for each row of a file."""
-    return _folded(name) == METADATA
-
-
 def is_misread(fields: Sequence[pa.Field]) -> bool:
     """Whether Spark misreads the name of one of these columns of a file, or of a member."""
-    if any(_folded(field.name) == _ROW_NUMBERS for field in fields):
+    if any(_folded(field.name) == ROW_NUMBERS for field in fields):
         return True
     return any(
         names_clash(names) or any(_SUBSTITUTION in name for name in names)

@@ -1,4 +1,7 @@
-"""The visible rows of a file as a condition on `_metadata.row_index`, which Spark knows.
+"""The visible rows of a file as a condition on the row numbers that Spark's Parquet reader makes.
+
+The reader fills a column of a certain name with them. `_metadata.row_index` has the same numbers,
+but Spark makes a struct of them for every row, which takes longer than the condition.
 
 Soundness: the row numbers are those of the file, whatever row groups Spark skips. A row number that
 the condition does not know is not visible.
@@ -10,20 +13,27 @@ from typing import Any, Final
 
 import numpy as np
 from pyspark.sql import functions as sql
+from pyspark.sql import types as spark_types
 
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.providers.spark.file_names import METADATA
-from rowsieve.providers.spark.plans import longs_frame
+from rowsieve.providers.spark.file_names import ROW_NUMBERS
+from rowsieve.providers.spark.plans import UnknownInternals, longs_frame, row_numbers_name
 
-_ROW: Final = f"{METADATA}.row_index"
 _FEW_RUNS: Final = 4  # comparing is cheaper than a bit up to here
 _WORD_BITS: Final = 64
 
 
+def row_numbers(spark: Any) -> spark_types.StructField:
+    """The column to read of a file, so that `are_visible` knows the numbers of its rows."""
+    if (name := row_numbers_name(spark)) != ROW_NUMBERS:  # it would be read as a column of NULLs
+        raise UnknownInternals(f"Spark {spark.version} numbers the rows of a file as {name!r}")
+    return spark_types.StructField(ROW_NUMBERS, spark_types.LongType())
+
+
 def are_visible(spark: Any, rows: RowSet) -> Any:
-    """A Spark column that is TRUE on the rows of the set; for a classic session."""
+    """A Spark column that is TRUE on the rows of the set, over a scan with `row_numbers`."""
     starts, stops = rows.ranges()
-    row = sql.col(_ROW)
+    row = sql.col(ROW_NUMBERS)
     if len(starts) <= _FEW_RUNS:
         found = sql.lit(False)  # noqa: FBT003 - the name of the parameter depends on the version
         for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):

@@ -16,6 +16,7 @@ from functools import reduce
 from typing import Any, Final
 
 from pyspark.errors import AnalysisException
+from pyspark.sql.types import StructType
 
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.errors import SnapshotExpired
@@ -29,7 +30,7 @@ from rowsieve.providers.spark.file_shapes import (
     quoted,
     read_schema,
 )
-from rowsieve.providers.spark.hidden_rows import are_visible
+from rowsieve.providers.spark.hidden_rows import are_visible, row_numbers
 from rowsieve.providers.spark.marked_reads import marked
 from rowsieve.providers.spark.plans import empty_frame
 from rowsieve.providers.spark.routes import (
@@ -164,18 +165,20 @@ def _native_frames(read: SparkRead, routes: SparkRoutes) -> Iterator[Any]:
         assert part.shape is not None
         by_shape.setdefault(part.shape, []).append(f"file:{root}/{part.path}")
     for shape, paths in by_shape.items():
-        yield _scan(read, shape, paths).select(*output_columns(columns, shape))
+        frame = _scan(read, read_schema(shape), paths)
+        yield frame.select(*output_columns(columns, shape))
     for part in routes.on("bitmap"):
         assert part.shape is not None
         assert part.rows is not None
-        frame = _scan(read, part.shape, [f"file:{root}/{part.path}"])
+        schema = read_schema(part.shape).add(row_numbers(read.spark))
+        frame = _scan(read, schema, [f"file:{root}/{part.path}"])
         frame = frame.filter(are_visible(read.spark, part.rows))
         yield frame.select(*output_columns(columns, part.shape))
 
 
-def _scan(read: SparkRead, shape: Shape, paths: Sequence[str]) -> Any:
+def _scan(read: SparkRead, schema: StructType, paths: Sequence[str]) -> Any:
     """Spark's own scan of these files; SnapshotExpired if one of them is gone."""
-    reader = read.spark.read.options(**_OPTIONS).schema(read_schema(shape))
+    reader = read.spark.read.options(**_OPTIONS).schema(schema)
     try:
         return reader.parquet(*paths)
     except AnalysisException as error:

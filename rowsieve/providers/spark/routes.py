@@ -30,7 +30,7 @@ from rowsieve.planner.plan import PlannedPart, ScanPlan
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.providers.native_files.file_shapes import Shape
 from rowsieve.providers.native_files.planned_parts import read_parts
-from rowsieve.providers.spark.file_names import is_metadata, is_misread, names_clash
+from rowsieve.providers.spark.file_names import is_misread, names_clash
 from rowsieve.providers.spark.file_shapes import is_native, spark_shape
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Field, type_name
@@ -181,7 +181,6 @@ class _File:
 
     shape: Shape | None
     is_misread: bool
-    hides_metadata: bool
 
 
 class _Chooser:
@@ -228,8 +227,6 @@ class _Chooser:
             return _routed(part, "native", Reason.CLEAN, None, shape)
         if "bitmap" not in self._allowed:
             return _refused(part, Reason.ASKED, rows)
-        if file.hides_metadata:
-            return _refused(part, Reason.NAMES, rows)
         if (refusal := self._bitmap_refusal(part.data.rows, rows)) is not None:
             return _refused(part, refusal, rows)
         self._bitmaps += 1
@@ -251,12 +248,8 @@ class _Chooser:
         if schema_id not in self._files:
             assert part.data is not None
             stored = fields_by_id(read_metadata(self._store, part.data))
-            fields = list(stored.values())
-            self._files[schema_id] = _File(
-                spark_shape(self._wanted.columns, stored, schema_id),
-                is_misread(fields),
-                any(is_metadata(field.name) for field in fields),
-            )
+            shape = spark_shape(self._wanted.columns, stored, schema_id)
+            self._files[schema_id] = _File(shape, is_misread(list(stored.values())))
         return self._files[schema_id]
 
 
