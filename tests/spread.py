@@ -1,9 +1,9 @@
-"""How the tests are spread over processes: a file stays whole, and all of Spark's files together.
+"""How the tests are spread over processes: a file stays whole, and Spark's files are two shares.
 
-The tests of a file share fixtures. Starting Spark takes some ten seconds and a gigabyte, so one
-process alone starts it; that process gets its files first, since they take longest. The other files
-follow, most expensive first (`tests/seconds.txt`), so that no process waits for a long file at the
-end.
+The tests of a file share fixtures. Starting Spark takes some ten seconds and a gigabyte, so two
+processes alone start it, and take about as long as the other tests beside them: one would still run
+when all others have ended. They get their files first. The other files follow, most expensive first
+(`tests/seconds.txt`), so that no process waits for a long file at the end.
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling, Scheduling
 
-SPARK = "the tests of Spark"
+SPARK = ("the tests of Spark's conditions", "the other tests of Spark")
+CONDITIONS = ("tests/bridges/", "tests/predicate/")
 TESTS = Path(__file__).parent
 USUAL_S = 0.03  # of a test in a file that is not on the list
 
 
 @cache
 def share_of(file: str) -> str:
-    """What a test file, as `tests/test_x.py`, is kept together with: itself, or all of Spark's."""
-    return SPARK if "mark.spark" in (TESTS.parent / file).read_text("utf-8") else file
+    """What a test file, as `tests/test_x.py`, is kept together with: itself, or half of Spark's."""
+    if "mark.spark" not in (TESTS.parent / file).read_text("utf-8"):
+        return file
+    return SPARK[0] if file.startswith(CONDITIONS) else SPARK[1]
 
 
 @cache
@@ -41,7 +44,7 @@ def expensive_first(files: Mapping[str, int]) -> dict[str, int]:
     known = known_seconds()
 
     def place(file: str) -> tuple[bool, float, str]:
-        return share_of(file) != SPARK, -known.get(file, USUAL_S * files[file]), file
+        return share_of(file) not in SPARK, -known.get(file, USUAL_S * files[file]), file
 
     return {file: number for number, file in enumerate(sorted(files, key=place))}
 
@@ -60,7 +63,7 @@ def file_of(nodeid: str) -> str:
 
 
 class FilesTogether(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
-    """Whole files to each process, all of Spark's to one."""
+    """Whole files to each process, Spark's to two."""
 
     def _split_scope(self, nodeid: str) -> str:
         return share_of(super()._split_scope(nodeid))

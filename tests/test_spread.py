@@ -20,6 +20,6 @@ def test_spark_is_first_and_then_the_most_expensive_files() -> None:
     assert known_seconds()[known[1]] > USUAL_S * 10
 
 
-def test_files_with_a_test_of_spark_are_one_share() -> None:
-    assert share_of(SPARKS) == SPARK
+def test_files_with_a_test_of_spark_are_two_shares() -> None:
+    assert (share_of("tests/bridges/test_every_pair.py"), share_of(SPARKS)) == SPARK
     assert share_of("tests/test_shards.py") == "tests/test_shards.py"
