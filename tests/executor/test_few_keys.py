@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import EvaluationError
 from rowsieve.executor import execute, live_rows
+from tests import random_tables
 from tests.small_tables import fresh_uri
 
 
@@ -82,3 +84,17 @@ def test_many_rows_come_in_batches(monkeypatch: pytest.MonkeyPatch, passes: list
     batches = list(table.scan("k >= 0 AND k < 9").to_batches())
     assert [batch.num_rows for batch in batches] == [4, 4, 1]
     assert passes == [9]
+
+
+@pytest.fixture
+def tiny_row_groups() -> Iterator[None]:
+    yield from random_tables.tiny_row_groups()
+
+
+@pytest.mark.usefixtures("tiny_row_groups")
+def test_rows_visible_among_a_few_keys_are_not_all_visible_rows(passes: list[int]) -> None:
+    """Visibility is resolved among the keys of a condition, and cached for that condition."""
+    table = made({"k": [*range(64)], "v": [0] * 64}, {"k": [3, 5, 70], "v": [1, 1, 1]})
+    assert table.scan("k < 6 AND v = 0").to_arrow().num_rows == 4
+    assert table.scan("v >= 0").to_arrow().num_rows == 65
+    assert passes == []

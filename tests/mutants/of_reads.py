@@ -35,6 +35,7 @@ MUTANTS = (
         "what is visible among a few keys is taken for all that is",
         "few = (self._parts, predicate)",
         "few = self._parts",
+        ("tests/executor/test_few_keys.py",),
     ),
     Mutant(
         LIVE,

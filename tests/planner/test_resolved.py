@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -240,6 +241,17 @@ def test_answers_stay_distinct_after_their_plan_is_freed() -> None:
         found = cache.resolved(plan, lambda plan, table=table: resolve(plan, table.store))  # type: ignore[misc]
         assert [part.part_id for part in found.resolved or ()] == table.files()["part"].to_pylist()
         del plan, found
+
+
+def test_a_cached_answer_keeps_the_objects_that_identify_it() -> None:
+    """Whether a freed tuple's id is used again is chance, so this counts the references."""
+    table = keyed({"k": [1], "v": [1]})
+    plan = plan_scan(table.snapshot_for_engines(), table.uri, now_us=0)
+    cache, splits = PlanCache(), plan.splits
+    before = sys.getrefcount(splits)
+    found = cache.resolved(plan, lambda plan: resolve(plan, table.store))
+    assert found.splits is not splits
+    assert sys.getrefcount(splits) == before + 1
 
 
 def test_a_resolved_plan_deletes_its_rows() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -12,11 +15,11 @@ from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.evaluate import compute, evaluate
 from rowsieve.predicate.interpret import interpret_operand
-from rowsieve.predicate.ir import Column, Literal, Operand, Predicate
+from rowsieve.predicate.ir import Call, Cast, Column, Literal, Operand, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.predicate.zoned import zoned_trunc
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Date, LogicalType, String, Timestamp
+from rowsieve.types.logical import Date, Int, LogicalType, String, Timestamp
 from tests.predicate.claims import outside, shown
 from tests.predicate.part_statistics import check, statistics
 from tests.predicate.test_evaluate import answers, expected
@@ -108,11 +111,33 @@ def test_values_of_an_operand_are_within_the_range_of_its_part(
 )
 def test_a_day_that_begins_twice_begins_within_its_range(semantics: Semantics) -> None:
     """In Havana midnight of 3 November 2024 comes twice, at 04:00 and at 05:00 of UTC."""
-    instants = pa.array(["2024-11-03 04:10Z", "2024-11-03 06:30Z"]).cast(pa.timestamp("us", "UTC"))
-    columns = {name: pa.nulls(2, arrow_type(type_)) for name, type_ in COLUMN_TYPES.items()}
-    batch = pa.record_batch(columns | {"tz": instants})
     day = zoned_trunc(Literal("day", String()), "America/Havana", Column("tz"), semantics)
-    bound = bind_operand(day, SCHEMA, semantics)
+    check_range(day, ["2024-11-03 04:10Z", "2024-11-03 06:30Z"], semantics)
+
+
+def test_local_times_of_a_clock_that_is_set_back_are_within_their_range() -> None:
+    """In Berlin the earlier of these instants has the later local time, 02:50."""
+    semantics = replace(Semantics.POSTGRES, time_zone="Europe/Berlin")
+    local = Cast(Column("tz"), Timestamp())
+    check_range(local, ["2024-10-27 00:50Z", "2024-10-27 01:10Z"], semantics)
+
+
+def test_days_that_months_move_out_of_order_are_within_their_range() -> None:
+    """A month after 29 January at 23:00 is later than a month after 31 January at 13:00."""
+    semantics = replace(Semantics.POSTGRES, time_zone="Asia/Kathmandu")
+    parts = [Literal(part, Int(64)) for part in (1, 0, 0)]
+    later = Call("add_interval", (Column("tz"), *parts))
+    moments = ["2023-01-28 06:15Z", "2023-01-29 17:15Z", "2023-01-31 07:15Z"]
+    check_range(later, moments, semantics)  # trap T11
+
+
+def check_range(operand: Operand, instants: Sequence[str], semantics: Semantics) -> None:
+    """The operand's values lie within its range in a part with these instants."""
+    count = len(instants)
+    column = pa.array(instants).cast(pa.timestamp("us", "UTC"))
+    columns = {name: pa.nulls(count, arrow_type(type_)) for name, type_ in COLUMN_TYPES.items()}
+    batch = pa.record_batch(columns | {"tz": column})
+    bound = bind_operand(operand, SCHEMA, semantics)
     values, failed = compute(bound, batch)
     known = interpret_operand(bound, statistics([batch], frozenset()))
-    assert not outside(values, failed, known, np.zeros(2, np.int64)).any(), values
+    assert not outside(values, failed, known, np.zeros(count, np.int64)).any(), values
