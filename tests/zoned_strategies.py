@@ -18,7 +18,9 @@ LOCAL, INSTANT = Timestamp(), Timestamp(utc=True)
 MOMENTS = tuple((edge.replace(tzinfo=None) - EPOCH) // (EPOCH.resolution) for edge in instants())
 ENGINES = (Semantics.POSTGRES, Semantics.DUCKDB, Semantics.SPARK, Semantics.DATAFUSION)
 SEMANTICS: st.SearchStrategy[Semantics] = st.builds(
-    lambda own, name: replace(own, time_zone=name), st.sampled_from(ENGINES), st.sampled_from(NAMES)
+    lambda own, name: replace(own, time_zone=name) if own.has_session_zone else own,
+    st.sampled_from(ENGINES),
+    st.sampled_from(NAMES),
 )
 _UNITS = ("second", "hour", "day", "week", "month", "quarter", "year", "century")
 _FIELDS = ("year", "quarter", "month", "day", "week", "doy", "dow", "hour", "minute", "epoch")

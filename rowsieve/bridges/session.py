@@ -25,7 +25,6 @@ _NO_ZONE: Final[Mapping[str, str]] = {
     "without an offset go by the session's: write to_local_time(x AT TIME ZONE 'Area/City')",
     "trino": "conditions that depend on its zone are rejected; write the zone into the text",
 }
-_FOLLOWS_ZONE: Final = frozenset({"postgres", "duckdb", "spark", _OWN_RULES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +69,15 @@ def in_session(semantics: Semantics, session: Session | None) -> Semantics:
         return Semantics.of_spark(ansi=session.ansi is not False, time_zone=session.time_zone)
     if session.ansi is not None:
         raise InvalidInput(f"session=: ansi is a setting of Spark's, and {name} has none")
-    _check_zone(name, session.time_zone)
+    _check_zone(semantics, session.time_zone)
     return replace(semantics, time_zone=session.time_zone)
 
 
-def _check_zone(name: str, time_zone: str) -> None:
+def _check_zone(semantics: Semantics, time_zone: str) -> None:
+    name = semantics.name
     if time_zone == "UTC":
         return
-    if name not in _FOLLOWS_ZONE:
+    if not semantics.has_session_zone:
         why = _NO_ZONE.get(name, "its expressions name their zones themselves")
         raise UnsupportedOperation(
             f"session=: the time zone {time_zone} is not followed for {name}: {why}"

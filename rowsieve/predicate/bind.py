@@ -39,6 +39,7 @@ from rowsieve.predicate.zoned import (
     READ_IN_ZONE,
     at_time_zone,
     cast_of_session,
+    is_utc,
     zoned_call,
     zoned_trunc,
 )
@@ -149,6 +150,11 @@ def _columns(root: ir.Node) -> tuple[ir.BoundColumn, ...]:
 
 
 def _binder(schema: Schema, semantics: Semantics, now_us: int | None) -> _Binder:
+    if not semantics.has_session_zone and not is_utc(semantics):
+        raise InvalidPredicate(
+            f"the time zone {semantics.time_zone} of a session does not apply to {semantics.name}: "
+            "its instants have the zone of their type; name the zone in the condition"
+        )
     seen = schema if semantics.orders_enums else with_text(schema)
     return _Binder(seen, semantics, now_us)
 

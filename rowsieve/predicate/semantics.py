@@ -118,7 +118,8 @@ class Semantics:
     `nested_nulls`: how NULL compares inside lists and structs. `nested_zeros_differ`: -0.0 is below
     0.0 inside them, and for nullif, greatest and least; otherwise the two are equal.
 
-    `time_zone`: the session's zone for casts, fields, truncations and intervals of instants.
+    `time_zone`: the session's zone for casts, fields, truncations and intervals of instants;
+    `has_session_zone`: whether the engine has one for them, otherwise it must be UTC.
     `repeated_time`, `skipped_time`: which instant belongs to a local time that occurs twice, or
     never. `skipped_midnight`: the same for a date that becomes an instant, and for truncation to
     more than a day. `moved_time`: the same for an instant moved by months or days, or truncated to
@@ -156,6 +157,7 @@ class Semantics:
     decimal_overflow: OnFailure = OnFailure.ERROR
     casts_wrap: bool = False
     time_zone: str = "UTC"
+    has_session_zone: bool = True
     repeated_time: RepeatedTime = RepeatedTime.LATER
     skipped_time: SkippedTime = SkippedTime.SHIFTED
     skipped_midnight: SkippedTime = SkippedTime.SHIFTED
@@ -220,6 +222,7 @@ Semantics.POSTGRES = Semantics(
 )
 Semantics.DATAFUSION = Semantics(
     "datafusion",
+    has_session_zone=False,
     compares_storage=True,
     nan=NanOrder.SIGNED,
     bitwise_lists_from=4,
@@ -274,6 +277,7 @@ Semantics.DUCKDB = Semantics(
 )
 Semantics.TRINO = Semantics(
     "trino",
+    has_session_zone=False,
     nan=NanOrder.IEEE,
     float_division_by_zero=OnFailure.IEEE,
     rounds_half_to_even=False,
@@ -285,6 +289,7 @@ Semantics.TRINO = Semantics(
 )
 Semantics.POLARS = Semantics(
     "polars",
+    has_session_zone=False,
     compares_storage=True,
     integer_overflow=OnFailure.WRAP,
     integer_division_by_zero=OnFailure.NULL,
@@ -298,6 +303,7 @@ Semantics.POLARS = Semantics(
 )
 Semantics.PYARROW = Semantics(
     "pyarrow",
+    has_session_zone=False,
     compares_storage=True,
     nan=NanOrder.IEEE,
     bitwise_lists_from=1,
@@ -308,6 +314,7 @@ Semantics.PYARROW = Semantics(
 )
 Semantics.ICEBERG = Semantics(
     "iceberg",
+    has_session_zone=False,
     nan=NanOrder.IEEE,
     bitwise_lists_from=2,
     nested_nulls=NestedNulls.REFUSED,
@@ -316,6 +323,7 @@ Semantics.ICEBERG = Semantics(
 )
 Semantics.SUBSTRAIT = Semantics(
     "substrait",
+    has_session_zone=False,
     nan=NanOrder.IEEE,
     float_division_by_zero=OnFailure.IEEE,
     nested_nulls=NestedNulls.REFUSED,

@@ -309,7 +309,7 @@ def test_no_part_is_pruned_in_which_a_later_instant_has_a_lesser_text(session: S
             assert pruned == rows_of(table, predicate, session, pruning=False), (op, spelt)
 
 
-@pytest.mark.parametrize("rules", [Semantics.POSTGRES, Semantics.DATAFUSION])
+@pytest.mark.parametrize("rules", [Semantics.POSTGRES, Semantics.SQL])
 def test_an_hour_that_keeps_its_offset_is_not_pruned(rules: Semantics) -> None:
     """Lord Howe's clock goes back by half an hour at 15:00Z: 01:00 is 14:00Z, and here 14:30Z."""
     session = replace(rules, time_zone="Australia/Lord_Howe")

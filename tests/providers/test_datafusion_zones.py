@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -13,9 +14,13 @@ from datafusion import col, functions, lit
 import rowsieve as rs
 from rowsieve.bridges.datafusion_exprs import from_datafusion, to_datafusion
 from rowsieve.bridges.sql import parse_predicate
-from rowsieve.errors import UnsupportedOperation
+from rowsieve.bridges.where import to_predicate
+from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.schema import schema_from_json, schema_to_json
+from tests.bridges.conformance import ours
 
 MOMENTS = [
     datetime(2020, 1, 1, 2, 0, tzinfo=UTC),
@@ -128,3 +133,51 @@ def test_a_condition_that_depends_on_the_zone_is_not_written_for_datafusion() ->
         to_datafusion(parse_predicate("extract(hour FROM o) = 3"), schema, strict=True)
     instant = parse_predicate("o >= TIMESTAMPTZ '2020-01-01 00:00:00+00'")
     assert to_datafusion(instant, schema, strict=True).expression is not None
+
+
+TEXT = "'2020-01-01 02:00:00'"
+UTC_TYPE = "'Timestamp(us, \"UTC\")'"
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu", "America/New_York"])
+@pytest.mark.parametrize(
+    "condition",
+    [
+        f"tz < {TEXT}",
+        f"{TEXT} >= tz",
+        f"arrow_cast(tz, {UTC_TYPE}) < {TEXT}",
+        f"{TEXT} = arrow_cast(ts, 'Timestamp(Nanosecond, Some(\"UTC\"))')",
+        f"tz BETWEEN {TEXT} AND '2020-06-01 02:00:00'",
+        f"tz IN ({TEXT}, '2020-11-01 05:30:00')",
+        f"tz NOT IN ({TEXT}, '1999-01-01', '1999-01-02', '1999-01-03')",
+        f"tz IS DISTINCT FROM {TEXT}",
+        f"CASE WHEN id > 1 THEN tz END = {TEXT}",
+        f"CASE WHEN id > 1 THEN {TEXT} ELSE tz END = tz",
+        f"CASE tz WHEN {TEXT} THEN id END = 0",
+        f"CAST(tz AS TIMESTAMP) = {TEXT}",
+        f"tz = TIMESTAMP {TEXT}",
+        "extract(hour FROM tz) = 2",
+        "date_trunc('day', tz) = '2020-01-01 00:00:00'",
+        "CAST(tz AS DATE) = DATE '2020-01-01'",
+    ],
+)
+def test_the_zone_of_the_session_changes_no_column_in_utc(condition: str, zone: str) -> None:
+    """Text beside an instant has the zone of the instant's type, not of the session."""
+    columns = {"id": DATA["id"], "tz": pa.array(MOMENTS, pa.timestamp("us", "UTC"))}
+    columns["ts"] = columns["tz"].cast(pa.timestamp("us"))
+    (batch,) = pa.table(columns).to_batches()
+    config = datafusion.SessionConfig().set("datafusion.execution.time_zone", zone)
+    context = datafusion.SessionContext(config)
+    context.register_record_batches("t", [[batch]])
+    wanted = context.sql(f"SELECT id FROM t WHERE {condition} ORDER BY id").to_pydict()["id"]
+    schema = schema_of(batch.schema)[0]
+    found = to_predicate(condition, "datafusion", schema)
+    assert ours(found, schema, batch, Semantics.DATAFUSION) == wanted
+
+
+@pytest.mark.parametrize("rules", [Semantics.DATAFUSION, Semantics.POLARS, Semantics.PYARROW])
+def test_rules_without_a_zone_of_the_session_take_none(rules: Semantics) -> None:
+    schema = schema_of(DATA.schema)[0]
+    session = dataclasses.replace(rules, time_zone="Asia/Kathmandu")
+    with pytest.raises(InvalidPredicate, match="Asia/Kathmandu of a session does not apply"):
+        bind(parse_predicate("id = 1"), schema, session)
