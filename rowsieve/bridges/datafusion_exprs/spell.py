@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from rowsieve.bridges.datafusion_exprs import function_table
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, negative_nans, stored
+from rowsieve.bridges.sql.arrow_times import timestamp_named
 from rowsieve.bridges.sql.dialects import DATAFUSION, DATAFUSION_INSTANT
 from rowsieve.bridges.sql.render_literals import cast_text, quoted
 from rowsieve.bridges.sql.stand_ins import StandIns
@@ -204,6 +205,8 @@ class _Speller:
         operand = self.piece(inner.expr())[0]
         if (named := _ZONED.fullmatch(shown)) is not None and not try_:
             return f"({self.atom(inner.expr())} AT TIME ZONE '{named[1]}')"
+        if (to := timestamp_named(shown)) is not None and to.is_coarse and not try_:
+            return f"arrow_cast({operand}, '{shown}')"
         if (type_ := arrow_shown(shown)) is None:
             raise UnsupportedOperation(f"a cast to {shown} has no type in Rowsieve")
         return cast_text(operand, type_, DATAFUSION, try_=try_)

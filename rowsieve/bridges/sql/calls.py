@@ -14,6 +14,12 @@ from typing import Any, TypeGuard
 from sqlglot import exp
 
 from rowsieve.bridges.functions import TABLE
+from rowsieve.bridges.sql.arrow_times import (
+    ONLY_IN,
+    as_timestamp,
+    is_read_in_place,
+    timestamp_named,
+)
 from rowsieve.bridges.sql.dialect_calls import HANDLERS, NAMES, day, seconds
 from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT
 from rowsieve.bridges.sql.intervals import moved
@@ -187,18 +193,21 @@ def _arrow_cast(reader: Reads, node: Any) -> ir.Operand:
         target = reader.operand(node.expressions[1])
         name = target.value if isinstance(target, ir.Literal) else None
         inner = node.expressions[0]
+        if isinstance(name, str) and (to := timestamp_named(name)) is not None:
+            if to.is_coarse and not is_read_in_place(reader, node):
+                raise reader.source.refusal(node, ONLY_IN)
+            return as_timestamp(reader, node, reader.operand(inner), to)
         if isinstance(name, str) and (type_ := arrow_named(name)) is not None:
             value = reader.operand(inner)
             if type_ == Uuid() and isinstance(value, ir.Literal) and type(value.value) is bytes:
                 return ir.Literal(value.value, type_)
-            held = Int(32) if type_ == Date() else Int(64)
-            if isinstance(type_, Date | Timestamp) and _is_number(value, held):
+            if type_ == Date() and _is_number(value, Int(32)):
                 return ir.Literal(value.value, type_)
             return reader.cast(node, value, type_)
     raise reader.source.refusal(
         node,
-        "arrow_cast is read to numbers, text, bytes, Date32, 'Timestamp(Microsecond, None)' and "
-        f"{DATAFUSION_INSTANT!r}",
+        "arrow_cast is read to numbers, text, bytes, Date32 and timestamps without a zone or with "
+        f"the zone UTC, as in {DATAFUSION_INSTANT!r}",
     )
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from rowsieve.bridges.sql import calls
+from rowsieve.bridges.sql.arrow_times import as_compared
 from rowsieve.bridges.sql.bins import difference
 from rowsieve.bridges.sql.grammars import SafeEquality
 from rowsieve.bridges.sql.intervals import constant_interval
@@ -108,6 +109,12 @@ class Reader:
         if type(node) in _PREDICATES or isinstance(node, exp.And | exp.Or):
             raise self.source.refusal(node, _UNCLEAR)
         return self.operand(node)
+
+    def compared(self, node: Any) -> ir.Operand:
+        """Read a side of a comparison, a bound or a member of a list."""
+        in_list = isinstance(node.parent, exp.In)
+        operand = self.operand(node) if in_list else self.beside(node)
+        return as_compared(self, node, operand) if self.dialect.name == "datafusion" else operand
 
     def only(self, node: Any, *arguments: str, **flags: Any) -> None:
         """Raise for a node with other arguments than these, or with flags of other values."""
@@ -229,8 +236,7 @@ def _comparison(reader: Reader, node: Any) -> ir.Predicate:
     found = compare_with_items(reader, op, node) or compare_rows(reader, op, node)
     if found is not None:
         return found
-    left, right = reader.beside(node.this), reader.beside(node.expression)
-    return ir.Comparison(op, left, right)
+    return ir.Comparison(op, reader.compared(node.this), reader.compared(node.expression))
 
 
 def _safe_equality(reader: Reader, node: Any) -> ir.Predicate:
@@ -251,7 +257,7 @@ def _between(reader: Reader, node: Any) -> ir.Predicate:
     if node.args.get("symmetric") and reader.dialect.name != "postgres":
         raise reader.source.refusal(node, "BETWEEN SYMMETRIC is read in postgres only")
     value = reader.beside(node.this)
-    low, high = reader.beside(node.args["low"]), reader.beside(node.args["high"])
+    low, high = reader.compared(node.args["low"]), reader.compared(node.args["high"])
     inside: ir.Predicate = _within(value, low, high)
     if node.args.get("symmetric"):
         inside = ir.Or((inside, _within(value, high, low)))
@@ -286,7 +292,7 @@ def _members(reader: Reader, operand: ir.Operand, nodes: list[Any]) -> ir.Predic
     lists = reader.source.lifted.lists
     if len(nodes) == 1 and isinstance(nodes[0], exp.Column) and nodes[0].name in lists:
         return ir.InList(operand, lists[nodes[0].name])
-    members = [reader.operand(item) for item in nodes]
+    members = [reader.compared(item) for item in nodes]
     constants = [member for member in members if isinstance(member, ir.Literal)]
     if len(constants) == len(members) and (values := value_set(constants)) is not None:
         return ir.InList(operand, values)

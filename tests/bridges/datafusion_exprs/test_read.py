@@ -305,9 +305,13 @@ EXACT = [
     "s !~* '^A'",
     "k << 2 = 20",
     "to_local_time(tz at time zone 'UTC') = timestamp '2013-01-01'",
+    "arrow_cast(ts,'Timestamp(s, None)') = timestamp '2013-01-01 00:00:00.7'",
+    "arrow_cast(tz,'Timestamp(Second, Some(\"UTC\"))') <= tz",
     "encode(sha256(s), 'hex') <> 'x'",
 ]
 REFUSED = [
+    "coalesce(arrow_cast(ts,'Timestamp(s, None)'), ts) = ts",
+    "arrow_cast(ts,'Timestamp(s, \"Asia/Tokyo\")') = tz",
     "try_cast(k as int) > 5",  # the optimiser compares k, be it NULL as an int
     "try_cast(i as smallint) = 1",
     "not (try_cast(i as bigint unsigned) = 5)",
