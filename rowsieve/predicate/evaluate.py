@@ -11,9 +11,9 @@ All pruning is tested against this module. Nothing here runs per row in Python.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +40,7 @@ from rowsieve.predicate.arrays import (
     without,
 )
 from rowsieve.predicate.bind import BoundOperand, BoundPredicate
+from rowsieve.predicate.boxes import alternatives
 from rowsieve.predicate.functions.casts import cast_as_written, gives_null
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.functions.text_casts import trimmed
@@ -90,7 +91,7 @@ def _refuse_unread(unread: Iterable[_Unread], failed: Mask) -> None:
 
 def evaluate(predicate: BoundPredicate, batch: pa.RecordBatch) -> Outcome:
     """Compute the outcome on each row. Columns are matched by name and must have storage types."""
-    evaluator = _Evaluator(batch, predicate.semantics)
+    evaluator = _Evaluator(batch, predicate.semantics, predicate.remembered)
     outcomes = [evaluator.predicate(term) for term in ir.root_conjuncts(predicate.root)]
     unread = tuple(evaluator.unread)
     if len(outcomes) == 1:
@@ -171,6 +172,7 @@ def _outcome(truth: pa.Array, failed: Mask | None) -> Outcome:
 class _Evaluator:
     batch: pa.RecordBatch
     semantics: Semantics
+    known: dict[Hashable, Any] = field(default_factory=dict)  # of the predicate
     unread: list[_Unread] = field(default_factory=list)
 
     def predicate(self, node: ir.Predicate) -> Outcome:
@@ -215,6 +217,12 @@ class _Evaluator:
         row_count = self.batch.num_rows
         decision = np.zeros(row_count, dtype=np.bool_)
         failed, null = decision.copy(), decision.copy()
+        if decided and (found := alternatives(terms, self.semantics, self.known)) is not None:
+            terms = found.others
+            for group in found.groups:
+                own = group.outcome([self.column(axis.column) for axis in group.axes])
+                decision |= own[0]
+                null |= own[1]
         for term in terms:
             outcome = self.predicate(term)
             decision |= outcome.true if decided else outcome.false
