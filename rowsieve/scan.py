@@ -20,7 +20,7 @@ from rowsieve.arguments.annotations import ColumnNames, StorageOptions
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.sql import to_sql
 from rowsieve.bridges.translation import brief
-from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
+from rowsieve.bridges.where import places_in, semantics_of, to_operand, to_predicate
 from rowsieve.config import OnViolation, Pruning, current
 from rowsieve.errors import InvalidInput, UnprunablePredicate, UnsupportedOperation
 from rowsieve.executor.audit import Auditor
@@ -107,18 +107,19 @@ class Scan:
             self._planning_s, self._reused = 0.0, True
         else:
             started = time.perf_counter()
-            self._plan, self._reused = PLANS.plan(
-                snapshot,
-                store.uri,
-                predicate=to_predicate(where, dialect, snapshot.schema, semantics, session),
-                columns=output,
-                limit=limit,
-                ordered=order_by_key,
-                semantics=semantics,
-                now_us=time.time_ns() // 1000,
-                pruning=self._settings.skips,
-                split_bytes=config.split_bytes,
-            )
+            with places_in(where, dialect, snapshot.schema, semantics):
+                self._plan, self._reused = PLANS.plan(
+                    snapshot,
+                    store.uri,
+                    predicate=to_predicate(where, dialect, snapshot.schema, semantics, session),
+                    columns=output,
+                    limit=limit,
+                    ordered=order_by_key,
+                    semantics=semantics,
+                    now_us=time.time_ns() // 1000,
+                    pruning=self._settings.skips,
+                    split_bytes=config.split_bytes,
+                )
             self._planning_s = time.perf_counter() - started
         self._unread: Execution | None = None
         self._execution = self._unread = self._new_execution(self._plan)

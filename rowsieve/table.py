@@ -28,7 +28,7 @@ from rowsieve.arguments.annotations import (
     Token,
 )
 from rowsieve.bridges.session import Session
-from rowsieve.bridges.where import semantics_of, to_operand, to_predicate
+from rowsieve.bridges.where import places_in, semantics_of, to_operand, to_predicate
 from rowsieve.changes.altering import check_same_columns, columns_read
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.evolving import SchemaMode
@@ -65,6 +65,7 @@ from rowsieve.metrics import Reporter, WriterMetrics
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.explanation import Explanation
 from rowsieve.planner.plan import ScanPlan
+from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import Literal as LiteralNode
 from rowsieve.predicate.ir import Operand
 from rowsieve.predicate.semantics import Semantics
@@ -572,8 +573,12 @@ class Table(Reading, SparkWrites):
 
 def _question(where: Any, dialect: str, schema: Schema, session: Session | None) -> Question:
     semantics = semantics_of(dialect, where, session)
-    predicate = to_predicate(where, dialect, schema, semantics, session)
-    return Question(predicate, semantics, time.time_ns() // 1000)
+    now_us = time.time_ns() // 1000
+    with places_in(where, dialect, schema, semantics):
+        predicate = to_predicate(where, dialect, schema, semantics, session)
+        if isinstance(where, str):
+            bind(predicate, schema, semantics, now_us=now_us, simplified=False)
+    return Question(predicate, semantics, now_us)
 
 
 def _assigned(value: Any, dialect: str, schema: Schema, semantics: Semantics) -> Operand:

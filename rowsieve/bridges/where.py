@@ -6,13 +6,15 @@ package, and import sqlglot.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.name_rules import check_names
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, InvalidPredicate
 from rowsieve.predicate.enum_labels import with_text
 from rowsieve.predicate.ir import TRUE, Operand, Predicate
 from rowsieve.predicate.semantics import Semantics
@@ -99,6 +101,25 @@ def to_operand(
     raise InvalidInput(
         f"an expression is SQL text or a rowsieve operand, not {type(expression).__name__}"
     )
+
+
+@contextmanager
+def places_in(
+    where: Any, dialect: str, schema: Schema, semantics: Semantics | None
+) -> Iterator[None]:
+    """Add to an InvalidPredicate of SQL text the offset, the part of the text and its columns."""
+    try:
+        yield
+    except InvalidPredicate as error:
+        if not isinstance(where, str) or error.position is not None:
+            raise
+        from rowsieve.bridges.sql.places import placed  # noqa: PLC0415 - it imports sqlglot
+
+        meant = dialect_named(dialect).semantics if semantics is None else semantics
+        found = placed(error, where, dialect, schema, meant)
+        if found is error:
+            raise
+        raise found from error
 
 
 def semantics_of(dialect: str, where: Any = None, session: Session | None = None) -> Semantics:

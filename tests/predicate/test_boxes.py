@@ -173,7 +173,8 @@ def test_points_are_found_in_the_boxes_that_hold_them(
             inside = (starts[:, None, :] <= points[:, :, None]) & (
                 points[:, :, None] < stops[:, None, :]
             )
-            assert (search.contain([*points]) == inside.all(axis=0).any(axis=1)).all()
+            wanted = np.any(np.all(inside, axis=0), axis=1)
+            assert np.array_equal(search.contain([*points]), wanted)
 
 
 def test_many_pairs_are_one_search(searched: list[int]) -> None:

@@ -58,7 +58,7 @@ def predicate(
 def expression(text: str, dialect: str) -> Operand:
     """Read a value."""
     try:
-        source, node = _parsed(text, dialect_named(dialect))
+        source, node = parsed(text, dialect_named(dialect))
         return Reader(source).operand(node)
     except RecursionError:
         raise _too_nested() from None
@@ -102,7 +102,7 @@ def conditions(text: str, dialect: str) -> list[tuple[str, Predicate | InvalidPr
     Text that is not a condition is `InvalidPredicate`, as for `predicate`.
     """
     try:
-        source, node = _parsed(text, dialect_named(dialect))
+        source, node = parsed(text, dialect_named(dialect))
         pieces, terms = split_at_and(source), _terms(node)
         if len(pieces) != len(terms):
             return [(text.strip(), _attempt(source, node))]
@@ -113,7 +113,7 @@ def conditions(text: str, dialect: str) -> list[tuple[str, Predicate | InvalidPr
 
 def uncollated(text: str, dialect: str) -> list[Predicate]:
     """Return the ordering comparisons in a condition without `COLLATE "C"` on their left."""
-    source, node = _parsed(text, dialect_named(dialect))
+    source, node = parsed(text, dialect_named(dialect))
     reader = Reader(source)
     tests = node.find_all(exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
     choices = node.find_all(exp.Greatest, exp.Least)
@@ -157,7 +157,8 @@ def _too_nested() -> InvalidPredicate:
     return InvalidPredicate("the filter nests too deeply to be read; simplify it")
 
 
-def _parsed(text: str, dialect: Dialect) -> tuple[Source, Any]:
+def parsed(text: str, dialect: Dialect) -> tuple[Source, Any]:
+    """Return the tokens of the text, and its tree in the grammar."""
     source = _source(text, dialect)
     return source, _node(source, source.tokens)
 
