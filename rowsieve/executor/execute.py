@@ -135,7 +135,7 @@ class Execution:
     def read_splits(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
         """The rows of these splits, up to the plan's limit; batches are never empty."""
         with self._naming_missing(), self._ahead() as ahead:
-            self._expect(splits)
+            self._expect(splits, with_pages=self._reads_all())
             batches = self._batches(_pieces(splits), ahead)
             while (batch := self._timed(batches)) is not None:
                 self.metrics.rows_returned += batch.num_rows
@@ -159,20 +159,30 @@ class Execution:
                     return limit
         return total
 
-    def _expect(self, splits: Sequence[Split]) -> None:
-        """Prefetch the footers and deletion vectors of all pieces; under a limit, of the first."""
+    def _reads_all(self) -> bool:
+        """Whether the output needs all rows and columns of the parts it reads."""
+        whole = len(self._columns) == len(self._schema)
+        return whole and self._packaging.filter is None and self._plan.limit is None
+
+    def _expect(self, splits: Sequence[Split], *, with_pages: bool = False) -> None:
+        """Prefetch the footers and deletion vectors of all pieces; under a limit, of the first.
+
+        `with_pages`: also prefetch small files whose footers are cached.
+        """
         if not self._store.overlaps:
             return
         pieces = list(islice(_pieces(splits), 1 if self._plan.limit is not None else None))
         if self._resolved is not None:  # the plan knows the visible rows: no tombstones to read
             read = (piece.parts[read.part] for piece in pieces for read in piece.reads)
             data = (part.data for part in islice(dict.fromkeys(read), FOOTERS_AHEAD))
-            expect_tails(self._store, (ref for ref in data if ref is not None))
+            expect_tails(
+                self._store, (ref for ref in data if ref is not None), with_pages=with_pages
+            )
             return
         parts = list(dict.fromkeys(part for piece in pieces for part in piece.parts))
         parts = parts[:FOOTERS_AHEAD]
         refs = (ref for part in parts for ref in (part.data, part.deletes) if ref is not None)
-        expect_tails(self._store, refs)
+        expect_tails(self._store, refs, with_pages=with_pages)
         vectors = (part.dv for part in parts if part.dv is not None)
         self._store.expect((vector.path, 0, vector.size_bytes) for vector in vectors)
         stored = [part.vector for part in parts if part.vector is not None]

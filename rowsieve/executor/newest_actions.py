@@ -43,14 +43,14 @@ def newest_actions(
     if store.overlaps:
         store = FetchingStore(store, memory_bytes // 2)
         refs = (ref for part in parts for ref in (part.data, part.deletes) if ref is not None)
-        expect_tails(store, refs)
+        expect_tails(store, refs, with_pages=True)
     keys = schema.select(order.names)
     sources = [PartSource(store, part, schema) for part in parts]
-    if at_once:
-        yield _survivors(list(_all_batches(sources, schema, keys)), schema, order)
-        return
     with ReadAhead(1, 0) as ahead:
         streams = Streams(store, sources, order, keys, memory_bytes, ahead)
+        if at_once:
+            yield _survivors(list(_all_batches(streams, schema)), schema, order)
+            return
         for window in windows(streams.open(schema), order):
             batches = [(run.deletes, run.rows) for run in window]
             yield _survivors(batches, schema, order)
@@ -60,12 +60,10 @@ Batches: TypeAlias = Sequence[tuple[bool, pa.RecordBatch]]
 """Whether they are tombstones, and rows or keys; newest first, each in key order."""
 
 
-def _all_batches(
-    sources: Sequence[PartSource], schema: Schema, keys: Schema
-) -> Iterator[tuple[bool, pa.RecordBatch]]:
-    for source in sources:
-        yield from ((True, batch) for _, batch in source.tombstones(keys))
-        yield from ((False, batch) for _, batch in source.rows(schema))
+def _all_batches(streams: Streams, schema: Schema) -> Iterator[tuple[bool, pa.RecordBatch]]:
+    """All tombstones and rows of each part; the pages of all parts are requested at once."""
+    for number, batches in enumerate(streams.read(schema)):
+        yield from ((number % 2 == 0, batch) for _, batch in batches)
 
 
 def _survivors(batches: Batches, schema: Schema, order: KeyOrder) -> tuple[pa.Table, pa.Table]:

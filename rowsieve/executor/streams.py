@@ -52,8 +52,7 @@ class Streams:
         `columns` include the key. Unless `stored`, only key columns are cast to storage types; the
         others keep the decoder's types.
         """
-        matter = kept or [(None, None)] * len(self.sources)
-        wanted = [rows for both in matter for rows in both]
+        wanted = [rows for both in self._kept(kept) for rows in both]
         self._expect(columns, wanted)
         footprints = [self.footprint(i, columns, rows) for i, rows in enumerate(wanted)]
         batch_rows = rows_at_once(footprints, self.memory_bytes)
@@ -62,14 +61,18 @@ class Streams:
             for i, (rows, footprint) in enumerate(zip(wanted, footprints, strict=True))
         ]
 
-    def read(self, columns: Schema, kept: Kept) -> list[Iterator[Numbered]]:
+    def read(self, columns: Schema, kept: Kept | None = None) -> list[Iterator[Numbered]]:
         """The streams as batches of whole row groups or pages, for few kept rows."""
+        kept = self._kept(kept)
         self._expect(columns, [rows for both in kept for rows in both])
         return [
             batches
             for source, (deleted, rows) in zip(self.sources, kept, strict=True)
             for batches in (source.tombstones(self.keys, deleted), source.rows(columns, rows))
         ]
+
+    def _kept(self, kept: Kept | None) -> Kept:
+        return [(None, None)] * len(self.sources) if kept is None else kept
 
     def footprint(self, stream: int, columns: Schema, wanted: RowSet | None = None) -> Footprint:
         """The memory that one stream needs while it is open; rows have odd stream numbers."""

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from rowsieve.byte_cache import ByteCache
 from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, SnapshotExpired
-from rowsieve.objects import ObjectNotFound, ObjectStore
+from rowsieve.objects import ObjectNotFound, ObjectStore, Place
 from rowsieve.objects.location import in_place
 from rowsieve.parquet.file_mapping import FileMapping, adapted_tail
 from rowsieve.parquet.thrift import MalformedThrift
@@ -108,20 +108,26 @@ class Tail:
         return self.data[end - int(self.metadata.serialized_size) : end]
 
 
-def expect_tails(store: ObjectStore, refs: Iterable[ParquetRef]) -> None:
+def expect_tails(
+    store: ObjectStore, refs: Iterable[ParquetRef], *, with_pages: bool = False
+) -> None:
     """Prefetch the ends of these files: one request each, for the tail and the bytes before it.
 
-    The bytes before the tail have the bloom filters, and in a small file the pages.
+    The bytes before the tail have the bloom filters, and in a small file the pages. A file whose
+    tail is cached needs no request, except a small file of which the caller reads all pages
+    (`with_pages`): these arrive with the tails of the other files then, not one file after another.
     """
     if store.overlaps:
-        store.expect(
-            [
-                (ref.path, max(0, ref.tail_start - NEAR_BYTES), ref.size_bytes)
-                for ref in refs
-                if _CACHE.get(_key(store, ref)) is None
-            ],
-            keep=True,
-        )
+        store.expect(_ends(store, refs, with_pages=with_pages), keep=True)
+
+
+def _ends(store: ObjectStore, refs: Iterable[ParquetRef], *, with_pages: bool) -> Iterator[Place]:
+    for ref in refs:
+        start = max(0, ref.tail_start - NEAR_BYTES)
+        if _CACHE.get(_key(store, ref)) is None:
+            yield ref.path, start, ref.size_bytes
+        elif with_pages and start == 0:
+            yield ref.path, start, ref.tail_start
 
 
 def read_tail(store: ObjectStore, ref: ParquetRef) -> Tail:

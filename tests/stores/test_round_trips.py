@@ -10,6 +10,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve import Table
+from rowsieve.compaction import slices
 from rowsieve.objects.fetching import finish_aside
 from rowsieve.storage import log_reader
 from tests import profiles
@@ -199,6 +200,29 @@ def test_an_ordered_scan_takes_few_round_trips(
         assert ids == list(range(KEYS))
 
     assert trips_of(proxy, run) <= 3
+
+
+COMPACTION_PASS = 5  # refresh, all inputs, new files with their list, entry, neighbours
+
+
+def test_a_pass_of_a_compaction_takes_five_round_trips_whatever_footers_are_cached(
+    s3: S3, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = grown(s3, "1000", 5).uri
+    table = rs.open_table(uri, storage_options=options(proxy))
+    assert table.scan("v >= 0").to_arrow().num_rows == KEYS  # caches footers, not pages
+    assert table.upsert(part(6)).version == 6  # has none in the cache
+    assert trips_of(proxy, table.compact) <= COMPACTION_PASS
+
+    monkeypatch.setattr(slices, "MOST_COMMITS", 4)  # so that the first of two passes merges slices
+    monkeypatch.setattr(slices, "FEWEST_COMMITS", 2)
+    for number in range(6):
+        table.upsert(part(number))
+    assert table.scan("v >= 0").to_arrow().num_rows == KEYS
+    table.upsert(part(6))
+    assert trips_of(proxy, table.compact) <= 2 * COMPACTION_PASS
+    assert table.version == 16
+    assert len(table.snapshot_for_engines().parts) == 1
 
 
 def test_no_size_is_asked_for(uri: str, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ import obstore
 
 from tests.stores.proxy import Proxy
 
-_ONE_ANSWER = ("get", "head", "put", "list_with_delimiter")
+_ONE_ANSWER = ("get", "head", "put", "delete", "list_with_delimiter")
 
 
 class Trips:
