@@ -41,6 +41,17 @@ def begin(task: Callable[[], _T]) -> Future[_T]:
     return pool.submit(task)
 
 
+def apart(task: Callable[[], _T]) -> Future[_T]:
+    """Run a task in a thread of its own, so that it may begin others and wait for them.
+
+    Nobody needs to wait for it.
+    """
+    thread = ThreadPoolExecutor(1, "rowsieve-apart")
+    future = thread.submit(task)
+    thread.shutdown(wait=False)
+    return future
+
+
 def together(store: ObjectStore, tasks: Sequence[Callable[[], _T]]) -> list[_T]:
     """Run tasks and return their results in order; concurrently if the store `overlaps`.
 

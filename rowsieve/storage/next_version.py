@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from rowsieve.objects import ObjectStore
 from rowsieve.storage.checkpoint import read_parts
-from rowsieve.storage.log_entry import LOG
+from rowsieve.storage.log_entry import LOG, LogEntry
 from rowsieve.storage.log_reader import LogReader
 from rowsieve.storage.replay import replay
 from rowsieve.storage.snapshot import Snapshot
@@ -20,8 +20,15 @@ def next_version(
     Without its log entry, the version comes from a checkpoint, and its operation is unknown.
     """
     entry = log.entry(version)
+    if entry is not None and entry.file is not None:
+        entry = replace(entry, added=read_parts(store, LOG, entry.file, version))
+    return version_after(log, before, version, entry)
+
+
+def version_after(
+    log: LogReader, before: Snapshot | None, version: int, entry: LogEntry | None
+) -> tuple[Snapshot, str | None]:
+    """`next_version` by an entry that was read with its parts, or was absent."""
     if entry is None:
         return log.at(version), None
-    if entry.file is not None:
-        entry = replace(entry, added=read_parts(store, LOG, entry.file, version))
     return replay(before, [entry]), entry.operation

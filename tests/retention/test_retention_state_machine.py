@@ -26,7 +26,7 @@ from rowsieve.retention.leases import LEASES
 from rowsieve.storage import create_only
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.floors import floors_of
-from rowsieve.storage.log_reader import _seen
+from rowsieve.storage.log_head import _seen
 from tests.profiles import examples
 from tests.retention.small_histories import ROWS, Row, paths, rows_of, table_of
 from tests.storage.log_fixtures import Crash, FaultyStore

@@ -24,7 +24,7 @@ from rowsieve.errors import (
 from rowsieve.objects import ObjectStore, RemoteStore, open_store
 from rowsieve.storage.commit_log import CommitLog, CommitRequest
 from rowsieve.storage.log_entry import LogEntry, log_path
-from rowsieve.storage.log_reader import _seen
+from rowsieve.storage.log_head import _seen
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import WRITER_VERSION, Snapshot
 from tests.storage.log_fixtures import (

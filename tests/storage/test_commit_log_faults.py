@@ -22,7 +22,7 @@ from rowsieve.objects import durable as durable_module
 from rowsieve.storage import create_only
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.log_entry import log_path
-from rowsieve.storage.log_reader import _seen
+from rowsieve.storage.log_head import _seen
 from rowsieve.storage.snapshot import Snapshot
 from tests.storage.log_fixtures import (
     SCHEMA,

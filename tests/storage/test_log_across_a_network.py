@@ -18,7 +18,7 @@ from rowsieve.storage import commit_log as commit_log_module
 from rowsieve.storage.checkpoint import CHECKPOINTS, write_checkpoint
 from rowsieve.storage.commit_log import CommitLog, CommitRequest
 from rowsieve.storage.log_entry import log_path
-from rowsieve.storage.log_reader import _seen
+from rowsieve.storage.log_head import _seen
 from rowsieve.storage.snapshot import Snapshot
 from tests.storage.log_fixtures import (
     FaultyStore,

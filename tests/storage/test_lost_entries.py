@@ -13,7 +13,7 @@ from rowsieve.objects import ObjectStore
 from rowsieve.storage.checkpoint import checkpoint_path
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.log_entry import log_path
-from rowsieve.storage.log_reader import _seen
+from rowsieve.storage.log_head import _seen
 from rowsieve.storage.snapshot import Snapshot
 from tests.small_tables import kv
 from tests.storage.log_fixtures import commit, copy, create, keep, memory_store, never, upsert

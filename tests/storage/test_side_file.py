@@ -21,7 +21,7 @@ from rowsieve.storage import create_only
 from rowsieve.storage.checkpoint import CHECKPOINTS, write_checkpoint
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.log_entry import LOG
-from rowsieve.storage.log_reader import _seen
+from rowsieve.storage.log_head import _seen
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.segments import encode_index, encode_segments
 from rowsieve.storage.side_file import POINTER, large_subjects, with_side_file

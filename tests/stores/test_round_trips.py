@@ -12,7 +12,7 @@ import rowsieve as rs
 from rowsieve import Table
 from rowsieve.compaction import slices
 from rowsieve.objects.fetching import finish_aside
-from rowsieve.storage import log_reader
+from rowsieve.storage import log_head
 from tests import profiles
 from tests.stores.proxy import Proxy, proxy_to
 from tests.stores.s3_server import S3
@@ -185,7 +185,7 @@ def test_a_log_longer_than_a_page_of_a_listing_opens_in_three_round_trips(
         assert found.snapshot_for_engines() == table.snapshot_for_engines()
 
     for listed in range(1, 9):  # the pages end before, at and after checkpoint and head
-        monkeypatch.setattr(log_reader, "_LISTED", listed)
+        monkeypatch.setattr(log_head, "_LISTED", listed)
         assert trips_of(proxy, open_again) <= OPEN
 
 
