@@ -32,7 +32,7 @@ from rowsieve.changes.new_tables import new_table
 from rowsieve.config import current
 from rowsieve.errors import InvalidInput, TableExists
 from rowsieve.metrics import CommitReport, WriterMetrics, send
-from rowsieve.objects import ObjectStore, open_store
+from rowsieve.objects import ObjectStore, Uploads, open_store
 from rowsieve.properties import check_properties
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.checkpoint import row_count
@@ -88,13 +88,15 @@ def create_table(
     store = open_store(uri, storage_options)
     log = CommitLog(store)
     try:
-        if log.exists():
+        exists, foreign = log.survey()
+        if exists:
             if if_exists == "ignore":
                 return Table(store, log, log.latest(), storage_options=storage_options)
             raise TableExists(
                 f"create_table: a table already exists at {store.uri}; use open_table, or "
                 "if_exists='ignore'"
             )
+        log.refuse_foreign(foreign)
         snapshot, written = _created(store, log, schema_or_data, columns, checked, notes)
     except BaseException as error:
         send_failure(current().reporter, store, 0, "create", error, started_s)
@@ -117,7 +119,7 @@ def _created(
     metadata: Metadata,
 ) -> tuple[Snapshot, WriterMetrics]:
     """Create version 0; return it and the counters of its writes."""
-    collecting = Collecting()
+    collecting, uploads = Collecting(), Uploads(store)
     data = None
     if is_spark_schema(schema_or_data):
         schema_or_data = engines.spark().arrow_schema(schema_or_data)
@@ -143,8 +145,12 @@ def _created(
             base_version=0,
             properties=properties,
             collecting=collecting,
+            uploads=uploads,
         )
-    return log.create(new.info, schema, new.next_field_id, write, metadata), collecting.metrics
+    snapshot = log.create(
+        new.info, schema, new.next_field_id, write, metadata, uploads=uploads, is_vacant=True
+    )
+    return snapshot, collecting.metrics
 
 
 @checked

@@ -20,12 +20,13 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from rowsieve.errors import CorruptData, StoreError, UnsupportedProtocol
-from rowsieve.objects import ObjectExists, ObjectNotFound, ObjectStore
+from rowsieve.objects import ObjectExists, ObjectNotFound, ObjectStore, together
 from rowsieve.objects.durable import Patience
 from rowsieve.storage.create_only import prove_create_only
 from rowsieve.storage.retries import RETRY_TIMEOUT_S, Retries
@@ -66,20 +67,36 @@ class CatalogLog:
         self._store = store
         self._known = CatalogState()
 
+    @property
+    def known(self) -> CatalogState:
+        """The newest state that was read or put; reads nothing."""
+        return self._known
+
     def read(self) -> CatalogState:
-        """The newest state; one listing, and a read of the entries after it."""
+        """The newest state: an entry is newest if the number after it is absent.
+
+        The listing and the entry after the known one are requested at once, and so are the newest
+        listed entry and the one after it. Numbers are taken in order and never given up.
+        """
         known = self._known
-        listed = self._store.list(FOLDER, after=_path(known.version))
+        looks: list[Callable[[], object]] = [
+            partial(self._store.list, FOLDER, after=_path(known.version)),
+            partial(self._entry, known.version + 1),
+        ]
+        listed, later = together(self._store, looks)
+        assert isinstance(listed, list)
+        assert later is None or isinstance(later, CatalogState)
         versions = [int(found[1]) for path in listed if (found := _ENTRY.fullmatch(path))]
-        newest = known
-        if versions:
-            found_state = self._entry(versions[-1])
+        newest = known if later is None else later
+        if versions and versions[-1] > newest.version:
+            entries = [partial(self._entry, versions[-1] + more) for more in (0, 1)]
+            found_state, later = together(self._store, entries)
             if found_state is None:
                 where = f"{_path(versions[-1])} in {self._store.uri}"
                 raise CorruptData(f"{where} is listed but absent; restore it from a copy")
-            newest = found_state
-        while (later := self._entry(newest.version + 1)) is not None:  # not listed yet
-            newest = later
+            newest = found_state if later is None else later
+        while later is not None and (later := self._entry(newest.version + 1)) is not None:
+            newest = later  # not listed yet
         if newest.version > self._known.version:
             self._known = newest
         return newest

@@ -41,7 +41,7 @@ from rowsieve.errors import (
     TableNotFound,
     UnsupportedOperation,
 )
-from rowsieve.objects import open_store, together
+from rowsieve.objects import apart, open_store, together
 from rowsieve.opening import create_table, open_table
 from rowsieve.procedures.built_in import built_in
 from rowsieve.procedures.call_statement import Call, Explain, classify
@@ -140,12 +140,17 @@ class Catalog:
             if version is not None or as_of is not None:
                 raise InvalidInput(f"{name!r} names a version; give no version= and no as_of=")
             version = wanted.version
-        return open_table(
-            self._uri(self._location(self._log.read(), wanted)),
-            version=version,
-            as_of=as_of,
-            storage_options=self._storage_options,
+        opening = partial(
+            open_table, version=version, as_of=as_of, storage_options=self._storage_options
         )
+        guess = self._log.known.locations.get(wanted.plain, wanted.folder)
+        guessed = None
+        if guess is not None and self._store.overlaps:  # while the log is read
+            guessed = apart(partial(opening, self._uri(guess)))
+        location = self._location(self._log.read(), wanted)
+        if guessed is not None and location == guess:
+            return guessed.result()
+        return opening(self._uri(location))
 
     def drop_table(self, name: str, *, purge: bool = False) -> None:
         """Remove the name `namespace.name`; its files stay where they are, unless `purge` is set.

@@ -12,6 +12,7 @@ from rowsieve.errors import InvalidInput
 from rowsieve.properties import check_name
 from rowsieve.storage.log_entry import Commit
 from rowsieve.storage.retries import RETRY_TIMEOUT_S
+from rowsieve.storage.snapshot import Snapshot
 
 
 class Configuring(Handle):
@@ -33,7 +34,7 @@ class Configuring(Handle):
         self._writable("set_properties")
         head = self._latest()
         return self._set(
-            "set_properties", checked_settings(properties, head), metadata, retry_timeout_s
+            "set_properties", head, checked_settings(properties, head), metadata, retry_timeout_s
         )
 
     @changes("unset_properties")
@@ -51,11 +52,13 @@ class Configuring(Handle):
         self._writable("unset_properties")
         for name in names:
             check_name(name)
-        return self._set("unset_properties", dict.fromkeys(names), metadata, retry_timeout_s)
+        wanted = dict.fromkeys(names)
+        return self._set("unset_properties", self._latest(), wanted, metadata, retry_timeout_s)
 
     def _set(
         self,
         operation: str,
+        head: Snapshot,
         wanted: Mapping[str, str | None],
         metadata: Metadata | None,
         retry_timeout_s: float | None,
@@ -64,7 +67,6 @@ class Configuring(Handle):
             raise InvalidInput(f"{operation}: no property was given; name at least one")
         notes: dict[str, Any] = {**(metadata or {}), "properties": dict(wanted)}
         change = self._change(operation, notes, None, retry_timeout_s)
-        head = self._latest()
         if is_set(head, wanted):
             return nothing_done(operation, head)
         return self._commit(change, head, lambda head: change_properties(change, head, wanted))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -34,6 +34,7 @@ from rowsieve.objects import (
     ObjectExists,
     ObjectNotFound,
     SyncFailed,
+    Uploads,
     aside,
     put_fresh,
     together,
@@ -103,20 +104,32 @@ class CommitLog(LogReader):
         next_field_id: int,
         write: Callable[[], PartTable] | None = None,
         metadata: Mapping[str, Any] | None = None,
+        *,
+        uploads: Uploads | None = None,
+        is_vacant: bool = False,
     ) -> Snapshot:
         """Create a table with one commit, version 0; TableExists if a table exists here.
 
         `write` stores the first parts. It is called after the directory and the store were checked.
+        `uploads` are those of its files that may go on when it returns. `is_vacant`: the caller has
+        checked that the directory is.
         """
         _check_info(table_info)
-        self.check_vacant()
+        if not is_vacant:
+            self.check_vacant()
         prove_create_only(self._store, table_info.uuid)
         parts = None if write is None else write()
         request = CommitRequest(
-            "create", parts, metadata=metadata or {}, rows_written=row_count(parts) if parts else 0
+            "create",
+            parts,
+            metadata=metadata or {},
+            rows_written=row_count(parts) if parts else 0,
+            uploads=uploads,
         )
         check_request(request)
         draft = self._stage(request, table_info.properties, 0)
+        if uploads is not None:
+            uploads.wait()  # before the entry (invariants, rule 3)
         entry = LogEntry(
             version=0,
             commit_id=draft.commit_id,
@@ -376,24 +389,42 @@ class CommitLog(LogReader):
 
         TableExists or InvalidInput otherwise. Files of an interrupted creation are allowed.
         """
-        try:
-            self.latest()
-        except TableNotFound:
-            pass
-        else:
-            raise self._table_exists()
-        foreign = [name for name in self._store.children() if name not in ("_rowsieve", "data")]
-        foreign += [
-            f"data/{name}"
-            for name in self._store.children("data")
-            if _OWN_FILE.fullmatch(name) is None
-        ]
-        if foreign:
-            shown = ", ".join(foreign[:3]) + (", ..." if len(foreign) > 3 else "")
+        exists, foreign = self.survey()
+        if exists:
+            self._check_absent()
+        self.refuse_foreign(foreign)
+
+    def survey(self) -> tuple[bool, list[str]]:
+        """Whether a table exists here, readable or not; if not, the files that no table has.
+
+        The first requests are simultaneous, because what they look for does not depend on one
+        another. A folder of data is listed only if it belongs to no table: a table's is long.
+        """
+        looks: list[Callable[[], object]] = [*self.probes(), self._store.children]
+        *found, names = together(self._store, looks)
+        if any(found):
+            return True, []
+        assert isinstance(names, list)
+        foreign = [name for name in names if name not in ("_rowsieve", "data")]
+        parts = self._store.children("data") if "data" in names else []
+        foreign += [f"data/{name}" for name in parts if _OWN_FILE.fullmatch(name) is None]
+        return False, foreign
+
+    def refuse_foreign(self, names: Sequence[str]) -> None:
+        """Raise InvalidInput if there are files that are not a table's."""
+        if names:
+            shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
             raise InvalidInput(
                 f"cannot create a table in {self._store.uri}: the directory is not a table and "
                 f"contains {shown}; give a new or empty directory"
             )
+
+    def _check_absent(self) -> None:
+        try:
+            self.latest()
+        except TableNotFound:
+            return
+        raise self._table_exists()
 
     def _table_exists(self) -> TableExists:
         return TableExists(
