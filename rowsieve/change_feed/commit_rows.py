@@ -18,12 +18,33 @@ from rowsieve.change_feed.images import (
     all_of,
     paired,
 )
-from rowsieve.executor.execute import Execution
+from rowsieve.executor.execute import FOOTERS_AHEAD, Execution
 from rowsieve.objects import ObjectStore
+from rowsieve.parquet.footer import expect_tails
+from rowsieve.planner.part_facts import planned_parts
 from rowsieve.planner.plan import ScanPlan
+from rowsieve.storage.manifest import FileRef, PartTable
 from rowsieve.storage.part_writer import ROW_GROUP_ROWS
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
+
+
+def expect_parts(store: ObjectStore, commit: CommitParts) -> None:
+    """Prefetch the footers of a commit's parts, and small files as a whole.
+
+    The small files of older parts are read by each commit that overlaps them, so one request for
+    all their pages saves many.
+    """
+    touched = commit.touched
+    for parts in (commit.after, commit.before.without(commit.after.part_ids)):
+        own, others = parts.chosen(touched), parts.without(sorted(touched))
+        expect_tails(store, _files(own, len(own)), with_pages=True)
+        expect_tails(store, _files(others, min(len(others), FOOTERS_AHEAD)), with_pages=True)
+
+
+def _files(parts: PartTable, count: int) -> Iterator[FileRef]:
+    for part in planned_parts(parts, range(count)):
+        yield from (ref for ref in (part.data, part.deletes) if ref is not None)
 
 
 def rows_of_commit(

@@ -10,23 +10,31 @@ Soundness: a range that needs an expired version is SnapshotExpired, before any 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
-from rowsieve.change_feed.commit_parts import parts_of_commit
-from rowsieve.change_feed.commit_rows import rows_of_commit
+from rowsieve.change_feed.commit_parts import CommitParts, parts_of_commit
+from rowsieve.change_feed.commit_rows import expect_parts, rows_of_commit
 from rowsieve.change_feed.feed_columns import FeedColumns
+from rowsieve.config import DEFAULT
 from rowsieve.errors import InvalidInput, SnapshotExpired, StoreError, VersionNotFound
-from rowsieve.objects import ObjectStore
+from rowsieve.executor.execute import PREFETCH_DIVISOR
+from rowsieve.objects import FetchingStore, ObjectStore, apart
 from rowsieve.retention.leases import LEASE_S, Lease
 from rowsieve.storage.floors import check_kept, floors_of, is_closed
+from rowsieve.storage.log_entry import LogEntry
 from rowsieve.storage.log_reader import LogReader
-from rowsieve.storage.next_version import next_version
+from rowsieve.storage.next_version import version_after
 from rowsieve.storage.snapshot import Snapshot
 
+COMMITS_AT_ONCE: Final = 16
+"""Commits whose log entries, footers and small files are requested at once across a network."""
+
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
@@ -108,14 +116,44 @@ class ChangeFeed:
             return
         first = self._versions[0]
         with self._lease(max(first - 1, 0)):
-            check_changes_kept(self._log.latest(), first)  # after the lease: invariants, rule 16
-            before = self._log.at(first - 1) if first else None
-            for version in self._versions:
-                after, operation = next_version(self._log, self._store, before, version)
-                commit = parts_of_commit(before, after, operation, self._target)
-                if commit is not None:
-                    yield from rows_of_commit(self._store, self._target, commit, self._columns)
-                before = after
+            before, entries = self._begin(first)
+            at_once = COMMITS_AT_ONCE if self._store.overlaps else 1
+            for start in range(0, len(self._versions), at_once):
+                window = self._versions[start : start + at_once]
+                commits = []
+                for version, entry in zip(window, entries, strict=True):
+                    after, operation = version_after(self._log, before, version, entry)
+                    commits.append(parts_of_commit(before, after, operation, self._target))
+                    before = after
+                following = self._versions[start + at_once : start + 2 * at_once]
+                reading = self._beside(partial(self._log.loaded_entries, following))
+                yield from self._rows_of([commit for commit in commits if commit is not None])
+                entries = reading()
+
+    def _begin(self, first: int) -> tuple[Snapshot | None, list[LogEntry | None]]:
+        """The version before the first one, and the entries of the first commits.
+
+        SnapshotExpired if it was given up before the lease was there (invariants, rule 16).
+        """
+        at_once = COMMITS_AT_ONCE if self._store.overlaps else 1
+        before = self._beside(partial(self._log.at, first - 1)) if first else None
+        entries = self._beside(partial(self._log.loaded_entries, self._versions[:at_once]))
+        check_changes_kept(self._log.newest(), first)  # after the lease
+        return None if before is None else before(), entries()
+
+    def _beside(self, task: Callable[[], T]) -> Callable[[], T]:
+        """Begin a task across a network; return what waits for its result, or does it."""
+        return apart(task).result if self._store.overlaps else task
+
+    def _rows_of(self, commits: Sequence[CommitParts]) -> Iterator[pa.RecordBatch]:
+        """The changed rows of some commits, whose files are announced before the first is read."""
+        store = self._store
+        if store.overlaps:
+            store = FetchingStore(store, DEFAULT.memory_bytes // PREFETCH_DIVISOR)
+            for commit in commits:
+                expect_parts(store, commit)
+        for commit in commits:
+            yield from rows_of_commit(store, self._target, commit, self._columns)
 
     def _lease(self, version: int) -> AbstractContextManager[object]:
         """A lease on the first version; without one if the table's folder cannot be written."""
