@@ -7,6 +7,8 @@ vector contains the old one. A concurrent commit that replaces the part makes th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 
@@ -14,14 +16,15 @@ from rowsieve.changes.change import Change, Question
 from rowsieve.changes.mutation import AddsMatches, Mutation, TouchesParts
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.sources import PartSource
+from rowsieve.executor.windows import Numbered
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.conflicts import Kind
-from rowsieve.storage.deletion_vectors import read_deletion_vector, write_deletion_vector
-from rowsieve.storage.manifest import PartEntry, PartTable
+from rowsieve.storage.deletion_vectors import write_deletion_vector
+from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.part_writer import write_parts
 from rowsieve.storage.snapshot import Snapshot
 
@@ -62,11 +65,10 @@ def hide_and_add(
     parts = snapshot.parts
     places = {part_id: i for i, part_id in enumerate(parts.part_ids)}
     touched, replaced, hidden_count = [], PartTable.empty(), 0
-    for part_id, matched in _returned(change.store, plan).items():
-        entry = parts.entry(places[part_id])
+    for part_id, (matched, hidden_before) in _returned(change.store, plan).items():
         touched.append(part_id)
         hidden_count += len(matched)
-        hidden = matched.union(_hidden(change.store, entry))
+        hidden = matched.union(hidden_before)
         if not hidden.is_full:
             ref = write_deletion_vector(change.uploads, hidden, snapshot.version)
             replaced = replaced.append(parts.take([places[part_id]]).with_deletion_vector(ref))
@@ -85,33 +87,37 @@ def hide_and_add(
     )
 
 
-def _hidden(store: ObjectStore, entry: PartEntry) -> RowSet:
-    rows = 0 if entry.data is None else entry.data.rows
-    if entry.dv is None:
-        return RowSet.empty(rows)
-    return read_deletion_vector(store, entry.dv, rows)
+def _returned(store: ObjectStore, plan: ScanPlan) -> dict[str, tuple[RowSet, RowSet]]:
+    """Return the rows that the plan returns, by part, and those that its vector hides already.
 
-
-def _returned(store: ObjectStore, plan: ScanPlan) -> dict[str, RowSet]:
-    """Return the rows that the plan returns, by part; parts without such rows are absent."""
+    Parts of which it returns no row are absent.
+    """
     execution = Execution(plan, store)
-    found: dict[str, RowSet] = {}
-    for source, visible in execution.visible_parts():
-        matched = _match(source, visible, execution.predicate)
+    predicate = execution.predicate
+    names = () if predicate is None else tuple(column.name for column in predicate.columns)
+    columns = plan.schema.select(names)
+    found: dict[str, tuple[RowSet, RowSet]] = {}
+    for source, visible, batches in execution.visible_rows(columns):
+        matched = visible if predicate is None else _match(visible, batches, predicate)
         if not matched.is_empty:
             part_id = source.part.part_id
-            found[part_id] = matched.union(found[part_id]) if part_id in found else matched
+            if part_id in found:
+                matched = matched.union(found[part_id][0])
+            found[part_id] = matched, _hidden(source)
     return found
 
 
-def _match(source: PartSource, visible: RowSet | None, predicate: BoundPredicate | None) -> RowSet:
+def _hidden(source: PartSource) -> RowSet:
+    """The rows that the part's vector hides."""
+    undeleted = source.undeleted_rows()
+    return RowSet.empty(source.row_count) if undeleted is None else undeleted.complement()
+
+
+def _match(visible: RowSet, batches: Iterator[Numbered], predicate: BoundPredicate) -> RowSet:
     """Return the visible rows that match; hidden rows are not evaluated, so they cannot fail."""
-    wanted = RowSet.full(source.row_count) if visible is None else visible
-    if predicate is None:
-        return wanted
-    matched = np.zeros(source.row_count, dtype=bool)
-    for start, batch in source.rows(source.columns_of(predicate), wanted):
-        mask = wanted.slice(start, start + batch.num_rows).to_mask()
+    matched = np.zeros(visible.row_count, dtype=bool)
+    for start, batch in batches:
+        mask = visible.slice(start, start + batch.num_rows).to_mask()
         mask[mask] = matching(predicate, batch.filter(pa.array(mask)))
         matched[start : start + batch.num_rows] = mask
     return RowSet.from_mask(matched)

@@ -37,6 +37,7 @@ from rowsieve.executor.small_start import with_small_start
 from rowsieve.executor.sources import PartSource
 from rowsieve.executor.streams import Streams
 from rowsieve.executor.two_phase import RowReader
+from rowsieve.executor.windows import Numbered
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import FetchingStore, ObjectStore
 from rowsieve.parquet.footer import expect_tails
@@ -60,6 +61,7 @@ PREFETCH_DIVISOR = 8  # prefetched bytes take at most this fraction of a read's 
 GROUPS_AHEAD = 16  # row groups that one read prefetches
 PARTS_TOGETHER = 16  # parts whose footers, bloom filters and pages are interpreted at once
 FOOTERS_AHEAD = 256  # parts whose footers are prefetched
+PARTS_AHEAD = 64  # parts whose visible rows are prefetched
 COUNTS_AHEAD = 64  # tasks of a count that are made before their results are needed
 
 Result = TypeVar("Result")
@@ -68,8 +70,9 @@ Result = TypeVar("Result")
 class Execution:
     """Reads one plan through one store; the metrics are complete once the read has ended.
 
-    With `views`, columns of text and bytes have the view types of Arrow. With `small_start`, the
-    first batch has few rows, for a consumer that may need no more.
+    A `FetchingStore` that the caller gives prefetches for several plans. With `views`, columns of
+    text and bytes have the view types of Arrow. With `small_start`, the first batch has few rows,
+    for a consumer that may need no more.
     """
 
     def __init__(
@@ -87,7 +90,7 @@ class Execution:
         self._views = views
         self._small_start = small_start and not store.overlaps  # there, it costs a round trip
         self._store: ObjectStore = store
-        if store.overlaps:
+        if store.overlaps and not isinstance(store, FetchingStore):
             self._store = FetchingStore(store, memory_bytes // PREFETCH_DIVISOR)
         self._schema = plan.schema
         self._order = KeyOrder.of(self._schema, plan.key) if plan.key else None
@@ -112,10 +115,29 @@ class Execution:
         """Every part that the plan reads, with its visible rows; None if all are visible."""
         with self._naming_missing(), ReadAhead(1, 0) as ahead:
             self._expect(self._plan.splits)
-            for piece in _pieces(self._plan.splits):
-                live = self._live(piece, ahead)
-                for read in piece.reads:
-                    yield live.source(read), live.rows(read)
+            yield from self._visible_parts(ahead)
+
+    def visible_rows(
+        self, columns: Schema
+    ) -> Iterator[tuple[PartSource, RowSet, Iterator[Numbered]]]:
+        """Every part that the plan reads, its visible rows, and batches with these columns.
+
+        The batches are whole pages or row groups with a visible row, prefetched some parts ahead.
+        """
+        with self._naming_missing(), ReadAhead(1, 0) as ahead:
+            self._expect(self._plan.splits)
+            found = (
+                (source, wanted, source.rows_ahead(columns, wanted))
+                for source, rows in self._visible_parts(ahead)
+                for wanted in [RowSet.full(source.row_count) if rows is None else rows]
+            )
+            yield from drawn_early(found, PARTS_AHEAD) if self._store.overlaps else found
+
+    def _visible_parts(self, ahead: ReadAhead) -> Iterator[tuple[PartSource, RowSet | None]]:
+        for piece in _pieces(self._plan.splits):
+            live = self._live(piece, ahead)
+            for read in piece.reads:
+                yield live.source(read), live.rows(read)
 
     def part_rows(self) -> Iterator[PartRows]:
         """The rows of every read and how pruning found them; a part may occur several times."""

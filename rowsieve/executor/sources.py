@@ -42,7 +42,9 @@ _MOST_SIZES = 16  # sets of columns of a file whose sizes are kept
 class PartSource:
     """One part, read through one store; `schema` is the table's."""
 
-    __slots__ = ("_known", "_mostly_match", "_schema", "_store", "metrics", "part")
+    __slots__ = (
+        "_known", "_mostly_match", "_schema", "_store", "_undeleted", "metrics", "part",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -53,6 +55,7 @@ class PartSource:
     ) -> None:
         self.part = part
         self._known: dict[tuple[str, frozenset[int] | None], tuple[BoundPredicate, Candidates]] = {}
+        self._undeleted: RowSet | None = None  # once its vector was read
         self._mostly_match = False  # the hint of `RowGroup`, once candidates are found
         self._store = store
         self._schema = schema
@@ -72,7 +75,10 @@ class PartSource:
         """The rows that the deletion vector does not hide; None without a deletion vector."""
         if self.part.dv is None:
             return None
-        return read_deletion_vector(self._store, self.part.dv, self.row_count).complement()
+        if self._undeleted is None:
+            hidden = read_deletion_vector(self._store, self.part.dv, self.row_count)
+            self._undeleted = hidden.complement()
+        return self._undeleted
 
     def candidates(self, predicate: BoundPredicate, only: frozenset[int] | None = None) -> RowSet:
         """Rows of the row groups and pages where the predicate may be TRUE or fail.
@@ -131,6 +137,17 @@ class PartSource:
         ref = self.part.deletes
         groups = iter(()) if ref is None else self._row_groups(ref, wanted)
         return _pieces(groups, key, key, batch_rows)
+
+    def rows_ahead(self, columns: Schema, wanted: RowSet | None) -> Iterator[Numbered]:
+        """`rows`, whose byte ranges are announced before this returns, where the store prefetches.
+
+        The file is opened once, so that its footer stays in memory until the rows are read.
+        """
+        groups = list(self.row_groups(wanted)) if self._store.overlaps else self.row_groups(wanted)
+        if isinstance(groups, list):
+            for group in groups:
+                self._store.expect(group.places_of_runs(columns))
+        return _pieces(iter(groups), columns, columns, ROW_GROUP_ROWS)
 
     def places(
         self, columns: Schema, wanted: RowSet | None, *, deletes: bool = False

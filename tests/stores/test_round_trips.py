@@ -202,6 +202,41 @@ def test_an_ordered_scan_takes_few_round_trips(
     assert trips_of(proxy, run) <= 3
 
 
+def test_a_catalog_opens_the_table_of_a_name_whatever_its_folder_holds(
+    s3: S3, proxy: Proxy
+) -> None:
+    place = s3.fresh_uri()
+    writer = rs.Catalog(place, storage_options=s3.options)
+    for name, number in (("db.old", 1), ("db.other", 2)):
+        writer.create_table(name, part(number), key=["id"])
+    catalog = rs.Catalog(place, storage_options=options(proxy))
+
+    def value_of(name: str) -> int:
+        return int(catalog.open_table(name).head(1)["v"][0].as_py())
+
+    assert (value_of("db.old"), value_of("db.other")) == (1, 2)
+    writer.drop_table("db.other")
+    writer.rename_table("db.old", "db.other")  # its folder stays db/old, and db/other has a table
+    writer.create_table("db.old", part(4), key=["id"])
+    assert (value_of("db.old"), value_of("db.other")) == (4, 1)
+    assert trips_of(proxy, lambda: catalog.open_table("db.other")) <= OPEN
+    writer.drop_table("db.other")
+    with pytest.raises(rs.errors.TableNotFound, match=r"db\.other"):
+        catalog.open_table("db.other")
+
+
+def test_an_old_version_is_refused_once_the_head_gives_it_up(s3: S3, proxy: Proxy) -> None:
+    writer = grown(s3, "4", 9)
+    table = rs.open_table(writer.uri, storage_options=options(proxy))
+    assert table.scan(version=5).version == 5  # is kept in memory
+    writer.expire_versions(retain_last=2, grace_s=1)
+    for version in (3, 5):
+        with pytest.raises(rs.errors.SnapshotExpired):
+            table.scan(version=version)
+    with pytest.raises(rs.errors.VersionNotFound):
+        table.scan(version=10**9)
+
+
 COMPACTION_PASS = 5  # refresh, all inputs, new files with their list, entry, neighbours
 
 

@@ -73,12 +73,64 @@ def measure(s3: S3, proxy: Proxy, parts: int) -> dict[str, int]:
             forget(patch)
             found[f"{name}, cold"] = trips_of(proxy, read)
             found[f"{name}, warm"] = trips_of(proxy, read)
-    found["upsert"] = trips_of(proxy, lambda: table.upsert(part(1)))
-    keys = pa.table({"id": [1, 2]})
-    found["delete by key"] = trips_of(proxy, lambda: table.delete(keys=keys))
-    found["delete by predicate"] = trips_of(proxy, lambda: table.delete("id = 17"))
-    found["compact"] = trips_of(proxy, table.compact)
-    return found
+    old = table.version // 2
+    at = next(commit.timestamp for commit in table.history() if commit.version == old)
+    others: dict[str, Callable[[], object]] = {
+        "open an old version": lambda: rs.open_table(uri, version=old, storage_options=options),
+        "scan an old version, cold": lambda: table.scan(version=old).to_arrow(),
+        "scan an old version, warm": lambda: table.scan(version=old).to_arrow(),
+        "find a version by time": lambda: table.scan(as_of=at).version,
+        "history": table.history,
+        "changes of the last commit": lambda: table.changes(table.version).read_all(),
+        "changes of the last eight commits": lambda: table.changes(table.version - 7).read_all(),
+        "upsert": lambda: table.upsert(part(1)),
+        "delete by key": lambda: table.delete(keys=pa.table({"id": [1, 2]})),
+        "delete by predicate": lambda: table.delete("id = 17"),
+        "update by predicate": lambda: table.update({"w": "'x'"}, where="id = 16"),
+        "overwrite": lambda: overwritten.overwrite(part(2)),
+        "set properties": lambda: table.set_properties({"checkpoint_interval": "64"}),
+        "add a column": lambda: overwritten.add_column("x", "int64"),
+        "restore": lambda: overwritten.restore(1),
+        "compact": table.compact,
+    }
+    overwritten = _small(s3, options)
+    appended = _appended(s3, options, parts)
+    others["delete by predicate, no key"] = lambda: appended.delete("w = 'w1' OR id = 17")
+    others["update by predicate, no key"] = lambda: appended.update({"v": "0"}, where="id = 16")
+    found |= {name: trips_of(proxy, act) for name, act in others.items()}
+    return found | _of_places(s3, proxy, options)
+
+
+def _small(s3: S3, options: dict[str, str]) -> Table:
+    table = rs.create_table(s3.fresh_uri(), part(0), key=["id"], storage_options=options)
+    table.upsert(part(1))
+    return table
+
+
+def _appended(s3: S3, options: dict[str, str], parts: int) -> Table:
+    table = rs.create_table(s3.fresh_uri(), part(0), storage_options=options)
+    for number in range(1, parts):
+        table.append(part(number))
+    table.delete("id = 15")  # so that parts have vectors
+    return table
+
+
+def _of_places(s3: S3, proxy: Proxy, options: dict[str, str]) -> dict[str, int]:
+    """Round trips of what creates tables and finds them by name."""
+    place, empty = s3.fresh_uri(), s3.fresh_uri()
+    rs.Catalog(place, storage_options=s3.options).create_table("db.t", part(0), key=["id"])
+    catalog = rs.Catalog(place, storage_options=options)
+    rows = part(0)
+    acts: dict[str, Callable[[], object]] = {
+        "open a table of a catalog": lambda: catalog.open_table("db.t"),
+        "create a table with rows": lambda: rs.create_table(
+            s3.fresh_uri(), rows, key=["id"], storage_options=options
+        ),
+        "create an empty table": lambda: rs.create_table(
+            empty, rows.schema, key=["id"], storage_options=options
+        ),
+    }
+    return {name: trips_of(proxy, act) for name, act in acts.items()}
 
 
 def trips_of(proxy: Proxy, act: Callable[[], object]) -> int:
