@@ -70,7 +70,7 @@ class NewTable:
     key: tuple[str, ...]
     properties: Mapping[str, str]
     metadata: Metadata
-    storage_options: StorageOptions | None
+    storage_options: StorageOptions | None = field(repr=False)  # may hold secrets
 
     @classmethod
     def of(

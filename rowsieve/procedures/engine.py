@@ -9,7 +9,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Event
 from typing import Protocol
 
@@ -33,7 +33,7 @@ class Job:
 
     procedure: DistributedProcedure
     tasks: Sequence[bytes]
-    storage_options: StorageOptions
+    storage_options: StorageOptions = field(repr=False)  # may hold secrets
     description: str
     max_concurrent: int | None = None
 

@@ -83,6 +83,11 @@ def test_spark_reads_and_writes_over_http(spark: Any, s3: S3, uri: str) -> None:
     ).save(uri)
     read = spark.read.format("rowsieve").options(**options).load(uri)
     assert [row["id"] for row in read.collect()] == [1]
+    for each in (frame, read):
+        assert SECRET not in each._jdf.queryExecution().toString() + repr(each)
+    with pytest.raises(Exception, match="no table at") as raised:
+        spark.read.format("rowsieve").options(**options).load(f"{uri}-absent").collect()
+    assert SECRET not in str(raised.value)
 
 
 def test_options_of_every_type_become_text_and_mean_the_same() -> None:

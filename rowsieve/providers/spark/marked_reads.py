@@ -11,7 +11,7 @@ import uuid
 import weakref
 from collections import OrderedDict
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowsieve.errors import SnapshotExpired, TableNotFound
@@ -35,7 +35,7 @@ class MarkedRead:
     uri: str
     table_uuid: str
     version: int
-    storage_options: Any
+    storage_options: Any = field(repr=False)  # may hold secrets
     table: weakref.ref[Table]
     read: SparkRead
     allowed: frozenset[str]
