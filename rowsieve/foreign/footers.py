@@ -6,7 +6,7 @@ error that names the file. Nothing else of a file is believed without a check.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -22,6 +22,7 @@ from rowsieve.parquet.footer import read_footer, tail_start
 from rowsieve.parquet.leaf_columns import leaves_by_name
 from rowsieve.parquet.shredded_columns import named_shredding
 from rowsieve.parquet.thrift import MalformedThrift
+from rowsieve.parquet.variant_columns import with_variants
 from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY, GEOARROW_WKB
 
 _MAGIC: Final = b"PAR1"
@@ -117,12 +118,13 @@ def _parsed(uri: str, size: int, tail: bytes, known: dict[Any, pa.Schema]) -> Fo
     try:
         metadata = read_footer(tail)
         own = metadata.schema.to_arrow_schema().remove_metadata()
+        own = with_variants(own, tail, metadata.metadata)
         leaves = map(metadata.schema.column, range(metadata.num_columns))
         forms = [(leaf.path, leaf.physical_type, leaf.length) for leaf in leaves]
         hidden = named_shredding(metadata)
         shape = bytes(own.serialize()), tuple(forms), hidden and hidden.column
         if (schema := known.get(shape)) is None:
-            schema = _decoded_schema(uri, tail, own)
+            schema = _decoded_schema(uri, tail, own, metadata.metadata)
             if hidden is not None and hidden.column in schema.names:
                 schema = schema.remove(schema.get_field_index(hidden.column))
             known[shape] = schema
@@ -139,7 +141,9 @@ def _parsed(uri: str, size: int, tail: bytes, known: dict[Any, pa.Schema]) -> Fo
     )
 
 
-def _decoded_schema(uri: str, tail: bytes, own: pa.Schema) -> pa.Schema:
+def _decoded_schema(
+    uri: str, tail: bytes, own: pa.Schema, pairs: Mapping[bytes, bytes] | None
+) -> pa.Schema:
     """The types without the schema that Arrow stores beside Parquet's, but with its time zones."""
     adapted = read_footer(adapted_tail(tail, FileMapping({}), uri))
     plain = adapted.schema.to_arrow_schema().remove_metadata()
@@ -154,17 +158,22 @@ def _decoded_schema(uri: str, tail: bytes, own: pa.Schema) -> pa.Schema:
     ]
     return pa.schema(
         [
-            _with_zone(field, other).with_metadata(_metadata(other, None if many else kind))
-            for field, other, kind, many in zip(
-                plain, own, kinds, [field.type.num_fields for field in plain], strict=True
+            _with_zone(field, other).with_metadata(_metadata(field, other, kind))
+            for field, other, kind in zip(
+                with_variants(plain, tail, pairs), own, kinds, strict=True
             )
         ]
     )
 
 
-def _metadata(field: pa.Field, extension: bytes | None) -> dict[bytes, bytes]:
-    """The field's id, and the name of the Arrow extension for its Parquet type."""
-    found = {key: text for key, text in (field.metadata or {}).items() if key == FIELD_ID_KEY}
+def _metadata(field: pa.Field, own: pa.Field, kind: bytes | None) -> dict[bytes, bytes]:
+    """The field's own id, and the name of the Arrow extension for its Parquet type.
+
+    `kind` is that of the column's first leaf, so of the column if it has no fields.
+    """
+    found = {key: text for key, text in (own.metadata or {}).items() if key == FIELD_ID_KEY}
+    variant = (field.metadata or {}).get(EXTENSION_KEY)
+    extension = variant if field.type.num_fields else kind
     return found if extension is None else {**found, EXTENSION_KEY: extension}
 
 

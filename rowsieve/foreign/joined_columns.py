@@ -153,9 +153,9 @@ def _nullable_type(type_: pa.DataType) -> pa.DataType:
     types = pa.types
     if types.is_map(type_):
         key = pa.field("key", _nullable_type(type_.key_type), nullable=False)
-        return pa.map_(key, pa.field("value", _nullable_type(type_.item_type)))
+        return pa.map_(key, nullable_field(type_.item_field).with_name("value"))
     if types.is_struct(type_):
         return pa.struct([nullable_field(type_.field(i)) for i in range(type_.num_fields)])
     if types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_):
-        return pa.list_(pa.field("element", _nullable_type(type_.value_type)))
+        return pa.list_(nullable_field(type_.value_field).with_name("element"))
     return type_

@@ -30,6 +30,7 @@ from rowsieve.types.encodings import (
     member_field,
 )
 from rowsieve.types.schema import Schema
+from rowsieve.types.variant_json import is_variant, json_of_variants
 
 _ALL_VALID = (
     logical.Bool,
@@ -184,6 +185,8 @@ def _convert_flat(
     try:
         if isinstance(type_, logical.Numeric):
             values = _numbers(values)
+        elif isinstance(type_, logical.Json) and is_variant(source):
+            values = json_of_variants(values)
         elif source != target:
             values = _cast(values, target)
         if isinstance(type_, logical.String | logical.Json):
@@ -335,7 +338,9 @@ def _is_accepted(source: pa.DataType, type_: logical.LogicalType) -> bool:
             return bool(types.is_floating(source) or types.is_integer(source))
         case logical.Decimal():
             return bool(types.is_decimal(source) or types.is_integer(source))
-        case logical.String() | logical.Json() | logical.Enum():
+        case logical.Json():
+            return is_text(source) or is_variant(source)
+        case logical.String() | logical.Enum():
             return is_text(source)
         case logical.Binary():
             return is_bytes(source)

@@ -19,6 +19,8 @@ from rowsieve.errors import SchemaMismatch
 from rowsieve.types import enums, logical, numeric_bytes
 from rowsieve.types.aliases import ALIASES, GEOMETRY, PREFIX, find_alias
 from rowsieve.types.schema import Schema
+from rowsieve.types.variant_json import EXTENSIONS as VARIANT_NAMES
+from rowsieve.types.variant_json import is_variant
 
 FIELD_ID_KEY = b"PARQUET:field_id"
 COMMENT_KEY = b"comment"
@@ -249,12 +251,24 @@ def _logical_type(field: pa.Field, allocate: Callable[[], int]) -> logical.Logic
         return logical.Numeric()
     if extension in _JSON_NAMES and is_text(type_):
         return logical.Json()
+    if extension in VARIANT_NAMES:
+        return _variant(field.name, type_)
     if extension == BOOL8_EXTENSION:
         return logical.Bool()
     if extension is not None and extension.startswith(PREFIX.encode()):
         raise _unknown_extension(field.name, extension.decode(errors="replace"), type_)
     flat = _flat_type(type_)
     return flat if flat is not None else _nested_type(field, type_, allocate)
+
+
+def _variant(name: str, type_: pa.DataType) -> logical.Json:
+    if not is_variant(type_):
+        raise SchemaMismatch(
+            f"column {name!r} is a Variant stored as {type_}, which this version of rowsieve does "
+            "not decode: it needs the bytes metadata, and value or typed_value of Parquet's types; "
+            "convert it to JSON text with the engine that wrote it"
+        )
+    return logical.Json()
 
 
 def _unwrapped(field: pa.Field) -> tuple[bytes | None, pa.DataType]:

@@ -1,0 +1,123 @@
+"""Finds the columns of a Parquet file that are Variants, at any depth, and names their type.
+
+pyarrow reads a Variant as a struct of its bytes and does not say that it is one. The footer does:
+by the logical type VARIANT, or, in files of older Spark, by Spark's own schema beside it. Soundness:
+a struct without such a mark stays a struct, whatever its members are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+
+from rowsieve.parquet.footer_statistics import CHILDREN, NAME, SCHEMA
+from rowsieve.parquet.thrift import MalformedThrift, read_fields
+from rowsieve.types.encodings import EXTENSION_KEY
+from rowsieve.types.variant_json import EXTENSIONS, is_variant, may_have_variant
+
+_LOGICAL: Final = 10
+_VARIANT: Final = 16  # of the union LogicalType
+_SPARK_SCHEMA: Final = b"org.apache.spark.sql.parquet.row.metadata"
+_DEEPEST: Final = 200
+_MARK: Final = {EXTENSION_KEY: EXTENSIONS[0]}
+
+
+@dataclass(slots=True)
+class _Element:
+    name: str
+    is_variant: bool
+    members: list[_Element] = field(default_factory=list)
+
+
+def with_variants(
+    schema: pa.Schema, footer: bytes, pairs: Mapping[bytes, bytes] | None
+) -> pa.Schema:
+    """Return the schema with the extension of Variants on the fields that are one.
+
+    `footer`: the encoded footer that the schema is of; `pairs`: its key-value pairs.
+    """
+    if not any(may_have_variant(each.type) for each in schema):
+        return schema
+    root = _tree(read_fields(footer, 0, {SCHEMA: None})[SCHEMA])
+    named = _named_by_spark((pairs or {}).get(_SPARK_SCHEMA))
+    return pa.schema(
+        [
+            _marked(each, element, marked=each.name in named and is_variant(each.type))
+            for each, element in zip(schema, root.members, strict=True)
+        ]
+    )
+
+
+def _tree(elements: list[dict[int, Any]]) -> _Element:
+    """The tree of a list of elements, each of which is followed by its members."""
+    rest = iter(elements)
+
+    def read(depth: int) -> _Element:
+        element = next(rest, None)
+        if element is None or depth > _DEEPEST:
+            raise MalformedThrift(f"its schema is cut off or has more than {_DEEPEST} levels")
+        is_variant = _VARIANT in element.get(_LOGICAL, {})
+        found = _Element(element[NAME].decode("utf-8", "replace"), is_variant)
+        found.members = [read(depth + 1) for _ in range(int(element.get(CHILDREN, 0)))]
+        return found
+
+    return read(0)
+
+
+def _marked(each: pa.Field, element: _Element, *, marked: bool = False) -> pa.Field:
+    if marked or element.is_variant:
+        return each.with_metadata({**(each.metadata or {}), **_MARK})
+    type_ = each.type
+    if not may_have_variant(type_):
+        return each
+    members = _members(type_)
+    elements = _elements(type_, element)
+    if len(members) != len(elements):  # of a layout that is not known
+        return each
+    marks = [_marked(*both) for both in zip(members, elements, strict=True)]
+    if pa.types.is_struct(type_):
+        return each.with_type(pa.struct(marks))
+    return each.with_type(pa.map_(*marks) if pa.types.is_map(type_) else pa.list_(marks[0]))
+
+
+def _members(type_: pa.DataType) -> list[pa.Field]:
+    if pa.types.is_map(type_):
+        return [type_.key_field, type_.item_field]
+    return [type_.field(i) for i in range(type_.num_fields)]
+
+
+def _elements(type_: pa.DataType, element: _Element) -> list[_Element]:
+    """The elements of the members of a column: a list and a map have a repeated group between."""
+    if pa.types.is_struct(type_) or len(element.members) != 1:
+        return element.members
+    repeated = element.members[0]
+    two_levels = not pa.types.is_map(type_) and len(repeated.members) != 1
+    return [repeated] if two_levels else repeated.members
+
+
+def _named_by_spark(schema: bytes | None) -> frozenset[str]:
+    """The top-level columns that Spark's own schema of the file calls a variant."""
+    return frozenset(_variant_fields(schema)) if schema else frozenset()
+
+
+def _variant_fields(schema: bytes) -> Iterator[str]:
+    try:
+        fields = msgspec.json.decode(schema, type=_SparkSchema).fields
+    except msgspec.MsgspecError:
+        return
+    for each in fields:
+        if each.type == "variant":
+            yield each.name
+
+
+class _SparkField(msgspec.Struct):
+    name: str
+    type: Any
+
+
+class _SparkSchema(msgspec.Struct):
+    fields: list[_SparkField]
