@@ -36,7 +36,7 @@ from rowsieve.predicate.ir import BoundColumn, ComparisonOp, Literal, Operand
 from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Bool, Float, LogicalType, is_nested, is_ordered
+from rowsieve.types.logical import Bool, Float, LogicalType, Numeric, is_nested, is_ordered
 
 MOST_ALTERNATIVES: Final = 4
 
@@ -223,7 +223,7 @@ def nan_alone(value: AbstractValue, known: AbstractColumn | None) -> AbstractVal
 
 def settled(value: AbstractValue) -> AbstractValue:
     """Drop the upper bound where NaN is possible, and both bounds where they contradict."""
-    if is_nested(value.type):
+    if is_nested(value.type) or isinstance(value.type, Numeric):  # Arrow orders no structs
         return value
     upper = without(value.upper, value.nan)
     wrong = inverted(value.lower, upper)
