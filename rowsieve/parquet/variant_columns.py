@@ -1,8 +1,8 @@
 """Finds the columns of a Parquet file that are Variants, at any depth, and names their type.
 
 pyarrow reads a Variant as a struct of its bytes and does not say that it is one. The footer does:
-by the logical type VARIANT, or, in files of older Spark, by Spark's own schema beside it. Soundness:
-a struct without such a mark stays a struct, whatever its members are called.
+by the logical type VARIANT, or, in files of older Spark, by Spark's own schema beside it.
+Soundness: a struct without such a mark stays a struct, whatever its members are called.
 """
 
 from __future__ import annotations

@@ -196,8 +196,9 @@ def _convert_flat(
         if isinstance(type_, logical.Enum):
             enums.check_labels(values, type_)
     except (pa.ArrowException, ValueError) as error:
+        shown = "Variant" if isinstance(type_, logical.Json) and is_variant(source) else source
         raise SchemaMismatch(
-            f"column {path!r}: a value of type {source} does not fit {logical.type_name(type_)} "
+            f"column {path!r}: a value of type {shown} does not fit {logical.type_name(type_)} "
             f"without loss: {error}"
         ) from error
     return _canonical_floats(values, zeros=False) if isinstance(type_, logical.Float) else values

@@ -7,6 +7,7 @@ object that has a key twice is a ValueError.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -73,7 +74,7 @@ def _places(nodes: Nodes, parent: Ints, depth: Ints, order: Ints, leads: Ints) -
         size[each] += 1
     by_depth = np.argsort(depth, kind="stable")
     bounds = np.searchsorted(depth[by_depth], np.arange(int(depth.max(initial=0)) + 2))
-    levels = [by_depth[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    levels = [by_depth[a:b] for a, b in pairwise(bounds)]
     for level in levels[:0:-1]:
         np.add.at(size, parent[level], size[level])
     before = np.cumsum(size[order]) - size[order]

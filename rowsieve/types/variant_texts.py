@@ -17,8 +17,8 @@ TEXT: Final = pa.large_string()
 _ESCAPES: Final = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 _SPECIAL: Final = r'["\\\x00-\x1f]'
 _CONTROLS: Final = [chr(code) for code in range(32)]
-_FIRST: Final = np.datetime64("-32767-01-01", "D").astype(np.int64)
-_LAST: Final = np.datetime64("32767-12-31", "D").astype(np.int64)
+_FIRST: Final = int(np.datetime64("-32767-01-01", "D").astype(np.int64))
+_LAST: Final = int(np.datetime64("32767-12-31", "D").astype(np.int64))
 _DAY_TICKS: Final = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 _BASE64: Final = np.frombuffer(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8

@@ -1,4 +1,4 @@
-"""Encodes Variants one value at a time: the slow, obvious reading of Parquet's VariantEncoding.md."""
+"""Encodes Variants one value at a time: the obvious reading of Parquet's VariantEncoding.md."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _width(number: int) -> int:
     return max(1, (number.bit_length() + 7) // 8)
 
 
-def _value(value: Any, keys: list[str], width: int, *, large: bool) -> bytes:  # noqa: PLR0911
+def _value(value: Any, keys: list[str], width: int, *, large: bool) -> bytes:
     if value is None or isinstance(value, JsonNull):
         return b"\x00"
     if isinstance(value, bool):
@@ -84,8 +84,8 @@ def _container(value: Any, keys: list[str], width: int, *, large: bool) -> bytes
         return bytes([(many << 2 | (width - 1)) << 2 | 3]) + count + after
     for key, _ in items:
         if key not in keys:
-            keys.append(key)
-    ids = [keys.index(key) for key, _ in items]
+            keys.append(str(key))
+    ids = [keys.index(str(key)) for key, _ in items]
     id_width = max(width, _width(max(ids, default=0)))
     header = many << 4 | (id_width - 1) << 2 | (width - 1)
     return (
