@@ -11,12 +11,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
 
 import msgspec
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed
+from rowsieve.predicate.functions.json_members import (
+    MAX_NESTING,
+    NUMERAL,
+    Key,
+    followed,
+    members,
+    unquoted,
+)
 from rowsieve.predicate.functions.row import (
     Argument,
     Function,
@@ -28,12 +37,7 @@ from rowsieve.predicate.functions.row import (
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Int, Json, LogicalType, String
 
-MAX_NESTING = 100
-
-Key: TypeAlias = str | int
-
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
-_NUMERAL = re.compile(r"-?[0-9]{1,9}")
 _WHOLE = msgspec.json.Decoder(float_hook=len)
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
@@ -55,7 +59,11 @@ def find_member(text: str, path: Sequence[Key], *, adaptive: bool, first_wins: b
     """Return the original JSON text at a path; None if there is none."""
     if not is_json(text):
         return None
-    found: str | None = text.strip()
+    return _follow(text.strip(), path, adaptive=adaptive, first_wins=first_wins)
+
+
+def _follow(text: str, path: Sequence[Key], *, adaptive: bool, first_wins: bool) -> str | None:
+    found: str | None = text
     for key in path:
         if found is None:
             return None
@@ -63,11 +71,29 @@ def find_member(text: str, path: Sequence[Key], *, adaptive: bool, first_wins: b
     return found
 
 
-def as_text(found: str | None) -> str | None:
-    """Return the JSON value as `->>` does: text without quotes, NULL for JSON null."""
-    if found is None or found == "null":
-        return None
-    return _TEXT.decode(found) if found.startswith('"') else found
+def find_members(
+    texts: pa.Array, path: Sequence[Key], *, adaptive: bool, first_wins: bool
+) -> pa.Array:
+    """Return the original JSON text at a path in each document, NULL if there is none; (n,)."""
+    first = followed(path, adaptive=adaptive)
+    at_once = members(texts, first, first_wins=first_wins)
+    found, undecided = at_once or (texts, np.ones(len(texts), np.bool_))
+    if at_once is not None and len(first) < len(path):
+        rest = path[len(first) :]
+        pieces = [
+            None
+            if piece is None
+            else _follow(piece, rest, adaptive=adaptive, first_wins=first_wins)
+            for piece in found.to_pylist()
+        ]
+        found = pa.array(pieces, pa.string())
+    if not undecided.any():
+        return found
+    singly = [
+        find_member(document, path, adaptive=adaptive, first_wins=first_wins)
+        for document in texts.filter(pa.array(undecided)).to_pylist()
+    ]
+    return pc.replace_with_mask(found, pa.array(undecided), pa.array(singly, pa.string()))
 
 
 def _member(text: str, key: Key, *, adaptive: bool, first_wins: bool) -> str | None:
@@ -76,7 +102,7 @@ def _member(text: str, key: Key, *, adaptive: bool, first_wins: bool) -> str | N
     if not text.startswith("["):
         return None
     if isinstance(key, str):
-        if not adaptive or not _NUMERAL.fullmatch(key):
+        if not adaptive or not NUMERAL.fullmatch(key):
             return None
         key = int(key)
     items = _ITEMS.decode(text)
@@ -142,15 +168,12 @@ def _evaluator(*, adaptive: bool, text: bool) -> Callable[..., Computed]:
             return Computed(values)
         path = [argument[0].as_py() for argument in arguments[1:]]
         encoded = values.dictionary_encode()
-        found = [
-            find_member(
-                document, path, adaptive=adaptive, first_wins=semantics.first_duplicate_wins
-            )
-            for document in encoded.dictionary.to_pylist()
-        ]
+        found = find_members(
+            encoded.dictionary, path, adaptive=adaptive, first_wins=semantics.first_duplicate_wins
+        )
         if text:
-            found = [as_text(each) for each in found]
-        return Computed(pa.array(found, pa.string()).take(encoded.indices))
+            found = unquoted(found)
+        return Computed(found.take(encoded.indices))
 
     return evaluate
 
