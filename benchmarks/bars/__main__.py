@@ -36,6 +36,7 @@ from benchmarks.bars import (
     tightness,
     translation,
     upsert,
+    variants,
     wide,
 )
 from benchmarks.bars.sizes import BY_NAME, Sizes
@@ -74,6 +75,7 @@ BARS: dict[str, Callable[[Sizes, Path], Bar | list[Bar]]] = {
     "procedure_engines": procedures.engines,
     "nothing_to_do": procedures.nothing,
     "decoding": decoding.measure,
+    "variants": variants.measure,
     "tightness": tightness.measure,
     "clustering": clustering.measure,
     "imports": imports.measure,

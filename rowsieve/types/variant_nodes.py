@@ -113,15 +113,15 @@ def decode_keys(metadata: pa.Array, nodes: Nodes) -> tuple[Ints, Ints]:
     head = data[np.minimum(starts, len(data) - 1)].astype(np.int64)
     _check((stops > starts) & ((head & 15) == 1), "its metadata is not of version 1")
     width = (head >> 6) + 1
-    count = _little(data, starts + 1, width)
+    count = little_endian(data, starts + 1, width)
     bytes_at = starts + 1 + width * (count + 2)
     _check(bytes_at <= stops, "its metadata is cut off")
     firsts = np.cumsum(count) - count
     owner = np.repeat(np.arange(len(starts)), count)
     nth = np.arange(len(owner)) - firsts[owner]
     at = starts[owner] + 1 + width[owner] * (nth + 1)
-    begin = _little(data, at, width[owner]) + bytes_at[owner]
-    end = _little(data, at + width[owner], width[owner]) + bytes_at[owner]
+    begin = little_endian(data, at, width[owner]) + bytes_at[owner]
+    end = little_endian(data, at + width[owner], width[owner]) + bytes_at[owner]
     _check((begin <= end) & (end <= stops[owner]), "a key of its metadata lies outside of it")
     base = nodes.add_keys(_slices(data, begin, end).cast(TEXT))
     return firsts + base, count
@@ -185,19 +185,19 @@ def _members(
     id_width = ((header >> 2) & 3) + 1 if is_object else np.zeros_like(width)
     counted = np.where(large, 4, 1)
     _check(places.start + 1 + counted <= places.stop, "it is cut off")
-    count = _little(data, places.start + 1, counted)
+    count = little_endian(data, places.start + 1, counted)
     ids = places.start + 1 + counted
     offsets = ids + count * id_width
     values = offsets + (count + 1) * width
     _check(values <= places.stop, "it is cut off")
-    end = values + _little(data, offsets + count * width, width)
+    end = values + little_endian(data, offsets + count * width, width)
     _check(end <= places.stop, "a value lies outside of it")
     owner = np.repeat(np.arange(len(count)), count)
     nth = np.arange(len(owner)) - (np.cumsum(count) - count)[owner]
-    start = values[owner] + _little(data, offsets[owner] + nth * width[owner], width[owner])
+    start = values[owner] + little_endian(data, offsets[owner] + nth * width[owner], width[owner])
     key = np.full(len(owner), NO_KEY, np.int64)
     if is_object:
-        id_ = _little(data, ids[owner] + nth * id_width[owner], id_width[owner])
+        id_ = little_endian(data, ids[owner] + nth * id_width[owner], id_width[owner])
         _check(id_ < places.key_count[owner], "a key is not in its metadata")
         key = places.keys[owner] + id_
     node = nodes.add(places.node[owner], key, nth, depth + 1)
@@ -244,7 +244,7 @@ def _add_primitives(data: Bytes, places: Places, type_: Ints, nodes: Nodes) -> N
         else:
             _check(mine.start + 5 <= mine.stop, "it is cut off")
             start = mine.start + 5
-            stop = start + _little(data, mine.start + 1, np.full(len(start), 4))
+            stop = start + little_endian(data, mine.start + 1, np.full(len(start), 4))
             if code == _STRING:
                 _add_strings(data, mine, start, stop, nodes)
             else:
@@ -286,7 +286,7 @@ def _gathered(data: Bytes, at: Ints, width: int) -> Bytes:
     return np.ascontiguousarray(data[at[:, None] + np.arange(width)])
 
 
-def _little(data: Bytes, at: Ints, width: Ints) -> Ints:
+def little_endian(data: Bytes, at: Ints, width: Ints) -> Ints:
     """Read unsigned numbers of 1 to 4 bytes; those that lie outside of the data read its end."""
     found = np.zeros(len(at), np.int64)
     last = len(data) - 1

@@ -75,6 +75,8 @@ def find_members(
     texts: pa.Array, path: Sequence[Key], *, adaptive: bool, first_wins: bool
 ) -> pa.Array:
     """Return the original JSON text at a path in each document, NULL if there is none; (n,)."""
+    if texts.type != pa.string():  # another layout of text
+        texts = texts.cast(pa.string())
     first = followed(path, adaptive=adaptive)
     at_once = members(texts, first, first_wins=first_wins)
     found, undecided = at_once or (texts, np.ones(len(texts), np.bool_))
