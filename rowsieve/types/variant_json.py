@@ -96,6 +96,8 @@ def json_of_variants(values: pa.StructArray) -> pa.Array:
     """
     if not len(values):
         return pa.array([], pa.string())
+    if (taken := _without_views(values.type)) != values.type:  # Arrow takes no rows of views
+        values = values.cast(taken)
     step = max(1, int(len(values) * min(1.0, _BATCH_BYTES / max(values.nbytes, 1))))
     try:
         pieces = [
@@ -230,6 +232,20 @@ def _member(group: pa.StructArray, name: str) -> pa.Array:
     """The member, NULL where the struct is."""
     member = pc.struct_field(group, [group.type.get_field_index(name)])
     return member.dictionary_decode() if pa.types.is_dictionary(member.type) else member
+
+
+def _without_views(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_binary_view(type_):
+        return pa.large_binary()
+    if pa.types.is_string_view(type_):
+        return pa.large_string()
+    if pa.types.is_struct(type_):
+        return pa.struct([each.with_type(_without_views(each.type)) for each in type_])
+    if pa.types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_without_views(type_.value_type)))
+    if pa.types.is_large_list(type_):
+        return pa.large_list(type_.value_field.with_type(_without_views(type_.value_type)))
+    return type_
 
 
 def _valid(values: pa.Array | None, count: int) -> Mask:

@@ -310,6 +310,15 @@ def test_a_value_that_is_nowhere_is_null_of_json() -> None:
     assert json_of_variants(pa.array(rows, _SHREDDED)).to_pylist() == ["null", '{"b":[null]}']
 
 
+def test_views_and_long_offsets_are_other_layouts_of_the_same() -> None:
+    views = pa.struct([("metadata", pa.large_binary()), ("value", pa.binary_view())])
+    values = column([{"a": 1}, None, {"b": [2]}])
+    assert json_of_variants(values.cast(views).slice(1)).to_pylist() == [None, '{"b":[2]}']
+    typed = pa.struct([("metadata", pa.binary()), ("typed_value", pa.string_view())])
+    rows = [{"metadata": metadata([]), "typed_value": "x"}, None]
+    assert json_of_variants(pa.array(rows, typed)).to_pylist() == ['"x"', None]
+
+
 def test_many_rows_are_decoded_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rowsieve.types.variant_json._BATCH_BYTES", 100)
     documents = [{"a": i, f"k{i % 3}": "x" * (i % 7)} if i % 5 else None for i in range(100)]
