@@ -20,7 +20,7 @@ from rowsieve.types import enums, logical, numeric_bytes
 from rowsieve.types.aliases import ALIASES, GEOMETRY, PREFIX, find_alias
 from rowsieve.types.schema import Schema
 from rowsieve.types.variant_json import EXTENSIONS as VARIANT_NAMES
-from rowsieve.types.variant_json import is_variant
+from rowsieve.types.variant_json import is_marked_by_spark, is_variant
 
 FIELD_ID_KEY = b"PARQUET:field_id"
 COMMENT_KEY = b"comment"
@@ -251,7 +251,7 @@ def _logical_type(field: pa.Field, allocate: Callable[[], int]) -> logical.Logic
         return logical.Numeric()
     if extension in _JSON_NAMES and is_text(type_):
         return logical.Json()
-    if extension in VARIANT_NAMES:
+    if extension in VARIANT_NAMES or is_marked_by_spark(type_):
         return _variant(field.name, type_)
     if extension == BOOL8_EXTENSION:
         return logical.Bool()

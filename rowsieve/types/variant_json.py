@@ -49,6 +49,14 @@ def is_variant(type_: pa.DataType) -> bool:
     return bool(members) and _is_shredded(members)
 
 
+def is_marked_by_spark(type_: pa.DataType) -> bool:
+    """Whether it is a Variant as Spark exports it to Arrow, with a mark on its `metadata`."""
+    if not is_variant(type_):
+        return False
+    marks = type_.field(type_.get_field_index(_METADATA)).metadata or {}
+    return bool(marks.get(b"variant") == b"true")
+
+
 def may_have_variant(type_: pa.DataType) -> bool:
     """Whether a struct with a member `metadata` is in this type, or is it."""
     if pa.types.is_struct(type_) and _is_bytes(_type_of(type_, _METADATA)):

@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 TEXT: Final = pa.large_string()
 _ESCAPES: Final = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 _SPECIAL: Final = r'["\\\x00-\x1f]'
+_NEEDS_ESCAPE: Final = np.zeros(256, np.bool_)
+_NEEDS_ESCAPE[[*range(32), ord('"'), ord("\\")]] = True
 _CONTROLS: Final = [chr(code) for code in range(32)]
 _FIRST: Final = int(np.datetime64("-32767-01-01", "D").astype(np.int64))
 _LAST: Final = int(np.datetime64("32767-12-31", "D").astype(np.int64))
@@ -61,10 +63,17 @@ def json_texts(values: pa.Array) -> pa.Array:
 
 def quoted(texts: pa.Array) -> pa.Array:
     """Return texts as JSON strings."""
-    special = pc.match_substring_regex(texts, _SPECIAL)
-    if pc.any(special, min_count=0).as_py():
+    if _has_special(texts):
+        special = pc.match_substring_regex(texts, _SPECIAL)
         texts = pc.replace_with_mask(texts, special, _escaped(texts.filter(special)))
     return _in_quotes(texts)
+
+
+def _has_special(texts: pa.Array) -> bool:
+    """Whether a byte of any text needs an escape."""
+    offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset :][: len(texts) + 1]
+    data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    return bool(_NEEDS_ESCAPE[data].any())
 
 
 def _escaped(texts: pa.Array) -> pa.Array:

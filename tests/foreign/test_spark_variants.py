@@ -84,3 +84,15 @@ def test_an_imported_table_is_read_by_spark_as_text_and_parsed(spark: Any, tmp_p
     assert frame.schema["v"].dataType.simpleString() == "string"
     parsed = frame.selectExpr("id", "variant_get(parse_json(v), '$.b[0]', 'int') n")
     assert {row.id: row.n for row in parsed.where("n IS NOT NULL").collect()} == {0: 1, 2: 3}
+
+
+def test_spark_writes_its_variants_to_json_columns(spark: Any, tmp_path: Path) -> None:
+    frame = spark.createDataFrame([*enumerate(DOCUMENTS), (99, None)], "id bigint, t string")
+    frame = frame.selectExpr("id", "parse_json(t) v")
+    table = rs.create_table(str(tmp_path / "t"), frame.limit(0).toArrow(), key=["id"])
+    assert table.schema.field("v").metadata[b"ARROW:extension:name"] == b"rowsieve.json.1"
+    table.write_spark(frame, "upsert")
+    found = table.scan().to_arrow().sort_by("id")["v"].to_pylist()
+    assert list(map(_read, found)) == [*map(_read, DOCUMENTS), None]
+    table.upsert(frame.where("id = 1").toArrow())
+    assert table.scan(where="v->'b'->'a'->'b'->>'c' = '7'").to_arrow()["id"].to_pylist() == [1]

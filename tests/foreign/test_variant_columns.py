@@ -192,3 +192,14 @@ def test_arrow_data_with_the_extension_is_json_at_any_depth(tmp_path: Path) -> N
     with pytest.raises(SchemaMismatch, match="'v' is json in the table, but struct"):
         table.upsert({"id": [3], "v": [{"a": 1}], "l": [[]], "s": [None]})
     assert table.version == 1
+
+
+def test_arrow_data_of_spark_is_json(tmp_path: Path) -> None:
+    mark = pa.field("metadata", pa.binary(), nullable=False, metadata={"variant": "true"})
+    type_ = pa.struct([pa.field("value", pa.binary(), nullable=False), mark])
+    rows = pa.table({"id": [0, 1], "v": pa.array([variant({"a": 1}), None], type_)})
+    table = rs.create_table(str(tmp_path / "t"), rows, key=["id"])
+    assert table.scan().to_arrow()["v"].to_pylist() == ['{"a":1}', None]
+    unmarked = rows.cast(pa.schema([("id", pa.int64()), ("v", column([]).type)]))
+    other = rs.create_table(str(tmp_path / "other"), unmarked, key=["id"])
+    assert pa.types.is_struct(other.schema.field("v").type)
