@@ -34,7 +34,7 @@ from rowsieve.types.variant_texts import TEXT, holds
 EXTENSIONS: Final = (b"arrow.parquet.variant", b"parquet.variant")
 """Names of the Arrow extension type."""
 _METADATA, _VALUE, _TYPED = "metadata", "value", "typed_value"
-_BATCH_BYTES: Final = 8 * 2**20
+_BATCH_BYTES: Final = 2**20  # more only takes more memory
 
 Mask = npt.NDArray[np.bool_]
 

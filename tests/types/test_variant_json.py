@@ -87,6 +87,12 @@ def test_documents_are_those_that_were_encoded(
             assert _same(_read(text), document), (text, document)
 
 
+def test_every_character_of_ascii_survives() -> None:
+    for code in range(128):
+        (text,) = json_of_variants(column([chr(code)])).to_pylist()
+        assert json.loads(text) == chr(code)
+
+
 def test_null_of_json_is_text_and_null_of_sql_is_null() -> None:
     assert json_of_variants(column([JsonNull(), None, {}, [], ""])).to_pylist() == [
         "null", None, "{}", "[]", '""',
@@ -162,6 +168,7 @@ for _ in range(1_001):
             b"\x02\x02\x00\x00\x00\x01\x02\x00\x00", metadata(["a"]), "twice", id="key twice"
         ),
         pytest.param(b"\x03\x01\x05\x01\x00", _NO_KEYS, "lies outside", id="offset after the end"),
+        pytest.param(b"\x03\x01\x00\x05\x00", _NO_KEYS, "lies outside", id="end after the bytes"),
         pytest.param(b"\x53\xff\xff\xff\xff", _NO_KEYS, "cut off", id="endless array"),
         pytest.param(_OVERLAPPING, _NO_KEYS, "overlap", id="members that share bytes"),
         pytest.param(_DEEP, _NO_KEYS, "levels", id="too deep"),
