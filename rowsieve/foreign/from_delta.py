@@ -37,14 +37,16 @@ from rowsieve.objects import Location, ObjectStore, open_store
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.deletion_vectors import inline_deletion_vector
 from rowsieve.table import Table
-from rowsieve.types.encodings import FIELD_ID_KEY, schema_of
+from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY, schema_of
 from rowsieve.types.logical import is_nested
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_defaults import constant_text
+from rowsieve.types.variant_json import EXTENSIONS
 
 _MODE: Final = "delta.columnMapping.mode"
 _PHYSICAL: Final = "delta.columnMapping.physicalName"
 _ID: Final = "delta.columnMapping.id"
+_VARIANT: Final = {EXTENSION_KEY: EXTENSIONS[0]}
 _READ_ONLY: Final = (
     "the Delta table was opened with from_delta, which changes nothing; write to it with "
     "deltalake, or create a table with its rows"
@@ -148,6 +150,26 @@ def _cannot_read(operation: str, location: Location, error: Exception) -> Unsupp
     return UnsupportedOperation(f"{operation}: deltalake cannot read {location.uri}: {error}")
 
 
+def _with_variants(field: pa.Field, described: Any) -> pa.Field:
+    """Name the extension of the Variants in a column, which the log describes by Delta's types."""
+    if described == "variant":
+        return field.with_metadata(_VARIANT)
+    match described:
+        case {"type": "struct", "fields": own}:
+            inner = [
+                _with_variants(member, each["type"])
+                for member, each in zip(field.type, own, strict=True)
+            ]
+            return field.with_type(pa.struct(inner))
+        case {"type": "array", "elementType": element}:
+            return field.with_type(pa.list_(_with_variants(field.type.value_field, element)))
+        case {"type": "map", "valueType": value}:
+            item = _with_variants(field.type.item_field, value)
+            return field.with_type(pa.map_(field.type.key_field, item))
+        case _:
+            return field
+
+
 def _uris(opened: Any, location: Location) -> list[str]:
     """The files of the version."""
     paths = pa.table(opened.get_add_actions())["path"].to_pylist()
@@ -157,7 +179,13 @@ def _uris(opened: Any, location: Location) -> list[str]:
 def _files(opened: Any, location: Location, store: ObjectStore) -> PlacedFiles:
     """The files of the version, with the rows that deletion vectors hide."""
     arrow = pa.schema(opened.schema().to_arrow())
-    fields = pa.schema([nullable_field(field) for field in arrow])
+    described = msgspec.json.decode(opened.schema().to_json())["fields"]
+    fields = pa.schema(
+        [
+            nullable_field(_with_variants(field, own["type"]))
+            for field, own in zip(arrow, described, strict=True)
+        ]
+    )
     if not len(fields):
         raise InvalidInput(f"from_delta: {location.uri} has no columns")
     schema, next_id = schema_of(fields)

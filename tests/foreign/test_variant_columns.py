@@ -203,3 +203,44 @@ def test_arrow_data_of_spark_is_json(tmp_path: Path) -> None:
     unmarked = rows.cast(pa.schema([("id", pa.int64()), ("v", column([]).type)]))
     other = rs.create_table(str(tmp_path / "other"), unmarked, key=["id"])
     assert pa.types.is_struct(other.schema.field("v").type)
+
+
+def test_a_delta_table_with_variants_has_json(file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "delta"
+    (folder / "_delta_log").mkdir(parents=True)
+    (folder / "a.parquet").write_bytes(file.read_bytes())
+    features = ["variantType"]
+    fields = [{"name": name, "type": type_, "nullable": True, "metadata": {}}
+              for name, type_ in (("id", "long"), ("v", "variant"))]  # fmt: skip
+    actions: list[dict[str, Any]] = [
+        {
+            "protocol": {
+                "minReaderVersion": 3,
+                "minWriterVersion": 7,
+                "readerFeatures": features,
+                "writerFeatures": features,
+            }
+        },
+        {
+            "metaData": {
+                "id": "0",
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": json.dumps({"type": "struct", "fields": fields}),
+                "partitionColumns": [],
+                "configuration": {},
+            }
+        },
+        {
+            "add": {
+                "path": "a.parquet",
+                "partitionValues": {},
+                "size": (folder / "a.parquet").stat().st_size,
+                "modificationTime": 1,
+                "dataChange": True,
+            }
+        },
+    ]
+    log = folder / "_delta_log" / "00000000000000000000.json"
+    log.write_text("\n".join(map(json.dumps, actions)))
+    _check(rs.from_delta(str(folder)))
+    _check(rs.import_delta(str(folder), str(tmp_path / "t")))
