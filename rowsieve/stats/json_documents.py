@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Mask, as_mask
-from rowsieve.predicate.functions.json_members import MAX_NESTING
+from rowsieve.predicate.functions.json_members import may_exceed_limits
 from rowsieve.stats.json_kinds import Kind, Path
 from rowsieve.stats.values import Values
 
@@ -28,8 +28,6 @@ MISSING: Final = msgspec.UNSET
 NO_KIND: Final = Kind(0)
 
 
-_SHORT: Final = 200  # bytes; a document of this size cannot exceed the limits checked below
-_ENDLESS: Final = r"[0-9]{300}"  # Python, and so `json_get`, rejects integers over 4,300 digits
 _EXPONENT: Final = r"[:\[,]\s*-?[0-9]+(\.[0-9]+)?[eE]|^\s*-?[0-9]+(\.[0-9]+)?[eE]"
 _ESCAPED_KEY: Final = r'\\u[0-9a-fA-F]{4}[^"]*"\s*:'
 _ANY = msgspec.json.Decoder()
@@ -107,7 +105,7 @@ def decode_documents(values: Values, tree: PathTree) -> Documents:
         texts = texts.combine_chunks()
         texts = texts.chunk(0) if isinstance(texts, pa.ChunkedArray) else texts
     kinds = Kind.MISSING if values.null_count else NO_KIND
-    if _has_depths(texts):
+    if may_exceed_limits(texts).any():
         kinds |= Kind.OTHER
     at_once = _decode_at_once(texts, tree, tree.values)
     if at_once is not None:
@@ -130,10 +128,8 @@ def documents_by_row(texts: pa.Array, tree: PathTree) -> tuple[list[Any], Mask]:
     That is so if it is malformed, may nest too deep, or repeats a wanted key in one object. Such a
     document is `MISSING`.
     """
-    unknown: Mask = np.zeros(len(texts), dtype=np.bool_)
-    if _has_depths(texts):
-        unknown |= _may_be_deep(texts)
-    else:
+    unknown = may_exceed_limits(texts)
+    if not unknown.any():
         at_once = _decode_at_once(texts, tree, tree.cells)
         if at_once is not None:
             return at_once[0], unknown
@@ -298,22 +294,6 @@ def _decoded(texts: list[str], decode: Callable[[str], Any]) -> tuple[list[Any],
         except _MALFORMED:
             continue
     return found, True
-
-
-def _has_depths(values: pa.Array) -> bool:
-    """Whether a document may exceed the nesting or the number length that `json_get` accepts."""
-    long = values.filter(pc.greater(pc.binary_length(values), _SHORT))
-    if not len(long):
-        return False
-    opened = pc.add(pc.count_substring(long, "["), pc.count_substring(long, "{"))
-    return _any(pc.greater(opened, MAX_NESTING)) or _any(pc.match_substring_regex(long, _ENDLESS))
-
-
-def _may_be_deep(values: pa.Array) -> Mask:
-    """(n,) whether a document may exceed the nesting or the number length of `json_get`."""
-    opened = pc.add(pc.count_substring(values, "["), pc.count_substring(values, "{"))
-    deep = as_mask(pc.greater(opened, MAX_NESTING))
-    return deep | as_mask(pc.match_substring_regex(values, _ENDLESS))
 
 
 def _may_repeat(values: pa.Array, keys: Sequence[str]) -> Mask:

@@ -43,6 +43,18 @@ _OTHERS: Final = int | float | str | bool | tuple[_ELEMENTS, ...] | None  # type
 _MALFORMED: Final = (msgspec.MsgspecError, RecursionError, ValueError)
 
 
+def may_exceed_limits(texts: pa.Array) -> Mask:
+    """(n,) whether a document may nest too deep, or have a number too long, for `find_member`."""
+    exceeds = as_mask(pc.greater(pc.binary_length(texts), _SHORT))
+    if not exceeds.any():
+        return exceeds
+    long = texts.filter(pa.array(exceeds))
+    opened = pc.add(pc.count_substring(long, "["), pc.count_substring(long, "{"))
+    deep = as_mask(pc.greater(opened, MAX_NESTING))
+    exceeds[exceeds] = deep | as_mask(pc.match_substring_regex(long, _ENDLESS))
+    return exceeds
+
+
 def followed(path: Sequence[Key], *, adaptive: bool) -> tuple[str, ...]:
     """The first keys of a path that `members` can follow: names in objects, never places."""
     found: list[str] = []
@@ -178,12 +190,4 @@ def _plain_objects(texts: pa.Array) -> Mask:
     plain: Mask = np.diff(offsets) > 1
     plain &= data[np.minimum(offsets[:-1], len(data) - 1)] == ord("{")
     plain &= data[np.maximum(offsets[1:] - 1, 0)] == ord("}")
-    long = as_mask(pc.greater(pc.binary_length(texts), _SHORT))
-    if not long.any():
-        return plain
-    suspects = texts.filter(pa.array(long))
-    opened = pc.add(pc.count_substring(suspects, "["), pc.count_substring(suspects, "{"))
-    fine = ~as_mask(pc.greater(opened, MAX_NESTING))
-    fine &= ~as_mask(pc.match_substring_regex(suspects, _ENDLESS))
-    plain[long] &= fine
-    return plain
+    return plain & ~may_exceed_limits(texts)
