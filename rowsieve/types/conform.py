@@ -373,6 +373,8 @@ def _hint(source: pa.DataType, type_: logical.LogicalType) -> str:
             if type_.utc
             else "convert the instants to local times of a zone (pyarrow.compute.local_timestamp)"
         )
+    if is_variant(source):
+        return "a Variant becomes JSON text in a column of the type json"
     if isinstance(type_, logical.Numeric):
         return "cast it to an integer, a decimal or text if that is intended"
     if logical.is_nested(type_):

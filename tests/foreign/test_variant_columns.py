@@ -205,6 +205,11 @@ def test_arrow_data_of_spark_is_json(tmp_path: Path) -> None:
     assert pa.types.is_struct(other.schema.field("v").type)
 
 
+def test_a_text_column_takes_no_variants(file: Path) -> None:
+    with pytest.raises(SchemaMismatch, match="column of the type json"):
+        rs.open_parquet(file, schema=pa.schema({"v": pa.string()}))
+
+
 def test_a_delta_table_with_variants_has_json(file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "delta"
     (folder / "_delta_log").mkdir(parents=True)
