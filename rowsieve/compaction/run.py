@@ -37,6 +37,7 @@ from rowsieve.storage.commit_log import CommitRequest
 from rowsieve.storage.conflicts import Kind
 from rowsieve.storage.key_bounds import MOST_BYTES, longest_bound
 from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.part_sketches import sketched_fields
 from rowsieve.storage.part_writer import PartWriter
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
@@ -143,6 +144,7 @@ class Compaction:
             uploads,
             order,
             bound_bytes,
+            sketched_fields(snapshot.parts, snapshot.schema),
         )
 
 

@@ -1,7 +1,7 @@
 """Collect the statistics of parts that were written without them, from their rows.
 
-On request also sketches of their different values (`rowsieve.stats.distinct`), which no writer
-collects; once a table has some, parts that are written later lack them. They are columns of the
+On request also sketches of their different values (`rowsieve.stats.distinct`), which only rewrites
+collect; once a table has some, parts that are written later lack them. They are columns of the
 manifest as statistics are, `stats.<field id>.distinct.sketch`, and stay with the entry of their
 part, whose rows never change.
 
@@ -32,7 +32,6 @@ from rowsieve.storage.part_sketches import (
     PartSketches,
     is_sketch,
     lacks_sketches,
-    sketch_columns,
     sketched_fields,
 )
 from rowsieve.storage.segments import STATISTICS
@@ -70,20 +69,16 @@ def lacks_newer_sketches(parts: PartTable, schema: Schema) -> npt.NDArray[np.boo
 
 
 def plan_analysis(
-    store: ObjectStore,
-    snapshot: Snapshot,
-    metadata: Mapping[str, str],
-    sketched: frozenset[int] = frozenset(),
+    store: ObjectStore, snapshot: Snapshot, metadata: Mapping[str, str]
 ) -> Mutation | None:
     """Collect the statistics that parts lack; None if they lack none, or statistics are off.
 
-    Sketches too, of columns with these field ids, or of which other parts have some.
+    Sketches too, of columns of which other parts have some.
     """
     parts, schema = snapshot.parts, snapshot.schema
     if snapshot.table.properties.get("statistics", "on") != "on":
         return None
     unsketched = lacks_newer_sketches(parts, schema)
-    unsketched |= lacks_sketches(parts, [field for field in schema if field.id in sketched])
     chosen = np.flatnonzero(
         (lacks_statistics(parts, schema) | unsketched) & of_current_columns(parts, schema)
     )
@@ -127,9 +122,9 @@ def with_statistics(
         for entry, its_sketches in zip(plain.entries(range(len(plain))), sketches, strict=True)
     ]
     table = PartTable.of(found, schema, fields).table
-    kept = {name: parts.column(name) for name in parts.columns.schema.names if is_sketch(name)}
-    for name, column in (sketch_columns(sketches) if distinct else kept).items():
-        table = table.append_column(name, column)
+    kept = () if distinct else filter(is_sketch, parts.columns.schema.names)
+    for name in kept:
+        table = table.append_column(name, parts.column(name))
     return PartTable(table)
 
 
@@ -167,4 +162,4 @@ def _analyzed(
     if entry.deletes is not None:
         for _, batch in source.tombstones(key):
             collector.add_tombstones(pa.Table.from_batches([batch]))
-    return NewPart(entry, collector.finish())
+    return NewPart(entry, collector.finish(), sketches.finish())

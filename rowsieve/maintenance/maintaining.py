@@ -29,7 +29,6 @@ from rowsieve.retention.orphans import GRACE_S
 from rowsieve.retention.removed_files import RemovedFiles
 from rowsieve.retention.retaining import Seconds, checked_grace
 from rowsieve.storage.log_entry import Commit
-from rowsieve.storage.part_sketches import sketched_fields
 from rowsieve.storage.snapshot import Snapshot
 
 BytesPerSecond = Annotated[float, Example("50e6", "a number of bytes")]
@@ -166,10 +165,8 @@ class Maintaining(StoringVectors):
 
         def work() -> Maintenance:
             before = usage_of(self._store)
-            head = self._latest()  # a compaction writes parts without sketches
-            sketched = {field.id for field in sketched_fields(head.parts, head.schema)}
             compactions = self._passes(metadata, progress, pace)
-            analyzed = self._analyze(metadata, frozenset(sketched))
+            analyzed = self._analyze(metadata)
             pace.check()
             stored = self._store_many_hidden_rows(metadata)
             pace.check()
@@ -182,12 +179,12 @@ class Maintaining(StoringVectors):
 
         return Background(work, pace) if background else work()
 
-    def _analyze(self, metadata: Metadata | None, sketched: frozenset[int]) -> Commit | None:
-        """Collect the statistics that parts lack, and sketches of columns that had some."""
+    def _analyze(self, metadata: Metadata | None) -> Commit | None:
+        """Collect the statistics that parts lack, and sketches of columns that have some."""
         notes = dict(metadata or {})
         commit = self._commit_mutation(
             self._change("analyze", notes, None, COMPACTION_RETRY_TIMEOUT_S),
-            lambda snapshot: plan_analysis(self._store, snapshot, notes, sketched),
+            lambda snapshot: plan_analysis(self._store, snapshot, notes),
             any_columns=True,
         )
         return commit if commit.committed else None

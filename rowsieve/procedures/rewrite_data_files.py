@@ -45,6 +45,7 @@ from rowsieve.procedures.rewrite_options import RewriteOptions
 from rowsieve.procedures.rewrite_selection import groups_to_rewrite, has_deletes
 from rowsieve.storage.commit_request import CommitRequest
 from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.part_sketches import sketched_fields
 from rowsieve.storage.part_writer import PartWriter, target_part_bytes
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
@@ -56,13 +57,15 @@ Rows: TypeAlias = pa.Table | pa.RecordBatch
 class RewriteTask(msgspec.Struct, frozen=True):
     """One task: the plan of its input parts, the table's properties, and the order to sort by.
 
-    `notes` are what `RewriteDataFiles.changed` needs.
+    `notes` are what `RewriteDataFiles.changed` needs, `sketched` the names of columns of which the
+    table has sketches.
     """
 
     plan: bytes
     properties: dict[str, str]
     order: SortOrder | None = None
     notes: dict[str, str] = {}
+    sketched: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +164,16 @@ class RewriteDataFiles(DistributedProcedure):
         tasks: list[bytes] = []
         notes = self.notes(arguments)
         groups = []
+        sketched = tuple(f.name for f in sketched_fields(snapshot.parts, snapshot.schema))
         properties = dict(snapshot.table.properties)
         properties["target_part_bytes"] = str(options.target_file_size_bytes)
         for parts in found:
             plans = _plans(snapshot, context.target, parts, options)
             groups.append(_Group(parts, len(plans)))
             tasks += [
-                msgspec.msgpack.encode(RewriteTask(plan.to_bytes(), properties, order, notes))
+                msgspec.msgpack.encode(
+                    RewriteTask(plan.to_bytes(), properties, order, notes, sketched)
+                )
                 for plan in plans
             ]
             context.scanned.update(parts.part_ids)
@@ -187,7 +193,15 @@ class RewriteDataFiles(DistributedProcedure):
         store = open_store(plan.table_uri, storage_options)
         key = KeyOrder.of(plan.schema, plan.key).fields if plan.key else ()
         order = work.order or cluster_order(work.properties, plan.schema)
-        writer = PartWriter(store, plan.schema, key, work.properties, plan.version, sorted_by=order)
+        writer = PartWriter(
+            store,
+            plan.schema,
+            key,
+            work.properties,
+            plan.version,
+            sorted_by=order,
+            sketched=map(plan.schema.field, work.sketched),
+        )
         row_count = 0
         for rows in _rows(plan, store, order):
             row_count += rows.num_rows

@@ -136,10 +136,14 @@ class PartEntry:
 
 @dataclass(frozen=True, slots=True)
 class NewPart:
-    """A finished part: its entry, and its statistics by subject."""
+    """A finished part: its entry, its statistics by subject, and its sketches by column name.
+
+    The column is that of the manifest (`rowsieve.storage.part_sketches`).
+    """
 
     entry: PartEntry
     statistics: Mapping[Subject, ColumnStatistics] = field(default_factory=dict)
+    sketches: Mapping[str, bytes] = field(default_factory=dict)
 
 
 _FILE_FIELDS = (
@@ -220,6 +224,8 @@ class PartTable:
                 bounds = [getattr(entry, f"key_{side}")[i] for entry in entries]
                 columns[f"key.{key_field.id}.{side}"] = scalar_array(bounds, type_)
         columns.update(statistics_columns([part.statistics for part in parts], schema))
+        for name in dict.fromkeys(name for part in parts for name in part.sketches):
+            columns[name] = pa.array([part.sketches.get(name) for part in parts], pa.binary())
         made = cls(pa.table(columns))
         refs = [entry.vector for entry in entries]
         return made.with_vectors(refs) if any(refs) else made

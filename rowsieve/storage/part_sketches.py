@@ -6,7 +6,7 @@ same field, do not read it. Absent, NULL and unreadable mean "unknown".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -27,23 +27,14 @@ class PartSketches:
         kinds = ((field, _kind(field)) for field in fields)
         self._sketches = {field: Sketch(kind) for field, kind in kinds if kind is not None}
 
-    def add(self, rows: pa.RecordBatch) -> None:
-        """Account for the rows of a batch that has all the columns."""
+    def add(self, rows: pa.RecordBatch | pa.Table) -> None:
+        """Account for rows that have all the columns."""
         for field, sketch in self._sketches.items():
             sketch.add(rows.column(field.name))
 
-    def items(self) -> Iterable[tuple[str, bytes]]:
-        """The names of the manifest's columns, and what they hold for the part."""
-        return ((_name(f.id), sketch.to_bytes()) for f, sketch in self._sketches.items())
-
-
-def sketch_columns(parts: Sequence[PartSketches]) -> Mapping[str, pa.Array]:
-    """The manifest's columns of these parts, which have the same fields."""
-    found: dict[str, list[bytes]] = {}
-    for part in parts:
-        for name, data in part.items():
-            found.setdefault(name, []).append(data)
-    return {name: pa.array(cells, pa.binary()) for name, cells in found.items()}
+    def finish(self) -> Mapping[str, bytes]:
+        """What the manifest's columns of these names hold for the part."""
+        return {_name(f.id): sketch.to_bytes() for f, sketch in self._sketches.items()}
 
 
 def is_sketch(name: str) -> bool:

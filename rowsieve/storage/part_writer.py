@@ -13,7 +13,7 @@ never overwritten; its name contains the version that it was based on (rule 15).
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
@@ -32,6 +32,7 @@ from rowsieve.storage.clustered_rows import ClusteredRows
 from rowsieve.storage.key_bounds import KeyBound, separated_bounds
 from rowsieve.storage.manifest import FileRef, NewPart, PartEntry, PartTable
 from rowsieve.storage.part_file import ROW_GROUP_ROWS, FileOptions, PartFile, member_paths
+from rowsieve.storage.part_sketches import PartSketches
 from rowsieve.storage.shredded_rows import ShreddedRows
 from rowsieve.types.keys import Key, KeyOrder
 from rowsieve.types.logical import Field, Float
@@ -58,6 +59,7 @@ class PartWriter:
     Rows of a table without a key may come in any order: the property `cluster_by` sorts them in
     runs. With `sorted_by` they come in that order already. Parts record the order of their rows.
     Bounds of keys are truncated to `bound_bytes`, but longer where parts would seem to overlap.
+    Parts get sketches of the columns `sketched`: those that the rewritten ones have.
     """
 
     def __init__(
@@ -71,7 +73,9 @@ class PartWriter:
         uploads: Uploads | None = None,
         sorted_by: SortOrder | None = None,
         bound_bytes: int = LIMIT_BYTES,
+        sketched: Iterable[Field] = (),
     ) -> None:
+        self._sketched = tuple(sketched)
         self._bound_bytes = bound_bytes
         self._clustered = None
         if sorted_by is None:
@@ -211,11 +215,14 @@ class PartWriter:
             part_id = uuid.uuid4().hex
             path = f"data/{part_id}.{self._base_version}.parquet"
             file = PartFile(self._stored, options, self._uploads, path)
-            statistics = self._collector()
-            self._open = _OpenPart(part_id, file, statistics, first, first, self._run_count)
+            statistics, sketches = self._collector(), PartSketches(self._sketched)
+            self._open = _OpenPart(
+                part_id, file, statistics, sketches, first, first, self._run_count
+            )
         self._open.in_one_run &= self._open.run == self._run_count
         self._open.file.write(stored)
         self._open.statistics.add(rows)
+        self._open.sketches.add(rows)
         self._open.last = self._end(rows, rows.num_rows - 1)
         if self._open.file.size_bytes >= self._target_bytes:
             self._close()
@@ -231,6 +238,7 @@ class PartWriter:
                 self._open.part_id,
                 ref,
                 self._open.statistics,
+                self._open.sketches.finish(),
                 ends,
                 self._sort_order if self._open.in_one_run else None,
             )
@@ -288,7 +296,7 @@ class PartWriter:
             key_lower=lower,
             key_upper=upper,
         )
-        return NewPart(entry, statistics.finish())
+        return NewPart(entry, statistics.finish(), rows.sketches if rows else {})
 
     def _put_deletes(self, part_id: str, keys: pa.Table) -> FileRef:
         schema, keys = self._stored_key, self._as_stored(keys, self._key_schema)
@@ -357,6 +365,7 @@ class _OpenPart:
     part_id: str
     file: PartFile
     statistics: StatisticsCollector
+    sketches: PartSketches
     first: pa.Table
     last: pa.Table
     run: int
@@ -370,6 +379,7 @@ class _FinishedRows:
     part_id: str
     ref: FileRef
     statistics: StatisticsCollector
+    sketches: Mapping[str, bytes]
     ends: tuple[pa.Table, pa.Table]
     sort_order: str | None
 
