@@ -11,9 +11,9 @@ from benchmarks.suite import sizes as suite
 class Sizes:
     """Rows of the base table, rows of an upsert, and so on; `repeats` per timed work.
 
-    `merged_rows` and `big_rows` are streamed, `long_repeats` times; `chunks` are the commits that
-    load them, `deltas` those that change them. `files` are
-    imported. `suite`: the suite among table formats.
+    `merged_rows`, `engine_rows` and `big_rows` are streamed, `long_repeats` times; `chunks` are the
+    commits that load them, `deltas` those that change them. `files` are imported. `suite`: the
+    suite among table formats.
     """
 
     rows: int = 5_000_000
@@ -24,6 +24,7 @@ class Sizes:
     log_length: int = 1_000
     queries: int = 500
     merged_rows: int = 20_000_000
+    engine_rows: int = 40_000_000
     big_rows: int = 60_000_000
     long_repeats: int = 3
     chunks: int = 4
@@ -57,6 +58,7 @@ TINY = Sizes(
     log_length=12,
     queries=15,
     merged_rows=2_000,
+    engine_rows=3_000,
     big_rows=3_000,
     long_repeats=1,
     deltas=2,
