@@ -110,7 +110,7 @@ def test_clean_parts_are_read_by_datafusion_and_others_by_us(tmp_path: Path) -> 
     table.upsert(numbered(5, 6))
     table.delete("id = 40")
     assert "reads 6, and 2 without their hidden rows" in plan_of(context)
-    assert plan_of(context, "SELECT * FROM t WHERE id * 2 > 0").endswith("own reader reads 5")
+    assert plan_of(context, "SELECT * FROM t WHERE 9 / (id + 1) >= 0").endswith("own reader reads 5")
     assert "reads 1" in plan_of(context, "SELECT * FROM t WHERE id * 1 BETWEEN 185 AND 190")
     found = context.sql("SELECT count(*) AS n, sum(id) AS total FROM t").to_pylist()
     assert found == [{"n": 209, "total": sum(range(210)) - 40}]

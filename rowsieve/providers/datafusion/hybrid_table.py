@@ -3,8 +3,9 @@
 DataFusion scans clean parts as they are. If the statement allows it, it also scans parts with
 hidden rows, and a condition on their row numbers leaves these out.
 
-Soundness: both read the parts of one version (invariants 23 and 32), each part once. The dataset is
-part of every such table, because it checks that the files of DataFusion's scans exist.
+Soundness: both read the parts of one version (invariants 23 and 32), each part once. The dataset
+checks that the files of DataFusion's scans exist. So it is part of every such table, except of one
+for a `ClosedFrame` that checks the files.
 """
 
 from __future__ import annotations
@@ -47,11 +48,15 @@ _LEAST_VISIBLE: Final = 0.1  # share of visible rows from which DataFusion reads
 
 @dataclass(frozen=True, slots=True)
 class HybridTable:
-    """What to register in DataFusion, the files that DataFusion reads, and how many in part."""
+    """What to register in DataFusion, the files that DataFusion reads, and how many in part.
+
+    `checks_files`: our dataset is part of it, and checks the files while the query runs.
+    """
 
     provider: Any
     files: tuple[FileRef, ...]
     bitmap_parts: int
+    checks_files: bool
 
     @property
     def native_parts(self) -> int:
@@ -77,11 +82,14 @@ def hybrid_table(
     part_ids: Collection[str] | None,
     target_partitions: int,
     visible: VisibleParts,
+    *,
+    is_checked: bool,
 ) -> HybridTable | None:
     """The hybrid of a table of one version; None if our dataset reads all of it.
 
     With `part_ids`, it has the rows of these parts alone. DataFusion reads the clean parts, and the
-    rows that `visible` has of other parts.
+    rows that `visible` has of other parts. If the files are checked elsewhere, it has our dataset
+    only for other parts.
     """
     snapshot = table.snapshot_for_engines()
     wanted = {part.part_id for part in read_parts(planned(snapshot, table.uri))}
@@ -108,9 +116,10 @@ def hybrid_table(
         frames += [visible_alone(context, scan(file), file.path, rows) for file, rows in bitmaps]
     except ValueError:  # plans of this version of DataFusion have another form
         return None
+    if checks_files := bool(left) or not is_checked:
+        frames.append(context.read_table(CatalogTable(rest)))
     both = reduce(lambda one, other: one.union(other), frames)
-    both = both.union(context.read_table(CatalogTable(rest)))
-    return HybridTable(both.into_view(), files, len(bitmaps))
+    return HybridTable(both.into_view(), files, len(bitmaps), checks_files)
 
 
 def may_be_bitmaps(row_counts: Sequence[int]) -> bool:

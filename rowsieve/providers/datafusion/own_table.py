@@ -84,16 +84,19 @@ class OwnTable:
         part_ids: frozenset[str] | None,
         target_partitions: int,
         visible: VisibleParts | None = None,
+        *,
+        is_checked: bool = False,
     ) -> HybridTable | None:
         """What DataFusion reads partly by itself; None if our dataset reads all parts.
 
         With `visible`, DataFusion reads these rows of parts with hidden rows. Its files are checked
-        before DataFusion opens one: it would wait for the writer of a FIFO.
+        before DataFusion opens one: it would wait for the writer of a FIFO. `is_checked`: the
+        caller checks them, before and after DataFusion plans a query.
         """
         if not may_be_hybrid(self.table, self.snapshot):
             return None
         found: HybridTable | None = self._once(
-            ("hybrid", part_ids, target_partitions, bool(visible)),
+            ("hybrid", part_ids, target_partitions, bool(visible), is_checked),
             lambda: hybrid_table(
                 context,
                 self._pinned(),
@@ -101,9 +104,10 @@ class OwnTable:
                 part_ids,
                 target_partitions,
                 visible or {},
+                is_checked=is_checked,
             ),
         )
-        if found is not None:
+        if found is not None and not is_checked:
             check_files(self.table.store, self.snapshot.version, found.files)
         return found
 
@@ -127,6 +131,31 @@ class OwnTable:
             self.found |= find_visible(self._pinned(), missing)
         found = {each: self.found[each] for each in wanted if each in self.found}
         return {each: rows for each, rows in found.items() if rows is None or is_bitmap(rows)}
+
+    def enough_rows(self, count: int) -> tuple[frozenset[str], VisibleParts] | None:
+        """Parts that DataFusion may read and that have so many visible rows, and these rows.
+
+        None if too few are known. Clean parts come first.
+        """
+        if not may_be_hybrid(self.table, self.snapshot):
+            return None
+        native = self._native_parts()
+        chosen: set[str] = set()
+        for part_id, file in native.clean.items():
+            if count <= 0:
+                break
+            chosen.add(part_id)
+            count -= file.rows
+        visible: dict[str, RowSet | None] = {}
+        for part_id, rows in self.found.items():
+            if count <= 0:
+                break
+            if rows is None or is_bitmap(rows):
+                visible[part_id] = rows
+                count -= native.others[part_id].rows if rows is None else len(rows)
+        if count > 0 or not may_be_bitmaps([native.others[each].rows for each in visible]):
+            return None
+        return frozenset(chosen | visible.keys()), visible
 
     def _native_parts(self) -> NativeParts:
         def find() -> NativeParts:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, Final
 
 import datafusion
@@ -22,13 +22,13 @@ import pyarrow as pa
 from rowsieve.arguments import checked
 from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE, Predicate
-from rowsieve.providers.datafusion.bitmap_reads import bitmap_hybrids
 from rowsieve.providers.datafusion.catalog_tables import CatalogTables, provider_at
 from rowsieve.providers.datafusion.change_statements import changed_name, takes_name
 from rowsieve.providers.datafusion.changes_function import NAME as CHANGES
 from rowsieve.providers.datafusion.changes_function import ChangesFunction
 from rowsieve.providers.datafusion.closed_frame import ClosedFrame
-from rowsieve.providers.datafusion.hybrid_table import HybridTable, may_skip
+from rowsieve.providers.datafusion.closed_reads import ClosedReads, closed_reads
+from rowsieve.providers.datafusion.hybrid_table import HybridTable, VisibleParts, may_skip
 from rowsieve.providers.datafusion.kept_queries import KeptQueries, KeptQuery
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
 from rowsieve.providers.datafusion.own_table import OwnTable, name_parts
@@ -48,7 +48,7 @@ from rowsieve.providers.datafusion.statement_tokens import quoted
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
 
-_LONG_BATCH_ROWS: Final = 32_768
+_LONG_BATCH_ROWS: Final = 65_536  # those of our row groups
 _COMMENT: Final = re.compile(r"--[^\n]*(?:\n|$)|/\*.*?\*/", re.DOTALL)
 _EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
 _QUERY: Final = re.compile(r"[\s(]*(explain|select|with|values)\b", re.IGNORECASE)
@@ -57,6 +57,7 @@ _KEPT: Final = re.compile(
 )
 _REMOVES: Final = re.compile(r"\s*(drop|deallocate)\b", re.IGNORECASE)
 _CONDITION: Final = re.compile(r"\b(where|having|on|filter|qualify)\b", re.IGNORECASE)
+_LIMIT: Final = re.compile(r"\b(limit|fetch|top)\b", re.IGNORECASE)
 _SETS: Final = re.compile(r"\s*(re)?set\b", re.IGNORECASE)
 # Settings that give conditions another meaning: unless they have these values, none is used.
 _USUAL: Final = {
@@ -229,8 +230,7 @@ class SessionContext(datafusion.SessionContext):
                 return self._kept.keep(query, plan)
             executes = any(not each.is_view for each in kept)
             if named and (executes or _QUERY.match(statement)):
-                asks = _CONDITION.search(" ".join([statement, *(each.query for each in kept)]))
-                return self._planned(query, named, kept, plan, may_skip=asks is not None)
+                return self._planned(query, named, kept, plan)
             if not _REMOVES.match(statement):
                 self._kept.renew(kept)
             frame = plan()
@@ -248,21 +248,22 @@ class SessionContext(datafusion.SessionContext):
         named: Mapping[str, OwnTable],
         kept: Sequence[KeptQuery],
         plan: Callable[..., datafusion.DataFrame],
-        *,
-        may_skip: bool,
     ) -> datafusion.DataFrame:
         """Plan a query of these tables, views and prepared statements."""
+        text = _COMMENT.sub(" ", " ".join([query, *(each.query for each in kept)]))
+        may_skip, has_limit = (each.search(text) is not None for each in (_CONDITION, _LIMIT))
         chosen = self._chosen(named, kept, plan) if may_skip and self._skips() else {}
         hybrids = self._hybrids(named, chosen)
         readers = {name: named[name].provider(parts) for name, parts in chosen.items()}
         readers |= {name: hybrid.provider for name, hybrid in hybrids.items()}
         with self._swapped(readers, kept):
             frame = plan()
-        if bitmaps := self._bitmaps(named, kept, chosen, frame):
-            hybrids |= bitmaps
-            readers |= {name: hybrid.provider for name, hybrid in bitmaps.items()}
+        closed = self._closed_reads(named, kept, chosen, frame, has_limit=has_limit)
+        if closed.is_worthwhile:
+            hybrids |= closed.hybrids
+            readers |= {name: hybrid.provider for name, hybrid in closed.hybrids.items()}
             with self._swapped(readers, kept):
-                frame = self._closed(frame, plan)
+                frame = self._closed(frame, closed, plan)
         if not self._skips() or not _EXPLAIN.match(query):
             return frame
         return self._explained(frame, named, chosen, hybrids)
@@ -354,33 +355,45 @@ class SessionContext(datafusion.SessionContext):
         }
         return {name: hybrid for name, hybrid in found.items() if hybrid is not None}
 
-    def _bitmaps(
+    def _closed_reads(
         self,
         named: Mapping[str, OwnTable],
         kept: Sequence[KeptQuery],
         chosen: Mapping[str, frozenset[str]],
         frame: datafusion.DataFrame,
-    ) -> dict[str, HybridTable]:
-        """The tables whose parts with hidden rows DataFusion scans for a query."""
+        *,
+        has_limit: bool,
+    ) -> ClosedReads:
+        """What DataFusion reads for a query that runs as it is."""
         if not self._reads_files or OPEN_READS.has_ended:
-            return {}
+            return ClosedReads()
         if not all(each.is_view for each in kept):
-            return {}
+            return ClosedReads()
         partitions = int(self.setting(TARGET_PARTITIONS) or 1)
-        return bitmap_hybrids(self, named, chosen, frame, partitions)
+
+        def hybrid(
+            own: OwnTable, parts: frozenset[str] | None, visible: VisibleParts
+        ) -> HybridTable | None:
+            return own.hybrid(self, parts, partitions, visible, is_checked=True)
+
+        return closed_reads(hybrid, named, chosen, frame, has_limit=has_limit)
 
     def _closed(
-        self, frame: datafusion.DataFrame, plan: Callable[..., datafusion.DataFrame]
+        self,
+        frame: datafusion.DataFrame,
+        reads: ClosedReads,
+        plan: Callable[..., datafusion.DataFrame],
     ) -> datafusion.DataFrame:
         """The frame of a statement, which runs as `plan` plans it now, if that is right."""
+        is_long = reads.has_bitmaps and not reads.is_short
         try:
-            with self._long_batches():
+            with self._long_batches() if is_long else nullcontext():
                 closed = plan(read_only())
         except Exception:  # SELECT … INTO has made its table when it was planned
             return frame
-        if facts_of(closed.optimized_logical_plan()).is_total:
-            return ClosedFrame(frame, closed)
-        return frame
+        if reads.has_bitmaps and not facts_of(closed.optimized_logical_plan()).is_total:
+            return frame
+        return ClosedFrame(frame, closed, reads.check_files)
 
     @contextmanager
     def _long_batches(self) -> Iterator[None]:

@@ -1,0 +1,107 @@
+"""Chooses what DataFusion reads for a statement that runs as it is, as a `ClosedFrame`.
+
+Such a frame checks the files of DataFusion's scans. So our dataset reads only the other parts, and
+none of a table that DataFusion reads whole. DataFusion also scans parts with hidden rows, if no
+condition of the statement can fail. For a LIMIT without an order, it reads as many parts as needed.
+
+Soundness: `plan_checks` says which statements allow it. The answer here only decides who reads, and
+which of the rows that a LIMIT may take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rowsieve.providers.datafusion.plan_checks import PlanFacts, facts_of
+from rowsieve.providers.native_files.present_files import check_files
+
+if TYPE_CHECKING:
+    import datafusion
+
+    from rowsieve.providers.datafusion.hybrid_table import HybridTable, VisibleParts
+    from rowsieve.providers.datafusion.own_table import OwnTable
+
+
+@dataclass(slots=True)
+class ClosedReads:
+    """What to register for the tables of a statement while its closed plan is made.
+
+    `is_short`: a LIMIT takes few rows, so that long batches would read more of them.
+    """
+
+    hybrids: dict[str, HybridTable] = field(default_factory=dict)
+    checks: list[Callable[[], None]] = field(default_factory=list)
+    is_short: bool = False
+
+    @property
+    def has_bitmaps(self) -> bool:
+        """Whether DataFusion reads a part with hidden rows."""
+        return any(hybrid.bitmap_parts for hybrid in self.hybrids.values())
+
+    @property
+    def is_worthwhile(self) -> bool:
+        """Whether the plan reads otherwise than that of the open frame."""
+        return self.has_bitmaps or bool(self.checks)
+
+    def add(self, name: str, own: OwnTable, hybrid: HybridTable | None) -> None:
+        """Read a table like this."""
+        if hybrid is None:
+            return
+        check = partial(check_files, own.table.store, own.snapshot.version, hybrid.files)
+        if hybrid.bitmap_parts:
+            check()  # the open frame does not read all of them
+        self.hybrids[name] = hybrid
+        if not hybrid.checks_files:
+            self.checks.append(check)
+
+    def check_files(self) -> None:
+        """Raise if a file is missing that DataFusion reads and our dataset does not check."""
+        for check in self.checks:
+            check()
+
+
+def closed_reads(
+    hybrid: Callable[[OwnTable, frozenset[str] | None, VisibleParts], HybridTable | None],
+    named: Mapping[str, OwnTable],
+    chosen: Mapping[str, frozenset[str]],
+    frame: datafusion.DataFrame,
+    *,
+    has_limit: bool,
+) -> ClosedReads:
+    """What DataFusion reads of these tables for a statement; `frame` is the statement, open.
+
+    `hybrid` makes what to register for the parts of a table and visible rows of them. `has_limit`:
+    the statement may have a LIMIT.
+    """
+    asked = {name: own for name, own in named.items() if own.has_other_parts(chosen.get(name))}
+    has_limit &= any(len(own.snapshot.parts.part_ids) > 1 for own in named.values())
+    facts = PlanFacts(is_total=False)
+    if asked or has_limit:
+        facts = facts_of(frame.optimized_logical_plan())
+    if len(named) == 1 and facts.most_taken is not None:
+        ((name, own),) = named.items()
+        if (enough := own.enough_rows(facts.most_taken)) is not None:
+            found = ClosedReads(is_short=True)
+            found.add(name, own, hybrid(own, *enough))
+            return found
+    has_bitmaps = _may_have_bitmaps(facts, asked)
+    found = ClosedReads()
+    for name, own in named.items():
+        wanted = chosen.get(name)
+        visible = own.visible_rows(wanted) if has_bitmaps and name in asked else {}
+        found.add(name, own, hybrid(own, wanted, visible))
+    return found
+
+
+def _may_have_bitmaps(facts: PlanFacts, asked: Mapping[str, OwnTable]) -> bool:
+    """Whether DataFusion should read parts with hidden rows, if it may.
+
+    Not if the dataset reads less: it skips pages by conditions on the first column of a key, and it
+    stops at a LIMIT without an order before it has found all hidden rows.
+    """
+    if not facts.is_total or facts.has_limit:
+        return False
+    return not any(facts.columns.intersection(own.snapshot.table.key[:1]) for own in asked.values())
