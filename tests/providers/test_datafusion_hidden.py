@@ -78,6 +78,10 @@ TOTAL = (
     "SELECT DISTINCT 5 / i FROM t UNION ALL SELECT CAST(s AS BIGINT) FROM t WHERE i IN (1, 2, 4)",
     "SELECT i FROM t WHERE i IN (SELECT 8 / i FROM t)",
     "SELECT CASE WHEN i > 0 THEN 8 / i END AS y, count(*) FROM t WHERE i < 8 GROUP BY y",
+    "SELECT id FROM t WHERE id * 3 BETWEEN 30 AND 600 AND 2 * i + 1 > -x / 0.0",
+    "SELECT s FROM t WHERE (i - 5) / 2 = -i % 3 OR CAST(i AS DOUBLE) * 9 > x",
+    "SELECT a.id, y FROM t a JOIN (SELECT i * 2 AS y FROM t) b ON a.i + 1 = b.y - a.id",
+    "SELECT y, z FROM (SELECT i + 1 AS y, 9 / i AS z FROM t) WHERE y * y > 7",
 )
 FAILING = (
     "SELECT a.id FROM t a LEFT JOIN (SELECT CAST(s AS INT) AS y FROM t) b ON a.id = b.y",
@@ -92,6 +96,9 @@ FAILING = (
     "SELECT id FROM t WHERE x * random() >= 0 AND 1 / i >= 0",
     "SELECT id FROM (SELECT id, 9 / i + CAST(random() AS INT) * 0 AS y FROM t) WHERE y > 2",
     "SELECT y FROM (SELECT 9 / i AS y, random() AS r FROM t) WHERE y > 2 OR r > 7",
+    "SELECT id FROM t WHERE id * 3 > 4 AND 10 % i < 5 AND id * 3 < 4000",
+    "SELECT id FROM t WHERE i + CAST(s AS BIGINT) > 4",
+    "SELECT id FROM t WHERE arrow_cast(x * 4, 'Int32') * 2 > 4",
 )
 
 
@@ -180,15 +187,33 @@ def test_all_calls_that_run_a_statement_give_the_same_rows(tmp_path: Path) -> No
     assert "rowsieve_visible" in frame.execution_plan().display_indent()
 
 
-def test_a_limit_alone_or_a_condition_on_the_key_is_read_by_us(tmp_path: Path) -> None:
+def test_a_limit_alone_reads_hidden_rows_by_us_until_they_are_known(tmp_path: Path) -> None:
+    ours, memory = contexts(*made(tmp_path))
+    rows = Counter(map(repr, memory.sql("SELECT * FROM t").to_pylist()))
+    for is_known in (False, True):
+        for taken, query in (
+            (5, "SELECT * FROM t LIMIT 5"),
+            (7, "SELECT * FROM (SELECT * FROM t LIMIT 9) LIMIT 7 OFFSET 1"),
+            (3, "SELECT * FROM t LIMIT 3 OFFSET 200"),
+            (sum(rows.values()) - 1, "SELECT * FROM t LIMIT 100000 OFFSET 1"),
+        ):
+            frame = ours.sql(query)
+            assert isinstance(frame, ClosedFrame) is (is_known and taken < 300)
+            found = Counter(map(repr, frame.to_pylist()))
+            assert sum(found.values()) == taken
+            assert not found - rows
+        ours.sql("SELECT x FROM t")
+
+
+def test_a_condition_on_the_key_is_read_by_us(tmp_path: Path) -> None:
     ours, _ = contexts(*made(tmp_path))
     for query in (
-        "SELECT * FROM t LIMIT 5",
         "SELECT * FROM t WHERE id > 5",
         "SELECT * FROM t WHERE s = '1' AND id IN (1, 2)",
     ):
         assert not isinstance(ours.sql(query), ClosedFrame)
     assert isinstance(ours.sql("SELECT * FROM t ORDER BY x LIMIT 5"), ClosedFrame)
+    assert isinstance(ours.sql("SELECT * FROM t WHERE id * 2 > 5"), ClosedFrame)
 
 
 def test_each_version_has_its_own_hidden_rows(tmp_path: Path) -> None:

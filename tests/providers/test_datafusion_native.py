@@ -6,6 +6,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ from datafusion.object_store import LocalFileSystem
 
 import rowsieve as rs
 from rowsieve.providers.datafusion import SessionContext
+from rowsieve.providers.datafusion.closed_frame import ClosedFrame
 from rowsieve.providers.datafusion.native_scan import _replaced
 from tests import random_tables
 from tests.profiles import IS_DEEP
@@ -110,7 +112,9 @@ def test_clean_parts_are_read_by_datafusion_and_others_by_us(tmp_path: Path) -> 
     table.upsert(numbered(5, 6))
     table.delete("id = 40")
     assert "reads 6, and 2 without their hidden rows" in plan_of(context)
-    assert plan_of(context, "SELECT * FROM t WHERE 9 / (id + 1) >= 0").endswith("own reader reads 5")
+    assert plan_of(context, "SELECT * FROM t WHERE 9 / (id + 1) >= 0").endswith(
+        "own reader reads 5"
+    )
     assert "reads 1" in plan_of(context, "SELECT * FROM t WHERE id * 1 BETWEEN 185 AND 190")
     found = context.sql("SELECT count(*) AS n, sum(id) AS total FROM t").to_pylist()
     assert found == [{"n": 209, "total": sum(range(210)) - 40}]
@@ -212,6 +216,67 @@ def test_a_file_that_vanishes_after_planning_is_an_error(tmp_path: Path) -> None
     view = session(rs.open_table(table.uri), native=False)
     with pytest.raises(Exception, match="is missing: data/"):
         view.sql("SELECT s FROM t").collect()
+
+
+RUNNING = (
+    *("collect", "collect_partitioned", "execute_stream", "execute_stream_partitioned"),
+    *("execution_plan", "explain", "to_arrow_table", "to_pandas", "to_polars", "to_pydict"),
+    *("to_pylist", "count", "cache", "__arrow_c_stream__"),
+)
+
+
+@pytest.mark.parametrize("call", [*RUNNING, "collect_column"])
+def test_each_call_that_runs_a_statement_notices_a_file_that_vanished(
+    tmp_path: Path, call: str
+) -> None:
+    table = striped(tmp_path)
+    frame = session(table).sql("SELECT id FROM t")
+    assert isinstance(frame, ClosedFrame)
+    assert "DatasetExec" not in frame.execution_plan().display_indent()
+    files(table)[3].unlink()
+    with pytest.raises(Exception, match="is missing: data/"):
+        getattr(frame, call)(*(["id"] if call == "collect_column" else []))
+
+
+def test_a_file_that_vanishes_after_the_physical_plan_is_an_error(tmp_path: Path) -> None:
+    table = striped(tmp_path)
+    context = session(table)
+    frame = context.sql("SELECT s FROM t")
+    plan, stream = frame.execution_plan(), frame.execute_stream()
+    assert isinstance(frame, ClosedFrame)
+    files(table)[3].unlink()
+    with pytest.raises(Exception, match=r"not found|No such file"):
+        [list(context.execute(plan, number)) for number in range(plan.partition_count)]
+    with suppress(Exception):  # the stream may have opened the file before
+        assert sum(batch.to_pyarrow().num_rows for batch in stream) == 210
+
+
+def test_a_limit_alone_reads_as_many_parts_as_it_needs(tmp_path: Path) -> None:
+    table = striped(tmp_path)
+    context = session(table)
+    table.upsert(numbered(5, 6))
+    every = {row["id"] for row in context.sql("SELECT id FROM t").to_pylist()}
+    for query, taken, parts in (
+        ("SELECT id FROM t LIMIT 10", 10, 1),
+        ("SELECT id FROM t LIMIT 50 OFFSET 20", 50, 5),  # of both scans in the open plan
+        ("SELECT DISTINCT id FROM (SELECT id FROM t LIMIT 20)", 20, 2),
+        ("SELECT id FROM t UNION ALL SELECT id + 1000 FROM t LIMIT 12", 12, 2),
+    ):
+        plan = plan_of(context, query)
+        assert f"DataFusion's own reader reads {parts}" in plan, plan
+        rows = [row["id"] % 1000 for row in context.sql(query).to_pylist()]
+        assert len(rows) == taken
+        assert every >= set(rows)
+    for query, result in (
+        ("SELECT count(*) AS n FROM (SELECT * FROM t WHERE s <> 'v3' LIMIT 500)", 209),
+        ("SELECT (SELECT count(*) FROM t) AS n FROM t LIMIT 1", 210),
+        ("SELECT count(*) AS n FROM (SELECT DISTINCT id FROM t LIMIT 205)", 205),
+        ("SELECT count(*) AS n FROM (SELECT a.id FROM t a JOIN t b USING (id) LIMIT 205)", 205),
+        ("SELECT max(id) AS n FROM (SELECT id FROM t ORDER BY id LIMIT 205)", 204),
+        ("SELECT count(*) AS n FROM (SELECT * FROM t LIMIT 4) a, t", 840),
+        ("SELECT count(*) AS n FROM (SELECT row_number() OVER () AS n FROM t LIMIT 205)", 205),
+    ):
+        assert context.sql(query).to_pylist() == [{"n": result}], query
 
 
 def test_a_file_that_is_cut_off_is_an_error(tmp_path: Path) -> None:

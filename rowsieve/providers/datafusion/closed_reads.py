@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from rowsieve.providers.datafusion.plan_checks import PlanFacts, facts_of
+from rowsieve.providers.datafusion.closed_frame import ClosedFrame
+from rowsieve.providers.datafusion.plan_checks import PlanFacts, facts_of, numbers_rows_in_scans
+from rowsieve.providers.datafusion.session_settings import BATCH_SIZE, MAX_PASSES, ROUND_ROBIN
 from rowsieve.providers.native_files.present_files import check_files
 
 if TYPE_CHECKING:
@@ -25,16 +27,22 @@ if TYPE_CHECKING:
     from rowsieve.providers.datafusion.own_table import OwnTable
 
 
+# Each batch of a file with hidden rows costs a call of Python.
+_LONG_BATCH_ROWS: Final = 65_536  # those of our row groups
+_SHORT_BATCH_ROWS: Final = 256  # a LIMIT of few rows reads no more
+_ONE_PASS: Final = {MAX_PASSES: 1, ROUND_ROBIN: "false"}
+
+
 @dataclass(slots=True)
 class ClosedReads:
     """What to register for the tables of a statement while its closed plan is made.
 
-    `is_short`: a LIMIT takes few rows, so that long batches would read more of them.
+    `most_taken`: a LIMIT takes at most so many rows; None if there is none.
     """
 
     hybrids: dict[str, HybridTable] = field(default_factory=dict)
     checks: list[Callable[[], None]] = field(default_factory=list)
-    is_short: bool = False
+    most_taken: int | None = None
 
     @property
     def has_bitmaps(self) -> bool:
@@ -45,6 +53,16 @@ class ClosedReads:
     def is_worthwhile(self) -> bool:
         """Whether the plan reads otherwise than that of the open frame."""
         return self.has_bitmaps or bool(self.checks)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings for the plan."""
+        if not self.has_bitmaps:
+            return {}
+        if self.most_taken is None:
+            return {BATCH_SIZE: _LONG_BATCH_ROWS}
+        rows = max(_SHORT_BATCH_ROWS, 2 * self.most_taken)
+        return {BATCH_SIZE: rows} if rows < _LONG_BATCH_ROWS else {}
 
     def add(self, name: str, own: OwnTable, hybrid: HybridTable | None) -> None:
         """Read a table like this."""
@@ -84,7 +102,7 @@ def closed_reads(
     if len(named) == 1 and facts.most_taken is not None:
         ((name, own),) = named.items()
         if (enough := own.enough_rows(facts.most_taken)) is not None:
-            found = ClosedReads(is_short=True)
+            found = ClosedReads(most_taken=facts.most_taken)
             found.add(name, own, hybrid(own, *enough))
             return found
     has_bitmaps = _may_have_bitmaps(facts, asked)
@@ -105,3 +123,30 @@ def _may_have_bitmaps(facts: PlanFacts, asked: Mapping[str, OwnTable]) -> bool:
     if not facts.is_total or facts.has_limit:
         return False
     return not any(facts.columns.intersection(own.snapshot.table.key[:1]) for own in asked.values())
+
+
+def closed_frame(
+    frame: datafusion.DataFrame,
+    reads: ClosedReads,
+    plan: Callable[[Mapping[str, Any]], datafusion.DataFrame],
+) -> datafusion.DataFrame:
+    """The frame of a statement, which runs as `plan` plans it with some settings, if that is right.
+
+    DataFusion 55.0 may move a condition between a scan and the numbers of its rows, if an
+    expression occurs twice in it, and then fails to number them. The plan is made once more, with
+    one pass of the rules, which does not move it there.
+    """
+    for settings in (reads.settings, reads.settings | _ONE_PASS):
+        try:
+            closed = plan(settings)
+        except Exception:  # SELECT … INTO has made its table when it was planned
+            break
+        if not reads.has_bitmaps:
+            return ClosedFrame(frame, closed, reads.check_files)
+        facts = facts_of(closed.optimized_logical_plan())
+        if not facts.is_total:
+            break
+        is_right = settings == reads.settings or numbers_rows_in_scans(closed)
+        if facts.numbers_at_scans and is_right:
+            return ClosedFrame(frame, closed, reads.check_files)
+    return frame

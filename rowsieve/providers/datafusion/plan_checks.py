@@ -58,12 +58,14 @@ Types: TypeAlias = Mapping[str, str | None]
 class PlanFacts:
     """What a plan has that decides whether DataFusion may leave out hidden rows.
 
-    `columns` are those that conditions name that do not compute, without the names of their tables.
-    `most_taken`: scans have no conditions, and DataFusion takes at most so many rows of them all,
-    whichever; None if it may need more.
+    `is_total`: no condition may fail. `numbers_at_scans`: rows are numbered directly above the
+    scans of their files, if at all. `columns` are those that conditions compare as they are,
+    without the names of their tables. `most_taken`: scans have no conditions, and DataFusion takes
+    at most so many rows of them all, whichever; None if it may need more.
     """
 
     is_total: bool = True
+    numbers_at_scans: bool = True
     has_limit: bool = False
     columns: set[str] = field(default_factory=set)
     most_taken: int | None = None
@@ -72,8 +74,7 @@ class PlanFacts:
 def facts_of(optimised: Any) -> PlanFacts:
     """The facts of an optimised logical plan; not total if one of its conditions may fail.
 
-    Not total either if a part of the plan cannot be visited, such as a subquery in a SELECT list,
-    or if rows are numbered anywhere but directly above the scan of their file.
+    Not total either if a part of the plan cannot be visited, such as a subquery in a SELECT list.
     """
     try:
         return _facts(optimised)
@@ -100,7 +101,7 @@ def _facts(optimised: Any) -> PlanFacts:
             computed += [(each, inputs) for each in aliases]
         if kind == "Projection" and any(map(_numbers_rows, node.projections())):
             (below,) = node.input()
-            found.is_total &= type(below.to_variant()).__name__ == "TableScan"
+            found.numbers_at_scans &= type(below.to_variant()).__name__ == "TableScan"
     found.is_total &= all(
         _numbers_rows(each) or _is_total(each, inputs, set())
         for each, inputs in computed
@@ -112,6 +113,11 @@ def _facts(optimised: Any) -> PlanFacts:
     if are_known and all(scan.fetch() is not None and not scan.filters() for scan in scans):
         found.most_taken = sum(scan.fetch() for scan in scans)
     return found
+
+
+def numbers_rows_in_scans(frame: datafusion.DataFrame) -> bool:
+    """Whether the scans number the rows: a call that is left in the physical plan would fail."""
+    return f"{ROW_NUMBER}()" not in frame.execution_plan().display_indent()
 
 
 class _Inputs:

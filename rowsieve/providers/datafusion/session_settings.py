@@ -6,13 +6,16 @@ leads to our dataset.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
 
 import datafusion
 
 BATCH_SIZE: Final = "datafusion.execution.batch_size"
+MAX_PASSES: Final = "datafusion.optimizer.max_passes"
+ROUND_ROBIN: Final = "datafusion.optimizer.enable_round_robin_repartition"
 TARGET_PARTITIONS: Final = "datafusion.execution.target_partitions"
 _INFORMATION: Final = "datafusion.catalog.information_schema"
 # Settings that change neither a value nor which rows a scan reads.
@@ -65,3 +68,22 @@ def are_free(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:
         for name in names
         if name not in _FREE and not name.startswith(_FREE_PREFIXES)
     )
+
+
+@contextmanager
+def unless_set(
+    values: Mapping[str, Any], current: Mapping[str, Any], run: Callable[[str], Any]
+) -> Iterator[None]:
+    """Let plans that are made meanwhile have these settings, unless the user has set them.
+
+    `run` runs a statement in the session, whose settings are `current`.
+    """
+    defaults = default_settings()
+    changed = [name for name in values if current.get(name) == defaults[name]]
+    try:
+        for name in changed:
+            run(f"SET {name} = {values[name]}")
+        yield
+    finally:
+        for name in changed:
+            run(f"SET {name} = {defaults[name]}")

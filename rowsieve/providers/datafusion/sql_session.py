@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import datafusion
@@ -26,29 +26,26 @@ from rowsieve.providers.datafusion.catalog_tables import CatalogTables, provider
 from rowsieve.providers.datafusion.change_statements import changed_name, takes_name
 from rowsieve.providers.datafusion.changes_function import NAME as CHANGES
 from rowsieve.providers.datafusion.changes_function import ChangesFunction
-from rowsieve.providers.datafusion.closed_frame import ClosedFrame
-from rowsieve.providers.datafusion.closed_reads import ClosedReads, closed_reads
+from rowsieve.providers.datafusion.closed_reads import ClosedReads, closed_frame, closed_reads
 from rowsieve.providers.datafusion.hybrid_table import HybridTable, VisibleParts, may_skip
 from rowsieve.providers.datafusion.kept_queries import KeptQueries, KeptQuery
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
 from rowsieve.providers.datafusion.own_table import OwnTable, name_parts
-from rowsieve.providers.datafusion.plan_checks import facts_of
 from rowsieve.providers.datafusion.run_change import changed_rows
 from rowsieve.providers.datafusion.scan_conditions import conditions
 from rowsieve.providers.datafusion.session_settings import (
-    BATCH_SIZE,
     TARGET_PARTITIONS,
     are_free,
     default_functions,
     default_settings,
     shown_settings,
+    unless_set,
 )
 from rowsieve.providers.datafusion.statement_queries import Changed, read_only
 from rowsieve.providers.datafusion.statement_tokens import quoted
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
 
-_LONG_BATCH_ROWS: Final = 65_536  # those of our row groups
 _COMMENT: Final = re.compile(r"--[^\n]*(?:\n|$)|/\*.*?\*/", re.DOTALL)
 _EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
 _QUERY: Final = re.compile(r"[\s(]*(explain|select|with|values)\b", re.IGNORECASE)
@@ -57,7 +54,7 @@ _KEPT: Final = re.compile(
 )
 _REMOVES: Final = re.compile(r"\s*(drop|deallocate)\b", re.IGNORECASE)
 _CONDITION: Final = re.compile(r"\b(where|having|on|filter|qualify)\b", re.IGNORECASE)
-_LIMIT: Final = re.compile(r"\b(limit|fetch|top)\b", re.IGNORECASE)
+_LIMIT: Final = re.compile(r"\blimit\b", re.IGNORECASE)
 _SETS: Final = re.compile(r"\s*(re)?set\b", re.IGNORECASE)
 # Settings that give conditions another meaning: unless they have these values, none is used.
 _USUAL: Final = {
@@ -385,31 +382,13 @@ class SessionContext(datafusion.SessionContext):
         plan: Callable[..., datafusion.DataFrame],
     ) -> datafusion.DataFrame:
         """The frame of a statement, which runs as `plan` plans it now, if that is right."""
-        is_long = reads.has_bitmaps and not reads.is_short
-        try:
-            with self._long_batches() if is_long else nullcontext():
-                closed = plan(read_only())
-        except Exception:  # SELECT … INTO has made its table when it was planned
-            return frame
-        if reads.has_bitmaps and not facts_of(closed.optimized_logical_plan()).is_total:
-            return frame
-        return ClosedFrame(frame, closed, reads.check_files)
+        run = super().sql
 
-    @contextmanager
-    def _long_batches(self) -> Iterator[None]:
-        """Let plans that are made meanwhile read more rows at once, unless the user says how many.
+        def planned(settings: Mapping[str, Any]) -> datafusion.DataFrame:
+            with unless_set(settings, self._settings, run):
+                return plan(read_only())
 
-        Each batch of a file with hidden rows costs a call of Python.
-        """
-        usual = default_settings()[BATCH_SIZE]
-        if self.setting(BATCH_SIZE) != usual:
-            yield
-            return
-        super().sql(f"SET {BATCH_SIZE} = {_LONG_BATCH_ROWS}")
-        try:
-            yield
-        finally:
-            super().sql(f"SET {BATCH_SIZE} = {usual}")
+        return closed_frame(frame, reads, planned)
 
     @contextmanager
     def _swapped(
