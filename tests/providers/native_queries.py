@@ -71,6 +71,8 @@ CONDITIONS: Final = (
     *("{q}at < TIMESTAMP '1970-01-01'", "date_trunc('day', {q}at) = TIMESTAMP '1969-12-31'"),
     *("{q}when >= TIMESTAMPTZ '1969-12-31T00:00:00Z'", "{q}when IS NULL"),
     *("coalesce({q}i, 0) = 0", "CASE WHEN {q}f > 1 THEN {q}o ELSE {q}i > 0 END", "{q}i = {q}id"),
+    *("{q}id * 2 BETWEEN {n} AND {m}", "-{q}f < 5", "{q}i * 3 + {q}i % 7 > 4", "{q}f / 2 > {q}g"),
+    *("{q}u - 1 > 5", "({q}i + 1) * ({q}i + 1) > 9", "{q}id / 3 = {q}i", "{q}d * 2 > {q}id"),
     *("{q}s IS DISTINCT FROM {q}t", "{q}id + 1 > {n}", "CAST({q}id AS VARCHAR) LIKE '1%'"),
 )
 COLUMNS: Final = tuple(SCHEMA.names)
@@ -131,7 +133,10 @@ def _where(chance: random.Random, q: str = "") -> str:
     for _ in range(chance.choice((0, 1, 1, 2, 3))):
         n = chance.randint(-2, 500)
         text = chance.choice(CONDITIONS).format(q=q, n=n, m=n + chance.choice((3, 60)))
-        found.append(f"NOT ({text})" if chance.random() < 0.15 else f"({text})")
+        # 55.0 compares the bits of more than 3 floats, but skips pages of -0.0 by bounds of 0.0.
+        is_bitwise = text.endswith("f IN (0, 1, 5, 7, 9)")
+        is_negated = chance.random() < 0.15 and not is_bitwise
+        found.append(f"NOT ({text})" if is_negated else f"({text})")
     return f" WHERE {chance.choice((' AND ', ' AND ', ' OR ')).join(found)}" if found else ""
 
 

@@ -79,7 +79,7 @@ TOTAL = (
     "SELECT i FROM t WHERE i IN (SELECT 8 / i FROM t)",
     "SELECT CASE WHEN i > 0 THEN 8 / i END AS y, count(*) FROM t WHERE i < 8 GROUP BY y",
     "SELECT id FROM t WHERE id * 3 BETWEEN 30 AND 600 AND 2 * i + 1 > -x / 0.0",
-    "SELECT s FROM t WHERE (i - 5) / 2 = -i % 3 OR CAST(i AS DOUBLE) * 9 > x",
+    "SELECT s FROM t WHERE (i - 5) / 2 = i % 3 OR CAST(i AS DOUBLE) * 9 > x",
     "SELECT a.id, y FROM t a JOIN (SELECT i * 2 AS y FROM t) b ON a.i + 1 = b.y - a.id",
     "SELECT y, z FROM (SELECT i + 1 AS y, 9 / i AS z FROM t) WHERE y * y > 7",
 )
@@ -98,6 +98,7 @@ FAILING = (
     "SELECT y FROM (SELECT 9 / i AS y, random() AS r FROM t) WHERE y > 2 OR r > 7",
     "SELECT id FROM t WHERE id * 3 > 4 AND 10 % i < 5 AND id * 3 < 4000",
     "SELECT id FROM t WHERE i + CAST(s AS BIGINT) > 4",
+    "SELECT id FROM t WHERE -i < 4",
     "SELECT id FROM t WHERE arrow_cast(x * 4, 'Int32') * 2 > 4",
 )
 

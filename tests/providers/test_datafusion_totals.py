@@ -86,7 +86,8 @@ def test_total_arithmetic_fails_on_no_value(context: Any, chunk: int) -> None:
     ("condition", "is_total"),
     [
         ("a.i64 * 3 + a.i8 > 5", True),
-        ("a.i64 / 3 > 5 AND a.u8 % 7 = 1 AND -a.i64 < 4", True),
+        ("a.i64 / 3 > 5 AND a.u8 % 7 = 1 AND -a.f32 < 4", True),
+        ("-a.i64 < 4", False),
         ("a.f64 / a.f32 > a.f64 % 0", True),
         ("CAST(a.i32 AS DOUBLE) / 0 > 1", True),
         ("a.i64 / 0 > 5", False),

@@ -17,7 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowsieve.providers.datafusion.closed_frame import ClosedFrame
 from rowsieve.providers.datafusion.plan_checks import PlanFacts, facts_of, numbers_rows_in_scans
-from rowsieve.providers.datafusion.session_settings import BATCH_SIZE, MAX_PASSES, ROUND_ROBIN
+from rowsieve.providers.datafusion.session_settings import (
+    BATCH_SIZE,
+    MAX_PASSES,
+    ROUND_ROBIN,
+    SPLIT_FILES,
+)
 from rowsieve.providers.native_files.present_files import check_files
 
 if TYPE_CHECKING:
@@ -62,7 +67,7 @@ class ClosedReads:
         if self.most_taken is None:
             return {BATCH_SIZE: _LONG_BATCH_ROWS}
         rows = max(_SHORT_BATCH_ROWS, 2 * self.most_taken)
-        return {BATCH_SIZE: rows} if rows < _LONG_BATCH_ROWS else {}
+        return {BATCH_SIZE: rows, SPLIT_FILES: "false"} if rows < _LONG_BATCH_ROWS else {}
 
     def add(self, name: str, own: OwnTable, hybrid: HybridTable | None) -> None:
         """Read a table like this."""

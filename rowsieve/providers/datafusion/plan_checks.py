@@ -218,6 +218,8 @@ def _number(expression: Any, types: Types, depth: int = 0) -> str | None:
     (type_,) = set(operands)
     if kind == "Cast":
         return _cast(expression, str(type_))
+    if kind == "Negative":  # DataFusion also negates the bounds of a file, and fails on the least
+        return type_ if type_ in _FLOATS else None
     if kind == "BinaryExpr" and str(expression.rex_call_operator()) in _DIVIDING:
         return type_ if type_ in _FLOATS or _divides(expression.rex_call_operands()[1]) else None
     return type_

@@ -16,6 +16,7 @@ import datafusion
 BATCH_SIZE: Final = "datafusion.execution.batch_size"
 MAX_PASSES: Final = "datafusion.optimizer.max_passes"
 ROUND_ROBIN: Final = "datafusion.optimizer.enable_round_robin_repartition"
+SPLIT_FILES: Final = "datafusion.optimizer.repartition_file_scans"
 TARGET_PARTITIONS: Final = "datafusion.execution.target_partitions"
 _INFORMATION: Final = "datafusion.catalog.information_schema"
 # Settings that change neither a value nor which rows a scan reads.
