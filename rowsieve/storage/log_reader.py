@@ -18,8 +18,8 @@ from typing import Final
 from rowsieve.errors import (
     CorruptData,
     InvalidInput,
+    RowsieveError,
     SnapshotExpired,
-    StoreError,
     UnsupportedProtocol,
     VersionNotFound,
 )
@@ -61,6 +61,7 @@ class LogReader(LogHead):
         known = (self._newest, older)
         if self._store.overlaps and all(each is None or each.version != version for each in known):
             early = apart(partial(self.read_version, version))
+        head: Snapshot | None = None
         try:
             head = self.newest()
         except (CorruptData, UnsupportedProtocol):
@@ -73,20 +74,25 @@ class LogReader(LogHead):
                 return older
         if early is not None:
             try:
-                return self._keep(early.result())
-            except (CorruptData, SnapshotExpired, StoreError, VersionNotFound):
+                return self._keep(early.result(), head)
+            except RowsieveError:
                 pass  # the log may have changed meanwhile: read it again
         listed: list[int] = []
         while True:
             try:
-                return self._keep(self.read_version(version))
+                return self._keep(self.read_version(version), head)
             except (CorruptData, SnapshotExpired):
                 before, listed = listed, self._checkpoints()
                 if listed == before:
                     raise  # otherwise checkpoints of older versions may just have expired
 
-    def _keep(self, snapshot: Snapshot) -> Snapshot:
-        """Keep the old version that was read last: a version never changes."""
+    def _keep(self, snapshot: Snapshot, head: Snapshot | None) -> Snapshot:
+        """Keep the old version that was read last: a version never changes.
+
+        TableNotFound if it is of another table than the head: one was dropped, the other created.
+        """
+        if head is not None and snapshot.table.uuid != head.table.uuid:
+            raise self._replaced(snapshot.table.uuid, head.table.uuid)
         self._older = snapshot
         return snapshot
 
@@ -125,7 +131,7 @@ class LogReader(LogHead):
         if not self._store.overlaps:
             base = self._newest_readable(checkpoints)
             return base, self._between(base, last), {}
-        reading = begin(partial(self._newest_readable, checkpoints))
+        reading = apart(partial(self._newest_readable, checkpoints))
         entries = self._entries(range(newest + 1, last.version))
         entries += [last] if newest < last.version else []
         loading = self._begin_loading([entry for entry in entries if entry is not None])
@@ -163,7 +169,7 @@ class LogReader(LogHead):
         start = oldest if found is None else found + 1
         base = None
         if found is not None and self._store.overlaps:
-            base = begin(partial(self._newest_readable, [found]))
+            base = apart(partial(self._newest_readable, [found]))
         entries: list[LogEntry] = []
         for version, entry in self._in_order(range(start, head.version)):
             if entry is None:
@@ -184,7 +190,8 @@ class LogReader(LogHead):
             )
         if base is not None and (checkpoint := base.result()) is not None:
             try:
-                return self._replay(checkpoint, entries)[0]
+                if checkpoint.table.uuid == head.table.uuid:
+                    return self._replay(checkpoint, entries)[0]
             except ObjectNotFound:
                 pass  # it may just have expired
         return self.at(found)

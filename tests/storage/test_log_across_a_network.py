@@ -184,3 +184,45 @@ def test_invariant_rule_6_entries_that_are_deleted_in_any_order_hide_no_version(
     _seen.clear()
     assert CommitLog(Paused(inner)).latest(known) == newest
     assert not inner.exists(log_path(2))
+
+
+class Replaced:
+    """A store whose table is dropped and created anew by `replace`."""
+
+    def __init__(self, before: ObjectStore, after: ObjectStore) -> None:
+        self._store, self._after = before, after
+        self.uri = before.uri
+        self.overlaps = True
+
+    def replace(self) -> None:
+        self._store = self._after
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+def test_an_old_version_of_a_table_that_is_replaced_meanwhile_is_not_mixed_with_the_new_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stores = [memory_store(), memory_store()]
+    for each in stores:
+        log, first = create(each)
+        commit(log, commit(log, first))
+    store = Replaced(*stores)
+    reader, read = CommitLog(store), threading.Event()
+    read_version, newest = reader.read_version, reader.newest
+
+    def reading(version: int) -> Snapshot:
+        try:
+            return read_version(version)
+        finally:
+            read.set()
+
+    def replaced() -> Snapshot:
+        assert read.wait(60)
+        store.replace()
+        return newest()
+
+    monkeypatch.setattr(reader, "read_version", reading)
+    monkeypatch.setattr(reader, "newest", replaced)
+    assert reader.at(1).table.uuid == CommitLog(stores[1]).latest().table.uuid
