@@ -32,6 +32,7 @@ from rowsieve.types.logical import Binary, Float, LogicalType, String
 
 FEWEST: Final = 64  # alternatives; fewer are evaluated one by one
 _MOST_PIECES: Final = 32  # of one alternative, by its IN lists and <>
+_MOST_COLUMNS: Final = 6  # of one alternative: a search is kept for each set of columns
 
 _MOST_KEPT: Final = 16  # ORs of one predicate
 
@@ -100,6 +101,8 @@ def _box(term: ir.Predicate, semantics: Semantics) -> _Box | None:
                 return None
             pieces = _intersection(found[column], pieces)
         found[column] = pieces
+        if len(found) > _MOST_COLUMNS:
+            return None
     count = 1
     for pieces in found.values():
         count *= len(pieces)
@@ -266,7 +269,7 @@ class BoxGroup:
         ]
         group = cls(tuple(axes), semantics.nan)
         whole = tuple(range(len(axes)))
-        for count in range(1, len(axes) + 1):
+        for count in range(len(axes), 0, -1):
             for some in combinations(whole, count):
                 search = group._index(some)
                 if search is None:

@@ -16,7 +16,8 @@ from rowsieve.predicate.box_search import RankBoxes
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Binary, Date, Float, Int, LogicalType, String, Timestamp
+from rowsieve.types.logical import Binary, Date, Field, Float, Int, LogicalType, String, Timestamp
+from rowsieve.types.schema import Schema
 from tests.predicate.test_evaluate import answers, expected
 from tests.profiles import DEEP_FACTOR, IS_DEEP
 from tests.strategies import COLUMN_TYPES, SCHEMA, SEMANTICS, arrow_array
@@ -189,6 +190,25 @@ def pair(number: int) -> ir.Predicate:
     one = ir.Comparison(ir.ComparisonOp.EQ, ir.Column("i64"), ir.Literal(number % 7, Int(64)))
     other = ir.Comparison(ir.ComparisonOp.LT, ir.Column("u64"), ir.Literal(number, Int(64)))
     return ir.And((one, other))
+
+
+def test_alternatives_of_many_columns_are_not_searched(searched: list[int]) -> None:
+    """Each set of columns has a search of its own, for NULL: 16 columns would have 65535."""
+    schema = Schema(1, tuple(Field(place, f"c{place}", Int(64)) for place in range(1, 17)))
+    terms = tuple(equal_row(value % 5, schema) for value in range(70))
+    batch = pa.record_batch({name: pa.array([1, None, 9], pa.int64()) for name in schema.names})
+    predicate = ir.Or(terms)
+    found = evaluate(bind(predicate, schema, simplified=False), batch)
+    assert answers(found) == "TNF"
+    assert not searched
+
+
+def equal_row(value: int, schema: Schema) -> ir.Predicate:
+    parts = (
+        ir.Comparison(ir.ComparisonOp.EQ, ir.Column(name), ir.Literal(value, Int(64)))
+        for name in schema.names
+    )
+    return ir.And(tuple(parts))
 
 
 def test_boxes_that_need_too_many_searches_are_not_searched() -> None:
