@@ -104,7 +104,9 @@ WRITTEN = frozenset(
 )
 # Rules for years outside 1 to 9999 only, for which translations promise nothing.
 OF_FAR_YEARS = frozenset({"far_years"})
-RULES = GUARDED | WRITTEN | OF_FAR_YEARS | frozenset(_SHOWN)
+# What `bind` accepts; a bound condition means the same with and without it.
+OF_BINDING = frozenset({"has_session_zone"})
+RULES = GUARDED | WRITTEN | OF_FAR_YEARS | OF_BINDING | frozenset(_SHOWN)
 
 
 def differ(ours: Semantics, theirs: Semantics) -> bool:

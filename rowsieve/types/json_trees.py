@@ -20,7 +20,7 @@ from rowsieve.types.variant_texts import TEXT, quoted
 
 MOST_TEXT: Final = 2**31 - 1
 """The bytes of one array of texts."""
-_MARKS: Final = pa.array([",", "{", "}", "[", "]"], TEXT)
+_MARKS: Final = (",", "{", "}", "[", "]")
 _COMMA, _OBJECT, _END_OBJECT, _ARRAY, _END_ARRAY = range(5)
 
 Mask = npt.NDArray[np.bool_]
@@ -65,7 +65,7 @@ def written(nodes: Nodes, rows: int) -> pa.Array:
             piece[last[each]] = marks + closing
     if nodes.scalars:
         piece[first[np.concatenate(nodes.scalars)]] = np.arange(texts)
-    pieces = pa.concat_arrays([*nodes.texts, keys, _joined(",", keys), _MARKS])
+    pieces = pa.concat_arrays([*nodes.texts, keys, _joined(",", keys), pa.array(_MARKS, TEXT)])
     return _rows(pieces, piece, begin[:rows])
 
 

@@ -220,7 +220,7 @@ _FIXED: Final[dict[int, tuple[str, pa.DataType]]] = {
     18: ("<i8", pa.timestamp("ns", "UTC")),
     19: ("<i8", pa.timestamp("ns")),
 }
-_WORDS: Final = pa.array(["null", "true", "false"], TEXT)
+_WORDS: Final = ("null", "true", "false")
 
 
 def _add_primitives(data: Bytes, places: Places, type_: Ints, nodes: Nodes) -> None:
@@ -228,7 +228,7 @@ def _add_primitives(data: Bytes, places: Places, type_: Ints, nodes: Nodes) -> N
     for code in np.flatnonzero(np.bincount(type_)).tolist():
         mine = places.at(type_ == code)
         if code <= _FALSE:
-            nodes.set_texts(mine.node, _WORDS.take(pa.array(np.full(len(mine.node), code))))
+            nodes.set_texts(mine.node, pa.repeat(pa.scalar(_WORDS[code], TEXT), len(mine.node)))
         elif code in _INTEGERS:
             numbers = _fixed(data, mine, np.dtype(_INTEGERS[code]))
             nodes.set_scalars(mine.node, pa.array(numbers.astype(np.int64)))
