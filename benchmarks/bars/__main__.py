@@ -106,7 +106,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def measured(name: str, sizes: Sizes, work: Path | None = None) -> list[Bar]:
-    """Measure the bars of one name, in a temporary folder."""
+    """Measure the bars of one name, in a temporary folder, by default the system's."""
+    if work is not None:
+        work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="rowsieve-bar-", dir=work) as folder:
         found = BARS[name](sizes, Path(folder))
     return found if isinstance(found, list) else [found]

@@ -1,4 +1,4 @@
-"""Bar: documents as Parquet Variants beside JSON text: decoding, sizes, and values at a path.
+"""Bar: decode Parquet Variants; compare their size and the value at a path with JSON text.
 
 Decoding to text is held beside a codec that takes one value at a time. The rest is what the choice
 of text for our own files rests on: the bytes of files with the same documents, and the

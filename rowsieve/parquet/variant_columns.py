@@ -53,7 +53,7 @@ def with_variants(
 
 
 def _tree(elements: list[dict[int, Any]]) -> _Element:
-    """The tree of a list of elements, each of which is followed by its members."""
+    """Build the tree of columns from a list in which members follow their parent."""
     rest = iter(elements)
 
     def read(depth: int) -> _Element:

@@ -386,12 +386,6 @@ class LogHead:
     def _entries(self, versions: Sequence[int]) -> list[LogEntry | None]:
         return together(self._store, [partial(self.entry, version) for version in versions])
 
-    def loaded_entries(self, versions: Sequence[int]) -> list[LogEntry | None]:
-        """Read entries with their parts, across a network all at once; None for absent ones."""
-        entries = self._entries(versions)
-        loaded = iter(self._with_parts([entry for entry in entries if entry is not None]))
-        return [None if entry is None else next(loaded) for entry in entries]
-
     def _replay(
         self, base: Snapshot | None, entries: Sequence[LogEntry], loading: Loading | None = None
     ) -> tuple[Snapshot, tuple[LogEntry, ...]]:

@@ -147,6 +147,19 @@ class LogReader(LogHead):
             return []
         return [*self._entries(range(start, last.version)), last]
 
+    def loaded_entries(self, versions: Sequence[int]) -> list[LogEntry | None]:
+        """Read entries with their parts, across a network all at once; None for absent ones.
+
+        SnapshotExpired if the parts of an entry are absent.
+        """
+        entries = self._entries(versions)
+        try:
+            loaded = iter(self._with_parts([entry for entry in entries if entry is not None]))
+        except ObjectNotFound as error:
+            shown = f"the changes of versions {versions[0]} to {versions[-1]}"
+            raise self._expired(shown, error) from error
+        return [None if entry is None else next(loaded) for entry in entries]
+
     def _head_if(self, version: int) -> Snapshot:
         """Return the head if it is this version, whose entry is absent; raise otherwise."""
         head = self.latest()
@@ -230,7 +243,7 @@ class LogReader(LogHead):
         return any(probe() for probe in self.probes())
 
     def probes(self) -> Sequence[Callable[[], object]]:
-        """Requests of which one finds something if a table exists here."""
+        """Requests that look for a table; if there is one, at least one of them finds something."""
         return [
             partial(self._store.exists, log_path(0)),
             partial(self._versions, LOG, None, version_of),

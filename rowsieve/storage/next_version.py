@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from rowsieve.objects import ObjectStore
-from rowsieve.storage.checkpoint import read_parts
-from rowsieve.storage.log_entry import LOG, LogEntry
+from rowsieve.storage.log_entry import LogEntry
 from rowsieve.storage.log_reader import LogReader
 from rowsieve.storage.replay import replay
 from rowsieve.storage.snapshot import Snapshot
 
 
 def next_version(
-    log: LogReader, store: ObjectStore, before: Snapshot | None, version: int
+    log: LogReader, before: Snapshot | None, version: int
 ) -> tuple[Snapshot, str | None]:
     """Return a version and the operation of its commit; `before` is the version before it.
 
     Without its log entry, the version comes from a checkpoint, and its operation is unknown.
     """
-    entry = log.entry(version)
-    if entry is not None and entry.file is not None:
-        entry = replace(entry, added=read_parts(store, LOG, entry.file, version))
+    (entry,) = log.loaded_entries([version])
     return version_after(log, before, version, entry)
 
 

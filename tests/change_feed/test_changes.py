@@ -181,6 +181,18 @@ def test_an_expired_version_is_an_error_that_says_what_there_is() -> None:
     assert feed(table, oldest + 1)[0][0] == "+"
 
 
+def test_rows_of_an_entry_that_are_gone_are_an_error_that_names_the_versions(
+    tmp_path: Path,
+) -> None:
+    table = rs.create_table(tmp_path / "t", KV, key=["k"])
+    table.upsert(kv((1, 1)))
+    table.upsert(kv((2, 2)))
+    for file in (tmp_path / "t/_rowsieve/log").glob("*.arrow"):
+        file.unlink()
+    with pytest.raises(SnapshotExpired, match="the changes of versions"):
+        feed(table, 1)
+
+
 def test_a_lease_protects_the_versions_while_the_feed_is_read(tmp_path: Path) -> None:
     table = rs.create_table(tmp_path / "t", KV, key=["k"])
     for i in range(3):

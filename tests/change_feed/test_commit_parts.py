@@ -52,7 +52,7 @@ def test_shares_of_all_commits_give_the_rows_of_the_feed(
     log = CommitLog(table.store)
     found, before = [], None
     for version in range(table.version + 1):
-        after, operation = next_version(log, table.store, before, version)
+        after, operation = next_version(log, before, version)
         commit = parts_of_commit(before, after, operation, table.snapshot_for_engines())
         found += rows_of(table, commit)
         before = after

@@ -65,7 +65,7 @@ def _check(table: rs.Table | Any, name: str = "v") -> None:
     assert _texts(table.scan().to_arrow(), name) == WANTED
     for where, ids in CONDITIONS.items():
         condition = where.replace("v->", f"{name}->").replace("v IS", f"{name} IS")
-        if "bigint" in where:  # a text of 1.5 is no bigint
+        if "bigint" in where:  # the text 1.5 cannot be cast to bigint
             condition = f"id <> 1 AND {condition}"
         found = table.scan(where=condition).to_arrow()
         assert sorted(found["id"].to_pylist()) == ids, condition

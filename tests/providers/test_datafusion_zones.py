@@ -162,7 +162,7 @@ UTC_TYPE = "'Timestamp(us, \"UTC\")'"
     ],
 )
 def test_the_zone_of_the_session_changes_no_column_in_utc(condition: str, zone: str) -> None:
-    """Text beside an instant has the zone of the instant's type, not of the session."""
+    """DataFusion reads text in the zone of the timestamp that it is compared with."""
     columns = {"id": DATA["id"], "tz": pa.array(MOMENTS, pa.timestamp("us", "UTC"))}
     columns["ts"] = columns["tz"].cast(pa.timestamp("us"))
     (batch,) = pa.table(columns).to_batches()

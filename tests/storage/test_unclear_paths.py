@@ -1,4 +1,4 @@
-"""A column `s.x` beside a struct `s` with a member `x`: both have the same path in a file."""
+"""A column `s.x` and the member `x` of a struct `s` have the same path in a file."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ rounds down. Columns are compared as they are.
 
 Soundness: such a cast is read only where DataFusion's result type does not matter otherwise: in
 comparisons, IN, BETWEEN, IS NULL, EXTRACT and a cast to DATE. (In another cast of it, the optimiser
-truncates constants, too.) Types with a zone other than UTC are
-rejected, because DataFusion uses their zone for fields and for text beside them.
+truncates constants, too.) Types with a zone other than UTC are rejected, because DataFusion uses
+their zone for fields and for text that is compared with them.
 
 Source: DataFusion 55, by `tests/bridges/sql/test_arrow_times.py`.
 """

@@ -27,7 +27,7 @@ from rowsieve.change_feed.feed import checked_range
 from rowsieve.change_feed.feed_columns import FeedColumns, feed_schema
 from rowsieve.config import DEFAULT
 from rowsieve.errors import InvalidInput, SchemaMismatch, TableNotFound, VersionNotFound
-from rowsieve.objects import ObjectStore, open_store
+from rowsieve.objects import open_store
 from rowsieve.planner.splits import even_split_bytes
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
@@ -127,9 +127,8 @@ def _condition(options: FeedOptions, target: Snapshot) -> tuple[Predicate, Seman
 class CommitPlanner:
     """Plans the commits of a table in turn; keeps the last version that it has read."""
 
-    def __init__(self, log: CommitLog, store: ObjectStore, target: Snapshot) -> None:
+    def __init__(self, log: CommitLog, target: Snapshot) -> None:
         self._log = log
-        self._store = store
         self._target = target
         self._last: Snapshot | None = None
 
@@ -151,7 +150,7 @@ class CommitPlanner:
         else:
             before = self._at(versions[0] - 1) if versions[0] else None
         for version in versions:
-            after, operation = next_version(self._log, self._store, before, version)
+            after, operation = next_version(self._log, before, version)
             check_columns(after, self._target)
             found.append(parts_of_commit(before, after, operation, self._target))
             before = after
@@ -261,7 +260,7 @@ class FeedReader(DataSourceReader):
         if first > target.version:
             return []
         versions = checked_range(head, first, target.version)
-        planner = CommitPlanner(log, store, target)
+        planner = CommitPlanner(log, target)
         return planner.tasks(planner.commits(versions), options.split_bytes)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

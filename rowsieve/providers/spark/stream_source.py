@@ -193,7 +193,7 @@ class _Driver:
         self._target = pinned.target
         self._store: ObjectStore = open_store(options.uri, options.storage)
         self._log = CommitLog(self._store)
-        self._planner = CommitPlanner(self._log, self._store, pinned.target)
+        self._planner = CommitPlanner(self._log, pinned.target)
         self._head: Snapshot | None = None
         self._stop: Snapshot | None = None  # where the trigger availableNow ends
         self._lease: Lease | None = None
