@@ -22,7 +22,7 @@ from pyspark.sql import functions
 
 import rowsieve as rs
 from rowsieve.errors import InvalidInput
-from rowsieve.providers.spark import explain_prune, plans, prune, read, sql
+from rowsieve.providers.spark import explain_prune, plans, prune, pruning, read, sql
 from rowsieve.providers.spark.plans import class_of, items
 from rowsieve.providers.spark.prune_report import Refusal
 from tests.profiles import IS_DEEP, examples
@@ -394,6 +394,7 @@ def test_unknown_internals_are_warned_of_once(
         raise RecursionError(fault)
 
     assert tables
+    monkeypatch.setattr(pruning, "_WARNED", set())
     frame = spark.sql("SELECT id FROM t WHERE id < 50")
     assert prune(frame) is not frame
     if fault == "class":
@@ -407,6 +408,18 @@ def test_unknown_internals_are_warned_of_once(
     assert report.refusal is Refusal.UNKNOWN
     (warning,) = [record for record in caplog.records if record.name == "rowsieve"]
     assert report.detail in warning.getMessage()
+
+
+def test_errors_of_one_kind_are_warned_of_once_whatever_their_text(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning, "_WARNED", set())
+    for kind, text in [("null", "null: x is null"), ("null", "null"), ("other", "other")]:
+        pruning._warn("4.3.0", kind, text)
+    assert [record.args for record in caplog.records] == [
+        ("4.3.0", "null: x is null"),
+        ("4.3.0", "other"),
+    ]
 
 
 def renamed_class(found: Callable[[Any, str], Any], session: Any, name: str) -> Any:

@@ -13,7 +13,6 @@ within subqueries are left as they are.
 
 from __future__ import annotations
 
-import functools
 import logging
 import re
 from collections import defaultdict
@@ -61,6 +60,8 @@ from rowsieve.providers.spark.spark_read import Implied, SparkRead
 from rowsieve.types.logical import Field
 
 _LOG = logging.getLogger("rowsieve")
+_WARNED: set[tuple[str, str]] = set()  # versions of Spark and kinds of errors
+_MOST_WARNED: Final = 100
 _LOGICAL: Final = "org.apache.spark.sql.catalyst.plans.logical."
 _OWN_NAME: Final = re.compile(rf"\b{PREFIX}[0-9a-f]{{32}}\.")  # of a frame without another name
 _MOST_CONDITIONS: Final = 200  # reading one takes some milliseconds
@@ -155,7 +156,7 @@ def _attempt(frame: Any) -> _Attempt:
         if _fails_itself(frame):  # and reports its error when it runs
             return _Attempt(frame, Refusal.FAILS)
         detail = f"{type(error).__name__}: {_message(error)}"
-        _warn(str(frame.sparkSession.version), detail)
+        _warn(str(frame.sparkSession.version), _kind(error, detail), detail)
         return _Attempt(frame, Refusal.UNKNOWN, detail)
 
 
@@ -176,8 +177,18 @@ def _message(error: Exception) -> str:
     return shortened(text.partition("\n")[2] if isinstance(error, Py4JError) else text)
 
 
-@functools.lru_cache(maxsize=100)  # once for each error
-def _warn(version: str, detail: str) -> None:
+def _kind(error: Exception, detail: str) -> str:
+    """What errors of the same kind share: a JVM leaves out messages of errors that come often."""
+    if isinstance(error, Py4JJavaError):
+        return str(error.java_exception.getClass().getName())
+    return detail
+
+
+def _warn(version: str, kind: str, detail: str) -> None:
+    """Log a warning, once for each kind of error, and at most a hundred."""
+    if (version, kind) in _WARNED or len(_WARNED) >= _MOST_WARNED:
+        return
+    _WARNED.add((version, kind))
     _LOG.warning(
         "prune could not read a plan of Spark %s and left the query as it is: its rows are right, "
         "but it reads more parts than it needs; the error was %s",
