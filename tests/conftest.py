@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -17,6 +18,8 @@ from hypothesis.vendor.pretty import for_type_by_name
 
 from rowsieve.predicate.functions import registered, registry
 from tests.stores.s3_server import S3, s3_server
+
+SPARK_WORKERS = Path(__file__).with_name("spark_workers")
 
 pytest_plugins = ["tests.cpu_times", "tests.shards", "tests.spread"]
 
@@ -69,18 +72,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     if (other := sql.SparkSession.getActiveSession()) is not None:
         other.stop()  # it may be a local one that never runs a failed task again
-    session = spark_session(
-        "rowsieve tests",
-        {
-            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-            "spark.log.level": "OFF",
-            "spark.sql.shuffle.partitions": "3",
-            "spark.connect.grpc.binding.address": "localhost",
-            "spark.connect.grpc.binding.port": "0",  # any that is free
-        },
-        master="local[2,4]",
-    )
+    settings = {
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.log.level": "OFF",
+        "spark.sql.shuffle.partitions": "3",
+        "spark.connect.grpc.binding.address": "localhost",
+        "spark.connect.grpc.binding.port": "0",  # any that is free
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(SPARK_WORKERS), prepend=os.pathsep)
+        session = spark_session("rowsieve tests", settings, master="local[2,4]")
     yield session
     session.stop()
 
