@@ -73,7 +73,15 @@ class EvaluationError(RowsieveError):
 
 
 class UnsupportedOperation(RowsieveError):
-    """A valid request that this table, store or engine does not support."""
+    """A valid request that this table, store or engine does not support.
+
+    `position` is the offset in the text of a filter or expression, in characters from 0; None for
+    other requests, or if unknown.
+    """
+
+    def __init__(self, *message: object, position: int | None = None) -> None:
+        super().__init__(*message)
+        self.position = position
 
 
 class UnreadText(UnsupportedOperation):

@@ -36,11 +36,13 @@ from rowsieve.planner.plan import OutputColumn, ScanPlan, check_fits
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.planner.prunable import Unprunable, unprunable
 from rowsieve.planner.statistics import ScanStatistics, plan_statistics
-from rowsieve.predicate.ir import TRUE, Predicate
+from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.ir import TRUE, Operand, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.shown import Shown, html
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import EXTENSION_KEYS, without_metadata
+from rowsieve.types.schema import Schema
 
 Columns: TypeAlias = Annotated[
     ColumnNames | Mapping[str, Any],
@@ -385,7 +387,7 @@ def _output_columns(
     if isinstance(columns, Mapping):
         semantics = semantics_of(dialect, None, session)
         return tuple(
-            OutputColumn(name, to_operand(expression, dialect, snapshot.schema, semantics))
+            OutputColumn(name, _computed(expression, dialect, snapshot.schema, semantics))
             for name, expression in columns.items()
         )
     names = [snapshot.schema.field(name).name for name in columns]
@@ -394,3 +396,12 @@ def _output_columns(
             f"scan: columns= contains a column twice: {', '.join(names)}; remove the duplicate"
         )
     return tuple(OutputColumn(name) for name in names)
+
+
+def _computed(expression: Any, dialect: str, schema: Schema, semantics: Semantics) -> Operand:
+    """Read an expression of `columns=`."""
+    with places_in(expression, dialect, schema, semantics, is_value=True):
+        operand = to_operand(expression, dialect, schema, semantics)
+        if isinstance(expression, str):
+            bind_operand(operand, schema, semantics, now_us=0)
+    return operand

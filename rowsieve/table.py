@@ -65,9 +65,9 @@ from rowsieve.metrics import Reporter, WriterMetrics
 from rowsieve.objects import ObjectStore, apart
 from rowsieve.planner.explanation import Explanation
 from rowsieve.planner.plan import ScanPlan
-from rowsieve.predicate.bind import bind
+from rowsieve.predicate.bind import bind, bind_operand
+from rowsieve.predicate.ir import Cast, Operand
 from rowsieve.predicate.ir import Literal as LiteralNode
-from rowsieve.predicate.ir import Operand
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.reading import Reading
 from rowsieve.scan import Columns, GivenPlan, Scan
@@ -450,6 +450,10 @@ class Table(Reading, SparkWrites):
             return self._commit_planned(
                 change, plan, lambda head: update_planned(change, head, plan, operands)
             )
+        for name, value in assignments.items():
+            with places_in(value, dialect, schema, semantics, is_value=True):
+                field = schema.field(name)
+                bind_operand(Cast(operands[field.name], field.type), schema, semantics, now_us=0)
         question = _question(where, dialect, schema, session)
         return self._commit_mutation(
             change,

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any, Generic, TypeVar
 
 from rowsieve.bridges.sql import to_sql
-from rowsieve.errors import RowsieveError, UnsupportedOperation
+from rowsieve.errors import InvalidPredicate, RowsieveError, UnsupportedOperation
 from rowsieve.predicate.ir import InList, Predicate, walk
 from rowsieve.predicate.spelled import MOST_CHARACTERS
 
@@ -46,9 +46,15 @@ class Translation(Generic[E, R]):
     def exact(self) -> E:
         """Return the expression; `UnsupportedOperation` unless it is exact."""
         if self.expression is None or self.exactness is not Exactness.EXACT:
+            causes = [note.cause for note in self.notes if isinstance(note, Note)]
+            cause = causes[0] if causes else None
+            position = None
+            if isinstance(cause, InvalidPredicate | UnsupportedOperation):
+                position = cause.position
             raise UnsupportedOperation(
-                "this condition cannot be translated whole: " + "; ".join(self.notes)
-            )
+                "this condition cannot be translated whole: " + "; ".join(self.notes),
+                position=position,
+            ) from cause
         return self.expression
 
 
@@ -66,14 +72,15 @@ class Row:
 class Note(str):
     """Text about one omitted condition of the top-level AND, with its parts as attributes."""
 
-    __slots__ = ("reason", "shown")
+    __slots__ = ("cause", "reason", "shown")
     shown: str
     reason: str
+    cause: RowsieveError | None
 
     def at(self, index: int, count: int) -> Note:
         """Return the note with another position of the condition, counted from 0."""
         note = Note(f"condition {index + 1} of {count} ({self.shown}): {self.reason}")
-        note.shown, note.reason = self.shown, self.reason
+        note.shown, note.reason, note.cause = self.shown, self.reason, self.cause
         return note
 
 
@@ -83,6 +90,7 @@ def place(index: int, count: int, shown: Any, reason: object) -> Note:
     note = Note()
     note.shown = text if len(text) <= 80 else text[:79] + "…"
     note.reason = str(reason)
+    note.cause = reason if isinstance(reason, RowsieveError) else None
     return note.at(index, count)
 
 

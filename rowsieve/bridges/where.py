@@ -14,7 +14,7 @@ from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.name_rules import check_names
-from rowsieve.errors import InvalidInput, InvalidPredicate
+from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.enum_labels import with_text
 from rowsieve.predicate.ir import TRUE, Operand, Predicate
 from rowsieve.predicate.semantics import Semantics
@@ -44,6 +44,22 @@ def to_predicate(
         return TRUE
     if isinstance(where, Predicate):
         return where
+    if isinstance(where, str) and schema is not None:
+        with places_in(where, dialect, schema, semantics):
+            return _read(where, dialect, schema, semantics, session, names_checked=names_checked)
+    return _read(where, dialect, schema, semantics, session, names_checked=names_checked)
+
+
+def _read(
+    where: Any,
+    dialect: str,
+    schema: Schema | None,
+    semantics: Semantics | None,
+    session: Session | None,
+    *,
+    names_checked: bool,
+) -> Predicate:
+    """Read text or another engine's expression."""
     if isinstance(where, str):
         rules = dialect_named(dialect)
         if schema is not None and not names_checked:
@@ -80,6 +96,15 @@ def to_operand(
 
     `semantics` are those of the text's session, by default the dialect's.
     """
+    if isinstance(expression, str) and schema is not None:
+        with places_in(expression, dialect, schema, semantics, is_value=True):
+            return _read_value(expression, dialect, schema, semantics)
+    return _read_value(expression, dialect, schema, semantics)
+
+
+def _read_value(
+    expression: Any, dialect: str, schema: Schema | None, semantics: Semantics | None
+) -> Operand:
     if isinstance(expression, str):
         if dialect_named(dialect).listed_only:
             raise InvalidInput(f"expressions are not read in {dialect} SQL, only conditions")
@@ -105,18 +130,26 @@ def to_operand(
 
 @contextmanager
 def places_in(
-    where: Any, dialect: str, schema: Schema, semantics: Semantics | None
+    text: Any,
+    dialect: str,
+    schema: Schema,
+    semantics: Semantics | None = None,
+    *,
+    is_value: bool = False,
 ) -> Iterator[None]:
-    """Add to an InvalidPredicate of SQL text the offset, the part of the text and its columns."""
+    """Add to an error about SQL text the offset, the part of the text and its columns' types.
+
+    `is_value`: the text is an expression, not a condition. Other values pass as they are.
+    """
     try:
         yield
-    except InvalidPredicate as error:
-        if not isinstance(where, str) or error.position is not None:
+    except (InvalidPredicate, UnsupportedOperation) as error:
+        if not isinstance(text, str) or error.position is not None:
             raise
         from rowsieve.bridges.sql.places import placed  # noqa: PLC0415 - it imports sqlglot
 
         meant = dialect_named(dialect).semantics if semantics is None else semantics
-        found = placed(error, where, dialect, schema, meant)
+        found = placed(error, text, dialect, schema, meant, is_value=is_value)
         if found is error:
             raise
         raise found from error

@@ -255,7 +255,7 @@ def _by_column(assignments: dict[str, str], names: list[str]) -> dict[str, str]:
         name = given if given in names else given.strip()
         if name in found:
             raise typer.BadParameter(f"--set names {name!r} twice")
-        found[name] = value
+        found[name] = value.strip()  # offsets in messages count from here
     return found
 
 

@@ -7,12 +7,13 @@ from typing import Any
 
 from rowsieve.arguments.annotations import Metadata, RetryTimeout
 from rowsieve.bridges.session import Session
-from rowsieve.bridges.where import semantics_of, to_predicate
+from rowsieve.bridges.where import places_in, semantics_of, to_predicate
 from rowsieve.changes.altering import columns_read
 from rowsieve.changes.change import Question
 from rowsieve.changes.handle import changes
 from rowsieve.changes.vector_building import plan_merged_vectors, plan_vectors
 from rowsieve.compaction.run import COMPACTION_RETRY_TIMEOUT_S
+from rowsieve.predicate.bind import bind
 from rowsieve.retention.retaining import Retaining
 from rowsieve.storage.log_entry import Commit
 
@@ -44,7 +45,9 @@ class StoringVectors(Retaining):
         schema, question = self._newest.schema, None
         if where is not None:
             semantics = semantics_of(dialect, where, session)
-            predicate = to_predicate(where, dialect, schema, semantics, session)
+            with places_in(where, dialect, schema, semantics):
+                predicate = to_predicate(where, dialect, schema, semantics, session)
+                bind(predicate, schema, semantics, now_us=0, simplified=False)
             question = Question(predicate, semantics, time.time_ns() // 1000)
         asked = question
         return self._commit_mutation(

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from rowsieve.bridges.session import Session
-from rowsieve.bridges.where import semantics_of, to_predicate
+from rowsieve.bridges.where import places_in, semantics_of, to_predicate
 from rowsieve.errors import CallCancelled, InvalidInput, UnsupportedOperation
-from rowsieve.predicate.ir import TRUE
+from rowsieve.predicate.bind import bind
+from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.procedures.call_plan import OutputNode, explained, optimised, plan_call
 from rowsieve.procedures.call_statement import (
     Call,
@@ -105,11 +106,11 @@ class Coordinator:
         where = arguments.get(FILTER.name)
         semantics = semantics_of(self.dialect, where, self.session)
         schema = table.snapshot_for_engines().schema
-        predicate = (
-            TRUE
-            if where is None
-            else to_predicate(where, self.dialect, schema, semantics, self.session)
-        )
+        predicate: Predicate = TRUE
+        if where is not None:
+            with places_in(where, self.dialect, schema, semantics):
+                predicate = to_predicate(where, self.dialect, schema, semantics, self.session)
+                bind(predicate, schema, semantics, now_us=0, simplified=False)
         scan = TargetScan(table, predicate, semantics, time.time_ns() // 1000)
         return optimised(plan_call(procedure, arguments, scan))
 

@@ -237,8 +237,11 @@ def _evaluated(node: Any, type_: LogicalType, name: str, dialect: Dialect) -> pa
             target=type_,
         )
     except (InvalidPredicate, UnsupportedOperation) as error:
+        from rowsieve.bridges.sql.places import placed  # noqa: PLC0415 - for errors only
+
+        there = placed(error, shown, dialect.name, Schema(0, ()), dialect.semantics, is_value=True)
         raise InvalidInput(
-            f"the default {shown} of column {name!r} is not a constant: {error}; write a number, a "
+            f"the default {shown} of column {name!r} is not a constant: {there}; write a number, a "
             "quoted text, TRUE, FALSE, NULL, a type before a quoted text, or an expression without "
             "columns, such as now()"
         ) from error

@@ -59,7 +59,7 @@ def expression(text: str, dialect: str) -> Operand:
     """Read a value."""
     try:
         source, node = parsed(text, dialect_named(dialect))
-        return Reader(source).operand(node)
+        return Reader(replace(source, kind="expression")).operand(node)
     except RecursionError:
         raise _too_nested() from None
 

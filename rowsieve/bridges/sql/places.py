@@ -1,84 +1,169 @@
-"""Where in its text a condition fails to bind: the smallest part that fails, its columns and types.
+"""Where in its text a condition or value is rejected: the smallest such part, and its columns.
 
-Trees carry no positions, so the text is read again, once, after it has failed. Soundness: nothing
-is decided here; an error whose place is not found is returned as it is.
+Trees carry no positions, so the text is read again, once, after it has been rejected. From its
+root, the first part that is rejected for the same reason is followed. So the time is that of typing
+the text once for each level of nesting. Soundness: nothing is decided here; an error whose place is
+not found is returned as it is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, TypeAlias
 
-from rowsieve.bridges.sql.dialects import dialect_named
+from rowsieve.bridges.differences import Direction, check
+from rowsieve.bridges.sql.dialects import Dialect, dialect_named
+from rowsieve.bridges.sql.integer_widths import operand_with_widths, with_widths
+from rowsieve.bridges.sql.language import as_engine_means, as_meant
 from rowsieve.bridges.sql.nodes import Reader
 from rowsieve.bridges.sql.parse import parsed
 from rowsieve.bridges.sql.source_text import Source
-from rowsieve.errors import InvalidPredicate, RowsieveError, UnknownColumn
+from rowsieve.bridges.sql.spark_types import spark_typed
+from rowsieve.errors import InvalidPredicate, RowsieveError, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind, bind_operand
+from rowsieve.predicate.enum_labels import with_text
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import type_name
 from rowsieve.types.schema import Schema
 
-_MOST_CHARACTERS: Final = 20_000
+Rejection: TypeAlias = InvalidPredicate | UnsupportedOperation
+_PLACED: Final = (InvalidPredicate, UnknownColumn, UnsupportedOperation)  # no subclasses
 _MOST_SHOWN: Final = 4  # columns
 
-_Piece: TypeAlias = tuple[ir.Predicate | ir.Operand, Any]
+
+@dataclass(slots=True)
+class _Piece:
+    """A node of the tree, the node of the text, and the parts of which it was read."""
+
+    text_node: Any
+    node: ir.Predicate | ir.Operand | None = None
+    parts: list[_Piece] = field(default_factory=list)
 
 
 class _Recording(Reader):
-    """A reader that records each node of the tree with the node of the text, inner ones first."""
+    """A reader that records each node of the tree with the node of the text."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
-        self.pieces: list[_Piece] = []
+        self.open = [_Piece(None)]
 
     def predicate(self, node: Any) -> ir.Predicate:
         """Read the node as a condition."""
-        found = super().predicate(node)
-        self.pieces.append((found, node))
+        with self._recorded(node) as piece:
+            piece.node = found = super().predicate(node)
         return found
 
     def operand(self, node: Any) -> ir.Operand:
         """Read the node as a value."""
-        found = super().operand(node)
-        self.pieces.append((found, node))
+        with self._recorded(node) as piece:
+            piece.node = found = super().operand(node)
         return found
+
+    @contextmanager
+    def _recorded(self, node: Any) -> Iterator[_Piece]:
+        piece = _Piece(node)
+        self.open[-1].parts.append(piece)
+        self.open.append(piece)
+        try:
+            yield piece
+        finally:
+            self.open.pop()
 
 
 def placed(
-    error: InvalidPredicate, text: str, dialect: str, schema: Schema, semantics: Semantics
-) -> InvalidPredicate:
-    """Return the error with the offset of the part that causes it, and the types of its columns."""
-    if error.position is not None or type(error) not in (InvalidPredicate, UnknownColumn):
+    error: Rejection,
+    text: str,
+    dialect: str,
+    schema: Schema,
+    semantics: Semantics,
+    *,
+    is_value: bool = False,
+) -> Rejection:
+    """Return the error with the offset of the part that causes it, and the types of its columns.
+
+    `is_value`: the text is an expression, whose whole text is the place if no part of it is.
+    """
+    if type(error) not in _PLACED or error.position is not None:
         return error
-    if len(text) > _MOST_CHARACTERS:
-        return error
+    known = dialect_named(dialect)
     try:
-        source, root = parsed(text, dialect_named(dialect))
-        reader = _Recording(source)
-        reader.predicate(root)
+        source, root = parsed(text, known)
+        reader = _Recording(replace(source, kind="expression" if is_value else "filter"))
+        (reader.operand if is_value else reader.predicate)(root)
     except (RowsieveError, RecursionError):
         return error
-    for piece, node in reader.pieces:
-        if _fails(piece, error, schema, semantics):
-            found = source.refusal(node, f"{error}{_columns(piece, schema)}")
-            if isinstance(error, UnknownColumn):
-                return UnknownColumn(str(found), name=error.name, position=found.position)
-            return found
-    return error
+    (whole,) = reader.open[0].parts
+    rejected = partial(_rejected, known=known, schema=schema, semantics=semantics)
+    cause = rejected(whole)  # the error itself may be about the normalised tree
+    if cause is None:
+        return _with_place(error, whole, reader.source, schema) if is_value else error
+    return _with_place(cause, _smallest(whole, cause, rejected), reader.source, schema)
 
 
-def _fails(
-    piece: ir.Predicate | ir.Operand, error: InvalidPredicate, schema: Schema, semantics: Semantics
-) -> bool:
-    try:
-        if isinstance(piece, ir.Predicate):
-            bind(piece, schema, semantics, now_us=0, simplified=False)
+def _smallest(
+    whole: _Piece, cause: Rejection, rejected: Callable[[_Piece], Rejection | None]
+) -> _Piece:
+    """Follow the first part of each piece that is rejected as the whole is."""
+    found = whole
+    while True:
+        for part in found.parts:
+            own = rejected(part)
+            if type(own) is type(cause) and own.args == cause.args:
+                found = part
+                break
         else:
-            bind_operand(piece, schema, semantics, now_us=0)
-    except RowsieveError as own:
-        return type(own) is type(error) and own.args == error.args
-    return False
+            return found
+
+
+def _rejected(
+    piece: _Piece, known: Dialect, schema: Schema, semantics: Semantics
+) -> Rejection | None:
+    try:
+        if isinstance(piece.node, ir.Predicate):
+            _type_condition(piece.node, known, schema, semantics)
+        elif piece.node is not None:
+            _type_value(piece.node, known, schema, semantics)
+    except (InvalidPredicate, UnsupportedOperation) as own:
+        return own if type(own) in _PLACED else None
+    except RowsieveError:
+        return None
+    return None
+
+
+def _type_condition(
+    node: ir.Predicate, known: Dialect, schema: Schema, semantics: Semantics
+) -> None:
+    """Type a condition as `to_predicate` does, or as the bridge of Trino's text."""
+    if known.listed_only:
+        found = as_engine_means(node, schema, known, semantics)
+        root = bind(found, schema, semantics, now_us=0, simplified=False).root
+        check(root, semantics.name, Direction.READS | Direction.BESIDE)
+    elif known.translates_listed or known.gives_types:
+        as_meant(node, with_text(schema), known, semantics)
+    else:
+        bind(with_widths(node, schema, known), schema, semantics, now_us=0, simplified=False)
+
+
+def _type_value(node: ir.Operand, known: Dialect, schema: Schema, semantics: Semantics) -> None:
+    """Type a value as `to_operand` does."""
+    if known.gives_types:
+        node = spark_typed(node, schema, ansi=semantics.is_ansi)
+    node = operand_with_widths(node, schema, known)
+    bind_operand(node, schema, semantics, now_us=0)
+
+
+def _with_place(cause: Rejection, piece: _Piece, source: Source, schema: Schema) -> Rejection:
+    columns = "" if piece.node is None else _columns(piece.node, schema)
+    found = source.refusal(piece.text_node, f"{cause}{columns}")
+    if isinstance(cause, UnknownColumn):
+        return UnknownColumn(str(found), name=cause.name, position=found.position)
+    if isinstance(cause, UnsupportedOperation):
+        return UnsupportedOperation(str(found), position=found.position)
+    return found
 
 
 def _columns(piece: ir.Predicate | ir.Operand, schema: Schema) -> str:
@@ -86,8 +171,8 @@ def _columns(piece: ir.Predicate | ir.Operand, schema: Schema) -> str:
     shown = []
     for name in list(names)[:_MOST_SHOWN]:
         try:
-            field = schema.field(name)
+            column = schema.field(name)
         except UnknownColumn:
             continue
-        shown.append(f"{field.name} is {type_name(field.type)}")
+        shown.append(f"{column.name} is {type_name(column.type)}")
     return f" ({', '.join(shown)})" if shown else ""

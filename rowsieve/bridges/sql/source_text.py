@@ -31,6 +31,7 @@ class Source:
     tokens: list[Any]
     dialect: Dialect
     is_encoded: bool = False  # generated text: errors have no position in it
+    kind: str = "filter"  # what the text is, for messages
 
     def refusal(self, node: Any, why: str) -> InvalidPredicate:
         """Build the error with the text of this node and its position."""
@@ -38,7 +39,7 @@ class Source:
             return InvalidPredicate(why)
         start, stop = (None, None) if node is None else self._span(node)
         if start is None or stop is None:
-            return InvalidPredicate(f"cannot read the filter: {why}")
+            return InvalidPredicate(f"cannot read the {self.kind}: {why}")
         return self.refusal_at(start, stop, why)
 
     def refusal_at(self, start: int, stop: int, why: str) -> InvalidPredicate:
@@ -52,7 +53,7 @@ class Source:
         shown = piece if len(piece) <= 60 else f"{piece[:57]}..."
         position = self.lifted.offset(start)
         return InvalidPredicate(
-            f"cannot read the filter at offset {position}, {shown!r}: {why}", position=position
+            f"cannot read the {self.kind} at offset {position}, {shown!r}: {why}", position=position
         )
 
     def original(self, start: int, stop: int) -> str:
