@@ -181,6 +181,12 @@ def constant(literal: Literal, part_count: int, nan: NanOrder) -> AbstractValue:
     )
 
 
+def unbounded_below(value: AbstractValue) -> AbstractValue:
+    """Drop the lower bound where NaN is possible, since it may be below every number."""
+    spans = tuple(map(unbounded_below, value.alternatives))
+    return replace(value, lower=without(value.lower, value.nan), alternatives=spans)
+
+
 def from_column(
     column: BoundColumn, known: AbstractColumn | None, part_count: int
 ) -> AbstractValue:

@@ -12,10 +12,10 @@ Modelled on the interpreter of Materialize (`src/expr/src/interpret.rs`), over a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import Final, assert_never
+from typing import Any, Final, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -41,21 +41,23 @@ from rowsieve.predicate.abstract import (
     nowhere,
     over_alternatives,
     spans_of,
+    unbounded_below,
 )
-from rowsieve.predicate.arrays import Mask, as_mask, repeated, with_nulls, without
+from rowsieve.predicate.alike_terms import Matrices, grouped, outcome_of_any
+from rowsieve.predicate.arrays import Mask, as_mask, repeated, with_nulls
 from rowsieve.predicate.bind import BoundOperand, BoundPredicate
 from rowsieve.predicate.coerce import MIRRORED, compare_operands
 from rowsieve.predicate.facts import Facts, facts_against, facts_of
 from rowsieve.predicate.functions.patterns import literal_prefix
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.like import Pattern, after_prefix, parse_pattern
-from rowsieve.predicate.literal_values import scalar
+from rowsieve.predicate.literal_values import array_of, scalar
 from rowsieve.predicate.nan_signs import may_be_negative_nan
 from rowsieve.predicate.narrow import narrowed, said_together
 from rowsieve.predicate.nested_facts import OPPOSITES, implied_by_equality, implied_by_order
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.ordered_members import are_members, members_within
-from rowsieve.predicate.plain_comparisons import plain_truth, plain_verdicts
+from rowsieve.predicate.plain_comparisons import plain_truth, plain_truths, plain_verdicts
 from rowsieve.predicate.semantics import NanOrder, NestedNulls, Semantics
 from rowsieve.types.logical import Bool, Float, Int, Struct, Timestamp, is_nested, is_ordered
 
@@ -82,7 +84,8 @@ def interpret(
     if (plain := plain_verdicts(predicate, columns)) is not None:
         return plain
     part_count = columns.part_count
-    interpreter = _Interpreter(columns, predicate.semantics, part_count, now_us)
+    remembered = predicate.remembered
+    interpreter = _Interpreter(columns, predicate.semantics, part_count, now_us, {}, remembered)
     refuted, certain = nowhere(part_count), everywhere(part_count)
     terms = ir.root_conjuncts(predicate.root)
     for term in terms:
@@ -127,6 +130,7 @@ class _Interpreter:
     part_count: int
     now_us: int | None
     compared: Mapping[int, Truth] = field(default_factory=dict)  # batched comparisons, by `id`
+    remembered: dict[Hashable, Any] = field(default_factory=dict)  # of the predicate
 
     def predicate(self, node: ir.Predicate) -> Truth:
         count = self.part_count
@@ -142,8 +146,13 @@ class _Interpreter:
                 here = self.comparing(terms)
                 return _conjunction([here.predicate(term) for term in terms], everywhere(count))
             case ir.Or(terms=terms):
-                here = self.comparing(terms)
-                refuted = [_negated(here.predicate(term)) for term in terms]
+                groups = grouped(terms, _MANY, self.remembered)
+                here = self.comparing(groups.others)
+                truths = [here.predicate(term) for term in groups.others]
+                step = max(1, _MOST_AT_ONCE // max(1, count))
+                for alike in groups.alike:
+                    truths += outcome_of_any(alike, step, self.compared_at_once)
+                refuted = [_negated(truth) for truth in truths]
                 return _negated(_conjunction(refuted, everywhere(count)))
             case ir.Comparison():
                 return self.compared.get(id(node)) or self.comparison(node)
@@ -183,7 +192,21 @@ class _Interpreter:
         self, column: ir.BoundColumn, op: ir.ComparisonOp, nodes: Sequence[ir.Comparison]
     ) -> Iterator[Truth]:
         """Compute `comparison` for each node in one batch of parts times constants."""
-        count, each = len(nodes), self.part_count
+        constants = array_of(
+            [node.right.value for node in nodes if isinstance(node.right, ir.Literal)], column.type
+        )
+        outcomes = self.compared_at_once(column, op, constants)
+        matrices = [np.broadcast_to(each, (len(nodes), self.part_count)) for each in outcomes]
+        for rows in zip(*matrices, strict=True):
+            yield Truth(*rows)
+
+    def compared_at_once(
+        self, column: ir.BoundColumn, op: ir.ComparisonOp, constants: pa.Array
+    ) -> Matrices:
+        """Compute `comparison` with each constant, none of which is NULL or NaN."""
+        if (plain := plain_truths(column, op, constants, self.columns)) is not None:
+            return plain
+        count, each = len(constants), self.part_count
         value = self.operand(column)
         again = pa.array(np.tile(np.arange(each), count))
         left = AbstractValue(
@@ -195,21 +218,15 @@ class _Interpreter:
             np.tile(value.fails, count),
             np.tile(value.nan, count),
         )
-        constants = [scalar(node.right) for node in nodes if isinstance(node.right, ir.Literal)]
-        bounds = pa.array(constants, value.lower.type).take(
-            pa.array(np.repeat(np.arange(count), each))
-        )
+        bounds = constants.take(pa.array(np.repeat(np.arange(count), each)))
         none, all_ = nowhere(count * each), everywhere(count * each)
         right = AbstractValue(value.type, bounds, bounds, all_, none, none, none)
-        truth = _compared(op, left, right, none)
-        for start in range(0, count * each, each) if each else [0] * count:
-            stop = start + each
-            yield Truth(
-                truth.true[start:stop],
-                truth.false[start:stop],
-                truth.null[start:stop],
-                truth.fails[start:stop],
-            )
+        nan = left.nan & left.present if self.semantics.nan is NanOrder.IEEE else none
+        truth = _compared(op, left, right, nan)
+        true, false, null, fails = (
+            mask.reshape(count, each) for mask in (truth.true, truth.false, truth.null, truth.fails)
+        )
+        return true, false, null, fails
 
     def comparison(self, node: ir.Comparison) -> Truth:
         if (plain := plain_truth(node, self.columns)) is not None:
@@ -433,12 +450,6 @@ def _comparisons(terms: Sequence[ir.Predicate]) -> Iterator[ir.Comparison]:
                 ) if value is not None and type_ == other and is_ordered(type_):
                     if not isinstance(type_, Float):  # NaN is handled by the general path
                         yield node
-
-
-def unbounded_below(value: AbstractValue) -> AbstractValue:
-    """Drop the lower bound where NaN is possible, since it may be below every number."""
-    spans = tuple(map(unbounded_below, value.alternatives))
-    return replace(value, lower=without(value.lower, value.nan), alternatives=spans)
 
 
 def _matches(value: AbstractValue, pattern: Pattern, *, ignore_case: bool) -> tuple[Mask, Mask]:

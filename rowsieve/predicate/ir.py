@@ -18,7 +18,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, TypeAlias, TypeVar, assert_never
+from typing import Any, Final, TypeAlias, TypeVar, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -78,7 +78,8 @@ class Literal:
         return self.type == other.type and _identity(self.value) == _identity(other.value)
 
     def __hash__(self) -> int:
-        return hash((_identity(self.value), self.type))
+        value = self.value
+        return hash((value if type(value) is int else _identity(value), self.type))
 
 
 def _identity(value: PhysicalValue) -> tuple[type, object]:
@@ -317,16 +318,30 @@ Node: TypeAlias = Predicate | Operand
 _N = TypeVar("_N", bound=Node)
 _T = TypeVar("_T")
 
+_LEAVES: Final = frozenset((Column, BoundColumn, Literal))
+_FEW: Final = 4  # terms that are compared rather than hashed
+
 
 def conjoin(terms: Iterable[Predicate]) -> Predicate:
     """Return a flat AND without TRUE terms; FALSE if a term is FALSE, TRUE for no terms."""
     flat: list[Predicate] = []
     for term in terms:
         flat.extend(term.terms if isinstance(term, And) else (term,))
-    kept = tuple(dict.fromkeys([term for term in flat if not isinstance(term, TruePredicate)]))
+    kept = _once([term for term in flat if not isinstance(term, TruePredicate)])
     if any(isinstance(term, FalsePredicate) for term in kept):
         return FALSE
     return TRUE if not kept else kept[0] if len(kept) == 1 else And(kept)
+
+
+def _once(terms: list[Predicate]) -> tuple[Predicate, ...]:
+    """Drop repeated terms; a few are compared, which takes less time than to hash them."""
+    if len(terms) > _FEW:
+        return tuple(dict.fromkeys(terms))
+    kept: list[Predicate] = []
+    for term in terms:
+        if term not in kept:
+            kept.append(term)
+    return tuple(kept)
 
 
 def disjoin(terms: Iterable[Predicate]) -> Predicate:
@@ -334,7 +349,7 @@ def disjoin(terms: Iterable[Predicate]) -> Predicate:
     flat: list[Predicate] = []
     for term in terms:
         flat.extend(term.terms if isinstance(term, Or) else (term,))
-    kept = tuple(dict.fromkeys(term for term in flat if not isinstance(term, FalsePredicate)))
+    kept = _once([term for term in flat if not isinstance(term, FalsePredicate)])
     if any(isinstance(term, TruePredicate) for term in kept):
         return TRUE
     return FALSE if not kept else kept[0] if len(kept) == 1 else Or(kept)
@@ -410,7 +425,8 @@ def walk(root: Node) -> Iterator[Node]:
     while stack:
         node = stack.pop()
         yield node
-        stack.extend(reversed(children(node)))
+        if type(node) not in _LEAVES:
+            stack.extend(reversed(children(node)))
 
 
 def map_children(

@@ -134,6 +134,8 @@ def _with_lists(disjunction: ir.Or) -> ir.Predicate:
         if (key := _points_of(term)) is not None:
             groups.setdefault(key, []).append(term)
     merged = {id(terms[0]): _merged(key, terms) for key, terms in groups.items() if len(terms) > 1}
+    if not merged:
+        return disjunction  # which `disjoin` has made
     absorbed = {id(term) for terms in groups.values() if len(terms) > 1 for term in terms[1:]}
     return ir.disjoin(
         merged.get(id(term), term) for term in disjunction.terms if id(term) not in absorbed

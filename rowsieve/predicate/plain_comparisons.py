@@ -12,13 +12,14 @@ bounds, a constant of another type. The answer is always the one of the general 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from rowsieve.predicate.abstract import AbstractColumns, Truth
-from rowsieve.predicate.arrays import Mask
+from rowsieve.predicate.arrays import Mask, plain_numbers
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.facts import DISCRETE
 from rowsieve.predicate.ir import (
@@ -31,7 +32,7 @@ from rowsieve.predicate.ir import (
 )
 from rowsieve.types.encodings import arrow_type
 
-_ORDERED = frozenset(
+ORDERED: Final = frozenset(
     (
         ComparisonOp.EQ,
         ComparisonOp.NE,
@@ -130,7 +131,7 @@ def plain_truth(node: Comparison, columns: AbstractColumns) -> Truth | None:
     if not isinstance(column.type, DISCRETE) or constant.type != column.type:
         return None
     value = constant.value
-    if node.op not in _ORDERED or not isinstance(value, int):
+    if node.op not in ORDERED or not isinstance(value, int):
         return None
     known = columns.column(column)
     bounds = None if known is None else known.number_bounds
@@ -143,8 +144,35 @@ def plain_truth(node: Comparison, columns: AbstractColumns) -> Truth | None:
     )
 
 
+def plain_truths(
+    column: BoundColumn, op: ComparisonOp, constants: pa.Array, columns: AbstractColumns
+) -> tuple[Mask, Mask, Mask, Mask] | None:
+    """Compare a column with constants of its type, none NULL, as `plain_truth` does with each.
+
+    The masks of each outcome are (constants or 1, parts).
+    """
+    if not isinstance(column.type, DISCRETE) or op not in ORDERED:
+        return None
+    known = columns.column(column)
+    bounds = None if known is None else known.number_bounds
+    if known is None or bounds is None or bounds.type != arrow_type(column.type):
+        return None
+    values = plain_numbers(constants).to_numpy(zero_copy_only=False)[:, np.newaxis]
+    may_hold, may_fail = _outcomes(op, bounds.lower, bounds.upper, values)
+    none = np.zeros_like(known.empty)[np.newaxis]
+    return (
+        may_hold & bounds.present,
+        may_fail & bounds.present,
+        known.may_be_null[np.newaxis],
+        none,
+    )
+
+
 def _outcomes(
-    op: ComparisonOp, lower: npt.NDArray[Any], upper: npt.NDArray[Any], value: int
+    op: ComparisonOp,
+    lower: npt.NDArray[Any],
+    upper: npt.NDArray[Any],
+    value: int | npt.NDArray[Any],
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Whether some number within the bounds satisfies the comparison, and whether some does not."""
     match op:

@@ -38,6 +38,7 @@ _NAMES: Final = (TokenType.VAR, TokenType.IDENTIFIER)
 _PLAIN: Final = frozenset(
     {*_OPS, *_JUNCTIONS, *_NAMES}
     | {TokenType.NUMBER, TokenType.DASH, TokenType.L_PAREN, TokenType.R_PAREN}
+    | {TokenType.BETWEEN}
 )
 
 
@@ -60,7 +61,7 @@ def plain_chain(
     try:
         for piece in pieces:
             term = _term(piece, source)
-            if term is None or isinstance(term, _JUNCTIONS[kind]):
+            if term is None or (isinstance(term, _JUNCTIONS[kind]) and not _is_between(piece)):
                 return None
             shape = tuple(
                 (token.token_type, "" if token.token_type == TokenType.NUMBER else token.text)
@@ -76,16 +77,26 @@ def plain_chain(
     return ir.And(tuple(terms)) if kind == TokenType.AND else ir.Or(tuple(terms))
 
 
+def _is_between(tokens: Sequence[Any]) -> bool:
+    return len(tokens) > 1 and tokens[1].token_type == TokenType.BETWEEN
+
+
 def _split(tokens: Sequence[Any], kind: TokenType) -> Iterator[Sequence[Any]]:
-    """Split the tokens at those of the kind outside parentheses."""
-    depth = start = 0
+    """Split the tokens at those of the kind outside parentheses, and not at BETWEEN's AND."""
+    depth = start = between = 0
     for place, token in enumerate(tokens):
         found = token.token_type
         if found == TokenType.L_PAREN:
             depth += 1
         elif found == TokenType.R_PAREN:
             depth -= 1
-        elif found == kind and not depth:
+        elif depth:
+            continue
+        elif found == TokenType.BETWEEN:
+            between += 1
+        elif found == TokenType.AND and between:
+            between -= 1
+        elif found == kind:
             yield tokens[start:place]
             start = place + 1
     yield tokens[start:]
@@ -111,11 +122,29 @@ def _term(tokens: Sequence[Any], source: Source) -> ir.Predicate | None:
 
 
 def _comparison(tokens: Sequence[Any], source: Source) -> ir.Predicate | None:
+    if _is_between(tokens):
+        return _between(tokens, source)
     for place in (1, 2):
         if place < len(tokens) and (op := _OPS.get(tokens[place].token_type)) is not None:
             left, right = _value(tokens[:place], source), _value(tokens[place + 1 :], source)
             return None if left is None or right is None else ir.Comparison(op, left, right)
     return None
+
+
+def _between(tokens: Sequence[Any], source: Source) -> ir.Predicate | None:
+    ends = list(_split(tokens[2:], TokenType.AND))
+    operand = _value(tokens[:1], source)
+    if len(ends) != 2 or operand is None:
+        return None
+    low, high = (_value(end, source) for end in ends)
+    if low is None or high is None:
+        return None
+    return ir.And(
+        (
+            ir.Comparison(ir.ComparisonOp.GE, operand, low),
+            ir.Comparison(ir.ComparisonOp.LE, operand, high),
+        )
+    )
 
 
 def _value(tokens: Sequence[Any], source: Source) -> ir.Operand | None:

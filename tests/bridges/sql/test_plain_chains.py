@@ -21,10 +21,12 @@ _NUMBERS = st.sampled_from(
 )
 _NAMES = st.sampled_from(["a", "B", '"c d"', '"or"', "date", "connect_by_root", "user", "x1"])
 _OPS = st.sampled_from(["=", "<>", "!=", "<", "<=", ">", ">=", "=="])
+_BETWEENS = st.sampled_from(["BETWEEN", "between", "NOT BETWEEN", "BETWEEN SYMMETRIC"])
 _PLAIN = st.one_of(
     st.tuples(_NAMES, _OPS, _NUMBERS).map(" ".join),
     st.tuples(_NUMBERS, _OPS, _NAMES).map("".join),
     st.tuples(_NAMES, _OPS, _NAMES).map(" ".join),
+    st.builds("{} {} {} AND {}".format, _NAMES, _BETWEENS, _NUMBERS, _NUMBERS | _NAMES),
 )
 
 
