@@ -159,6 +159,38 @@ def test_other_settings_lead_to_our_dataset(tmp_path: Path, setting: str, value:
     assert "DataSourceExec" in plan_of(context)
 
 
+def test_min_and_max_do_not_skip_row_groups_of_each_other(tmp_path: Path) -> None:
+    """DataFusion 55.0 skips by one of two MAX while the other has seen only NULL."""
+    rows = 64
+    table = rs.create_table(
+        str(tmp_path / "t"),
+        pa.schema([("id", pa.int64()), ("x", pa.int64()), ("y", pa.int64())]),
+        key=["id"],
+    )
+    for part in range(6):
+        ids = pa.array(range(rows * part, rows * part + rows), pa.int64())
+        x, y = (pa.nulls(rows, pa.int64()), 7) if part < 3 else (ids, 5)
+        table.upsert(pa.table({"id": ids, "x": x, "y": pa.array([y] * rows, pa.int64())}))
+    settings = {
+        "datafusion.execution.target_partitions": "2",
+        "datafusion.execution.batch_size": "8",
+    }
+    context = session(table, settings)
+    query = "SELECT max(x) AS x, max(y) AS y FROM t WHERE id + 0 >= 0"
+    context.register_view("v", context.sql("SELECT * FROM t"))
+    for name in ("t", "v"):
+        asked = query.replace("t WHERE", f"{name} WHERE")
+        plan = plan_of(context, asked)
+        assert "DataSourceExec" in plan
+        assert "DynamicFilter" not in plan
+        answers = [context.sql(asked).to_pylist() for _ in range(4)]
+        assert answers == [[{"x": 383, "y": 7}]] * 4
+    setting = "datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown"
+    context.sql(f"SET {setting} = true").collect()
+    assert "DataSourceExec" not in plan_of(context, query)
+    assert context.sql(query).to_pylist() == answers[0]
+
+
 def test_doubts_lead_to_our_dataset(tmp_path: Path) -> None:
     table = striped(tmp_path, 2)
     context = session(table)

@@ -34,6 +34,7 @@ from rowsieve.providers.datafusion.own_table import OwnTable, name_parts
 from rowsieve.providers.datafusion.run_change import changed_rows
 from rowsieve.providers.datafusion.scan_conditions import conditions
 from rowsieve.providers.datafusion.session_settings import (
+    SAFE,
     TARGET_PARTITIONS,
     are_free,
     default_functions,
@@ -83,6 +84,8 @@ class SessionContext(datafusion.SessionContext):
         native: bool = True,
     ) -> None:
         super().__init__(config, runtime)
+        for setting, value in SAFE.items():
+            super().sql(f"SET {setting} = {value}")
         self._own_tables: dict[str, OwnTable] = {}  # by their names
         self._catalogs: dict[str, CatalogTables] = {}
         self._lock = threading.RLock()
