@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from rowsieve.arguments import checked
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, repr_of
 from rowsieve.metrics import Reporter
 
 Pruning = Literal["on", "soft", "off"]
@@ -42,24 +42,29 @@ class Config:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InvalidInput(
-                    f"Config: {name} must be a number of bytes, at least 1, not {value!r}"
+                    f"Config: {name} must be a number of bytes, at least 1, not {repr_of(value)}"
                 )
         check_switches("Config", self.pruning, self.audit_percent, self.audit_on_violation)
         if self.reporter is not None and not callable(getattr(self.reporter, "report", None)):
             raise InvalidInput(
-                f"Config: reporter must have a method report(), and {self.reporter!r} has none"
+                f"Config: reporter must have a method report(), and "
+                f"{repr_of(self.reporter)} has none"
             )
 
 
 def check_switches(owner: str, pruning: object, audit: object, on_violation: object) -> None:
     """Raise InvalidInput for an invalid value of a read option; `owner` begins the message."""
     if not isinstance(pruning, str) or pruning not in PRUNINGS:
-        raise InvalidInput(f"{owner}: pruning must be 'on', 'soft' or 'off', not {pruning!r}")
+        raise InvalidInput(
+            f"{owner}: pruning must be 'on', 'soft' or 'off', not {repr_of(pruning)}"
+        )
     if isinstance(audit, bool) or not isinstance(audit, int | float) or not 0 <= audit <= 100:
-        raise InvalidInput(f"{owner}: audit must be a percentage from 0 to 100, not {audit!r}")
+        raise InvalidInput(
+            f"{owner}: audit must be a percentage from 0 to 100, not {repr_of(audit)}"
+        )
     if not isinstance(on_violation, str) or on_violation not in ON_VIOLATION:
         raise InvalidInput(
-            f"{owner}: on_violation must be 'raise' or 'report', not {on_violation!r}"
+            f"{owner}: on_violation must be 'raise' or 'report', not {repr_of(on_violation)}"
         )
 
 

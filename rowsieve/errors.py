@@ -7,6 +7,17 @@ details that a program needs. Rowsieve raises only subclasses of `RowsieveError`
 from __future__ import annotations
 
 
+def repr_of(value: object) -> str:
+    """Return `repr(value)` for a message; its type if that fails.
+
+    Python fails on an integer of more than 4,300 digits, and so on a list of one.
+    """
+    try:
+        return repr(value)
+    except Exception:  # or the class of the value fails
+        return f"<{type(value).__name__}>"
+
+
 class RowsieveError(Exception):
     """The root of every error that Rowsieve raises on purpose."""
 

@@ -354,7 +354,10 @@ def described(value: object) -> str:
     """Describe a value with its type, or only its type if the value is long or not plain."""
     if not isinstance(value, _SHOWN):
         return type_of(value)
-    shown = ascii(value) if isinstance(value, str) else repr(value)
+    try:
+        shown = ascii(value) if isinstance(value, str) else repr(value)
+    except Exception:  # Python writes no integer of more than 4,300 digits
+        return type_of(value)
     if len(shown) > _LONGEST_SHOWN:
         return type_of(value)
     return shown if value is None else f"{shown} ({type(value).__name__})"

@@ -22,7 +22,7 @@ from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.leaves import KeptRows, Leaf, Members, zeros_apart
 from rowsieve.bridges.pyarrow_exprs import comparison_of_column, from_pyarrow, list_of_column
 from rowsieve.bridges.translation import Exactness, Row, Translation, reason_of
-from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.errors import InvalidPredicate, UnsupportedOperation, repr_of
 from rowsieve.predicate import ir
 from rowsieve.predicate.like import after_prefix
 from rowsieve.predicate.literal_values import scalar
@@ -178,7 +178,7 @@ def _as_column(members: Any, storage: pa.DataType) -> Any:
 def _shown(groups: list[list[Filter]]) -> str:
     column, operator, value = groups[0][0]
     listed = isinstance(value, list | tuple | set | pa.Array) and len(value) > 5
-    first = f"({column!r}, {operator!r}, {f'{len(value)} values' if listed else repr(value)})"
+    first = f"({column!r}, {operator!r}, {f'{len(value)} values' if listed else repr_of(value)})"
     return first if len(groups) == 1 else f"{first} and {len(groups) - 1} more by OR"
 
 

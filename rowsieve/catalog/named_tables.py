@@ -40,6 +40,7 @@ from rowsieve.errors import (
     TableExists,
     TableNotFound,
     UnsupportedOperation,
+    repr_of,
 )
 from rowsieve.objects import apart, open_store, together
 from rowsieve.opening import create_table, open_table
@@ -305,7 +306,7 @@ class Catalog:
 
     def _coordinator(self, engine: Any, dialect: str, session: Session | None) -> Coordinator:
         if engine is not None and not (hasattr(engine, "run") and hasattr(engine, "cancel")):
-            raise InvalidInput(f"engine must have run and cancel, and {engine!r} has not")
+            raise InvalidInput(f"engine must have run and cancel, and {repr_of(engine)} has not")
         return Coordinator(self.procedures, self._find, engine, dialect, session, catalog=self)
 
     def _find(self, namespace: str, name: str) -> Table:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from rowsieve.changes.mixed_values import members_of, refuse_mixed
 from rowsieve.changes.pandas_data import refuse_mixed_series
 from rowsieve.changes.polars_data import refuse_polars_objects
-from rowsieve.errors import InvalidData, InvalidInput
+from rowsieve.errors import InvalidData, InvalidInput, repr_of
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Map
 from rowsieve.types.schema import Schema
@@ -183,5 +183,5 @@ def _is_too_long(value: object) -> bool:
 
 
 def _short(value: object) -> str:
-    text = " ".join(repr(value).split())
+    text = " ".join(repr_of(value).split())
     return text if len(text) <= 60 else f"{text[:59]}…"

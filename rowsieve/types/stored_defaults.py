@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from rowsieve.errors import CorruptData, InvalidSchemaChange, SchemaMismatch
+from rowsieve.errors import CorruptData, InvalidSchemaChange, SchemaMismatch, repr_of
 from rowsieve.types import logical, numeric_bytes
 from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import arrow_type
@@ -30,22 +30,22 @@ def constant_text(value: Any, type_: logical.LogicalType, name: str) -> str | No
         return None
     if logical.is_nested(type_):
         raise InvalidSchemaChange(
-            f"column {name!r} of type {logical.type_name(type_)} has the default {value!r}; a "
-            "list, struct or map can only have the default NULL: leave it out"
+            f"column {name!r} of type {logical.type_name(type_)} has the default "
+            f"{repr_of(value)}; a list, struct or map can only have the default NULL: leave it out"
         )
     if isinstance(value, uuid.UUID):
         value = value.bytes
     given = value.type if isinstance(value, pa.Scalar) else None
     if isinstance(type_, logical.Numeric) and type(value) in (int, decimal.Decimal):
-        value = str(value)  # Arrow's numbers have fewer digits
+        value = str(decimal.Decimal(value))  # Arrow's numbers have fewer digits
     if isinstance(value, int) and value >= 2**63:  # Arrow guesses int64
         given = pa.uint64()
     try:
         values = pa.array([value], given)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InvalidSchemaChange(
-            f"the default {value!r} of column {name!r} has no Arrow value: {error}; give a value "
-            f"for {logical.type_name(type_)}"
+            f"the default {repr_of(value)} of column {name!r} has no Arrow value: {error}; give "
+            f"a value for {logical.type_name(type_)}"
         ) from error
     try:
         found = conform_values(values, type_, name)[0]

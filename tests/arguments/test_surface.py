@@ -79,6 +79,7 @@ ONCE: tuple[Callable[[], Any], ...] = (
     lambda: iter(()),
     lambda: (i for i in range(2)),
     lambda: pa.RecordBatchReader.from_batches(ROWS.schema, []),
+    lambda: 10**5_000,  # Python fails to write it, and hypothesis would
 )
 ODD = tuple(
     [partial(same, value) for value in (*MOMENTS, *NUMBERS, *TEXTS)]
@@ -310,3 +311,29 @@ def test_a_dataset_refuses_odd_columns_filters_and_sizes(
                 continue  # pyarrow's own errors name the column
             with suppress(RowsieveError, pa.ArrowException):
                 getattr(dataset, method)(**{name: value})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda table: table.upsert([{"id": 10**5_000, "x": 1.0, "s": "a"}]),
+        lambda table: table.upsert({"id": [1], "x": [1.0], "s": [[10**5_000]]}),
+        lambda table: table.add_column("n", "int64", default=10**5_000),
+        lambda table: table.scan([("id", "=", 10**5_000)]),
+        lambda table: table.scan("id < 1e99999999999999999999"),
+        lambda table: table.scan("x > -0e99999999999999999999"),
+        lambda table: rs.Config(memory_bytes=-(10**5_000)),
+        lambda table: rs.Config(audit_percent=10**5_000),
+    ],
+)
+def test_numbers_that_python_does_not_write_or_read_are_refused(
+    wrong: Callable[[rs.Table], object], spark_table: rs.Table
+) -> None:
+    with pytest.raises(RowsieveError):
+        wrong(_fresh(spark_table, ""))
+
+
+def test_a_default_of_any_length_fits_an_unbounded_number(spark_table: rs.Table) -> None:
+    table = _fresh(spark_table, "")
+    table.add_column("n", "numeric", default=10**5_000)
+    assert table.scan("n > 1", columns=["id"]).count() == 2

@@ -96,7 +96,10 @@ def exact(text: str) -> Literal:
 
     A number with more than 38 digits is a double if no decimal is nearer, otherwise rejected.
     """
-    value = decimal.Decimal(text[:1000])
+    try:
+        value = decimal.Decimal(text[:1000])
+    except decimal.InvalidOperation:  # an exponent of more than 18 digits
+        raise _too_long(text) from None
     _, digits, exponent = value.as_tuple()
     if len(text) < 1000 and isinstance(exponent, int):
         scale = max(0, -exponent)

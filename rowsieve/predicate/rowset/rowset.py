@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyroaring
 
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, repr_of
 from rowsieve.predicate.rowset.bitmap import Bitmap, as_bitmap, as_ranges
 from rowsieve.predicate.rowset.choice import chosen, chosen_of_ids, chosen_of_mask
 from rowsieve.predicate.rowset.ranges import Ids, Mask, Ranges, joined
@@ -299,6 +299,8 @@ def _check_whole(value: object, name: str) -> None:
     """Refuse what is not a whole number; checked here, for row sets are made for every part."""
     if type(value) is not int and (isinstance(value, bool) or not isinstance(value, Integral)):
         raise InvalidInput(f"{name} must be a whole number, not {type(value).__name__}")
+    if not -(2**63) <= int(value) < 2**63:  # Python may fail to write it
+        raise InvalidInput(f"{name} is a number of more than 64 bits")
 
 
 def _integers(values: object, what: str, dimensions: int) -> npt.NDArray[np.integer]:
@@ -307,7 +309,7 @@ def _integers(values: object, what: str, dimensions: int) -> npt.NDArray[np.inte
     try:
         array = np.asarray(values)
     except (ValueError, OverflowError) as error:
-        raise InvalidInput(f"row {what} must be {shape} integers, got {values!r}") from error
+        raise InvalidInput(f"row {what} must be {shape} integers, got {repr_of(values)}") from error
     if array.shape == (0,):  # an empty list has no type of its own
         return np.empty((0, 2)[:dimensions], dtype=np.int64)
     fits = array.ndim == dimensions and array.shape[1:] in {(), (2,)}
