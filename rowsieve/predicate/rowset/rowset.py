@@ -30,6 +30,8 @@ from rowsieve.predicate.rowset.serialized import decode, encode
 
 _NO_RANGES = Ranges(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
+_MOST_BITS = 1_024  # of an argument; Python writes no integer of more than 4,300 digits
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RowSet:
@@ -299,8 +301,8 @@ def _check_whole(value: object, name: str) -> None:
     """Refuse what is not a whole number; checked here, for row sets are made for every part."""
     if type(value) is not int and (isinstance(value, bool) or not isinstance(value, Integral)):
         raise InvalidInput(f"{name} must be a whole number, not {type(value).__name__}")
-    if not -(2**63) <= int(value) < 2**63:  # Python may fail to write it
-        raise InvalidInput(f"{name} is a number of more than 64 bits")
+    if int(value).bit_length() > _MOST_BITS:
+        raise InvalidInput(f"{name} is a number of more than {_MOST_BITS:,} bits")
 
 
 def _integers(values: object, what: str, dimensions: int) -> npt.NDArray[np.integer]:
