@@ -22,12 +22,12 @@ import pyarrow.compute as pc
 from rowsieve.checksums import checksum
 from rowsieve.errors import (
     CorruptData,
-    InvalidInput,
     RowsieveError,
     StoreError,
     UnsupportedProtocol,
 )
 from rowsieve.objects import ObjectExists, ObjectStore, put_fresh, reading_whole
+from rowsieve.storage.checkpoint_turns import has_checkpoint
 from rowsieve.storage.commit_ids import new_id
 from rowsieve.storage.log_entry import (
     AddedFile,
@@ -55,7 +55,6 @@ from rowsieve.storage.side_file import inline_bytes, large_subjects, with_side_f
 from rowsieve.storage.snapshot import Snapshot, Token
 
 CHECKPOINTS: Final = "_rowsieve/checkpoints"
-DEFAULT_INTERVAL: Final = 32
 _NAME = re.compile(rf"{CHECKPOINTS}/(\d{{20}})\.json")
 SHARDED_FROM: Final = 8_192  # parts; fewer load faster as one Arrow file
 _KINDS: Final = ("checkpoint", "protocol", "table", "schema", "tokens", "add", "shards")
@@ -96,22 +95,13 @@ def checkpoint_version_of(path: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def checkpoint_interval(properties: Mapping[str, str]) -> int:
-    """Read the property `checkpoint_interval`; InvalidInput unless it is a positive number."""
-    text = properties.get("checkpoint_interval", str(DEFAULT_INTERVAL))
-    if not re.fullmatch(r"[1-9]\d{0,8}", text):
-        raise InvalidInput(
-            f"table property checkpoint_interval is {text!r}; it is a number of commits, at least 1"
-        )
-    return int(text)
+def write_checkpoint_if_due(store: ObjectStore, snapshot: Snapshot, before: Snapshot) -> None:
+    """Write the checkpoint of a new version if it has one; log a failure and return.
 
-
-def write_checkpoint_if_due(store: ObjectStore, snapshot: Snapshot) -> None:
-    """Write a checkpoint every `checkpoint_interval` versions; log a failure and return."""
+    `before` is the version that it follows.
+    """
     try:
-        if snapshot.version and not snapshot.version % checkpoint_interval(
-            snapshot.table.properties
-        ):
+        if has_checkpoint(snapshot, before):
             write_checkpoint(store, snapshot)
     except RowsieveError as error:
         _log.warning("no checkpoint of version %d of %s: %s", snapshot.version, store.uri, error)

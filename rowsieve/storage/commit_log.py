@@ -41,11 +41,11 @@ from rowsieve.objects import (
 )
 from rowsieve.objects.durable import Patience
 from rowsieve.storage.checkpoint import (
-    checkpoint_interval,
     read_commit_id,
     row_count,
     write_checkpoint_if_due,
 )
+from rowsieve.storage.checkpoint_turns import checkpoint_interval, is_turn
 from rowsieve.storage.commit_ids import base_of, new_id
 from rowsieve.storage.commit_request import (
     CommitRequest,
@@ -182,7 +182,7 @@ class CommitLog(LogReader):
                 self._check_neighbours(head, published)
                 entry = _with_draft_parts(published, draft)
                 snapshot = self.remember(replay(head, (entry,)))
-                aside(self._store, partial(write_checkpoint_if_due, self._store, snapshot))
+                aside(self._store, partial(write_checkpoint_if_due, self._store, snapshot, head))
                 return entry.commit, snapshot
             retries.wait()
             newer, entries = self._read_newer(head)
@@ -349,7 +349,7 @@ class CommitLog(LogReader):
 
     def _checkpoint_id(self, version: int, head: Snapshot) -> str | None:
         """Return the commit id of a version's checkpoint, if one was due and is readable."""
-        if version % checkpoint_interval(head.table.properties):
+        if not (head.owes_checkpoint or is_turn(version, head.table.properties)):
             return None
         try:
             return read_commit_id(self._store, version)

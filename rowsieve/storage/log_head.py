@@ -22,19 +22,18 @@ from typing import Final, TypeAlias
 
 from rowsieve.errors import (
     CorruptData,
-    InvalidInput,
     TableNotFound,
 )
 from rowsieve.locks import ForkSafeLock
 from rowsieve.objects import ObjectNotFound, ObjectStore, apart, begin, reading_whole, together
 from rowsieve.storage.checkpoint import (
     CHECKPOINTS,
-    checkpoint_interval,
     checkpoint_path,
     checkpoint_version_of,
     read_checkpoint,
     read_parts,
 )
+from rowsieve.storage.checkpoint_turns import is_turn, owes_after
 from rowsieve.storage.floors import floors_of, reads_expired_files
 from rowsieve.storage.log_entry import (
     LOG,
@@ -154,7 +153,7 @@ class LogHead:
             version, commit_id = entries[-1].version, entries[-1].commit_id
         if newest_checkpoint > version:
             return None
-        last, is_lost = self._reread_last(version, known)
+        last, is_lost = self._reread_last(version, known, entries)
         if last is None or version < seen:
             return None
         for entry in (last, *entries[:1]):
@@ -220,14 +219,16 @@ class LogHead:
                 break
         return entries, loading
 
-    def _reread_last(self, version: int, known: Snapshot) -> tuple[LogEntry | None, bool]:
+    def _reread_last(
+        self, version: int, known: Snapshot, entries: Sequence[LogEntry]
+    ) -> tuple[LogEntry | None, bool]:
         """Read the last entry once more; also return whether its successor is known to exist.
 
         A network store deletes up to 1,000 entries in any order, so that the last entry may outlive
         its successor. But a later checkpoint existed before any of them went, and is listed here.
         """
         if not self._store.overlaps:
-            return self.entry(version), self._has_checkpoint_after(version, known)
+            return self.entry(version), self._has_checkpoint_after(version, known, entries)
         requests: list[Callable[[], object]] = [
             partial(self.entry, version),
             partial(self._versions, CHECKPOINTS, checkpoint_path(version), checkpoint_version_of),
@@ -346,13 +347,14 @@ class LogHead:
                 continue
         return None
 
-    def _has_checkpoint_after(self, version: int, known: Snapshot) -> bool:
+    def _has_checkpoint_after(
+        self, version: int, known: Snapshot, entries: Sequence[LogEntry]
+    ) -> bool:
         """Whether a checkpoint proves that the version after the last entry was committed."""
-        try:
-            interval = checkpoint_interval(known.table.properties)
-        except InvalidInput:
-            return False  # no writer writes checkpoints then
-        due = (version + 1) % interval == 0
+        properties, owed = known.table.properties, known.owes_checkpoint
+        for entry in entries:
+            owed = owes_after(entry, properties, owed=owed)
+        due = owed or is_turn(version + 1, properties)
         return due and self._store.exists(checkpoint_path(version + 1))
 
     def _is_hole(self, version: int) -> bool:

@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow.compute as pc
 
 from rowsieve.errors import CorruptData
+from rowsieve.storage.checkpoint_turns import owes_after
 from rowsieve.storage.log_entry import LogEntry, log_path
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot, TableInfo, Token
@@ -28,7 +29,7 @@ def replay(base: Snapshot | None, entries: Sequence[LogEntry]) -> Snapshot:
     if not entries:
         return base
     info, schema, next_field_id = base.table, base.schema, base.next_field_id
-    tokens = base.tokens
+    tokens, owed = base.tokens, base.owes_checkpoint
     for entry in entries:
         before = schema
         if entry.schema is not None and entry.next_field_id is not None:
@@ -37,6 +38,7 @@ def replay(base: Snapshot | None, entries: Sequence[LogEntry]) -> Snapshot:
         info = _same_table(info, entry, before, schema)
         if entry.token is not None:
             tokens = {**tokens, entry.token[0]: _token(entry, entry.token[1])}
+        owed = owes_after(entry, info.properties, owed=owed)
     return Snapshot(
         entries[-1].version,
         entries[-1].commit_id,
@@ -46,6 +48,7 @@ def replay(base: Snapshot | None, entries: Sequence[LogEntry]) -> Snapshot:
         next_field_id,
         _apply(base.parts, entries),
         tokens,
+        owed,
     )
 
 

@@ -58,7 +58,11 @@ class TableInfo:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A table at one version. `tokens`: the last idempotent commit by application id."""
+    """A table at one version. `tokens`: the last idempotent commit by application id.
+
+    `owes_checkpoint`: a change of columns took the turn of a checkpoint, and the next commit that
+    changes rows writes it; see `rowsieve.storage.checkpoint_turns`.
+    """
 
     version: int
     commit_id: str
@@ -68,6 +72,7 @@ class Snapshot:
     next_field_id: int
     parts: PartTable
     tokens: Mapping[str, Token]
+    owes_checkpoint: bool = field(default=False, compare=False)
 
     def __repr__(self) -> str:
         return (

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
+import uuid
 
+import pyarrow as pa
 import pytest
 
+import rowsieve as rs
 from rowsieve.errors import CorruptData, InvalidInput, StoreError, UnsupportedProtocol
 from rowsieve.storage.checkpoint import (
     CHECKPOINTS,
-    checkpoint_interval,
     checkpoint_path,
+    checkpoint_version_of,
     read_checkpoint,
     write_checkpoint,
 )
+from rowsieve.storage.checkpoint_turns import checkpoint_interval
 from rowsieve.storage.commit_log import CommitLog
 from rowsieve.storage.log_entry import log_path
 from tests.storage.log_fixtures import FaultyStore, commit, copy, create, memory_store
@@ -133,3 +137,58 @@ def test_writing_one_again_is_harmless() -> None:
     write_checkpoint(log._store, head)
     write_checkpoint(log._store, head)
     assert read_checkpoint(log._store, 2) == head
+
+
+def test_a_change_of_columns_passes_its_turn_on_to_the_next_change_of_rows() -> None:
+    table = evolving("2")
+    table.append({"id": [1]})
+    table.add_column("a", "int64")  # version 2
+    table.set_comment("a", "3")
+    assert written(table) == []
+    again = rs.open_table(table.uri)  # as another process would
+    again.append({"id": [1]}, schema_mode="merge")
+    assert written(table) == [4]
+    assert read_checkpoint(again.store, 4) == again.snapshot_for_engines()
+    again.append({"id": [1]}, schema_mode="merge")
+    again.append({"id": [1]}, schema_mode="merge")
+    again.add_column("b", "int64")
+    again.append({"id": [1]}, schema_mode="merge")
+    assert written(table) == [4, 6, 8]
+    assert rs.open_table(table.uri).count() == 5
+
+
+def test_a_checkpoint_is_late_by_less_than_an_interval() -> None:
+    table = evolving("3")
+    for number in range(9):
+        table.add_column(f"a{number}", "int64")
+    assert written(table) == [6]  # 3 passed on, 6 did not, 9 passes on
+    table.append({"id": [1]}, schema_mode="merge")
+    assert written(table) == [6, 10]
+    assert rs.open_table(table.uri).count() == 1
+
+
+def test_a_late_checkpoint_shows_that_its_entry_is_lost() -> None:
+    table = evolving("2")
+    table.append({"id": [1]})
+    table.add_column("a", "int64")
+    before = table.snapshot_for_engines()
+    table.append({"id": [1]}, schema_mode="merge")
+    assert written(table) == [3]
+    store = copy(table.store, log_path(3))
+    with pytest.raises(CorruptData, match=r"0003\.json is absent"):
+        CommitLog(store).latest(before)
+
+
+def evolving(interval: str) -> rs.Table:
+    """Create a table of integers in memory."""
+    return rs.create_table(
+        f"memory:///{uuid.uuid4().hex}",
+        pa.schema({"id": pa.int64()}),
+        properties={"checkpoint_interval": interval},
+    )
+
+
+def written(table: rs.Table) -> list[int]:
+    """Return the versions that have a checkpoint."""
+    versions = map(checkpoint_version_of, table.store.list(CHECKPOINTS))
+    return sorted(version for version in versions if version is not None)
