@@ -62,7 +62,18 @@ def _first(batches: Batches, limit: int | None) -> Batches:
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
-    return zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    return zip(*map(_values, batch.columns), strict=True)
+
+
+def _values(column: pa.Array) -> list[Any]:
+    """Return Python values; text for times with nanoseconds, which Python's types lack."""
+    type_ = column.type
+    if not (pa.types.is_timestamp(type_) and type_.unit == "ns"):
+        return list(column.to_pylist())
+    try:
+        return list(column.cast(pa.timestamp("us", type_.tz)).to_pylist())
+    except pa.ArrowInvalid:
+        return list(column.cast(pa.string()).to_pylist())
 
 
 def _json(schema: pa.Schema, batches: Batches) -> None:

@@ -26,7 +26,7 @@ from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import LogicalType
 from rowsieve.types.widening import holds_all_of
 
-_MICROSECONDS: Final = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
+_NANOSECONDS: Final = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
 def foreign_column(stored: StoredBounds, column: FileColumn, type_: LogicalType) -> AbstractColumn:
@@ -55,7 +55,7 @@ def _bounds(
     """The bounds in the type `target`; None if a value is not valid or the types do not fit."""
     try:
         if pa.types.is_timestamp(target) or pa.types.is_time64(target):
-            return _in_microseconds(stored, bounded, column, target)
+            return _in_unit_of_target(stored, bounded, column, target)
         if not holds_all_of(target, column.type):
             return None
         return (
@@ -66,7 +66,7 @@ def _bounds(
         return None
 
 
-def _in_microseconds(
+def _in_unit_of_target(
     stored: StoredBounds, bounded: Mask, column: FileColumn, target: pa.DataType
 ) -> tuple[pa.Array, pa.Array] | None:
     """Bounds of times in any unit: the lower one rounded down, the upper one up."""
@@ -78,7 +78,7 @@ def _in_microseconds(
     )
     if not same_kind or column.physical not in ("INT32", "INT64"):
         return None
-    times, over = _MICROSECONDS[type_.unit]
+    times, over = _NANOSECONDS[type_.unit], _NANOSECONDS[target.unit]
 
     def converted(raw: list[Any], *, up: bool) -> pa.Array:
         numbers = [value if there else 0 for value, there in zip(raw, bounded, strict=True)]

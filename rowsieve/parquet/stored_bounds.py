@@ -99,8 +99,9 @@ def _integers(raw: list[int], column: FileColumn) -> pa.Array:
         halves[:, 0], halves[:, 1] = values, values.astype(np.int64) >> 63
         return pa.Array.from_buffers(type_, len(values), [None, pa.py_buffer(halves)])
     days = pa.types.is_date32(type_) and column.physical == "INT32"
-    microseconds = type_.id in (pa.timestamp("us").id, pa.time64("us").id) and type_.unit == "us"
-    if days or (microseconds and column.physical == "INT64"):
+    fine = pa.types.is_timestamp(type_) and type_.unit in ("us", "ns")
+    times = fine or type_ == pa.time64("us")
+    if days or (times and column.physical == "INT64"):
         return pa.array(values).view(type_)
     raise ValueError(f"{column.physical} does not store {type_}")
 

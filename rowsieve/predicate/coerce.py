@@ -24,6 +24,7 @@ from rowsieve.predicate.functions.far_texts import far_constant
 from rowsieve.predicate.functions.numeric import wider_int
 from rowsieve.predicate.literal_values import (
     check_literal,
+    check_offset,
     from_scalar,
     int_range,
     natural_type,
@@ -39,7 +40,7 @@ from rowsieve.predicate.stored_comparisons import (
     check_struct_of_number,
 )
 from rowsieve.predicate.zoned import cast_of_session, folded, is_utc
-from rowsieve.types.days import DAY_US
+from rowsieve.types.days import DAY_US, NANOS_OF_MICRO
 from rowsieve.types.logical import (
     Binary,
     Date,
@@ -51,6 +52,7 @@ from rowsieve.types.logical import (
     List,
     LogicalType,
     Map,
+    Nanos,
     Numeric,
     String,
     Struct,
@@ -174,6 +176,8 @@ def typed(literal: ir.Literal, type_: LogicalType, semantics: Semantics) -> ir.L
     assert isinstance(literal.value, str)
     if type_ == Timestamp(utc=True) and not is_utc(semantics):
         return _local_instant(literal.value, semantics)
+    if type_ == Nanos(utc=True) and not is_utc(semantics):
+        check_offset(literal.value, semantics.time_zone)
     far = far_constant(literal.value, type_, semantics.text_reading)
     value = parse_text(literal.value, type_) if far is None else far
     if isinstance(type_, Int | Decimal):
@@ -253,6 +257,15 @@ def _on_grid(
         case (Date(), Timestamp(utc=False)):
             assert isinstance(value, int)
             return Fraction(value, DAY_US)
+        case (Nanos(utc=utc), Timestamp(utc=other)) if utc == other:
+            assert isinstance(value, int)
+            return Fraction(value * NANOS_OF_MICRO)
+        case (Nanos(utc=False), Date()):
+            assert isinstance(value, int)
+            return Fraction(value * DAY_US * NANOS_OF_MICRO)
+        case (Timestamp(utc=utc), Nanos(utc=other)) if utc == other:
+            assert isinstance(value, int)
+            return Fraction(value, NANOS_OF_MICRO)
     return None
 
 
@@ -279,7 +292,7 @@ def _limits(type_: LogicalType) -> tuple[int, int]:
             return int_range(type_)
         case Decimal(precision=precision):
             return 1 - 10**precision, 10**precision - 1
-        case Timestamp():
+        case Timestamp() | Nanos():
             return int_range(Int(64))
         case _:
             return int_range(Int(32))

@@ -35,6 +35,7 @@ from rowsieve.types.logical import (
     List,
     LogicalType,
     Map,
+    Nanos,
     Numeric,
     String,
     Struct,
@@ -54,6 +55,8 @@ _TIME = re.compile(_CLOCK)
 _TIMESTAMP = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]" + _CLOCK + r")?\s*(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?"
 )
+_OFFSET = re.compile(r":[0-9]{2}(?:\.[0-9]+)?\s*(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)\s*$")
+_NINE_DIGITS = re.compile(r":[0-9]{2}(\.[0-9]{6})([0-9]{1,3})(?![0-9])")
 UUID_TEXT = r"(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32})"
 _UUID = re.compile(f"{UUID_TEXT}|\\{{{UUID_TEXT}\\}}")
 _FLOAT_NAMES = {"nan": "nan", "inf": "inf", "infinity": "inf"}
@@ -155,6 +158,8 @@ def parse_text(text: str, type_: LogicalType) -> PhysicalValue:
             return _clock_us(match.groups(), text, type_)
         case Timestamp():
             return _parse_timestamp(stripped, text, type_)
+        case Nanos():
+            return _parse_nanos(stripped, text, type_)
         case _:
             raise InvalidPredicate(
                 f"the text {text!r} cannot become a {type_name(type_)}, which has no "
@@ -258,7 +263,7 @@ def from_scalar(value: pa.Scalar, type_: LogicalType) -> Literal:
     if not value.is_valid:
         return Literal(None, type_)
     match type_:
-        case Date() | Time() | Timestamp():
+        case Date() | Time() | Timestamp() | Nanos():
             return Literal(int(value.value), type_)
         case Numeric():
             return Literal(value["exact"].as_py(), type_)
@@ -353,6 +358,31 @@ def _parse_timestamp(stripped: str, text: str, type_: Timestamp) -> int:
     if minutes > 15 * 60 + 59 or int(digits[2:]) > 59:
         _refuse(text, type_)
     return value - (-1 if offset[0] == "-" else 1) * minutes * 60_000_000
+
+
+def check_offset(text: str, zone: str) -> None:
+    """InvalidPredicate for an instant without an offset, which is a local time of the session."""
+    if _OFFSET.search(text) is None:
+        raise InvalidPredicate(
+            f"the text {text!r} is a local time of the time zone {zone!r}, and local times are not "
+            "converted to nanoseconds; write it with an offset, such as +00:00"
+        )
+
+
+def _parse_nanos(stripped: str, text: str, type_: Nanos) -> int:
+    """Parse a timestamp with up to nine digits of seconds; those after the sixth are added."""
+    rest = 0
+    if (fraction := _NINE_DIGITS.search(stripped)) is not None:
+        rest = int(fraction[2].ljust(3, "0"))
+        stripped = stripped[: fraction.start(2)] + stripped[fraction.end(2) :]
+    value = _parse_timestamp(stripped, text, Timestamp(type_.utc)) * 1_000 + rest
+    low, high = int_range(Int(64))
+    if not low <= value <= high:
+        raise InvalidPredicate(
+            f"the text {text!r} is not a {type_name(type_)}, which has the times from 1677-09-21 "
+            "to 2262-04-11"
+        )
+    return value
 
 
 def _refuse_offset(text: str) -> NoReturn:

@@ -15,9 +15,10 @@ from rowsieve.predicate.arrays import as_mask, compare, filled, null_mask, with_
 from rowsieve.predicate.functions.casts import cast, cast_rule
 from rowsieve.predicate.functions.decimals import int_as_decimal
 from rowsieve.predicate.ir import ComparisonOp, Literal, ValueSet
-from rowsieve.predicate.literal_values import parse_text, scalar
+from rowsieve.predicate.literal_values import check_offset, parse_text, scalar
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.predicate.zoned import depends_on_zone, instants_of, is_utc
+from rowsieve.types.days import NANOS_OF_MICRO
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
     Binary,
@@ -27,6 +28,7 @@ from rowsieve.types.logical import (
     Float,
     Int,
     LogicalType,
+    Nanos,
     String,
     Time,
     Timestamp,
@@ -35,7 +37,6 @@ from rowsieve.types.logical import (
     type_name,
 )
 
-_NS_PER_US = 1_000
 _US_PER = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -45,6 +46,8 @@ def bind_members(
     """Return the type of the comparison, and the members in that type."""
     if not is_ordered(type_):
         raise InvalidPredicate(f"values of type {type_name(type_)} cannot be looked up with IN")
+    if isinstance(type_, Nanos) and pa.types.is_timestamp(values.array.type):
+        return type_, ValueSet(_in_nanoseconds(values.array, type_), type_)
     array, member_type = _plain(values.array)
     if member_type is None:
         return type_, ValueSet(pa.nulls(len(array), arrow_type(type_)), type_)
@@ -108,8 +111,8 @@ def _in_microseconds(array: pa.Array) -> tuple[pa.Array, LogicalType]:
     width = pa.int32() if pa.types.is_time32(array.type) else pa.int64()
     numbers, nulls = filled(array.view(width)).astype(np.int64), null_mask(array)
     if unit == "ns":
-        kept = numbers % _NS_PER_US == 0
-        numbers, nulls = numbers[kept] // _NS_PER_US, nulls[kept]
+        kept = numbers % NANOS_OF_MICRO == 0
+        numbers, nulls = numbers[kept] // NANOS_OF_MICRO, nulls[kept]
     else:
         factor = _US_PER[unit]
         kept = np.abs(numbers) <= (2**63 - 1) // factor
@@ -117,9 +120,24 @@ def _in_microseconds(array: pa.Array) -> tuple[pa.Array, LogicalType]:
     return with_nulls(numbers, nulls, arrow_type(type_)), type_
 
 
+def _in_nanoseconds(array: pa.Array, type_: Nanos) -> pa.Array:
+    """Convert timestamps of any unit; drop those that no nanosecond of 64 bits is equal to."""
+    if (array.type.tz is not None) != type_.utc:
+        raise InvalidPredicate(
+            f"{type_name(type_)} IN a list of {array.type} has no meaning: one side has a zone"
+        )
+    factor = NANOS_OF_MICRO * _US_PER[array.type.unit] if array.type.unit != "ns" else 1
+    numbers, nulls = filled(array.view(pa.int64())).astype(np.int64), null_mask(array)
+    kept = (numbers >= -(2**63 // factor)) & (numbers <= (2**63 - 1) // factor)
+    return with_nulls(numbers[kept] * factor, nulls[kept], arrow_type(type_))
+
+
 def _parsed(array: pa.Array, type_: LogicalType, semantics: Semantics) -> pa.Array:
     """Parse texts as values of the type; InvalidPredicate if one is not such a value."""
     if cast_rule(String(), type_) is None:
+        if type_ == Nanos(utc=True) and not is_utc(semantics):
+            for text in array.drop_null().to_pylist():
+                check_offset(text, semantics.time_zone)
         values = [
             scalar(Literal(None if text is None else parse_text(text, type_), type_))
             for text in array.to_pylist()

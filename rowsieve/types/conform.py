@@ -39,6 +39,7 @@ _ALL_VALID = (
     logical.Binary,
     logical.Date,
     logical.Timestamp,
+    logical.Nanos,
     logical.Uuid,
     logical.Interval,
 )
@@ -199,9 +200,16 @@ def _convert_flat(
         shown = "Variant" if isinstance(type_, logical.Json) and is_variant(source) else source
         raise SchemaMismatch(
             f"column {path!r}: a value of type {shown} does not fit {logical.type_name(type_)} "
-            f"without loss: {error}"
+            f"without loss: {error}{_finer(source, type_)}"
         ) from error
     return _canonical_floats(values, zeros=False) if isinstance(type_, logical.Float) else values
+
+
+def _finer(source: pa.DataType, type_: logical.LogicalType) -> str:
+    """Name the type that has the nanoseconds which a timestamp does not."""
+    if not (isinstance(type_, logical.Timestamp) and pa.types.is_timestamp(source)):
+        return ""
+    return f"; a column of the type {logical.type_name(logical.Nanos(type_.utc))} has nanoseconds"
 
 
 def _check_times(values: pa.Array) -> None:
@@ -356,7 +364,7 @@ def _is_accepted(source: pa.DataType, type_: logical.LogicalType) -> bool:
             return bool(types.is_date(source))
         case logical.Time():
             return bool(types.is_time(source))
-        case logical.Timestamp(utc=utc):
+        case logical.Timestamp(utc=utc) | logical.Nanos(utc=utc):
             return bool(types.is_timestamp(source)) and (source.tz is not None) == utc
         case logical.List():
             return is_list(source)
@@ -367,7 +375,7 @@ def _is_accepted(source: pa.DataType, type_: logical.LogicalType) -> bool:
 
 
 def _hint(source: pa.DataType, type_: logical.LogicalType) -> str:
-    if isinstance(type_, logical.Timestamp) and pa.types.is_timestamp(source):
+    if isinstance(type_, logical.Timestamp | logical.Nanos) and pa.types.is_timestamp(source):
         return (
             "give the zone of these local times (pyarrow.compute.assume_timezone)"
             if type_.utc

@@ -32,6 +32,7 @@ JSON_EXTENSION = b"rowsieve.json.1"
 INTERVAL_EXTENSION = b"rowsieve.interval.1"
 NUMERIC_EXTENSION = b"rowsieve.numeric.1"
 ENUM_EXTENSION = b"rowsieve.enum.1"
+NANOS_EXTENSION = b"rowsieve.timestamp_ns.1"
 GEOARROW_WKB = b"geoarrow.wkb"
 BOOL8_EXTENSION = b"arrow.bool8"  # of Arrow's specification: a boolean in a byte
 
@@ -43,6 +44,7 @@ _EXTENSIONS: Mapping[type[logical.LogicalType], bytes] = {
     logical.Interval: INTERVAL_EXTENSION,
     logical.Numeric: NUMERIC_EXTENSION,
     logical.Enum: ENUM_EXTENSION,
+    logical.Nanos: NANOS_EXTENSION,
 }
 _OUR_FORMS = {
     UUID_EXTENSION: "16 fixed bytes",
@@ -50,6 +52,7 @@ _OUR_FORMS = {
     INTERVAL_EXTENSION: "16 fixed bytes",
     NUMERIC_EXTENSION: "a struct of approx and exact",
     ENUM_EXTENSION: "text, a column of its own",
+    NANOS_EXTENSION: "a timestamp of any unit",
 }
 _UUID_NAMES = (UUID_EXTENSION, b"arrow.uuid")
 _JSON_NAMES = (JSON_EXTENSION, b"arrow.json")
@@ -86,6 +89,8 @@ def arrow_type(type_: logical.LogicalType) -> pa.DataType:
             return pa.time64("us")
         case logical.Timestamp(utc=utc):
             return pa.timestamp("us", tz="UTC" if utc else None)
+        case logical.Nanos(utc=utc):
+            return pa.timestamp("ns", tz="UTC" if utc else None)
         case logical.Uuid() | logical.Interval():
             return pa.binary(16)
         case logical.Numeric():
@@ -251,6 +256,8 @@ def _logical_type(field: pa.Field, allocate: Callable[[], int]) -> logical.Logic
         return logical.Numeric()
     if extension in _JSON_NAMES and is_text(type_):
         return logical.Json()
+    if extension == NANOS_EXTENSION and pa.types.is_timestamp(type_):
+        return logical.Nanos(utc=type_.tz is not None)
     if extension in VARIANT_NAMES or is_marked_by_spark(type_):
         return _variant(field.name, type_)
     if extension == BOOL8_EXTENSION:

@@ -159,7 +159,7 @@ def sort_form(array: pa.Array, type_: logical.LogicalType) -> pa.Array:
             return _float_form(array)
         case logical.Date():
             return array.cast(pa.int32())
-        case logical.Time() | logical.Timestamp():
+        case logical.Time() | logical.Timestamp() | logical.Nanos():
             return array.cast(pa.int64())
         case _:
             return array

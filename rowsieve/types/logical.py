@@ -71,6 +71,13 @@ class Timestamp:
 
 
 @dataclass(frozen=True, slots=True)
+class Nanos:
+    """Nanoseconds since 1970-01-01, of the years 1677 to 2262; an instant if `utc`, else local."""
+
+    utc: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Uuid:
     """16 bytes; sorts as unsigned bytes."""
 
@@ -141,6 +148,7 @@ LogicalType: TypeAlias = (
     | Date
     | Time
     | Timestamp
+    | Nanos
     | Uuid
     | Json
     | Interval
@@ -198,6 +206,8 @@ def type_name(type_: LogicalType) -> str:
             return "time"
         case Timestamp(utc=utc):
             return "timestamptz" if utc else "timestamp"
+        case Nanos(utc=utc):
+            return "timestamptz_ns" if utc else "timestamp_ns"
         case Uuid():
             return "uuid"
         case Json():

@@ -36,6 +36,7 @@ from rowsieve.types.logical import (
     List,
     LogicalType,
     Map,
+    Nanos,
     Numeric,
     String,
     Struct,
@@ -56,6 +57,8 @@ _FLAT: tuple[LogicalType, ...] = (
     Time(),
     Timestamp(utc=False),
     Timestamp(utc=True),
+    Nanos(utc=False),
+    Nanos(utc=True),
     Uuid(),
     Json(),
     Interval(),
@@ -229,6 +232,7 @@ def _type_to_json(type_: LogicalType) -> str | dict[str, Any]:
             | Date()
             | Time()
             | Timestamp()
+            | Nanos()
             | Uuid()
             | Json()
             | Interval()

@@ -96,7 +96,7 @@ def _text(scalar: pa.Scalar, type_: logical.LogicalType) -> str:
     match type_:
         case logical.Bool():
             return "true" if scalar.as_py() else "false"
-        case logical.Date() | logical.Time() | logical.Timestamp():
+        case logical.Date() | logical.Time() | logical.Timestamp() | logical.Nanos():
             return str(scalar.value)
         case logical.Float():
             return repr(float(scalar.as_py()))
@@ -123,7 +123,7 @@ def _scalar(text: str, type_: logical.LogicalType, target: pa.DataType) -> pa.Sc
             return pa.scalar(decimal.Decimal(text), target)
         case logical.Date():
             return pa.array([int(text)], pa.int32()).view(target)[0]
-        case logical.Time() | logical.Timestamp():
+        case logical.Time() | logical.Timestamp() | logical.Nanos():
             return pa.array([int(text)], pa.int64()).view(target)[0]
         case logical.Binary() | logical.Uuid() | logical.Interval():
             return pa.scalar(bytes.fromhex(text), target)

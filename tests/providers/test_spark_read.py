@@ -255,3 +255,35 @@ def test_clustered_table_has_the_answers_of_an_unclustered_one(spark: Any, tmp_p
         rows = [sorted(map(tuple, load(spark, one).filter(where).collect())) for one in made]
         assert rows[0] == rows[1]
         assert len(rows[0]) == made[0].scan(where).count() > 0
+
+
+def test_nanoseconds_are_read_as_microseconds_or_refused(spark: Any, tmp_path: Path) -> None:
+    name = {"ARROW:extension:name": "rowsieve.timestamp_ns.1"}
+    schema = pa.schema(
+        [
+            pa.field("id", pa.int64()),
+            pa.field("t", pa.timestamp("ns"), metadata=name),
+            pa.field("z", pa.timestamp("ns", "UTC"), metadata=name),
+        ]
+    )
+    made = rs.create_table(str(tmp_path / "ns"), schema, key=["id"])
+    day = int(DAY.timestamp()) * 10**9
+    for start, extra in ((0, 1_000), (2, 1)):
+        ticks = pa.array([day, day + extra], pa.int64())
+        rows = {"id": [start, start + 1], "t": ticks.cast(schema.field("t").type)}
+        made.upsert(pa.table({**rows, "z": ticks.cast(schema.field("z").type)}))
+    local = DAY.replace(tzinfo=None)
+    moments = [local, local + datetime.timedelta(microseconds=1)]
+    for frame in (made.to_spark(spark), load(spark, made)):
+        assert dict(frame.dtypes)["t"] == "timestamp_ntz"
+        with pytest.raises(Exception, match="has nanoseconds, and Spark's timestamps have"):
+            frame.collect()
+    assert ids(load(spark, made, columns="id")) == [0, 1, 2, 3]
+    exact = load(spark, made, where="id < 2").orderBy("id").collect()
+    assert [row["t"] for row in exact] == moments
+    again = exact[0].asDict() | {"id": 3}
+    written = spark.createDataFrame([again], made.to_spark(spark).schema).write.format("rowsieve")
+    written.option("mode", "upsert").mode("append").save(made.uri)
+    made.refresh()
+    found = made.to_spark(spark).orderBy("id").collect()
+    assert [row["t"] for row in found] == [*moments, local, local]

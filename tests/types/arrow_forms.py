@@ -12,6 +12,10 @@ import pyarrow.compute as pc
 
 _DAYS = [datetime.date(2020, 1, 1), None, datetime.date(1, 1, 1)]
 _IDS = pa.array([bytes(16), None, b"\xff" * 16], pa.binary(16))
+_METADATA = {
+    "Enum of Polars": {b"_PL_ENUM_VALUES2": b"1;b1;a"},
+    "rowsieve.timestamp_ns.1": {b"ARROW:extension:name": b"rowsieve.timestamp_ns.1"},
+}
 _PAIRS = [[1, 2], None, [3, 4]]
 
 
@@ -22,8 +26,7 @@ def forms() -> dict[str, pa.Array]:
 
 def field_of(name: str, values: pa.Array) -> pa.Field:
     """The column `c` of these values, with the metadata that some forms have."""
-    labels = {b"_PL_ENUM_VALUES2": b"1;b1;a"} if name == "Enum of Polars" else None
-    return pa.field("c", values.type, metadata=labels)
+    return pa.field("c", values.type, metadata=_METADATA.get(name.partition(",")[0]))
 
 
 def _numbers() -> Iterator[tuple[str, pa.Array]]:
@@ -114,6 +117,9 @@ def _extensions() -> Iterator[tuple[str, pa.Array]]:
     yield "arrow.uuid", _uuids()
     yield "arrow.json", _extension(pa.json_(), pa.array(['{"a": 1}', None, "[]"]))
     yield "arrow.bool8", _extension(pa.bool8(), pa.array([1, None, 0], pa.int8()))
+    ticks = pa.array([1_000, None, 0], pa.int64())
+    yield "rowsieve.timestamp_ns.1", ticks.cast(pa.timestamp("ns"))
+    yield "rowsieve.timestamp_ns.1, zone", ticks.cast(pa.timestamp("ns", "Europe/Rome"))
     yield (
         "arrow.opaque of binary",
         _extension(pa.opaque(pa.binary(), "geometry", "x"), pa.array([b"a", None, b"b"])),

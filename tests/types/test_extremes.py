@@ -33,6 +33,7 @@ from rowsieve.types.logical import (
     Int,
     Interval,
     LogicalType,
+    Nanos,
     Numeric,
     String,
     Time,
@@ -46,6 +47,7 @@ from tests.strategies import DAY_US, arrow_array, as_decimal
 D = decimal.Decimal
 _INT64 = 2**63 - 1
 _MOMENTS = [-(2**63), -62_135_596_800_000_001, -1, 0, 1, 253_402_300_800_000_000, _INT64]
+_NANOS = [-(2**63), -(2**63) + 1, -1_001, -1_000, -1, 0, 1, 999, 1_000, _INT64 - 1, _INT64]
 _FLOATS = [-math.inf, -3.4e38, -1.0, -1.5e-45, 0.0, 1.5e-45, 1.0, 3.4e38, math.inf, math.nan]
 _WIDE = [D(-(10**38 - 1)), D(-1), D(0), D(1), D(10**38 - 1)]
 _TEXTS = ["", "\0", "a", "a\0", "aa", "\x7f", "é", "\ud7ff", "\ue000", "\U0010ffff" * 3]
@@ -68,6 +70,8 @@ EXTREMES: list[tuple[LogicalType, list[Any]]] = [
     (Time(), [0, 1, 43_200_000_000, DAY_US - 1]),
     (Timestamp(), _MOMENTS),
     (Timestamp(utc=True), _MOMENTS),
+    (Nanos(), _NANOS),
+    (Nanos(utc=True), _NANOS),
     (Uuid(), [uuid.UUID(int=number).bytes for number in (0, 1, 2**64, 2**127, 2**128 - 1)]),
     (
         Interval(),

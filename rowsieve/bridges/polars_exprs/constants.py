@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from rowsieve.bridges.pyarrow_exprs import stored
+from rowsieve.bridges.pyarrow_exprs.literals import nanos_of, stored
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import Literal, ValueSet
 from rowsieve.predicate.literal_values import decimal_type
@@ -116,6 +116,8 @@ def members_of(payload: Any) -> ValueSet:
         column = column.flatten()
     if pa.types.is_timestamp(column.type) and column.type.unit not in ("us", "ns"):
         raise UnsupportedOperation(f"is_in with members of {column.type}; cast them to us")
+    if nanos_of(column) is not None:  # polars casts them to the unit of the other side
+        raise UnsupportedOperation("a time of less than a microsecond")
     array, type_ = stored(column)
     return ValueSet(array, type_)
 

@@ -9,8 +9,9 @@ from rowsieve.errors import SchemaMismatch, UnsupportedOperation
 from rowsieve.predicate.ir import Literal
 from rowsieve.predicate.literal_values import from_scalar
 from rowsieve.types.conform import conform_values
+from rowsieve.types.days import NANOS_OF_MICRO
 from rowsieve.types.encodings import logical_type
-from rowsieve.types.logical import LogicalType, Map
+from rowsieve.types.logical import LogicalType, Map, Nanos
 
 
 def literal_of(column: pa.Array) -> Literal:
@@ -30,7 +31,7 @@ def stored(array: pa.Array) -> tuple[pa.Array, LogicalType | None]:
     if pa.types.is_float16(array.type):
         raise UnsupportedOperation("a 16-bit constant, to which engines coerce the other operand")
     try:
-        type_ = logical_type(pa.field("literal", array.type), lambda: 0)
+        type_ = nanos_of(array) or logical_type(pa.field("literal", array.type), lambda: 0)
         found = conform_values(array, type_, "literal")
     except SchemaMismatch as error:
         raise UnsupportedOperation(
@@ -39,6 +40,14 @@ def stored(array: pa.Array) -> tuple[pa.Array, LogicalType | None]:
     if isinstance(type_, Map):
         raise UnsupportedOperation(f"a constant of the Arrow type {array.type} is not supported")
     return found, type_
+
+
+def nanos_of(array: pa.Array) -> Nanos | None:
+    """Return the type of timestamps with digits that microseconds lack; None for all others."""
+    if not pa.types.is_timestamp(array.type) or array.type.unit != "ns":
+        return None
+    ticks = array.view(pa.int64()).drop_null().to_numpy()
+    return Nanos(array.type.tz is not None) if (ticks % NANOS_OF_MICRO).any() else None
 
 
 def negative_nans(values: pa.Array | pa.ChunkedArray) -> pa.Array:

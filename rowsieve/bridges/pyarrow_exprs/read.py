@@ -43,6 +43,7 @@ from rowsieve.types.logical import (
     Float,
     Int,
     LogicalType,
+    Nanos,
     String,
     Time,
     Timestamp,
@@ -119,7 +120,8 @@ class _Reader:
             found = literal_of(column)
         except UnsupportedOperation as error:
             return ir.Opaque(str(error), "pyarrow")
-        if isinstance(found.type, Time | Timestamp) and getattr(column.type, "unit", "us") != "us":
+        times = isinstance(found.type, Time | Timestamp | Nanos)
+        if times and getattr(column.type, "unit", "us") != "us":
             self._other_units.append(found)
         return found
 

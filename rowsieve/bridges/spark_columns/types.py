@@ -20,6 +20,7 @@ from rowsieve.types.logical import (
     List,
     LogicalType,
     Map,
+    Nanos,
     Numeric,
     String,
     Struct,
@@ -67,7 +68,7 @@ def spark_type(type_: LogicalType) -> Any:
             return spark.DateType()
         case Time():
             return spark.TimeType(6)
-        case Timestamp(utc=utc):
+        case Timestamp(utc=utc) | Nanos(utc=utc):
             return spark.TimestampType() if utc else spark.TimestampNTZType()
         case Numeric():
             return spark_schema(NUMERIC_PARTS.fields)

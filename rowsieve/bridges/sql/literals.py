@@ -40,6 +40,7 @@ from rowsieve.types.logical import (
     List,
     LogicalType,
     Map,
+    Nanos,
     Numeric,
     String,
     Struct,
@@ -137,7 +138,11 @@ def typed(text: str, type_: LogicalType, dialect: Dialect) -> PhysicalValue:
             return _decimal(text, type_)
         case Binary():
             return _bytes(text, type_, dialect)
-        case Interval() | Numeric() | Enum():
+        case Interval() | Numeric() | Enum() | Nanos(utc=False):
+            return parse_text(text, type_)
+        case Nanos():
+            if not OFFSET_TOLD.fullmatch(text):
+                raise LookupError("its time zone is the session's")
             return parse_text(text, type_)
         case List() | Struct() | Map():
             raise InvalidPredicate(f"a constant cannot be a {type_name(type_)}")
@@ -187,6 +192,8 @@ def spelt(value: PhysicalValue, type_: LogicalType, dialect: Dialect) -> str:
         case Float() if isinstance(value, float):
             named = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, repr(value))
             return "NaN" if math.isnan(value) else named
+        case Nanos():
+            raise ValueError("a constant in nanoseconds has no text that engines read alike")
         case _:
             return str(value)
 

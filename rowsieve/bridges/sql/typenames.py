@@ -21,6 +21,7 @@ from rowsieve.types.logical import (
     Int,
     Json,
     LogicalType,
+    Nanos,
     String,
     Time,
     Timestamp,
@@ -50,6 +51,7 @@ _NAMES: Mapping[str, LogicalType] = {
     "TIMESTAMPNTZ": Timestamp(utc=False),
     "TIMESTAMPTZ": Timestamp(utc=True),
     "TIMESTAMPLTZ": Timestamp(utc=True),
+    "TIMESTAMP_NS": Nanos(utc=False),
     "UUID": Uuid(),
     "JSON": Json(),
 }

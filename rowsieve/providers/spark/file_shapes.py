@@ -33,6 +33,7 @@ from rowsieve.types.logical import (
     List,
     LogicalType,
     Map,
+    Nanos,
     Numeric,
     String,
     Struct,
@@ -47,7 +48,7 @@ _YEARS: Final = range(1, 10_000)  # of times without a zone that Spark's literal
 
 
 def is_native(type_: LogicalType) -> bool:
-    """Whether Spark's Parquet reader gives our values; Spark 4.3 does not read times of day."""
+    """Whether Spark's Parquet reader gives our values; that of 4.3 reads no times of day or ns."""
     match type_:
         case List(element=element):
             return _is_native_inside(element)
@@ -55,7 +56,7 @@ def is_native(type_: LogicalType) -> bool:
             return all(map(_is_native_inside, fields))
         case Map(key=key, value=value):
             return _is_native_inside(key) and _is_native_inside(value)
-        case Time() | Numeric():
+        case Time() | Nanos() | Numeric():
             return False
         case _:
             return True

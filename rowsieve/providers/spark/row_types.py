@@ -25,15 +25,17 @@ import pyarrow.compute as pc
 from pyspark.sql import types as spark
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from rowsieve.errors import SchemaMismatch
+from rowsieve.errors import SchemaMismatch, UnsupportedOperation
 from rowsieve.types.logical import (
     Field,
     Int,
     List,
     LogicalType,
     Map,
+    Nanos,
     Struct,
     Uuid,
+    type_name,
 )
 from rowsieve.types.schema import Schema
 
@@ -111,8 +113,21 @@ def _sent(values: pa.Array, type_: LogicalType, target: pa.DataType) -> pa.Array
             return pa.MapArray.from_arrays(values.offsets, keys, items, type=target, mask=mask)
         case Uuid():
             return _uuid_text(values)
+        case Nanos():
+            return _microseconds(values, type_, target)
         case _:
             return values if values.type == target else values.cast(target)
+
+
+def _microseconds(values: pa.Array, type_: Nanos, target: pa.DataType) -> pa.Array:
+    """Convert nanoseconds; UnsupportedOperation for a value between two microseconds."""
+    try:
+        return values.cast(target)
+    except pa.ArrowInvalid as error:
+        raise UnsupportedOperation(
+            f"a column of the type {type_name(type_)} has nanoseconds, and Spark's timestamps have "
+            f"microseconds: {error}. Read the other columns, or read it in another engine"
+        ) from error
 
 
 def _received(values: pa.Array, field: Field, path: str) -> pa.Array:
