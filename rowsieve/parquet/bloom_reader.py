@@ -1,7 +1,9 @@
-"""Reads the bloom filters of files that our writer made, and checks their digests.
+"""Reads the bloom filters of files, and checks the digests that our writer adds.
 
-One flipped bit in a filter hides rows, and Parquet has no checksum for filters. Soundness: a filter
-without a digest is ignored; a filter that differs from its digest is `CorruptData`.
+One flipped bit in a filter hides rows, and Parquet has no checksum for filters. Soundness: in a
+file of our writer, a filter without a digest is ignored, and one that differs from its digest is
+`CorruptData`. The filters of other writers have no digests and are believed, as their data pages
+are; one that is malformed, of an unknown kind or outside of the file is ignored (trap T32).
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from rowsieve.byte_cache import ByteCache
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom import BloomFilter
+from rowsieve.parquet.file_mapping import mapping_of
 from rowsieve.parquet.footer import ParquetRef, reading
 from rowsieve.parquet.leaf_columns import FileColumn
 from rowsieve.parquet.seals import ReadSpan, blank, digest, entry_at, fill, sealed
@@ -23,6 +26,8 @@ from rowsieve.parquet.thrift import MalformedThrift
 
 SEAL_KEY: Final = "rowsieve.blooms"
 CACHE_BYTES: Final = 32 * 1024 * 1024
+MOST_FOREIGN_BYTES: Final = 16 * 1024 * 1024
+"""Larger filters of other writers are not read."""
 
 FilterPlace = tuple[int, int]  # row group, leaf
 
@@ -48,7 +53,7 @@ class BloomReader:
         self._places: dict[FilterPlace, tuple[int, int, str]] | None = None
 
     def filters(self, column: FileColumn, row_groups: Sequence[int]) -> list[BloomFilter | None]:
-        """The filter of each of these row groups; None if it has none with a digest.
+        """The filter of each of these row groups; None if it has none that may be used.
 
         Neighbouring filters are read together.
         """
@@ -85,8 +90,14 @@ class BloomReader:
             )
 
     def _sealed(self) -> dict[FilterPlace, tuple[int, int, str]]:
-        """The byte range and digest of each filter."""
-        if self._places is None:
+        """The byte range and digest of each filter; the digest is empty for other writers."""
+        if self._places is None and mapping_of(self._metadata) is not None:
+            self._places = {
+                place: (start, stop, "")
+                for place, (start, stop) in _filter_ranges(self._metadata)
+                if 0 < start < stop <= self._ref.size_bytes and stop - start <= MOST_FOREIGN_BYTES
+            }
+        elif self._places is None:
             places = list(_filter_ranges(self._metadata))
             seal = sealed(self._metadata, SEAL_KEY, len(places))
             self._places = {
@@ -109,6 +120,8 @@ class BloomReader:
         start, stop, written = self._sealed()[group, column.index]
         where = f"{self._ref.path}, row group {group}, column {column.name!r}"
         advice = "restore the file from a copy, or the table to a version without it"
+        if not written:
+            return _parsed_if_valid(column, data)
         if digest(data) != written:
             raise CorruptData(
                 f"the bloom filter of {where} is damaged at bytes {start} to {stop}: checksum "
@@ -120,6 +133,15 @@ class BloomReader:
             raise CorruptData(
                 f"the bloom filter of {where} cannot be read: {error}; {advice}"
             ) from error
+
+
+def _parsed_if_valid(column: FileColumn, data: memoryview) -> BloomFilter | None:
+    """Parse a filter without a digest; None if it is malformed, or has no bit of any value."""
+    try:
+        found = BloomFilter.parse(column, data)
+    except MalformedThrift:
+        return None
+    return found if found is not None and found.blocks.strip(b"\0") else None
 
 
 _CACHE: ByteCache[tuple[object, ...], BloomFilter] = ByteCache(CACHE_BYTES)

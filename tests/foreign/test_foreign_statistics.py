@@ -202,7 +202,7 @@ def test_nanoseconds_that_no_microsecond_has_are_an_error(tmp_path: Path) -> Non
         rs.open_parquet(tmp_path / "a.parquet").to_arrow()
 
 
-def test_filters_of_other_writers_are_not_probed(tmp_path: Path) -> None:
+def test_filters_of_other_writers_without_a_bit_are_not_believed(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(ROWS, path, bloom_filter_options={"s": {"ndv": 5, "fpp": 0.01}})
     data = bytearray(path.read_bytes())
