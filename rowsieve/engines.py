@@ -68,6 +68,11 @@ class SparkProvider(Protocol):
     def read_frame(self, table: Any, spark: Any, where: Any, columns: Sequence[str] | None) -> Any:
         """Return a DataFrame that reads the table."""
 
+    def read_planned(
+        self, table: Any, spark: Any, where: Any, columns: Sequence[str] | None
+    ) -> Any:
+        """Return a DataFrame that reads a table without a log."""
+
     def write_frame(self, table: Any, frame: Any, mode: str, where: Any) -> Commit:
         """Write a DataFrame into the table in one commit; `where` limits an overwrite."""
 

@@ -278,8 +278,8 @@ class Table(Reading, SparkWrites):
 
     def to_spark(self, spark: Any, where: Any = None, columns: ColumnNames | None = None) -> Any:
         """Return a Spark DataFrame of the pinned version; text in `where` is Spark SQL."""
-        if isinstance(self._read_only, str):  # Spark opens the table by its URI
-            self._writable("to_spark")
+        if isinstance(self._read_only, str):  # Spark cannot open the table by its URI
+            return engines.spark().read_planned(self, spark, where, columns)
         return engines.spark().read_frame(self, spark, where, columns)
 
     # Changing

@@ -478,8 +478,6 @@ def test_engines_read_with_pruning(tmp_path: Path) -> None:
     frame = table.scan_polars().filter(pl.col("y") == 2021).collect()
     assert frame["n"].to_list() == [1]
     assert table.to_pandas("y = 2022")["n"].tolist() == [2]
-    with pytest.raises(UnsupportedOperation, match="to_spark"):
-        table.to_spark(None)
 
 
 def test_another_process_reads_a_split(tmp_path: Path) -> None:

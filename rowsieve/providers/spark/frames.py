@@ -29,6 +29,7 @@ from rowsieve.providers.spark.feed_options import FeedOptions
 from rowsieve.providers.spark.feed_reads import pin_feed
 from rowsieve.providers.spark.hybrid import hybrid_frame
 from rowsieve.providers.spark.option_values import STORAGE, check_reachable, predicate_option
+from rowsieve.providers.spark.planned_source import planned_frame
 from rowsieve.providers.spark.routes import ALL_ROUTES
 from rowsieve.providers.spark.row_types import arrow_schema_of
 from rowsieve.providers.spark.session_settings import semantics_of_session
@@ -48,6 +49,11 @@ _OWN_ERROR: Final = re.compile(r"rowsieve\.errors\.(\w+): (.+)")
 def read_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | None) -> Any:
     """A DataFrame of the version that the table has pinned; Spark reads clean files itself."""
     return hybrid_frame(spark_read(table, spark, where, columns), ALL_ROUTES)
+
+
+def read_planned(table: Table, spark: Any, where: Any, columns: Sequence[str] | None) -> Any:
+    """A DataFrame of a table without a log, which only this process can open."""
+    return planned_frame(spark_read(table, spark, where, columns))
 
 
 def spark_read(table: Table, spark: Any, where: Any, columns: Sequence[str] | None) -> SparkRead:

@@ -175,7 +175,7 @@ class RowsieveReader(DataSourceReader):
             reporter_of(options.reporter),
         )
         _warn_if_large(options, plan)
-        plan = join_small_splits(plan, _split_bytes(options, snapshot))
+        plan = join_small_splits(plan, split_bytes_of(options, snapshot))
         return [InputPartition(split) for split in plan.splits_to_bytes()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -217,7 +217,7 @@ def plan_read(
         columns=table_columns(output_schema(options, snapshot.schema).names),
         semantics=semantics,
         now_us=now_us,
-        split_bytes=_split_bytes(options, snapshot),
+        split_bytes=split_bytes_of(options, snapshot),
         in_process=False,
         pruning=pruning,
     )
@@ -238,7 +238,8 @@ def _warn_if_large(options: ReadOptions, plan: ScanPlan) -> None:
         )
 
 
-def _split_bytes(options: ReadOptions, snapshot: Snapshot) -> int:
+def split_bytes_of(options: ReadOptions, snapshot: Snapshot) -> int:
+    """Return the stored bytes of a split of a read."""
     return options.split_bytes or split_bytes_for_cores(
         snapshot.parts, least=SMALLEST_SPLIT_BYTES, most=DEFAULT.split_bytes
     )
