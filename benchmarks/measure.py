@@ -1,10 +1,10 @@
 """Measures time, CPU and bytes of several systems that take turns.
 
-CPU time covers all threads of the process. Bytes are those of its read and write system calls, so
-they exclude memory-mapped reads. The systems take turns within each round, and the order rotates
-with the rounds, so that a slow moment of the machine affects all of them. Growth is the increase of
-the process's resident memory. This file imports only the standard library, because peers in other
-environments also use it.
+CPU time covers all threads of the process, or what another clock counts. Bytes are those of its
+read and write system calls, so they exclude memory-mapped reads. The systems take turns within each
+round, and the order rotates with the rounds, so that a slow moment of the machine affects all of
+them. Growth is the increase of the process's resident memory. This file imports only the standard
+library, because peers in other environments also use it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 
 Work = Callable[[], object]
+Clock = Callable[[], float]
 
 
 @dataclass(slots=True)
@@ -72,15 +73,18 @@ class Series:
 
 
 @contextmanager
-def sampled() -> Iterator[Sample]:
-    """Measure the body of the `with` statement; fills the sample at its end."""
+def sampled(clock: Clock = time.process_time) -> Iterator[Sample]:
+    """Measure the body of the `with` statement; fills the sample at its end.
+
+    `clock` returns the CPU seconds so far.
+    """
     sample = Sample()
     gc.collect()
     stood = _reset_peak()
     counted = io_bytes()
-    wall, cpu = time.perf_counter(), time.process_time()
+    wall, cpu = time.perf_counter(), clock()
     yield sample
-    sample.cpu_s = time.process_time() - cpu
+    sample.cpu_s = clock() - cpu
     sample.wall_s = time.perf_counter() - wall
     if stood is not None:
         sample.growth_bytes = max(0, _memory("VmHWM") - stood)
@@ -89,7 +93,13 @@ def sampled() -> Iterator[Sample]:
         sample.bytes_written = after[1] - counted[1]
 
 
-def take_turns(works: Mapping[str, Work], repeats: int, *, warm_up: bool = True) -> list[Series]:
+def take_turns(
+    works: Mapping[str, Work],
+    repeats: int,
+    *,
+    warm_up: bool = True,
+    clock: Clock = time.process_time,
+) -> list[Series]:
     """Run every work `repeats` times, round by round; freeing results is not measured."""
     series = {name: Series(name) for name in works}
     if warm_up:
@@ -99,7 +109,7 @@ def take_turns(works: Mapping[str, Work], repeats: int, *, warm_up: bool = True)
     for turn in range(repeats):
         shift = turn % len(names)
         for name in names[shift:] + names[:shift]:
-            with sampled() as sample:
+            with sampled(clock) as sample:
                 result = works[name]()
             del result
             series[name].samples.append(sample)

@@ -2,8 +2,9 @@
 
     python -m benchmarks.spark_reads --rows 5000000
 
-Each query's answer is checked before it is timed; the readers take turns in one session. CPU is the
-JVM's and is not measured: the figures are wall seconds, and the load of the machine is printed.
+Each query's answer is checked before it is timed; the readers take turns in one session. Ratios are
+of the CPU seconds of this process and of Spark's JVM, and of wall seconds, which say little on a
+machine with other work: its load is printed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import pyarrow.parquet as pq
 
 import rowsieve as rs
 from benchmarks.measure import take_turns
+from benchmarks.process_tree import cpu_s
 from benchmarks.result import expect
 from rowsieve.providers.spark import explain, read, spark_session
 
@@ -70,7 +72,7 @@ def main() -> None:
     """Print the seconds of each query by each reader, and the ratio to plain Parquet."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=5_000_000)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--source", action="store_true", help="measure our source, too")
     options = parser.parse_args()
     spark = spark_session("spark reads")
@@ -100,12 +102,15 @@ def compare(spark: Any, frames: dict[str, Any], options: Any, bar: float) -> Non
         for reader, answer in answers.items():
             expect(f"{name} by {reader}", answer, answers["parquet"])
         seconds = {
-            series.system: min(sample.wall_s for sample in series.samples)
-            for series in take_turns(by_reader, options.repeats, warm_up=False)
+            series.system: (
+                min(sample.cpu_s for sample in series.samples),
+                min(sample.wall_s for sample in series.samples),
+            )
+            for series in take_turns(by_reader, options.repeats, warm_up=False, clock=cpu_s)
         }
-        ratio = seconds["rowsieve"] / seconds["parquet"]
-        shown = ", ".join(f"{reader} {each:.3f} s" for reader, each in seconds.items())
-        print(f"  {name:<10}{ratio:6.2f}x (bar {bar}x): {shown}", flush=True)
+        cpu, wall = (a / b for a, b in zip(seconds["rowsieve"], seconds["parquet"], strict=True))
+        shown = ", ".join(f"{reader} {a:.3f} s, {b:.3f} s" for reader, (a, b) in seconds.items())
+        print(f"  {name:<10}{cpu:6.2f}x CPU, {wall:.2f}x wall (bar {bar}x): {shown}", flush=True)
 
 
 def _answer(spark: Any, query: str) -> object:

@@ -4,8 +4,9 @@
 
 The input is a Parquet file, in the order of the key and in random order. Each write is checked
 before it is timed; the writers take turns in one session. deltalake's merge runs embedded, without
-Spark, on the same rows as Arrow data. CPU is the JVM's and is not measured: the figures are wall
-seconds, and the load of the machine is printed.
+Spark, on the same rows as Arrow data. Ratios are of the CPU seconds of this process, Spark's JVM
+and its workers, and of wall seconds, which say little on a machine with other work: its load is
+printed.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import rowsieve as rs
+from benchmarks.process_tree import cpu_s
 from benchmarks.result import expect
 from benchmarks.spark_reads import data
 from rowsieve.providers.spark import spark_session
@@ -149,24 +151,30 @@ class Writers:
 
 def compare(writers: dict[str, Callable[[], Write]], repeats: int) -> None:
     """Time every write; the first turn warms up."""
-    seconds: dict[str, list[float]] = {name: [] for name in writers}
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in writers}
     for turn in range(repeats + 1):
         for name, prepare in writers.items():
             write = prepare()
             os.sync()
-            start = time.perf_counter()
+            start, cpu = time.perf_counter(), cpu_s()
             write()
+            used = cpu_s() - cpu, time.perf_counter() - start
             if turn:
-                seconds[name].append(time.perf_counter() - start)
-    native = min(seconds["parquet"])
-    for name, each in seconds.items():
-        shown = " ".join(f"{one:.2f}" for one in sorted(each))
-        print(f"  {name:<11}{min(each) / native:6.2f}x: {shown} s", flush=True)
-    best = min(seconds["rowsieve"])
-    print(f"  bar: at most {MOST_OF_NATIVE}x of parquet: {best / native:.2f}x")
-    if "deltalake" in seconds:
-        ratio = min(seconds["deltalake"]) / best
-        print(f"  bar: at least {LEAST_OF_DELTA}x faster than deltalake's merge: {ratio:.1f}x")
+                taken[name].append(used)
+    least = {name: [min(each) for each in zip(*runs, strict=True)] for name, runs in taken.items()}
+    for name, (cpu, wall) in least.items():
+        ratios = _ratios([cpu, wall], least["parquet"])
+        print(f"  {name:<11}{ratios}: {cpu:.2f} s CPU, {wall:.2f} s", flush=True)
+    ratios = _ratios(least["rowsieve"], least["parquet"])
+    print(f"  bar: at most {MOST_OF_NATIVE}x of parquet: {ratios}")
+    if "deltalake" in least:
+        ratios = _ratios(least["deltalake"], least["rowsieve"])
+        print(f"  bar: at least {LEAST_OF_DELTA}x faster than deltalake's merge: {ratios}")
+
+
+def _ratios(one: list[float], other: list[float]) -> str:
+    cpu, wall = (a / b for a, b in zip(one, other, strict=True))
+    return f"{cpu:.2f}x CPU, {wall:.2f}x wall"
 
 
 if __name__ == "__main__":
