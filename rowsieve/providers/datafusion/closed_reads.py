@@ -3,6 +3,7 @@
 Such a frame checks the files of DataFusion's scans. So our dataset reads only the other parts, and
 none of a table that DataFusion reads whole. DataFusion also scans parts with hidden rows, if no
 condition of the statement can fail. For a LIMIT without an order, it reads as many parts as needed.
+A statement that only counts rows reads as many rows as are visible, whichever.
 
 Soundness: `plan_checks` says which statements allow it. The answer here only decides who reads, and
 which of the rows that a LIMIT may take.
@@ -28,7 +29,7 @@ from rowsieve.providers.native_files.present_files import check_files
 if TYPE_CHECKING:
     import datafusion
 
-    from rowsieve.providers.datafusion.hybrid_table import HybridTable, VisibleParts
+    from rowsieve.providers.datafusion.hybrid_table import HybridTable
     from rowsieve.providers.datafusion.own_table import OwnTable
 
 
@@ -42,12 +43,14 @@ _ONE_PASS: Final = {MAX_PASSES: 1, ROUND_ROBIN: "false"}
 class ClosedReads:
     """What to register for the tables of a statement while its closed plan is made.
 
-    `most_taken`: a LIMIT takes at most so many rows; None if there is none.
+    `most_taken`: a LIMIT takes at most so many rows; None if there is none. `only_counts`: the
+    tables have the right numbers of rows, but not the right rows.
     """
 
     hybrids: dict[str, HybridTable] = field(default_factory=dict)
     checks: list[Callable[[], None]] = field(default_factory=list)
     most_taken: int | None = None
+    only_counts: bool = False
 
     @property
     def has_bitmaps(self) -> bool:
@@ -62,7 +65,7 @@ class ClosedReads:
     @property
     def settings(self) -> dict[str, Any]:
         """Settings for the plan."""
-        if not self.has_bitmaps:
+        if not self.has_bitmaps or self.only_counts:
             return {}
         if self.most_taken is None:
             return {BATCH_SIZE: _LONG_BATCH_ROWS}
@@ -87,7 +90,7 @@ class ClosedReads:
 
 
 def closed_reads(
-    hybrid: Callable[[OwnTable, frozenset[str] | None, VisibleParts], HybridTable | None],
+    hybrid: Callable[..., HybridTable | None],
     named: Mapping[str, OwnTable],
     chosen: Mapping[str, frozenset[str]],
     frame: datafusion.DataFrame,
@@ -96,8 +99,8 @@ def closed_reads(
 ) -> ClosedReads:
     """What DataFusion reads of these tables for a statement; `frame` is the statement, open.
 
-    `hybrid` makes what to register for the parts of a table and visible rows of them. `has_limit`:
-    the statement may have a LIMIT.
+    `hybrid` makes what to register for the parts of a table and visible rows of them; with
+    `only_counts`, for as many rows. `has_limit`: the statement may have a LIMIT.
     """
     asked = {name: own for name, own in named.items() if own.has_other_parts(chosen.get(name))}
     has_limit &= any(len(own.snapshot.parts.part_ids) > 1 for own in named.values())
@@ -111,11 +114,11 @@ def closed_reads(
             found.add(name, own, hybrid(own, *enough))
             return found
     has_bitmaps = _may_have_bitmaps(facts, asked)
-    found = ClosedReads()
+    found = ClosedReads(only_counts=has_bitmaps and facts.only_counts)
     for name, own in named.items():
         wanted = chosen.get(name)
         visible = own.visible_rows(wanted) if has_bitmaps and name in asked else {}
-        found.add(name, own, hybrid(own, wanted, visible))
+        found.add(name, own, hybrid(own, wanted, visible, only_counts=found.only_counts))
     return found
 
 
@@ -149,7 +152,7 @@ def closed_frame(
         if not reads.has_bitmaps:
             return ClosedFrame(frame, closed, reads.check_files)
         facts = facts_of(closed.optimized_logical_plan())
-        if not facts.is_total:
+        if not facts.is_total or (reads.only_counts and not facts.only_counts):
             break
         is_right = settings == reads.settings or numbers_rows_in_scans(closed)
         if facts.numbers_at_scans and is_right:

@@ -84,12 +84,13 @@ def hybrid_table(
     visible: VisibleParts,
     *,
     is_checked: bool,
+    only_counts: bool = False,
 ) -> HybridTable | None:
     """The hybrid of a table of one version; None if our dataset reads all of it.
 
     With `part_ids`, it has the rows of these parts alone. DataFusion reads the clean parts, and the
-    rows that `visible` has of other parts. If the files are checked elsewhere, it has our dataset
-    only for other parts.
+    rows that `visible` has of other parts; with `only_counts`, any rows, but as many. If the files
+    are checked elsewhere, it has our dataset only for other parts.
     """
     snapshot = table.snapshot_for_engines()
     wanted = {part.part_id for part in read_parts(planned(snapshot, table.uri))}
@@ -112,8 +113,12 @@ def hybrid_table(
         return native_frame(context, rest.schema, table.store, scanned, target_partitions)
 
     try:
-        frames = [scan(*whole.values())] if whole else []
-        frames += [visible_alone(context, scan(file), file.path, rows) for file, rows in bitmaps]
+        if only_counts and bitmaps:  # rows without columns differ in nothing
+            count = sum(file.rows for file in whole.values()) + sum(len(r) for _, r in bitmaps)
+            frames = [scan(*files).limit(count)]
+        else:
+            frames = [scan(*whole.values())] if whole else []
+            frames += [visible_alone(context, scan(file), file.path, r) for file, r in bitmaps]
     except ValueError:  # plans of this version of DataFusion have another form
         return None
     if checks_files := bool(left) or not is_checked:

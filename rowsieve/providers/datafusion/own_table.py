@@ -86,17 +86,19 @@ class OwnTable:
         visible: VisibleParts | None = None,
         *,
         is_checked: bool = False,
+        only_counts: bool = False,
     ) -> HybridTable | None:
         """What DataFusion reads partly by itself; None if our dataset reads all parts.
 
-        With `visible`, DataFusion reads these rows of parts with hidden rows. Its files are checked
+        With `visible`, DataFusion reads these rows of parts with hidden rows; with `only_counts`,
+        as many rows. Its files are checked
         before DataFusion opens one: it would wait for the writer of a FIFO. `is_checked`: the
         caller checks them, before and after DataFusion plans a query.
         """
         if not may_be_hybrid(self.table, self.snapshot):
             return None
         found: HybridTable | None = self._once(
-            ("hybrid", part_ids, target_partitions, bool(visible), is_checked),
+            ("hybrid", part_ids, target_partitions, bool(visible), is_checked, only_counts),
             lambda: hybrid_table(
                 context,
                 self._pinned(),
@@ -105,6 +107,7 @@ class OwnTable:
                 target_partitions,
                 visible or {},
                 is_checked=is_checked,
+                only_counts=only_counts,
             ),
         )
         if found is not None and not is_checked:

@@ -37,6 +37,8 @@ _OPERATORS: Final = frozenset(
 _WRAPPING: Final = frozenset({"+", "-", "*"})
 _DIVIDING: Final = frozenset({"/", "%"})
 _COMPUTED: Final = frozenset({"Negative", "Cast"})
+# Nodes that tell rows apart by nothing but their columns.
+_COUNTING: Final = frozenset({"Aggregate", "Explain", "Limit", "SubqueryAlias", "Union"})
 _MOST_DEPTH: Final = 64  # of arithmetic; deeper expressions are taken for some that may fail
 # The bits of the values of integers, without the sign, by DataFusion's names of the types.
 _INTEGERS: Final = {"Int8": 7, "Int16": 15, "Int32": 31, "Int64": 63} | {
@@ -61,7 +63,8 @@ class PlanFacts:
     `is_total`: no condition may fail. `numbers_at_scans`: rows are numbered directly above the
     scans of their files, if at all. `columns` are those that conditions compare as they are,
     without the names of their tables. `most_taken`: scans have no conditions, and DataFusion takes
-    at most so many rows of them all, whichever; None if it may need more.
+    at most so many rows of them all, whichever; None if it may need more. `only_counts`: the result
+    depends on how many rows the scans have, and on nothing else of them.
     """
 
     is_total: bool = True
@@ -69,6 +72,7 @@ class PlanFacts:
     has_limit: bool = False
     columns: set[str] = field(default_factory=set)
     most_taken: int | None = None
+    only_counts: bool = False
 
 
 def facts_of(optimised: Any) -> PlanFacts:
@@ -87,9 +91,11 @@ def _facts(optimised: Any) -> PlanFacts:
     scans: list[Any] = []
     filtered: set[str] = set()
     computed: list[tuple[Any, _Inputs]] = []
+    only_counts = True
     for plan, node in _nodes(optimised):
         kind, inputs = type(node).__name__, _Inputs(plan)
         found.has_limit |= kind == "Limit"
+        only_counts &= _only_counts(node, kind)
         if kind == "TableScan":
             scans.append(node)
         for condition in _conditions(node, kind):
@@ -110,9 +116,31 @@ def _facts(optimised: Any) -> PlanFacts:
     lines = optimised.display_indent().splitlines()
     are_known = len(scans) == sum(line.strip().startswith(_SCAN) for line in lines)
     found.is_total &= are_known
+    found.only_counts = only_counts and are_known
     if are_known and all(scan.fetch() is not None and not scan.filters() for scan in scans):
         found.most_taken = sum(scan.fetch() for scan in scans)
     return found
+
+
+def _only_counts(node: Any, kind: str) -> bool:
+    """Whether a node gives the same, whichever rows its inputs have, if they are as many.
+
+    A call in a projection may ask for the number or the file of a row.
+    """
+    match kind:
+        case "TableScan":
+            return not node.projection() and node.projection() is not None and not node.filters()
+        case "Projection":
+            return all(map(_is_plain, node.projections()))
+        case _:
+            return kind in _COUNTING
+
+
+def _is_plain(expression: Any) -> bool:
+    """Whether an expression is a column or a constant, maybe with another name."""
+    while expression.variant_name() == "Alias":
+        expression = expression.to_variant().expr()
+    return expression.variant_name() in _LEAVES
 
 
 def numbers_rows_in_scans(frame: datafusion.DataFrame) -> bool:

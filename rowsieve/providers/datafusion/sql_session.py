@@ -372,9 +372,15 @@ class SessionContext(datafusion.SessionContext):
         partitions = int(self.setting(TARGET_PARTITIONS) or 1)
 
         def hybrid(
-            own: OwnTable, parts: frozenset[str] | None, visible: VisibleParts
+            own: OwnTable,
+            parts: frozenset[str] | None,
+            visible: VisibleParts,
+            *,
+            only_counts: bool = False,
         ) -> HybridTable | None:
-            return own.hybrid(self, parts, partitions, visible, is_checked=True)
+            return own.hybrid(
+                self, parts, partitions, visible, is_checked=True, only_counts=only_counts
+            )
 
         return closed_reads(hybrid, named, chosen, frame, has_limit=has_limit)
 
