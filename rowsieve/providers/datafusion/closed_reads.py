@@ -44,13 +44,15 @@ class ClosedReads:
     """What to register for the tables of a statement while its closed plan is made.
 
     `most_taken`: a LIMIT takes at most so many rows; None if there is none. `only_counts`: the
-    tables have the right numbers of rows, but not the right rows.
+    tables have the right numbers of rows, but not the right rows. `has_conditions`: the statement
+    has conditions, which DataFusion may move into those that leave out hidden rows.
     """
 
     hybrids: dict[str, HybridTable] = field(default_factory=dict)
     checks: list[Callable[[], None]] = field(default_factory=list)
     most_taken: int | None = None
     only_counts: bool = False
+    has_conditions: bool = True
 
     @property
     def has_bitmaps(self) -> bool:
@@ -110,11 +112,13 @@ def closed_reads(
     if len(named) == 1 and facts.most_taken is not None:
         ((name, own),) = named.items()
         if (enough := own.enough_rows(facts.most_taken)) is not None:
-            found = ClosedReads(most_taken=facts.most_taken)
+            found = ClosedReads(most_taken=facts.most_taken, has_conditions=facts.has_conditions)
             found.add(name, own, hybrid(own, *enough))
             return found
     has_bitmaps = _may_have_bitmaps(facts, asked)
-    found = ClosedReads(only_counts=has_bitmaps and facts.only_counts)
+    found = ClosedReads(
+        only_counts=has_bitmaps and facts.only_counts, has_conditions=facts.has_conditions
+    )
     for name, own in named.items():
         wanted = chosen.get(name)
         visible = own.visible_rows(wanted) if has_bitmaps and name in asked else {}
@@ -149,7 +153,7 @@ def closed_frame(
             closed = plan(settings)
         except Exception:  # SELECT … INTO has made its table when it was planned
             break
-        if not reads.has_bitmaps:
+        if not reads.has_bitmaps or not (reads.has_conditions or reads.only_counts):
             return ClosedFrame(frame, closed, reads.check_files)
         facts = facts_of(closed.optimized_logical_plan())
         if not facts.is_total or (reads.only_counts and not facts.only_counts):

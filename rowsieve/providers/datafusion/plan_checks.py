@@ -60,14 +60,15 @@ Types: TypeAlias = Mapping[str, str | None]
 class PlanFacts:
     """What a plan has that decides whether DataFusion may leave out hidden rows.
 
-    `is_total`: no condition may fail. `numbers_at_scans`: rows are numbered directly above the
-    scans of their files, if at all. `columns` are those that conditions compare as they are,
-    without the names of their tables. `most_taken`: scans have no conditions, and DataFusion takes
-    at most so many rows of them all, whichever; None if it may need more. `only_counts`: the result
-    depends on how many rows the scans have, and on nothing else of them.
+    `is_total`: no condition may fail. `has_conditions`: there is one. `numbers_at_scans`: rows are
+    numbered directly above the scans of their files, if at all. `columns` are those that conditions
+    compare as they are, without the names of their tables. `most_taken`: scans have no conditions,
+    and DataFusion takes at most so many rows of them all, whichever; None if it may need more.
+    `only_counts`: the result depends on how many rows the scans have, and on nothing else of them.
     """
 
     is_total: bool = True
+    has_conditions: bool = False
     numbers_at_scans: bool = True
     has_limit: bool = False
     columns: set[str] = field(default_factory=set)
@@ -83,7 +84,7 @@ def facts_of(optimised: Any) -> PlanFacts:
     try:
         return _facts(optimised)
     except Exception:  # an expression that Python has no class for
-        return PlanFacts(is_total=False)
+        return PlanFacts(is_total=False, has_conditions=True)
 
 
 def _facts(optimised: Any) -> PlanFacts:
@@ -99,6 +100,7 @@ def _facts(optimised: Any) -> PlanFacts:
         if kind == "TableScan":
             scans.append(node)
         for condition in _conditions(node, kind):
+            found.has_conditions = True
             found.is_total &= _is_total(condition, inputs, found.columns)
         if kind == "Filter":
             filtered |= _names(node.predicate())
@@ -116,6 +118,7 @@ def _facts(optimised: Any) -> PlanFacts:
     lines = optimised.display_indent().splitlines()
     are_known = len(scans) == sum(line.strip().startswith(_SCAN) for line in lines)
     found.is_total &= are_known
+    found.has_conditions |= not are_known
     found.only_counts = only_counts and are_known
     if are_known and all(scan.fetch() is not None and not scan.filters() for scan in scans):
         found.most_taken = sum(scan.fetch() for scan in scans)
