@@ -77,11 +77,28 @@ def routes_of(read: SparkRead, allowed: Collection[str]) -> SparkRoutes:
 
 def hybrid_frame(read: SparkRead, allowed: Collection[str]) -> Any:
     """The DataFrame of the read, by the routes of its parts; `prune` finds the read by it."""
-    return marked(read, _frame(read, allowed), allowed)
-
-
-def _frame(read: SparkRead, allowed: Collection[str]) -> Any:
     routes = routes_of(read, allowed)
+    return _counted(read, routes, marked(read, _frame(read, routes), allowed))
+
+
+def _counted(read: SparkRead, routes: SparkRoutes, frame: Any) -> Any:
+    """The frame, which counts its rows without Spark if their number is known."""
+    if read.where is not None or read.foreign_condition or read.implied:
+        return frame
+    counts = [part.rows_visible for part in routes.parts]
+    if not routes.parts or None in counts or not hasattr(read.spark, "_jsparkSession"):
+        return frame
+    from rowsieve.providers.spark.counted_frame import (  # noqa: PLC0415 - not on a Connect client
+        CountedFrame,
+    )
+
+    table, names = read.table, {part.part_id for part in routes.parts}
+    plan = plan_read(read.options, table.snapshot_for_engines(), table.store.uri, 0)
+    files = [part.data for part in read_parts(plan) if part.data and part.part_id in names]
+    return CountedFrame(frame, sum(filter(None, counts)), table.store, table.version, files)
+
+
+def _frame(read: SparkRead, routes: SparkRoutes) -> Any:
     left = routes.on("source")
     if len(left) == len(routes.parts) and not read.implied:
         return read.source_frame()

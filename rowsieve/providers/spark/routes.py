@@ -84,6 +84,13 @@ class PartRoute:
         """Rows of the file that are not visible."""
         return 0 if self.rows is None else self.row_count - len(self.rows)
 
+    @property
+    def rows_visible(self) -> int | None:
+        """Rows of the file that are visible; None if not known, because the source finds them."""
+        if self.rows is not None:
+            return len(self.rows)
+        return None if self.route == "source" else self.row_count
+
 
 @dataclass(frozen=True, slots=True)
 class SparkRoutes:
