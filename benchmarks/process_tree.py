@@ -1,36 +1,60 @@
-"""CPU seconds of this process and of the processes that it has started: Spark's JVM and workers.
+"""CPU seconds of this process and of the processes below it: Spark's JVM and its Python workers.
 
-Linux only. A process that has ended does not count any more, so measure work whose processes stay.
+Linux only. Spark's workers may end with a task, and nobody waits for them. So their clocks are read
+five times a second: what a process uses after its last reading is missing.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+_READ: dict[int, float] = {}  # the last reading of each process
+_LOCK = threading.Lock()
 
 
 def cpu_s() -> float:
-    """CPU seconds so far of this process and all its descendants that are alive."""
-    parents = _parents()
-    found, waiting = 0.0, [os.getpid()]
-    while waiting:
-        process = waiting.pop()
-        found += _cpu_s(process)
-        waiting.extend(child for child, parent in parents.items() if parent == process)
-    return found
+    """CPU seconds so far of this process and of those below it, as far as they were seen."""
+    with _LOCK:
+        parents, waiting = _parents(), [os.getpid()]
+        while waiting:
+            process = waiting.pop()
+            _READ[process] = max(_READ.get(process, 0.0), _cpu_s(process))
+            waiting += [child for child, parent in parents.items() if parent == process]
+        return sum(_READ.values())
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """See processes that end before they are asked for."""
+    is_over = threading.Event()
+
+    def watch() -> None:
+        while not is_over.wait(0.2):
+            cpu_s()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        watcher.join()
 
 
 def _parents() -> dict[int, int]:
     """The parent of each process."""
     found = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            try:
-                text = (folder / "stat").read_text()
-            except OSError:  # it has ended
-                continue
-            found[int(folder.name)] = int(text.rpartition(")")[2].split()[1])
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            text = (folder / "stat").read_text()
+        except OSError:  # it has ended
+            continue
+        found[int(folder.name)] = int(text.rpartition(")")[2].split()[1])
     return found
 
 

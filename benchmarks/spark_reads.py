@@ -97,6 +97,7 @@ def compare(spark: Any, frames: dict[str, Any], options: Any, bar: float) -> Non
         for name, text in QUERIES.items():
             query = text.format(t=reader, point=options.rows // 3, rows=options.rows)
             works.setdefault(name, {})[reader] = partial(_answer, spark, query)
+        works.setdefault("df.count()", {})[reader] = frame.count
     for name, by_reader in works.items():
         answers = {reader: str(work()) for reader, work in by_reader.items()}
         for reader, answer in answers.items():
@@ -110,7 +111,7 @@ def compare(spark: Any, frames: dict[str, Any], options: Any, bar: float) -> Non
         }
         cpu, wall = (a / b for a, b in zip(seconds["rowsieve"], seconds["parquet"], strict=True))
         shown = ", ".join(f"{reader} {a:.3f} s, {b:.3f} s" for reader, (a, b) in seconds.items())
-        print(f"  {name:<10}{cpu:6.2f}x CPU, {wall:.2f}x wall (bar {bar}x): {shown}", flush=True)
+        print(f"  {name:<11}{cpu:6.2f}x CPU, {wall:.2f}x wall (bar {bar}x): {shown}", flush=True)
 
 
 def _answer(spark: Any, query: str) -> object:

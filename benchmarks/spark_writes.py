@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import rowsieve as rs
-from benchmarks.process_tree import cpu_s
+from benchmarks.process_tree import cpu_s, watched
 from benchmarks.result import expect
 from benchmarks.spark_reads import data
 from rowsieve.providers.spark import spark_session
@@ -58,12 +58,12 @@ def main() -> None:
     parser.add_argument("--delta", action="store_true", help="measure deltalake's merge, too")
     options = parser.parse_args()
     spark = spark_session("spark writes")
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, watched():
         folder = Path(name)
         base = data(np.arange(options.rows), 1)
         for order, (path, rows) in inputs(folder, options.rows).items():
             print(f"{order}, {options.rows:,} rows x 8 columns; load {os.getloadavg()[0]:.1f}")
-            writers = Writers(spark, folder, base, path, rows)
+            writers = Writers(spark, folder / f"{order} targets", base, path, rows)
             compare(writers.all(steps=options.steps, delta=options.delta), options.repeats)
 
 
