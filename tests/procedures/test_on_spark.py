@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,17 @@ import pytest
 import rowsieve as rs
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.errors import CallCancelled, InvalidInput, StoreError
+from rowsieve.procedures.engine import Job
+from rowsieve.procedures.procedure import DistributedProcedure
 from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
-from rowsieve.providers.spark.procedure_engine import SparkEngine
+from rowsieve.procedures.task_reports import fragments_by_task
 from tests.procedures.cluster_faults import Endless
+
+pytest.importorskip("pyspark")
+from pyspark import TaskContext
+from pyspark.serializers import CloudPickleSerializer
+
+from rowsieve.providers.spark.procedure_engine import SparkEngine, _runner
 
 pytestmark = pytest.mark.spark
 
@@ -52,6 +61,38 @@ def test_tasks_run_on_workers_and_commit_once(
     assert row["version"] == after.version == 5
     assert after.history(1)[0].parts_added == row["added_data_files_count"]
     assert in_order(after) == before
+
+
+class Echo(DistributedProcedure):
+    """Reports the bytes of its tasks."""
+
+    name = "echo"
+
+    def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
+        """Report the bytes, and who runs the task."""
+        yield 1, task
+        yield 0, str(TaskContext.get().partitionId()).encode()
+
+
+@pytest.mark.parametrize("kind", ["spark", "client"])
+@pytest.mark.parametrize("most", [None, 3])
+def test_each_task_gets_its_own_bytes_in_its_own_partition(
+    kind: str, request: pytest.FixtureRequest, most: int | None
+) -> None:
+    tasks = [bytes([number]) * number for number in range(7)]
+    engine = SparkEngine(request.getfixturevalue(kind))
+    found = fragments_by_task(engine.run(Job(Echo(), tasks, {}, "echoes", most)), len(tasks))
+    assert [each[0] for each in found] == tasks
+    partitions = Counter(each[1] for each in found)
+    assert sorted(partitions.values()) == ([1] * 7 if most is None else [2, 2, 3])
+
+
+def test_what_runs_a_task_does_not_hold_the_others() -> None:
+    sizes = [
+        len(CloudPickleSerializer().dumps(_runner(Job(Echo(), [b"x" * 1000] * count, {}, ""))))
+        for count in (1, 1000)
+    ]
+    assert sizes[0] == sizes[1]
 
 
 class FailingOnce(RewriteDataFiles):
@@ -152,7 +193,9 @@ def test_a_call_tells_its_progress_and_names_its_job(spark: Any, catalog: rs.Cat
     assert context.getLocalProperty("spark.job.description") == "the user's own"
     context.setJobDescription(None)
     assert told[-1] == (4, 4)
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert [done for done, _ in told] == sorted({done for done, _ in told})
+    assert engine._finished(frozenset()) == 4
+    assert engine._finished(frozenset(engine._jobs())) == 0  # another call counts from zero
     jobs = context._jsc.sc().statusStore().jobsList(None)
     last = jobs.apply(0).description().get()
     assert last.startswith("rowsieve: CALL rewrite_data_files on ")

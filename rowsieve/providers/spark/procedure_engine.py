@@ -1,15 +1,17 @@
 """Runs the tasks of a procedure on Spark's workers, in classic sessions and through Connect.
 
-A task is one row, in a partition of its own unless the job limits how many run at a time. An Arrow
-UDF runs it, so pandas is not needed. Spark repeats a task that failed, and may run one twice. Every
-attempt writes files under names of its own, and the coordinator counts the report that Spark
-returns, so the files of other attempts belong to nothing.
+A task is one row, in a partition of its own unless the job limits how many run at a time, and a
+worker gets the bytes of its own tasks only. A classic session runs them as an RDD, a client of
+Connect as a frame whose rows go to the partitions that a column names, and an Arrow UDF; neither
+needs pandas. Spark repeats a task that failed, and may run one twice. Every attempt writes files
+under names of its own, and the coordinator counts the report that Spark returns, so the files of
+other attempts belong to nothing.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Any, Final
@@ -23,7 +25,7 @@ from rowsieve.procedures.engine import Job, Progress
 from rowsieve.procedures.task_reports import REPORT, run_task
 from rowsieve.providers.spark.frames import error_from_worker
 
-_REPORT: Final = "report"
+_NUMBER, _PARTITION, _TASK = "number", "partition", "task"
 _DESCRIPTION: Final = "spark.job.description"
 _CANCELLED: Final = frozenset({"SPARK_JOB_CANCELLED", "OPERATION_CANCELED"})
 """The conditions of Spark's errors for a job that somebody cancelled: classic, and of Connect."""
@@ -45,14 +47,26 @@ class SparkEngine:
                 "takes no progress="
             )
         self._progress = progress
-        # The tag of its jobs, and the function that runs their tasks. A registered function works
-        # for classic sessions and for clients of Connect, also where a process has both.
+        # The tag of its jobs, and for a client of Connect the function that runs their tasks: one
+        # that is registered works also where a process has classic sessions.
         self._name = f"rowsieve_{uuid.uuid4().hex}"
 
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
         """Run all tasks as one Spark job; yield their reports. CallCancelled if it is cancelled."""
-        for row in self._collected(job):
-            yield from pa.ipc.open_stream(bytes(row[_REPORT]))
+        count = len(job.tasks)
+        partitions = min(count, job.max_concurrent or count)
+        collect = self._collected if self._is_classic else self._collected_by_client
+        try:
+            with self._marked(job.description), self._reported(count, partitions):
+                found = collect(job, partitions)
+        except Exception as error:
+            if (own := error_from_worker(str(error))) is not None:
+                raise own from error
+            if _condition(error) in _CANCELLED:
+                raise CallCancelled("the call was cancelled; nothing was committed") from error
+            raise
+        for report in found:
+            yield from pa.ipc.open_stream(report)
 
     def cancel(self) -> None:
         """Interrupt the tasks of this engine that still run, from any thread."""
@@ -61,21 +75,32 @@ class SparkEngine:
         else:
             self._spark.interruptTag(self._name)
 
-    def _collected(self, job: Job) -> Sequence[Any]:
-        count = len(job.tasks)
-        self._spark.udf.register(self._name, _runner(job))
+    def _collected(self, job: Job, partitions: int) -> Sequence[bytes]:
+        """The reports of all tasks: an RDD, of which each partition carries its own tasks."""
+        run = _runner(job)
+
+        def run_all(tasks: Iterator[tuple[int, bytes]]) -> Iterator[bytes]:
+            return (run(number, task) for number, task in tasks)
+
+        tasks = self._spark.sparkContext.parallelize(list(enumerate(job.tasks)), partitions)
+        found: Sequence[bytes] = tasks.mapPartitions(run_all).collect()
+        return found
+
+    def _collected_by_client(self, job: Job, partitions: int) -> Sequence[bytes]:
+        """The reports of all tasks: rows of a frame, each in the partition that it names."""
+        numbers = range(len(job.tasks))
+        tasks = pa.table(
+            {
+                _NUMBER: pa.array(numbers, pa.int64()),
+                _PARTITION: pa.array([number % partitions for number in numbers], pa.int32()),
+                _TASK: pa.array(job.tasks, pa.binary()),
+            }
+        )
+        self._spark.udf.register(self._name, _udf(_runner(job)))
         try:
-            with self._marked(job.description), self._reported(count):
-                partitions = min(count, job.max_concurrent or count)
-                frame = self._spark.range(0, count, 1, partitions)
-                rows: Sequence[Any] = frame.selectExpr(f"{self._name}(id) AS {_REPORT}").collect()
-                return rows
-        except Exception as error:
-            if (own := error_from_worker(str(error))) is not None:
-                raise own from error
-            if _condition(error) in _CANCELLED:
-                raise CallCancelled("the call was cancelled; nothing was committed") from error
-            raise
+            frame = self._spark.createDataFrame(tasks).repartitionById(partitions, _PARTITION)
+            rows = frame.selectExpr(f"{self._name}({_NUMBER}, {_TASK})").collect()
+            return [bytes(row[0]) for row in rows]
         finally:
             self._spark.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {self._name}")
 
@@ -103,19 +128,20 @@ class SparkEngine:
             context.removeJobTag(self._name)
 
     @contextmanager
-    def _reported(self, count: int) -> Iterator[None]:
+    def _reported(self, count: int, partitions: int) -> Iterator[None]:
         """Tell the progress from a thread, as Spark's driver sees it."""
         if self._progress is None:
             yield
             return
-        ended, tell, told = Event(), self._progress, 0
+        ended, tell, told, earlier = Event(), self._progress, 0, frozenset(self._jobs())
 
         def watch() -> None:
             nonlocal told
             while not ended.wait(_POLL_S):
-                if (done := self._finished()) > told:
+                done = min(self._finished(earlier), partitions) * count // partitions
+                if told < done:
                     told = done
-                    tell(min(done, count), count)
+                    tell(done, count)
 
         thread = Thread(target=watch, name="rowsieve-progress", daemon=True)
         thread.start()
@@ -124,18 +150,21 @@ class SparkEngine:
         finally:
             ended.set()
             thread.join()
-        tell(count, count)
+        if told < count:
+            tell(count, count)
 
-    def _finished(self) -> int:
-        """The number of tasks of this engine's jobs that Spark has finished."""
-        tracker = self._spark.sparkContext._jsc.sc().statusTracker()
-        found = 0
-        for job in tracker.getJobIdsForTag(self._name):
-            if (info := self._spark.sparkContext.statusTracker().getJobInfo(job)) is None:
+    def _jobs(self) -> list[int]:
+        """The numbers of this engine's jobs, earlier ones included."""
+        return list(self._spark.sparkContext._jsc.sc().statusTracker().getJobIdsForTag(self._name))
+
+    def _finished(self, earlier: frozenset[int]) -> int:
+        """The number of tasks that Spark has finished, without those of earlier jobs."""
+        tracker, found = self._spark.sparkContext.statusTracker(), 0
+        for job in set(self._jobs()) - earlier:
+            if (info := tracker.getJobInfo(job)) is None:
                 continue
-            for number in info.stageIds:
-                stage = self._spark.sparkContext.statusTracker().getStageInfo(number)
-                found += 0 if stage is None else stage.numCompletedTasks
+            stages = map(tracker.getStageInfo, info.stageIds)
+            found += sum(stage.numCompletedTasks for stage in stages if stage is not None)
         return found
 
 
@@ -150,22 +179,26 @@ def _condition(error: Exception) -> str | None:
     return None if found is None else str(found).partition(".")[0]
 
 
-def _runner(job: Job) -> Any:
-    """The UDF that runs the tasks with the numbers that it is given."""
-    procedure, tasks, storage_options = job.procedure, tuple(job.tasks), dict(job.storage_options)
+def _runner(job: Job) -> Callable[[int, bytes], bytes]:
+    """The function that runs a task on a worker; it holds no task, for every task gets it."""
+    procedure, storage_options = job.procedure, dict(job.storage_options)
 
-    def run(numbers: pa.Array) -> pa.Array:
-        return pa.array(
-            [
-                _stream(run_task(procedure, number, tasks[number], _attempt(), storage_options))
-                for number in numbers.to_pylist()
-            ],
-            pa.binary(),
-        )
+    def run(number: int, task: bytes) -> bytes:
+        return _stream(run_task(procedure, number, task, _attempt(), storage_options))
 
-    run.__annotations__ = {"numbers": pa.Array, "return": pa.Array}
+    return run
+
+
+def _udf(run: Callable[[int, bytes], bytes]) -> Any:
+    """The function over columns of numbers and tasks."""
+
+    def run_all(numbers: pa.Array, tasks: pa.Array) -> pa.Array:
+        found = zip(numbers.to_pylist(), tasks.to_pylist(), strict=True)
+        return pa.array([run(number, task) for number, task in found], pa.binary())
+
+    run_all.__annotations__ = {"numbers": pa.Array, "tasks": pa.Array, "return": pa.Array}
     arrow_udf: Any = functions.arrow_udf  # type: ignore[attr-defined] # missing in its stubs
-    return arrow_udf(run, "binary").asNondeterministic()
+    return arrow_udf(run_all, "binary").asNondeterministic()
 
 
 def _attempt() -> str:
