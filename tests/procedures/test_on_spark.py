@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -70,8 +71,11 @@ class Echo(DistributedProcedure):
 
     def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
         """Report the bytes, and who runs the task."""
+        context = TaskContext.get()
+        assert context is not None
         yield 1, task
-        yield 0, str(TaskContext.get().partitionId()).encode()
+        yield 0, str(context.partitionId()).encode()
+        yield 0, str(gc.get_freeze_count()).encode()
 
 
 @pytest.mark.parametrize("kind", ["spark", "client"])
@@ -87,11 +91,16 @@ def test_each_task_gets_its_own_bytes_in_its_own_partition(
     assert sorted(partitions.values()) == ([1] * 7 if most is None else [2, 2, 3])
 
 
+def test_modules_are_frozen_after_the_first_task_of_a_worker(spark: Any) -> None:
+    job = Job(Echo(), [b"one", b"two"], {}, "echoes", max_concurrent=1)
+    found = fragments_by_task(SparkEngine(spark).run(job), 2)
+    assert int(found[1][2]) > 1000
+
+
 def test_what_runs_a_task_does_not_hold_the_others() -> None:
-    sizes = [
-        len(CloudPickleSerializer().dumps(_runner(Job(Echo(), [b"x" * 1000] * count, {}, ""))))
-        for count in (1, 1000)
-    ]
+    serializer: Any = CloudPickleSerializer  # untyped
+    jobs = [Job(Echo(), [b"x" * 1000] * count, {}, "") for count in (1, 1000)]
+    sizes = [len(serializer().dumps(_runner(job))) for job in jobs]
     assert sizes[0] == sizes[1]
 
 
