@@ -66,6 +66,18 @@ def test_call_without_a_catalog_is_wrong_usage() -> None:
     run("call", "SHOW PROCEDURES", code=2)
 
 
+def test_analyze_collects_what_parts_lack(lake: Path, rows: Path) -> None:
+    run("--catalog", lake, "create", "db.t", rows, "--key", "id")
+    analyze = ("--catalog", lake, "analyze", "db.t")
+    assert "nothing to analyze" in run(*analyze)
+    assert "analyzed 1 parts" in run(*analyze, "--rewrite-all")
+    made = run_json(*analyze, "--column", "id", "--distinct-counts", "--metadata", "by=me")
+    assert (made["operation"], made["metadata"]) == ("analyze", {"by": "me"})
+    counts = rs.Catalog(lake).open_table("db.t").distinct_counts()
+    assert [name for name, count in counts.items() if count is not None] == ["id"]
+    assert "no column 'nope'" in run(*analyze, "--column", "nope", code=3)
+
+
 def test_maintain_compacts_and_removes_files(lake: Path, rows: Path) -> None:
     run("--catalog", lake, "create", "db.t", rows, "--key", "id")
     run("--catalog", lake, "upsert", "db.t", rows)

@@ -163,6 +163,7 @@ for _command in (
     querying.inspect,
     changing.compact,
     maintain_table.maintain,
+    maintain_table.analyze,
     cleaning.expire,
     cleaning.vacuum,
     calling.call,

@@ -1,4 +1,4 @@
-"""The command that keeps a table cheap to read and store: maintain."""
+"""The commands that keep a table cheap to read and store: maintain and analyze."""
 
 from __future__ import annotations
 
@@ -69,6 +69,47 @@ def maintain(
         typer.echo(f"version {analyzed.version}: analyzed {analyzed.parts_added:,} parts")
     typer.echo(repr(done.removed))
     typer.echo(f"{done.before} -> {done.after}")
+
+
+@expanded
+def analyze(
+    uri: Uri,
+    *,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A column whose statistics are kept first, and whose values are counted; "
+            "repeatable.",
+        ),
+    ] = None,
+    rewrite_all: Annotated[
+        bool, typer.Option("--rewrite-all", help="Collect anew for parts that have statistics.")
+    ] = False,
+    distinct_counts: Annotated[
+        bool,
+        typer.Option(
+            "--distinct-counts",
+            help="Also estimate the numbers of different values, of --column or of all.",
+        ),
+    ] = False,
+    commit: CommitOptions,
+) -> None:
+    """Collect statistics of parts that were written without them."""
+    table = commit.table(uri)
+    with messages().status(f"analyzing {uri}"):
+        made = table.analyze(
+            column,
+            rewrite_all=rewrite_all,
+            distinct_counts=distinct_counts,
+            metadata=commit.notes,
+        )
+    if commit.as_json:
+        commit.show(made)
+    elif made.committed:
+        typer.echo(f"version {made.version}: analyzed {made.parts_added:,} parts")
+    else:
+        typer.echo(f"version {made.version}: nothing to analyze")
 
 
 def _as_dict(done: Maintenance) -> dict[str, Any]:

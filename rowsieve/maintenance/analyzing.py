@@ -1,9 +1,9 @@
 """Collect the statistics of parts that were written without them, from their rows.
 
-On request also sketches of their different values (`rowsieve.stats.distinct`), which only rewrites
-collect; once a table has some, parts that are written later lack them. They are columns of the
-manifest as statistics are, `stats.<field id>.distinct.sketch`, and stay with the entry of their
-part, whose rows never change.
+On request also sketches of the different values of some columns (`rowsieve.stats.distinct`), which
+only rewrites collect; once a column has some, parts that are written later lack them. They are
+columns of the manifest as statistics are, `stats.<field id>.distinct.sketch`, and stay with the
+entry of their part, whose rows never change.
 
 Soundness: statistics cover every row and tombstone of a part, hidden ones included (trap T4). A
 part keeps its commit_ts (invariant I1). Parts with older columns are passed over: their statistics
@@ -12,14 +12,15 @@ would be of other types.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.changes.mutation import Mutation, never
+from rowsieve.errors import InvalidInput
 from rowsieve.executor.sources import PartSource
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.pieces import planned_part
@@ -30,15 +31,57 @@ from rowsieve.storage.conflicts import Kind
 from rowsieve.storage.manifest import NewPart, PartEntry, PartTable
 from rowsieve.storage.part_sketches import (
     PartSketches,
+    can_have_sketches,
     is_sketch,
     lacks_sketches,
+    sketch_name,
     sketched_fields,
 )
 from rowsieve.storage.segments import STATISTICS
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import KeyOrder
-from rowsieve.types.logical import Json
+from rowsieve.types.logical import Field, Json, type_name
 from rowsieve.types.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What a call collects: statistics of all columns, and sketches of `sketched`.
+
+    `columns` are those whose statistics are trimmed last. A part that has all of this is read only
+    with `rewrite_all`.
+    """
+
+    columns: tuple[str, ...] = ()
+    sketched: tuple[Field, ...] = ()
+    rewrite_all: bool = False
+
+    @classmethod
+    def of(
+        cls, schema: Schema, columns: Sequence[str], *, rewrite_all: bool, distinct_counts: bool
+    ) -> Analysis:
+        """The analysis that a call asks for; without columns it sketches all that can be.
+
+        UnknownColumn for a name that the table does not have; InvalidInput for a column without
+        distinct counts.
+        """
+        fields = [schema.field(name) for name in columns]
+        without = [field for field in fields if not can_have_sketches(field)]
+        if distinct_counts and without:
+            raise InvalidInput(
+                f"analyze: the column {without[0].name} has the type "
+                f"{type_name(without[0].type)}, which has no distinct counts; leave it out of "
+                "columns"
+            )
+        sketched = [field for field in fields or schema if can_have_sketches(field)]
+        names = dict.fromkeys(field.name for field in fields)
+        return cls(tuple(names), tuple(sketched) if distinct_counts else (), rewrite_all)
+
+    def chosen(self, parts: PartTable, schema: Schema) -> npt.NDArray[np.bool_]:
+        """(n,) whether a part is to be read: with rows, and without some of what is collected."""
+        if self.rewrite_all:
+            return np.asarray(np.asarray(parts.numbers("data.rows")) > 0)
+        return lacks_statistics(parts, schema, self.columns) | lacks_sketches(parts, self.sketched)
 
 
 def lacks_statistics(
@@ -68,31 +111,30 @@ def lacks_newer_sketches(parts: PartTable, schema: Schema) -> npt.NDArray[np.boo
     return lacks_sketches(parts, sketched_fields(parts, schema))
 
 
-def plan_analysis(
+def plan_missing(
     store: ObjectStore, snapshot: Snapshot, metadata: Mapping[str, str]
 ) -> Mutation | None:
     """Collect the statistics that parts lack; None if they lack none, or statistics are off.
 
-    Sketches too, of columns of which other parts have some.
+    Sketches too, of the columns of which other parts have some.
     """
-    parts, schema = snapshot.parts, snapshot.schema
     if snapshot.table.properties.get("statistics", "on") != "on":
         return None
-    unsketched = lacks_newer_sketches(parts, schema)
-    chosen = np.flatnonzero(
-        (lacks_statistics(parts, schema) | unsketched) & of_current_columns(parts, schema)
-    )
+    sketched = tuple(sketched_fields(snapshot.parts, snapshot.schema))
+    return plan_analysis(store, snapshot, Analysis(sketched=sketched), metadata)
+
+
+def plan_analysis(
+    store: ObjectStore, snapshot: Snapshot, analysis: Analysis, metadata: Mapping[str, str]
+) -> Mutation | None:
+    """Collect what the analysis asks for; None if no part of the current columns lacks it."""
+    parts, schema = snapshot.parts, snapshot.schema
+    chosen = np.flatnonzero(analysis.chosen(parts, schema) & of_current_columns(parts, schema))
     if not len(chosen):
         return None
     asked = parts.take(chosen)
-    found = with_statistics(
-        store,
-        asked,
-        schema,
-        snapshot.table.key,
-        snapshot.table.properties,
-        distinct=bool(unsketched[chosen].any()),
-    )
+    table = snapshot.table
+    found = with_statistics(store, asked, schema, table.key, table.properties, analysis)
     request = CommitRequest(
         "analyze", removed=tuple(asked.part_ids), restored=found, metadata=metadata
     )
@@ -105,26 +147,31 @@ def with_statistics(
     schema: Schema,
     key: Sequence[str],
     properties: Mapping[str, str],
-    columns: Sequence[str] = (),
-    *,
-    distinct: bool = False,
+    analysis: Analysis,
 ) -> PartTable:
-    """Read the parts; return their entries with statistics, those of `columns` trimmed last.
+    """Read the parts; return their entries with statistics, and with the sketches that are asked.
 
-    With `distinct`, also with sketches of their different values.
+    Sketches of other columns stay.
     """
     fields = KeyOrder.of(schema, key).fields if key else ()
-    options = _options(schema, (*key, *columns), properties)
+    options = _options(schema, (*key, *analysis.columns), properties)
     plain = without_statistics(parts)
-    sketches = [PartSketches(schema if distinct else ()) for _ in range(len(plain))]
+    sketches = [PartSketches(analysis.sketched) for _ in range(len(plain))]
     found = [
         _analyzed(store, entry, schema, Schema(schema.id, fields), options, its_sketches)
         for entry, its_sketches in zip(plain.entries(range(len(plain))), sketches, strict=True)
     ]
-    table = PartTable.of(found, schema, fields).table
-    kept = () if distinct else filter(is_sketch, parts.columns.schema.names)
-    for name in kept:
-        table = table.append_column(name, parts.column(name))
+    return _with_other_sketches(
+        PartTable.of(found, schema, fields), parts, {sketch_name(f) for f in analysis.sketched}
+    )
+
+
+def _with_other_sketches(found: PartTable, old: PartTable, new: Collection[str]) -> PartTable:
+    """The entries with the sketches that the same parts had, except for the columns `new`."""
+    table = found.table
+    for name in filter(is_sketch, old.columns.schema.names):
+        if name not in new:
+            table = table.append_column(name, old.column(name))
     return PartTable(table)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, overload
 
 from rowsieve.arguments import Example
-from rowsieve.arguments.annotations import Metadata, Moment, RetryTimeout
+from rowsieve.arguments.annotations import ColumnNames, Metadata, Moment, RetryTimeout
 from rowsieve.changes.handle import changes
 from rowsieve.changes.mutation import Mutation
 from rowsieve.compaction.pace import Pace
@@ -21,7 +21,7 @@ from rowsieve.compaction.run import (
     Progress,
 )
 from rowsieve.maintenance.advice import Advice, advise
-from rowsieve.maintenance.analyzing import plan_analysis
+from rowsieve.maintenance.analyzing import Analysis, plan_analysis, plan_missing
 from rowsieve.maintenance.background import Background
 from rowsieve.maintenance.disk_usage import DiskUsage, usage_of
 from rowsieve.maintenance.storing_vectors import StoringVectors
@@ -84,6 +84,35 @@ class Maintaining(StoringVectors):
         starts again; CommitConflict once `retry_timeout_s` seconds have passed.
         """
         return self._passes(metadata, progress, Pace(max_bytes_per_s), retry_timeout_s)[-1]
+
+    @changes("analyze")
+    def analyze(
+        self,
+        columns: ColumnNames | None = None,
+        *,
+        rewrite_all: bool = False,
+        distinct_counts: bool = False,
+        metadata: Metadata | None = None,
+        retry_timeout_s: RetryTimeout = COMPACTION_RETRY_TIMEOUT_S,
+    ) -> Commit:
+        """Collect statistics of parts that were written without them, in this process.
+
+        The statistics of `columns` are the last to be trimmed. With `distinct_counts`, also
+        sketches of the different values of these columns, or of all; those of other columns stay.
+        `rewrite_all` collects anew for all parts. Writes no data file. Parts with other columns
+        than the newest are passed over. Commits nothing if no part lacks anything.
+        """
+        self._writable("analyze")
+        notes, names = dict(metadata or {}), tuple(columns or ())
+
+        def plan(snapshot: Snapshot) -> Mutation | None:
+            analysis = Analysis.of(
+                snapshot.schema, names, rewrite_all=rewrite_all, distinct_counts=distinct_counts
+            )
+            return plan_analysis(self._store, snapshot, analysis, notes)
+
+        change = self._change("analyze", notes, None, retry_timeout_s)
+        return self._commit_mutation(change, plan, any_columns=not names)
 
     def _passes(
         self,
@@ -166,7 +195,7 @@ class Maintaining(StoringVectors):
         def work() -> Maintenance:
             before = usage_of(self._store)
             compactions = self._passes(metadata, progress, pace)
-            analyzed = self._analyze(metadata)
+            analyzed = self._collect_missing(metadata)
             pace.check()
             stored = self._store_many_hidden_rows(metadata)
             pace.check()
@@ -179,12 +208,12 @@ class Maintaining(StoringVectors):
 
         return Background(work, pace) if background else work()
 
-    def _analyze(self, metadata: Metadata | None) -> Commit | None:
+    def _collect_missing(self, metadata: Metadata | None) -> Commit | None:
         """Collect the statistics that parts lack, and sketches of columns that have some."""
         notes = dict(metadata or {})
         commit = self._commit_mutation(
             self._change("analyze", notes, None, COMPACTION_RETRY_TIMEOUT_S),
-            lambda snapshot: plan_analysis(self._store, snapshot, notes),
+            lambda snapshot: plan_missing(self._store, snapshot, notes),
             any_columns=True,
         )
         return commit if commit.committed else None

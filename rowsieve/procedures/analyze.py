@@ -23,7 +23,7 @@ import pyarrow as pa
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.errors import InvalidInput
 from rowsieve.maintenance.analyzing import (
-    lacks_statistics,
+    Analysis,
     of_current_columns,
     with_statistics,
     without_statistics,
@@ -39,9 +39,8 @@ from rowsieve.procedures.procedure import (
 )
 from rowsieve.storage.commit_request import CommitRequest
 from rowsieve.storage.manifest import PartTable
-from rowsieve.storage.part_sketches import lacks_sketches
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.schema import Schema, schema_from_json, schema_to_json
+from rowsieve.types.schema import schema_from_json, schema_to_json
 
 _TASK_BYTES = 256 * 2**20
 
@@ -55,11 +54,11 @@ class AnalyzeTask(msgspec.Struct, frozen=True):
     key: tuple[str, ...]
     columns: tuple[str, ...]
     properties: dict[str, str]
-    distinct: bool
+    sketched: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Analysis:
+class _Pinned:
     """What `begin` decided."""
 
     base: Snapshot
@@ -77,7 +76,9 @@ class Analyze(DistributedProcedure):
         SCHEMA,
         TABLE_NAME,
         Parameter(
-            "columns", ParameterType.TEXT, meaning="'a, b': columns whose statistics to keep first"
+            "columns",
+            ParameterType.TEXT,
+            meaning="'a, b': columns whose statistics to keep first, and whose values to count",
         ),
         Parameter(
             "rewrite_all",
@@ -89,7 +90,7 @@ class Analyze(DistributedProcedure):
             "distinct_counts",
             ParameterType.FLAG,
             default=False,
-            meaning="also estimate the numbers of different values; reads all parts once",
+            meaning="also estimate the numbers of different values of these columns, or of all",
         ),
     )
     columns = pa.schema(
@@ -105,12 +106,13 @@ class Analyze(DistributedProcedure):
         started_s = time.perf_counter()
         snapshot = context.table.snapshot_for_engines()
         schema = snapshot.schema
-        columns, distinct = _named(schema, arguments["columns"]), bool(arguments["distinct_counts"])
-        wanted = np.asarray(snapshot.parts.numbers("data.rows")) > 0
-        if not arguments["rewrite_all"]:
-            wanted = lacks_statistics(snapshot.parts, schema, columns)
-            if distinct:
-                wanted |= lacks_sketches(snapshot.parts, schema)
+        analysis = Analysis.of(
+            schema,
+            _named(arguments["columns"]),
+            rewrite_all=bool(arguments["rewrite_all"]),
+            distinct_counts=bool(arguments["distinct_counts"]),
+        )
+        wanted = analysis.chosen(snapshot.parts, schema)
         current = of_current_columns(snapshot.parts, schema)
         chosen = snapshot.parts.take(np.flatnonzero(wanted & current))
         context.scanned.update(chosen.part_ids)
@@ -120,9 +122,9 @@ class Analyze(DistributedProcedure):
                 without_statistics(some).to_ipc(),
                 schema_to_json(schema),
                 tuple(snapshot.table.key),
-                columns,
+                analysis.columns,
                 dict(snapshot.table.properties),
-                distinct,
+                tuple(field.name for field in analysis.sketched),
             )
             for some in _cut(chosen)
         ]
@@ -130,7 +132,7 @@ class Analyze(DistributedProcedure):
         return Handle(
             snapshot.version,
             tuple(msgspec.msgpack.encode(task) for task in tasks),
-            _Analysis(snapshot, removed, skipped, started_s),
+            _Pinned(snapshot, removed, skipped, started_s),
         )
 
     def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
@@ -144,8 +146,7 @@ class Analyze(DistributedProcedure):
             schema,
             work.key,
             work.properties,
-            work.columns,
-            distinct=work.distinct,
+            Analysis(work.columns, tuple(map(schema.field, work.sketched))),
         )
         yield len(found), found.to_ipc()
 
@@ -153,32 +154,30 @@ class Analyze(DistributedProcedure):
         self, context: CallContext, handle: Handle, fragments: Sequence[Sequence[bytes]]
     ) -> pa.Table:
         """Replace the entries of the parts in one commit; without tasks commit nothing."""
-        analysis = handle.details
-        assert isinstance(analysis, _Analysis)
+        pinned = handle.details
+        assert isinstance(pinned, _Pinned)
         version = handle.version
         if handle.tasks:
             parts = [PartTable.from_ipc(each) for found in fragments for each in found]
             request = CommitRequest(
                 operation=self.name,
-                removed=analysis.removed,
+                removed=pinned.removed,
                 restored=PartTable.empty().append(*parts),
             )
-            commit = context.table.commit_rewrite(analysis.base, request, analysis.started_s)
+            commit = context.table.commit_rewrite(pinned.base, request, pinned.started_s)
             version = commit.version
-        row = (len(analysis.removed), analysis.skipped, version)
+        row = (len(pinned.removed), pinned.skipped, version)
         return pa.Table.from_pylist(
             [dict(zip(self.columns.names, row, strict=True))], schema=self.columns
         )
 
 
-def _named(schema: Schema, text: Value) -> tuple[str, ...]:
-    """The columns of the argument; UnknownColumn for another name."""
-    if text is None:
-        return ()
-    names = [name.strip() for name in str(text).split(",")]
+def _named(text: Value) -> list[str]:
+    """The names in the argument."""
+    names = [] if text is None else [name.strip() for name in str(text).split(",")]
     if not all(names):
         raise InvalidInput(f"analyze: columns is {text!r}; give names such as 'a, b'")
-    return tuple(schema.field(name).name for name in names)
+    return names
 
 
 def _cut(parts: PartTable) -> Iterator[PartTable]:

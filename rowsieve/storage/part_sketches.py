@@ -34,7 +34,17 @@ class PartSketches:
 
     def finish(self) -> Mapping[str, bytes]:
         """What the manifest's columns of these names hold for the part."""
-        return {_name(f.id): sketch.to_bytes() for f, sketch in self._sketches.items()}
+        return {sketch_name(f): sketch.to_bytes() for f, sketch in self._sketches.items()}
+
+
+def can_have_sketches(field: Field) -> bool:
+    """Whether equal values of the field's type have equal bytes, which sketches need."""
+    return _kind(field) is not None
+
+
+def sketch_name(field: Field) -> str:
+    """The column of the manifest that has the field's sketches."""
+    return f"stats.{field.id}{_FACT}"
 
 
 def is_sketch(name: str) -> bool:
@@ -49,7 +59,7 @@ def lacks_sketches(parts: PartTable, fields: Iterable[Field]) -> npt.NDArray[np.
     for field in fields:
         if _kind(field) is None:
             continue
-        if (name := _name(field.id)) not in known:
+        if (name := sketch_name(field)) not in known:
             found[:] = True
             break
         found |= np.asarray(parts.column(name).is_null().to_numpy())
@@ -59,7 +69,7 @@ def lacks_sketches(parts: PartTable, fields: Iterable[Field]) -> npt.NDArray[np.
 def sketched_fields(parts: PartTable, fields: Iterable[Field]) -> list[Field]:
     """The columns that some part has a sketch of."""
     known = set(parts.columns.schema.names)
-    names = ((field, _name(field.id)) for field in fields if _kind(field) is not None)
+    names = ((field, sketch_name(field)) for field in fields if _kind(field) is not None)
     return [
         field
         for field, name in names
@@ -75,7 +85,7 @@ def distinct_count(parts: PartTable, field: Field) -> int | None:
     kind = _kind(field)
     if kind is None or lacks_sketches(parts, [field]).any():
         return None
-    name = _name(field.id)
+    name = sketch_name(field)
     if name not in parts.columns.schema.names:
         return 0  # there are no rows
     cells = parts.column(name).drop_null().to_pylist()
@@ -92,7 +102,3 @@ def _kind(field: Field) -> str | None:
     if isinstance(field.type, (Interval, Json)):
         return None
     return kind_of(arrow_type(field.type))
-
-
-def _name(field_id: int) -> str:
-    return f"stats.{field_id}{_FACT}"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rowsieve as rs
-from rowsieve.errors import CommitConflict, UnknownColumn
+from rowsieve.errors import CommitConflict, InvalidInput, UnknownColumn
 from rowsieve.procedures.engine import Job, LocalEngine
 from tests.profiles import examples
 from tests.random_tables import tiny_row_groups
@@ -199,3 +199,56 @@ def test_values_that_are_equal_in_other_bytes_have_no_sketch(tmp_path: Path) -> 
     call(catalog, ", distinct_counts => TRUE")
     assert table.distinct_counts() == {"n": 2, "doc": None, "gap": None}
     assert call(catalog, ", distinct_counts => TRUE")["analyzed_files_count"] == 0
+
+
+def by_call(catalog: rs.Catalog, column: str, *, rewrite_all: bool = False) -> int:
+    more = ", rewrite_all => TRUE" if rewrite_all else ""
+    row = call(catalog, f", columns => '{column}', distinct_counts => TRUE{more}")
+    return int(row["analyzed_files_count"])
+
+
+def by_method(catalog: rs.Catalog, column: str, *, rewrite_all: bool = False) -> int:
+    table = catalog.open_table("db.t")
+    return table.analyze([column], rewrite_all=rewrite_all, distinct_counts=True).parts_added
+
+
+@pytest.mark.parametrize("analyze", [by_call, by_method])
+def test_sketches_of_some_columns_leave_those_of_others(tmp_path: Path, analyze: Any) -> None:
+    catalog = rs.Catalog(tmp_path)
+    table = table_of(catalog, key=True)
+    some = pytest.approx(20, abs=2)
+    assert analyze(catalog, "v") == 4
+    assert table.distinct_counts() == {"id": None, "v": some, "doc": None}
+    assert analyze(catalog, "v") == 0
+    assert analyze(catalog, "id") == 4
+    both = table.distinct_counts()
+    assert both == {"id": some, "v": some, "doc": None}
+    assert analyze(catalog, "v", rewrite_all=True) == 4
+    assert table.distinct_counts() == both
+    table.upsert(rows(3))
+    assert analyze(catalog, "v") == 1
+    assert table.distinct_counts(["id", "v"]) == {"id": None, "v": some}
+    assert analyze(catalog, "id") == 1
+    assert table.distinct_counts(["id", "v"]) == {"id": some, "v": some}
+
+
+def test_maintain_counts_the_chosen_columns_alone(tmp_path: Path) -> None:
+    catalog = rs.Catalog(tmp_path)
+    table = table_of(catalog, key=False, parts=1)
+    table.set_properties({"statistics": "on"})
+    table.analyze(["v"], distinct_counts=True)
+    table.append(rows(50))
+    table.maintain()
+    assert table.distinct_counts(["id", "v"]) == {"id": None, "v": 6}
+
+
+def test_analyze_refuses_what_it_cannot_do(tmp_path: Path) -> None:
+    table = table_of(rs.Catalog(tmp_path), key=True, parts=1)
+    with pytest.raises(InvalidInput, match="column doc has the type json"):
+        table.analyze(["doc"], distinct_counts=True)
+    with pytest.raises(UnknownColumn, match="'nope'"):
+        table.analyze(["nope"])
+    assert table.analyze(["doc"]).parts_added == 1
+    version = table.version
+    assert not table.analyze(["doc", "doc"]).committed
+    assert table.refresh() == version
