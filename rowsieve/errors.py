@@ -125,6 +125,10 @@ class TableNotFound(NotFound):
     """No Rowsieve table exists at this location."""
 
 
+class NamespaceNotFound(NotFound):
+    """The catalog has no namespace of this name."""
+
+
 class VersionNotFound(NotFound):
     """The version is newer than the table's newest, or the time is before its first commit."""
 
@@ -139,6 +143,10 @@ class SnapshotExpired(NotFound):
 
 class TableExists(RowsieveError):
     """A table already exists at this location."""
+
+
+class NamespaceExists(RowsieveError):
+    """The catalog has a namespace of this name."""
 
 
 # Stored data or the store is broken.

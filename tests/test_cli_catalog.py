@@ -62,6 +62,27 @@ def test_two_catalogs_or_versions_are_wrong_usage(lake: Path, arguments: tuple[s
     run("--catalog", lake, *arguments, code=2)
 
 
+def test_namespaces_are_created_listed_and_dropped(lake: Path, rows: Path) -> None:
+    run("--catalog", lake, "create-namespace", "empty")
+    run("--catalog", lake, "create-namespace", "empty", "--if-not-exists")
+    run("--catalog", lake, "create-namespace", "empty", code=3)
+    run("--catalog", lake, "create", "db.t", rows)
+    assert run("--catalog", lake, "namespaces").split() == ["db", "empty"]
+    assert "has 1 tables" in run("--catalog", lake, "drop-namespace", "db", code=3)
+    run("--catalog", lake, "drop-namespace", "db", "--cascade")
+    assert (lake / "db/t/data").is_dir()
+    run("--catalog", lake, "drop-namespace", "db", code=3)
+    run("--catalog", lake, "drop-namespace", "db", "--if-exists")
+    run("--catalog", lake, "create", "empty.t", rows)
+    dropped = run_json("--catalog", lake, "drop-namespace", "empty", "--purge")
+    assert dropped == {"namespace": "empty"}
+    assert run_json("--catalog", lake, "namespaces") == []
+    assert [path for path in (lake / "empty").rglob("*") if path.is_file()] == []
+    created = run_rows("--catalog", lake, "query", "CREATE SCHEMA again")
+    assert created == [{"namespace": "again"}]
+    run("namespaces", code=2)
+
+
 def test_call_without_a_catalog_is_wrong_usage() -> None:
     run("call", "SHOW PROCEDURES", code=2)
 

@@ -4,9 +4,12 @@
     {"change": {"version", "id", "predecessor", "operation", "timestamp_us"}}
     {"locations": {"db.flights": "db/air" | "s3://…" | null}}
     {"properties": {"checkpoint_interval": "64"}}
+    {"namespaces": {"db": true, "old": false}}
 
 A table `db.t` in the folder `db/t` needs no line. A location is a folder below the catalog, a URI,
-or NULL for a name whose table was dropped or renamed.
+or NULL for a name whose table was dropped or renamed. A namespace with a folder or a table needs no
+line either: true is one that was created, false one that was dropped, whatever its folder holds. An
+entry without the last line has protocol 1.
 
 Soundness: every change is one create-only put of the next number with the whole new state, so
 concurrent changes are serial. After an error of the put, the stored entry decides by its id
@@ -19,7 +22,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
@@ -33,7 +36,7 @@ from rowsieve.storage.retries import RETRY_TIMEOUT_S, Retries
 from rowsieve.storage.sealed_lines import seal, unseal
 
 FOLDER: Final = "_catalog"
-_PROTOCOL: Final = 1
+_PROTOCOL: Final = 2
 _ATTEMPTS: Final = 6
 _ENTRY: Final = re.compile(rf"{FOLDER}/(\d{{20}})\.json")
 _FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -45,8 +48,19 @@ class CatalogState:
 
     locations: Mapping[str, str | None] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
+    namespaces: Mapping[str, bool] = field(default_factory=dict)
     version: int = 0
     change_id: str | None = None
+
+    def is_dropped(self, namespace: str) -> bool:
+        """Whether the namespace was dropped: folders of this name hold no tables with names."""
+        return self.namespaces.get(namespace) is False
+
+    def placed(self, locations: Mapping[str, str | None]) -> CatalogState:
+        """The state with names at these locations; a dropped namespace that gets one is back."""
+        back = {name.partition(".")[0] for name, place in locations.items() if place is not None}
+        kept = {name: there for name, there in self.namespaces.items() if there or name not in back}
+        return replace(self, locations={**self.locations, **locations}, namespaces=kept)
 
 
 class _Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,7 +71,7 @@ class _Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     predecessor: str | None
     operation: str
     timestamp_us: int
-    protocol: int = _PROTOCOL
+    protocol: int = 1
 
 
 class CatalogLog:
@@ -116,9 +130,10 @@ class CatalogLog:
                 before.change_id,
                 operation,
                 time.time_ns() // 1000,
+                _PROTOCOL if wanted.namespaces else 1,
             )
             if self._put(line, wanted):
-                state = CatalogState(wanted.locations, wanted.properties, line.version, line.id)
+                state = replace(wanted, version=line.version, change_id=line.id)
                 if state.version > self._known.version:
                     self._known = state
                 return state
@@ -126,13 +141,14 @@ class CatalogLog:
 
     def _put(self, line: _Change, state: CatalogState) -> bool:
         """Put an entry at its number; False if another entry has it."""
-        data = seal(
-            [
-                {"change": msgspec.to_builtins(line)},
-                {"locations": dict(state.locations)},
-                {"properties": dict(state.properties)},
-            ]
-        )
+        lines = [
+            {"change": msgspec.to_builtins(line)},
+            {"locations": dict(state.locations)},
+            {"properties": dict(state.properties)},
+        ]
+        if state.namespaces:  # older versions of this library refuse the line
+            lines.append({"namespaces": dict(state.namespaces)})
+        data = seal(lines)
         path = _path(line.version)
         patience = Patience(_ATTEMPTS)
         while True:
@@ -170,18 +186,19 @@ def _path(version: int) -> str:
 def _decoded(data: bytes, where: str, version: int) -> CatalogState:
     lines: dict[str, Any] = {kind: line[kind] for kind, line in unseal(data, where)}
     first = lines.get("change")
-    protocol = first.get("protocol", _PROTOCOL) if isinstance(first, dict) else _PROTOCOL
+    protocol = first.get("protocol", 1) if isinstance(first, dict) else 1
     if isinstance(protocol, int) and protocol > _PROTOCOL:
         raise UnsupportedProtocol(
             f"{where} has protocol {protocol}, and this version of rowsieve reads up to "
             f"{_PROTOCOL}; upgrade rowsieve"
         )
     try:
-        if lines.keys() != {"change", "locations", "properties"}:
+        if lines.keys() - {"namespaces"} != {"change", "locations", "properties"}:
             raise msgspec.ValidationError(f"its lines are {', '.join(lines)}")
         change = msgspec.convert(first, _Change)
         locations = msgspec.convert(lines["locations"], dict[str, str | None])
         properties = msgspec.convert(lines["properties"], dict[str, str])
+        namespaces = msgspec.convert(lines.get("namespaces", {}), dict[str, bool])
     except msgspec.ValidationError as error:
         raise CorruptData(f"{where} is not an entry of a catalog: {error}") from error
     if change.version != version:
@@ -189,4 +206,4 @@ def _decoded(data: bytes, where: str, version: int) -> CatalogState:
     for name, location in locations.items():
         if location is not None and "://" not in location and not _FOLDER.fullmatch(location):
             raise CorruptData(f"{where} places {name!r} at {location!r}, outside the catalog")
-    return CatalogState(locations, properties, change.version, change.id)
+    return CatalogState(locations, properties, namespaces, change.version, change.id)

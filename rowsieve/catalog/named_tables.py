@@ -10,12 +10,11 @@ by the log; of two that want one name, one succeeds.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Literal
-from urllib.parse import quote
+from typing import Any, Literal, assert_never
 
 import pyarrow as pa
 
@@ -31,63 +30,47 @@ from rowsieve.arguments.annotations import (
     TableUri,
 )
 from rowsieve.bridges.session import Session
-from rowsieve.catalog.catalog_log import CatalogLog, CatalogState
-from rowsieve.catalog.names import TableName, identifier, is_identifier, table_name
+from rowsieve.catalog.catalog_log import CatalogState
+from rowsieve.catalog.dropping import Dropping
+from rowsieve.catalog.names import TableName, identifier, table_name
+from rowsieve.catalog.namespace_statements import (
+    CreateNamespace,
+    DropNamespace,
+    NamespaceStatement,
+    ShowNamespaces,
+    namespace_statement,
+)
 from rowsieve.errors import (
-    CommitConflict,
     InvalidInput,
+    NamespaceExists,
     RowsieveError,
     TableExists,
-    TableNotFound,
-    UnsupportedOperation,
     repr_of,
 )
-from rowsieve.objects import apart, open_store, together
+from rowsieve.objects import apart, open_store
 from rowsieve.opening import create_table, open_table
 from rowsieve.procedures.built_in import built_in
 from rowsieve.procedures.call_statement import Call, Explain, classify
 from rowsieve.procedures.coordinator import Coordinator
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
 from rowsieve.properties import check_properties
-from rowsieve.retention.dropping import close, closed_head, delete_files
-from rowsieve.storage.commit_log import CommitLog
+from rowsieve.retention.dropping import close, delete_files
 from rowsieve.table import Table
-
-_LOG: Final = "_rowsieve"
 
 
 @checked_methods
-class Catalog:
+class Catalog(Dropping):
     """The tables under one URI; `procedures` are those that `call` knows."""
 
     @checked
     def __init__(self, uri: TableUri, *, storage_options: StorageOptions | None = None) -> None:
-        self._store = open_store(uri, storage_options)
-        self._storage_options = dict(storage_options or {})
-        self._log = CatalogLog(self._store)
+        super().__init__(uri, storage_options)
         self.procedures: ProcedureRegistry = built_in()
 
     def __repr__(self) -> str:
         return f"<rowsieve.Catalog at {self.uri}>"
 
-    @property
-    def uri(self) -> str:
-        """The catalog's location, without credentials."""
-        return self._store.uri
-
-    @property
-    def storage_options(self) -> StorageOptions:
-        """The options with which another process opens the store; may hold secrets."""
-        return self._storage_options
-
     # Tables
-
-    def uri_of(self, name: str) -> str:
-        """The URI of the table `namespace.name`, which need not exist.
-
-        TableNotFound if a table of this name was dropped or renamed.
-        """
-        return self._uri(self._location(self._log.read(), table_name(name)))
 
     def create_table(
         self,
@@ -109,9 +92,9 @@ class Catalog:
         if state.locations.get(name) is not None:
             if if_exists == "ignore":
                 return self.open_table(name)
-            raise self._taken(wanted)
+            self._check_free(state, wanted)
         location = wanted.folder
-        if name in state.locations:  # its folder may hold a table that was dropped or renamed
+        if self._place(state, wanted) is None:  # its folder may hold a table that was dropped
             location = f"{location}.{uuid.uuid4().hex[:16]}"
         try:
             created = create_table(
@@ -144,7 +127,7 @@ class Catalog:
         opening = partial(
             open_table, version=version, as_of=as_of, storage_options=self._storage_options
         )
-        guess = self._log.known.locations.get(wanted.plain, wanted.folder)
+        guess = self._place(self._log.known, wanted)
         guessed = None
         if guess is not None and self._store.overlaps:  # while the log is read
             guessed = apart(partial(opening, self._uri(guess)))
@@ -152,25 +135,6 @@ class Catalog:
         if guessed is not None and location == guess:
             return guessed.result()
         return opening(self._uri(location))
-
-    def drop_table(self, name: str, *, purge: bool = False) -> None:
-        """Remove the name `namespace.name`; its files stay where they are, unless `purge` is set.
-
-        A table of the same name may be created again. TableNotFound if there is none. `purge`
-        closes the table for changes, removes the name and deletes the table's own files, also those
-        that an interrupted call left. UnsupportedOperation if a lease protects the table, if it has
-        another name too, or if it was registered, for then its files are not the catalog's.
-        """
-        wanted = table_name(name)
-        if purge:
-            self._purge(wanted)
-            return
-
-        def without_it(now: CatalogState) -> CatalogState:
-            self._standing(now, wanted)
-            return _placed(now, {name: None})
-
-        self._log.change("drop_table", without_it)
 
     def rename_table(self, name: str, new_name: str) -> None:
         """Give a table another name, in one step; its files stay where they are.
@@ -184,7 +148,7 @@ class Catalog:
         def moved(now: CatalogState) -> CatalogState:
             location = self._standing(now, old)
             self._check_free(now, new)
-            return _placed(now, {name: None, new_name: location})
+            return now.placed({name: None, new_name: location})
 
         self._log.change("rename_table", moved)
 
@@ -198,29 +162,37 @@ class Catalog:
 
         def placed(now: CatalogState) -> CatalogState:
             self._check_free(now, wanted)
-            return _placed(now, {name: table.uri})
+            return now.placed({name: table.uri})
 
         self._log.change("register_table", placed)
         return table
 
-    def namespaces(self) -> list[str]:
-        """The names of the folders that may hold tables, sorted."""
-        placed = self._log.read().locations.items()
-        named = {table_name(name).namespace for name, location in placed if location is not None}
-        return sorted(named.union(filter(is_identifier, self._store.folders())))
+    # Namespaces
 
-    def tables(self, namespace: str | None = None) -> list[str]:
-        """The tables, as `namespace.name`, sorted; of one namespace, or of all."""
-        locations = self._log.read().locations
-        spaces = self.namespaces() if namespace is None else [identifier(namespace)]
-        placed = {name for name, location in locations.items() if location is not None}
-        found = {name for name in placed if table_name(name).namespace in spaces}
-        plain = [
-            name
-            for folder in self._table_folders(spaces)
-            if is_identifier(folder.table) and (name := folder.plain) not in locations
-        ]
-        return sorted(found.union(plain))
+    def create_namespace(
+        self, name: str, *, if_exists: Literal["error", "ignore"] = "error"
+    ) -> None:
+        """Create an empty namespace; NamespaceExists if there is one, as every folder is.
+
+        Tables need none to be created: the first one of a namespace creates it.
+        """
+        space = identifier(name)
+        if if_exists == "ignore" and self._has_namespace(self._log.read(), space):
+            return
+
+        def with_it(now: CatalogState) -> CatalogState:
+            if self._has_namespace(now, space):
+                raise NamespaceExists(
+                    f"the namespace {space} exists already in {self.uri}; use "
+                    "if_exists='ignore', or choose another name"
+                )
+            return replace(now, namespaces={**now.namespaces, space: True})
+
+        try:
+            self._log.change("create_namespace", with_it)
+        except NamespaceExists:
+            if if_exists == "error":
+                raise
 
     # Properties
 
@@ -290,11 +262,14 @@ class Catalog:
     def sql(self, statement: str, *, engine: Any = None) -> pa.Table:
         """Run a query over the catalog's tables in DataFusion, or a statement for `call`.
 
-        Tables are `namespace.name`; `namespace.name FOR VERSION AS OF 12` and
-        `namespace."name@v12"` are version 12. All parts of a query read one version of a table.
+        `CREATE SCHEMA`, `DROP SCHEMA` and `SHOW SCHEMAS` concern its namespaces. Tables are
+        `namespace.name`; `namespace.name FOR VERSION AS OF 12` and `namespace."name@v12"` are
+        version 12. All parts of a query read one version of a table.
         """
         if classify(statement) is not None:
             return self.call(statement, engine=engine, dialect="datafusion")
+        if (found := namespace_statement(statement)) is not None:
+            return self._on_namespaces(found)
         return engines.datafusion_catalog().query(self, statement)
 
     def to_datafusion(self) -> Any:
@@ -304,6 +279,20 @@ class Catalog:
         """
         return engines.datafusion_catalog().catalog_provider(self)
 
+    def _on_namespaces(self, statement: NamespaceStatement) -> pa.Table:
+        """Run a statement; return the namespace that it changed, or all."""
+        match statement:
+            case CreateNamespace(name=name, ignores_existing=ignores):
+                self.create_namespace(name, if_exists="ignore" if ignores else "error")
+            case DropNamespace(name=name, ignores_absent=ignores, cascade=cascade):
+                absent: Literal["error", "ignore"] = "ignore" if ignores else "error"
+                self.drop_namespace(name, cascade=cascade, if_absent=absent)
+            case ShowNamespaces():
+                return pa.table({"namespace": pa.array(self.namespaces(), pa.string())})
+            case _:
+                assert_never(statement)
+        return pa.table({"namespace": pa.array([name], pa.string())})
+
     def _coordinator(self, engine: Any, dialect: str, session: Session | None) -> Coordinator:
         if engine is not None and not (hasattr(engine, "run") and hasattr(engine, "cancel")):
             raise InvalidInput(f"engine must have run and cancel, and {repr_of(engine)} has not")
@@ -312,126 +301,22 @@ class Catalog:
     def _find(self, namespace: str, name: str) -> Table:
         return self.open_table(f"{namespace}.{name}")
 
-    # Names and places
-
-    def _uri(self, location: str) -> str:
-        if "://" in location:
-            return location
-        return "/".join([self.uri.rstrip("/"), *map(quote, location.split("/"))])
-
-    def _location(self, state: CatalogState, name: TableName) -> str:
-        """The location of a name, whether a table is there or not; TableNotFound if dropped."""
-        location = state.locations.get(name.plain, name.folder)
-        if location is None:
-            raise TableNotFound(
-                f"there is no table {name.plain} in {self.uri}: it was dropped or renamed; "
-                "see Catalog.tables()"
-            )
-        return location
-
-    def _standing(self, state: CatalogState, name: TableName) -> str:
-        """The location of a name; TableNotFound unless a table is there."""
-        location = self._location(state, name)
-        if not self._holds_table(location):
-            raise TableNotFound(
-                f"there is no table {name.plain} in {self.uri}; see Catalog.tables()"
-            )
-        return location
-
-    def _check_free(self, state: CatalogState, name: TableName) -> None:
-        location = state.locations.get(name.plain, name.folder)
-        if location is not None and (name.plain in state.locations or self._holds_table(location)):
-            raise self._taken(name)
-
     def _with_created(self, name: TableName, location: str, now: CatalogState) -> CatalogState:
         """The state with a table that was just created; TableExists if its name went to another.
 
         That table's files are deleted then, unless another name refers to them.
         """
-        if now.locations.get(name.plain, location) not in (None, location):
+        try:
+            self._check_free(now, name, location)
+        except TableExists:
             if self._other_name(now, name, location) is None:
                 store = open_store(self._uri(location), self._storage_options)
                 with suppress(RowsieveError):  # the files stay: somebody reads them, or no store
                     delete_files(store, close(store))
-            raise self._taken(name)
-        return now if location == name.folder else _placed(now, {name.plain: location})
-
-    def _purge(self, name: TableName) -> None:
-        """Close the table, remove its name, then delete its files."""
-        state = self._log.read()
-        if state.locations.get(name.plain, name.folder) is None and self._finish_purges(state):
-            return
-        location = self._standing(state, name)
-        self._check_purged(state, name, location)
-        store = open_store(self._uri(location), self._storage_options)
-        head = close(store)
-
-        def without_it(now: CatalogState) -> CatalogState:
-            if self._standing(now, name) != location:
-                raise CommitConflict(
-                    f"drop_table: {name.plain} became another table meanwhile; call it again"
-                )
-            self._check_purged(now, name, location)
-            return _placed(now, {name.plain: None})
-
-        self._log.change("drop_table", without_it)
-        delete_files(store, head)
-
-    def _finish_purges(self, state: CatalogState) -> bool:
-        """Delete the files of closed tables without a name; whether there were any."""
-        done = False
-        for folder in self._table_folders(self._store.folders()):
-            is_named = folder.plain not in state.locations or self._other_name(state, folder)
-            store = open_store(self._uri(folder.folder), self._storage_options)
-            if not is_named and (head := closed_head(store)) is not None:
-                delete_files(store, head)
-                done = True
-        return done
-
-    def _table_folders(self, namespaces: Sequence[str]) -> list[TableName]:
-        """The folders in these namespaces that have a log of a table, named or not."""
-        spaces = [space for space in namespaces if is_identifier(space)]
-        within = together(self._store, [partial(self._store.folders, space) for space in spaces])
-        found = [
-            TableName(space, folder)
-            for space, folders in zip(spaces, within, strict=True)
-            for folder in folders
-        ]
-        looks = [partial(self._store.folders, each.folder) for each in found]
-        inside = together(self._store, looks)
-        return [each for each, names in zip(found, inside, strict=True) if _LOG in names]
-
-    def _other_name(self, state: CatalogState, name: TableName, location: str = "") -> str | None:
-        """Another name of the table in a folder; None if there is none."""
-        location = location or name.folder
-        places = (location, self._uri(location))
-        for other, place in state.locations.items():
-            if place in places and other != name.plain:
-                return other
-        return None
-
-    def _check_purged(self, state: CatalogState, name: TableName, location: str) -> None:
-        """UnsupportedOperation if files of the table must not be deleted."""
-        uri = self._uri(location)
-        if "://" in location or open_store(uri, self._storage_options).uri != uri:
-            raise UnsupportedOperation(
-                f"drop_table: {name.plain} was registered or linked from {location}, so its files "
-                "are not the catalog's to delete; drop it without purge"
-            )
-        if (other := self._other_name(state, name, location)) is not None:
-            raise UnsupportedOperation(
-                f"drop_table: the table {name.plain} is {other}, too; drop that name first"
-            )
-
-    def _holds_table(self, location: str) -> bool:
-        return CommitLog(open_store(self._uri(location), self._storage_options)).exists()
-
-    def _taken(self, name: TableName) -> TableExists:
-        return TableExists(
-            f"a table {name.plain} exists already in {self.uri}; open it with open_table, or "
-            "choose another name"
-        )
-
-
-def _placed(state: CatalogState, locations: Mapping[str, str | None]) -> CatalogState:
-    return replace(state, locations={**state.locations, **locations})
+            raise
+        if location == name.folder and (
+            name.plain in now.locations  # a drop has seen it already
+            or not now.is_dropped(name.namespace)
+        ):
+            return now
+        return now.placed({name.plain: location})

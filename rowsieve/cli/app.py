@@ -29,6 +29,7 @@ from rowsieve.cli import (
     cleaning,
     following,
     maintain_table,
+    naming,
     querying,
     run_demo,
     translating,
@@ -171,6 +172,9 @@ for _command in (
     run_demo.demo,
 ):
     app.command()(_command)
+app.command()(naming.namespaces)
+app.command("create-namespace")(naming.create_namespace)
+app.command("drop-namespace")(naming.drop_namespace)
 app.command("set")(changing.set_properties)
 app.command("unset")(changing.unset_properties)
 

@@ -21,6 +21,7 @@ from rowsieve.errors import InvalidInput
 from rowsieve.procedures.parameters import Value
 
 _LONGEST: Final = 1_000_000  # characters of a statement
+_ENDS: Final = "; \t\r\n"
 _COMMENT = re.compile(r"\s*(?:--[^\n]*(?:\n|$)|/\*.*?\*/)", re.DOTALL)
 _CALL = re.compile(r"CALL\b(.*)", re.DOTALL | re.IGNORECASE)
 _NAME = r'(?:"(?:[^"]|"")+"|`(?:[^`]|``)+`|[\w-]+)'
@@ -72,18 +73,13 @@ def classify(text: str) -> Statement | None:
 
     InvalidInput for a call that cannot be read.
     """
-    if len(text) > _LONGEST:
-        raise InvalidInput(f"the statement has {len(text):,} characters; the limit is {_LONGEST:,}")
-    place = 0
-    while found := _COMMENT.match(text, place):
-        place = found.end()
-    text = text[place:].strip()
+    text = _without_comments(text)
     if found := _CALL.fullmatch(text):
         return _call(found[1])
     if found := _EXPLAIN.fullmatch(text):
         explained = classify(found[1])
         return Explain(explained) if isinstance(explained, Call) else None
-    text = text.rstrip("; \t\r\n")
+    text = text.rstrip(_ENDS)
     if _SHOW.fullmatch(text):
         return ShowProcedures()
     if found := _DESCRIBE.fullmatch(text):
@@ -91,6 +87,20 @@ def classify(text: str) -> Statement | None:
     if found := _EXECUTE.fullmatch(text):
         return _execution(*found.groups())
     return None
+
+
+def statement_of(text: str) -> str:
+    """The text without comments before it and without what ends it."""
+    return _without_comments(text).rstrip(_ENDS)
+
+
+def _without_comments(text: str) -> str:
+    if len(text) > _LONGEST:
+        raise InvalidInput(f"the statement has {len(text):,} characters; the limit is {_LONGEST:,}")
+    place = 0
+    while found := _COMMENT.match(text, place):
+        place = found.end()
+    return text[place:].strip()
 
 
 def _call(text: str) -> Call:

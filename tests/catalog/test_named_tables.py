@@ -18,6 +18,8 @@ from rowsieve.catalog.catalog_log import CatalogLog, CatalogState
 from rowsieve.errors import (
     CorruptData,
     InvalidInput,
+    NamespaceExists,
+    NamespaceNotFound,
     RowsieveError,
     StoreError,
     TableExists,
@@ -189,18 +191,88 @@ def test_rename_and_create_of_one_name_never_both_succeed(tmp_path: Path) -> Non
         assert ids(catalog.open_table("db.t")) == ([1] if renamed.result() is None else [2])
 
 
+NAMES = st.sampled_from(["a.x", "a.y", "b.x"])
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["create", "drop", "rename", "write"]),
-        st.sampled_from(["a.x", "a.y", "b.x"]),
-        st.sampled_from(["a.x", "a.y", "b.x"]),
+        st.sampled_from(["create", "drop", "rename", "write", "create space", "drop space"]),
+        NAMES,
+        NAMES,
     ),
     max_size=12,
 )
 
 
-def append(catalog: rs.Catalog, name: str, value: int) -> None:
-    catalog.open_table(name).append(pa.table({"id": [value]}))
+class Names:
+    """The model: the values of each table by name, and what is known of namespaces."""
+
+    def __init__(self) -> None:
+        self.tables: dict[str, list[int]] = {}
+        self.with_folders: set[str] = set()
+        self.standing: dict[str, bool] = {}
+
+    def has_space(self, space: str) -> bool:
+        """Whether there is a namespace."""
+        if any(name.startswith(space) for name in self.tables):
+            return True
+        return self.standing.get(space, space in self.with_folders)
+
+    def expected(self, kind: str, name: str, other: str) -> type[Exception] | None:
+        """The error of a step."""
+        space, cascade = name[0], other == "a.y"
+        match kind:
+            case "create":
+                return TableExists if name in self.tables else None
+            case "rename" if name == other:
+                return InvalidInput
+            case "rename" if name in self.tables and other in self.tables:
+                return TableExists
+            case "create space":
+                return NamespaceExists if self.has_space(space) else None
+            case "drop space" if not self.has_space(space):
+                return NamespaceNotFound
+            case "drop space":
+                is_used = any(each.startswith(space) for each in self.tables)
+                return UnsupportedOperation if is_used and not cascade else None
+            case _:
+                return None if name in self.tables else TableNotFound
+
+    def do(self, kind: str, name: str, other: str, value: int) -> None:
+        """A step that succeeds."""
+        space = name[0]
+        match kind:
+            case "create":
+                self.tables[name] = [value]
+                self.with_folders.add(space)
+            case "drop":
+                del self.tables[name]
+            case "rename":
+                self.tables[other] = self.tables.pop(name)
+            case "write":
+                self.tables[name].append(value)
+            case "create space":
+                self.standing[space] = True
+            case _:
+                self.tables = {k: v for k, v in self.tables.items() if k[0] != space}
+                self.standing[space] = False
+        placed = {"create": name, "rename": other}.get(kind)
+        if placed is not None and self.standing.get(placed[0]) is False:
+            del self.standing[placed[0]]
+
+
+def call_of(catalog: rs.Catalog, kind: str, name: str, other: str, value: int) -> Any:
+    match kind:
+        case "create":
+            return catalog.create_table(name, pa.table({"id": [value]}))
+        case "drop":
+            return catalog.drop_table(name)
+        case "rename":
+            return catalog.rename_table(name, other)
+        case "write":
+            return catalog.open_table(name).append(pa.table({"id": [value]}))
+        case "create space":
+            return catalog.create_namespace(name[0])
+        case _:
+            return catalog.drop_namespace(name[0], cascade=other == "a.y")
 
 
 @examples(30, promised=500)
@@ -208,37 +280,16 @@ def append(catalog: rs.Catalog, name: str, value: int) -> None:
 def test_names_behave_like_a_dictionary(steps: list[tuple[str, str, str]]) -> None:
     catalogs = [rs.Catalog(fresh_uri())]
     catalogs.append(rs.Catalog(catalogs[0].uri))
-    model: dict[str, list[int]] = {}
+    model = Names()
     for step, (kind, name, other) in enumerate(steps):
-        catalog = catalogs[step % 2]
-        call: Callable[[], Any]
-        expected: type[Exception] | None = None if name in model else TableNotFound
-        match kind:
-            case "create":
-                call = partial(catalog.create_table, name, pa.table({"id": [step]}))
-                expected = TableExists if name in model else None
-            case "drop":
-                call = partial(catalog.drop_table, name)
-            case "rename":
-                call = partial(catalog.rename_table, name, other)
-                if name == other:
-                    expected = InvalidInput
-                elif name in model and other in model:
-                    expected = TableExists
-            case _:
-                call = partial(append, catalog, name, step)
-        assert outcome(call) is expected
+        expected = model.expected(kind, name, other)
+        assert outcome(partial(call_of, catalogs[step % 2], kind, name, other, step)) is expected
         if expected is None:
-            if kind == "create":
-                model[name] = [step]
-            elif kind == "drop":
-                del model[name]
-            elif kind == "rename":
-                model[other] = model.pop(name)
-            else:
-                model[name].append(step)
+            model.do(kind, name, other, step)
         for each in catalogs:
-            assert {name: ids(each.open_table(name)) for name in each.tables()} == model
+            tables = {name: ids(each.open_table(name)) for name in each.tables()}
+            assert tables == model.tables
+            assert each.namespaces() == [space for space in "ab" if model.has_space(space)]
 
 
 class Unsure:
@@ -278,11 +329,13 @@ def test_damaged_entries_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "_catalog" / f"{1:020d}.json"
     whole = path.read_bytes()
     change = {"version": 1, "id": "a", "predecessor": None, "operation": "x", "timestamp_us": 1}
+    empty: list[dict[str, Any]] = [{"locations": {}}, {"properties": {}}]
     path.write_bytes(whole[:-9] + whole[-8:])
     with pytest.raises(CorruptData):
         rs.Catalog(tmp_path).tables()
     cases: list[tuple[list[dict[str, Any]], type[Exception]]] = [
-        ([{"change": {**change, "protocol": 2}}], UnsupportedProtocol),
+        ([{"change": {**change, "protocol": 3}}], UnsupportedProtocol),
+        ([{"change": change}, *empty, {"namespaces": {"db": 1}}], CorruptData),
         ([{"change": change}], CorruptData),
         ([{"change": change}, {"locations": {"db.t": "../x"}}, {"properties": {}}], CorruptData),
         (

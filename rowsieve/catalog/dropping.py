@@ -1,0 +1,133 @@
+"""Tables and namespaces of a catalog are dropped, with their files if that is asked for.
+
+Soundness: a drop is one change of the catalog's log, made from the newest state and a listing of
+the folders. A table that is created meanwhile puts a change of its own: the drop of its namespace
+then looks again, or the table comes after it and brings the namespace back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from rowsieve.catalog.catalog_log import CatalogState
+from rowsieve.catalog.names import TableName, identifier, table_name
+from rowsieve.catalog.places import Places
+from rowsieve.errors import CommitConflict, NamespaceNotFound, UnsupportedOperation
+from rowsieve.objects import open_store
+from rowsieve.retention.dropping import close, closed_head, delete_files
+
+
+class Dropping(Places):
+    """Base class of `Catalog` with the methods that remove names."""
+
+    def drop_table(self, name: str, *, purge: bool = False) -> None:
+        """Remove the name `namespace.name`; its files stay where they are, unless `purge` is set.
+
+        A table of the same name may be created again. TableNotFound if there is none. `purge`
+        closes the table for changes, removes the name and deletes the table's own files, also those
+        that an interrupted call left. UnsupportedOperation if a lease protects the table, if it has
+        another name too, or if it was registered, for then its files are not the catalog's.
+        """
+        wanted = table_name(name)
+        if purge:
+            self._purge(wanted)
+            return
+
+        def without_it(now: CatalogState) -> CatalogState:
+            self._standing(now, wanted)
+            return now.placed({name: None})
+
+        self._log.change("drop_table", without_it)
+
+    def drop_namespace(
+        self,
+        name: str,
+        *,
+        cascade: bool = False,
+        purge: bool = False,
+        if_absent: Literal["error", "ignore"] = "error",
+    ) -> None:
+        """Remove a namespace; UnsupportedOperation if it has tables, NamespaceNotFound if absent.
+
+        `cascade` drops its tables in the same step; their files stay where they are. `purge` first
+        drops them one by one with their files, as `drop_table` does, and refuses to begin if the
+        files of one are not the catalog's to delete.
+        """
+        space = identifier(name)
+        state = self._log.read()
+        if if_absent == "ignore" and not self._has_namespace(state, space):
+            return
+        if purge:
+            self._purge_tables(state, space)
+
+        def without_it(now: CatalogState) -> CatalogState:
+            if not self._has_namespace(now, space):
+                if if_absent == "ignore":
+                    return now
+                raise NamespaceNotFound(
+                    f"there is no namespace {space} in {self.uri}; see Catalog.namespaces()"
+                )
+            tables = self._tables(now, [space])
+            if tables and not cascade:
+                raise UnsupportedOperation(
+                    f"drop_namespace: {space} has {len(tables)} tables, the first is {tables[0]}; "
+                    "drop them first, or drop them with it by cascade=True"
+                )
+            gone = now.placed(dict.fromkeys(tables))
+            return replace(gone, namespaces={**gone.namespaces, space: False})
+
+        self._log.change("drop_namespace", without_it)
+
+    def _purge_tables(self, state: CatalogState, namespace: str) -> None:
+        """Drop the tables of a namespace with their files, if all of them can be."""
+        names = [table_name(name) for name in self._tables(state, [namespace])]
+        for name in names:
+            self._check_purged(state, name, self._location(state, name))
+        for name in names:
+            self._purge(name)
+
+    def _purge(self, name: TableName) -> None:
+        """Close the table, remove its name, then delete its files."""
+        state = self._log.read()
+        if self._place(state, name) is None and self._finish_purges(state):
+            return
+        location = self._standing(state, name)
+        self._check_purged(state, name, location)
+        store = open_store(self._uri(location), self._storage_options)
+        head = close(store)
+
+        def without_it(now: CatalogState) -> CatalogState:
+            if self._standing(now, name) != location:
+                raise CommitConflict(
+                    f"drop_table: {name.plain} became another table meanwhile; call it again"
+                )
+            self._check_purged(now, name, location)
+            return now.placed({name.plain: None})
+
+        self._log.change("drop_table", without_it)
+        delete_files(store, head)
+
+    def _finish_purges(self, state: CatalogState) -> bool:
+        """Delete the files of closed tables without a name; whether there were any."""
+        done = False
+        for folder in self._table_folders(self._store.folders()):
+            is_named = folder.plain not in state.locations or self._other_name(state, folder)
+            store = open_store(self._uri(folder.folder), self._storage_options)
+            if not is_named and (head := closed_head(store)) is not None:
+                delete_files(store, head)
+                done = True
+        return done
+
+    def _check_purged(self, state: CatalogState, name: TableName, location: str) -> None:
+        """UnsupportedOperation if files of the table must not be deleted."""
+        uri = self._uri(location)
+        if "://" in location or open_store(uri, self._storage_options).uri != uri:
+            raise UnsupportedOperation(
+                f"drop_table: {name.plain} was registered or linked from {location}, so its files "
+                "are not the catalog's to delete; drop it without purge"
+            )
+        if (other := self._other_name(state, name, location)) is not None:
+            raise UnsupportedOperation(
+                f"drop_table: the table {name.plain} is {other}, too; drop that name first"
+            )

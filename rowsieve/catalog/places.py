@@ -1,0 +1,147 @@
+"""Where the tables of a catalog are: which names exist, in which folders, in which namespaces.
+
+Soundness: a name that the log gives a location is there, and nowhere else; one that it gives none
+was dropped or renamed. Every other name is the folder `namespace/name`, unless its namespace was
+dropped: then tables in its folders have no names until it is created again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+from urllib.parse import quote
+
+from rowsieve.arguments.annotations import StorageOptions, TableUri
+from rowsieve.catalog.catalog_log import CatalogLog, CatalogState
+from rowsieve.catalog.names import TableName, identifier, is_identifier, table_name
+from rowsieve.errors import TableExists, TableNotFound
+from rowsieve.objects import open_store, together
+from rowsieve.storage.commit_log import CommitLog
+
+_LOG: Final = "_rowsieve"
+
+
+class Places:
+    """Base class of `Catalog` with names and places."""
+
+    def __init__(self, uri: TableUri, storage_options: StorageOptions | None) -> None:
+        self._store = open_store(uri, storage_options)
+        self._storage_options = dict(storage_options or {})
+        self._log = CatalogLog(self._store)
+
+    @property
+    def uri(self) -> str:
+        """The catalog's location, without credentials."""
+        return self._store.uri
+
+    @property
+    def storage_options(self) -> StorageOptions:
+        """The options with which another process opens the store; may hold secrets."""
+        return self._storage_options
+
+    def uri_of(self, name: str) -> str:
+        """The URI of the table `namespace.name`, which need not exist.
+
+        TableNotFound if a table of this name was dropped or renamed.
+        """
+        return self._uri(self._location(self._log.read(), table_name(name)))
+
+    def namespaces(self) -> list[str]:
+        """The namespaces, sorted: those with a folder or a table, and those that were created."""
+        return self._namespaces(self._log.read())
+
+    def tables(self, namespace: str | None = None) -> list[str]:
+        """The tables, as `namespace.name`, sorted; of one namespace, or of all."""
+        state = self._log.read()
+        spaces = self._namespaces(state) if namespace is None else [identifier(namespace)]
+        return self._tables(state, spaces)
+
+    def _namespaces(self, state: CatalogState) -> list[str]:
+        placed = state.locations.items()
+        named = {table_name(name).namespace for name, location in placed if location is not None}
+        created = {name for name, there in state.namespaces.items() if there}
+        folders = filter(is_identifier, self._store.folders())
+        standing = (each for each in folders if not state.is_dropped(each))
+        return sorted(named.union(created, standing))
+
+    def _has_namespace(self, state: CatalogState, namespace: str) -> bool:
+        if (known := state.namespaces.get(namespace)) is not None:
+            return known
+        return namespace in self._namespaces(state)
+
+    def _tables(self, state: CatalogState, spaces: Sequence[str]) -> list[str]:
+        placed = {name for name, location in state.locations.items() if location is not None}
+        found = {name for name in placed if table_name(name).namespace in spaces}
+        plain = [
+            name
+            for folder in self._table_folders([s for s in spaces if not state.is_dropped(s)])
+            if is_identifier(folder.table) and (name := folder.plain) not in state.locations
+        ]
+        return sorted(found.union(plain))
+
+    def _uri(self, location: str) -> str:
+        if "://" in location:
+            return location
+        return "/".join([self.uri.rstrip("/"), *map(quote, location.split("/"))])
+
+    def _place(self, state: CatalogState, name: TableName) -> str | None:
+        """The location of a name, whether a table is there or not; None if it was dropped."""
+        if name.plain in state.locations:
+            return state.locations[name.plain]
+        return None if state.is_dropped(name.namespace) else name.folder
+
+    def _location(self, state: CatalogState, name: TableName) -> str:
+        """The same; TableNotFound if it was dropped."""
+        if (location := self._place(state, name)) is None:
+            raise TableNotFound(
+                f"there is no table {name.plain} in {self.uri}: it was dropped or renamed; "
+                "see Catalog.tables()"
+            )
+        return location
+
+    def _standing(self, state: CatalogState, name: TableName) -> str:
+        """The location of a name; TableNotFound unless a table is there."""
+        location = self._location(state, name)
+        if not self._holds_table(location):
+            raise TableNotFound(
+                f"there is no table {name.plain} in {self.uri}; see Catalog.tables()"
+            )
+        return location
+
+    def _check_free(self, state: CatalogState, name: TableName, wanted: str = "") -> None:
+        """TableExists if the name is that of a table elsewhere than at `wanted`."""
+        location = self._place(state, name)
+        if location in (None, wanted):
+            return
+        assert location is not None
+        if name.plain in state.locations or self._holds_table(location):
+            raise TableExists(
+                f"a table {name.plain} exists already in {self.uri}; open it with open_table, or "
+                "choose another name"
+            )
+
+    def _table_folders(self, namespaces: Sequence[str]) -> list[TableName]:
+        """The folders in these namespaces that have a log of a table, named or not."""
+        spaces = [space for space in namespaces if is_identifier(space)]
+        within = together(self._store, [partial(self._store.folders, space) for space in spaces])
+        found = [
+            TableName(space, folder)
+            for space, folders in zip(spaces, within, strict=True)
+            for folder in folders
+        ]
+        looks = [partial(self._store.folders, each.folder) for each in found]
+        inside = together(self._store, looks)
+        return [each for each, names in zip(found, inside, strict=True) if _LOG in names]
+
+    def _other_name(self, state: CatalogState, name: TableName, location: str = "") -> str | None:
+        """Another name of the table in a folder; None if there is none."""
+        location = location or name.folder
+        places = (location, self._uri(location))
+        for other, place in state.locations.items():
+            if place in places and other != name.plain:
+                return other
+        return None
+
+    def _holds_table(self, location: str) -> bool:
+        return CommitLog(open_store(self._uri(location), self._storage_options)).exists()
