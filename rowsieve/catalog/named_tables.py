@@ -31,7 +31,7 @@ from rowsieve.arguments.annotations import (
 )
 from rowsieve.bridges.session import Session
 from rowsieve.catalog.catalog_log import CatalogState
-from rowsieve.catalog.dropping import Dropping
+from rowsieve.catalog.drops import Dropping
 from rowsieve.catalog.names import TableName, identifier, table_name
 from rowsieve.catalog.namespace_statements import (
     CreateNamespace,

@@ -148,7 +148,7 @@ class Meanwhile:
 @pytest.mark.parametrize("was_dropped", [False, True])
 @pytest.mark.parametrize("how", [{}, {"cascade": True}, {"purge": True}])
 def test_a_drop_meanwhile_comes_before_a_creation_or_after_it(
-    monkeypatch: pytest.MonkeyPatch, place: int, how: dict[str, bool], *, was_dropped: bool
+    monkeypatch: pytest.MonkeyPatch, place: int, how: dict[str, Any], *, was_dropped: bool
 ) -> None:
     creator, other = (rs.Catalog(uri) for uri in [fresh_uri()] * 2)
     creator.create_namespace("db")

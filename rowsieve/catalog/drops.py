@@ -12,7 +12,7 @@ from typing import Literal
 
 from rowsieve.catalog.catalog_log import CatalogState
 from rowsieve.catalog.names import TableName, identifier, table_name
-from rowsieve.catalog.places import Places
+from rowsieve.catalog.table_places import Places
 from rowsieve.errors import CommitConflict, NamespaceNotFound, UnsupportedOperation
 from rowsieve.objects import open_store
 from rowsieve.retention.dropping import close, closed_head, delete_files
