@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, TypeAlias
 
@@ -21,6 +21,9 @@ ColumnPath: TypeAlias = Annotated[
 
 Moment: TypeAlias = Annotated[datetime | str, Example("'2013-02-08T12:00:00+00:00'")]
 """An aware datetime, or ISO-8601 text with an offset."""
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with (done, all): tasks, rows or files."""
 
 Metadata: TypeAlias = Annotated[Mapping[str, str], Example("{'source': 'nightly'}")]
 """Text stored with a commit."""

@@ -55,9 +55,9 @@ def call(
     if plan:
         typer.echo(catalog.explain(statement, dialect=dialect, session=session))
         return
-    columns = TextColumn("tasks"), BarColumn(), MofNCompleteColumn()
+    columns = TextColumn("done"), BarColumn(), MofNCompleteColumn()
     with Progress(*columns, console=messages(), transient=True) as shown:
-        bar = shown.add_task("tasks", total=None)
+        bar = shown.add_task("call", total=None)
         engine = LocalEngine(
             progress=lambda done, total: shown.update(bar, completed=done, total=total)
         )

@@ -12,13 +12,14 @@ one output part.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.arguments.annotations import Progress
 from rowsieve.changes.mutation import Mutation, never
 from rowsieve.compaction.cut_ranges import KeyRanges
 from rowsieve.compaction.pace import Pace
@@ -51,9 +52,6 @@ MOST_PASSES: Final = 8
 
 MEMORY_BYTES: Final = 64 * 1024 * 1024
 """What a merge buffers of its inputs."""
-
-Progress = Callable[[int, int], None]
-"""Called with (rows read or written so far, rows to read in all)."""
 
 
 @dataclass(frozen=True, slots=True)

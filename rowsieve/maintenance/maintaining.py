@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, overload
 
 from rowsieve.arguments import Example
-from rowsieve.arguments.annotations import ColumnNames, Metadata, Moment, RetryTimeout
+from rowsieve.arguments.annotations import ColumnNames, Metadata, Moment, Progress, RetryTimeout
 from rowsieve.changes.handle import changes
 from rowsieve.changes.mutation import Mutation
 from rowsieve.compaction.pace import Pace
@@ -18,7 +18,6 @@ from rowsieve.compaction.run import (
     COMPACTION_RETRY_TIMEOUT_S,
     MOST_PASSES,
     Compaction,
-    Progress,
 )
 from rowsieve.maintenance.advice import Advice, advise
 from rowsieve.maintenance.analyzing import Analysis, plan_analysis, plan_missing

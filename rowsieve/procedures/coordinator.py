@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from rowsieve.arguments.annotations import Progress
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import places_in, semantics_of, to_predicate
 from rowsieve.errors import CallCancelled, InvalidInput, UnsupportedOperation
@@ -88,11 +89,15 @@ class Coordinator:
         arguments = self._bound(procedure, call)
         if isinstance(procedure, DistributedProcedure):
             return run_plan(self._planned(procedure, arguments), self.engine or LocalEngine())
+        told = _Told(getattr(self.engine, "tell", None))
         if isinstance(procedure, CatalogProcedure):
             if self.catalog is None:
                 raise UnsupportedOperation(f"{procedure.name} needs a catalog; use Catalog.call")
-            return procedure.call(self.catalog, arguments)
-        return procedure.call(self._table(arguments), arguments)
+            rows = procedure.call(self.catalog, arguments)
+        else:
+            rows = procedure.run(self._table(arguments), arguments, told)
+        told.end()
+        return rows
 
     def _bound(self, procedure: AnyProcedure, call: Call) -> dict[str, Value]:
         positional, named = call.positional, _expanded(procedure.name, call.named)
@@ -116,6 +121,25 @@ class Coordinator:
 
     def _table(self, arguments: Mapping[str, Value]) -> Table:
         return self.find(str(arguments[SCHEMA.name]), str(arguments[TABLE_NAME.name]))
+
+
+class _Told:
+    """Passes on the progress of a procedure that runs here, and tells its end."""
+
+    def __init__(self, tell: Progress | None) -> None:
+        self._tell = tell
+        self._done, self._total = 0, 1
+
+    def __call__(self, done: int, total: int) -> None:
+        """Tell that `done` of `total` rows or files are done."""
+        self._done, self._total = done, total
+        if self._tell is not None:
+            self._tell(done, total)
+
+    def end(self) -> None:
+        """Tell the end, unless the procedure has; rows that are hidden are never done."""
+        if self._done < self._total:
+            self(self._total, self._total)
 
 
 def run_plan(plan: OutputNode, engine: Engine) -> pa.Table:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from threading import Event
@@ -15,13 +15,10 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from rowsieve.arguments.annotations import StorageOptions
+from rowsieve.arguments.annotations import Progress, StorageOptions
 from rowsieve.errors import CallCancelled, InvalidInput
 from rowsieve.procedures.procedure import DistributedProcedure
 from rowsieve.procedures.task_reports import run_task
-
-Progress = Callable[[int, int], None]
-"""Called with (tasks finished, tasks in all)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +47,9 @@ class Engine(Protocol):
         May be called from any thread; without a job that runs it does nothing.
         """
 
+    def tell(self, done: int, total: int) -> None:
+        """Tell the progress of work that the coordinator does itself, as that of tasks is told."""
+
 
 class LocalEngine:
     """Runs tasks in threads of this process."""
@@ -73,8 +73,7 @@ class LocalEngine:
             try:
                 for done, future in enumerate(as_completed(futures), 1):
                     yield future.result()
-                    if self._progress is not None:
-                        self._progress(done, len(futures))
+                    self.tell(done, len(futures))
             finally:
                 for future in futures:
                     future.cancel()
@@ -82,6 +81,11 @@ class LocalEngine:
     def cancel(self) -> None:
         """Let no further task begin."""
         self._cancelled.set()
+
+    def tell(self, done: int, total: int) -> None:
+        """Call `progress`, if there is one."""
+        if self._progress is not None:
+            self._progress(done, total)
 
     def _run_one(self, job: Job, number: int, task: bytes) -> pa.RecordBatch:
         if self._cancelled.is_set():

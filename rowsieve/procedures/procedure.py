@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
-from rowsieve.arguments.annotations import StorageOptions
+from rowsieve.arguments.annotations import Progress, StorageOptions
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
@@ -98,6 +98,11 @@ class Procedure(ABC):
     @abstractmethod
     def call(self, table: Table, arguments: Mapping[str, Value]) -> pa.Table:
         """Run on a table; return rows with `columns`."""
+
+    def run(self, table: Table, arguments: Mapping[str, Value], progress: Progress) -> pa.Table:
+        """The same, telling the progress meanwhile; who calls it tells the end."""
+        del progress
+        return self.call(table, arguments)
 
 
 class TablesByName(Protocol):

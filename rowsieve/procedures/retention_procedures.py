@@ -7,6 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from rowsieve.arguments.annotations import Progress
 from rowsieve.procedures.parameters import Parameter, ParameterType, Value
 from rowsieve.procedures.procedure import SCHEMA, TABLE_NAME, Procedure
 from rowsieve.retention.removed_files import RemovedFiles
@@ -45,12 +46,21 @@ class _RetentionProcedure(Procedure):
 
     def call(self, table: Table, arguments: Mapping[str, Value]) -> pa.Table:
         """Call the method with the arguments that were given."""
+        return self._removed(table, arguments, None)
+
+    def run(self, table: Table, arguments: Mapping[str, Value], progress: Progress) -> pa.Table:
+        """The same, telling how many files are deleted."""
+        return self._removed(table, arguments, progress)
+
+    def _removed(
+        self, table: Table, arguments: Mapping[str, Value], progress: Progress | None
+    ) -> pa.Table:
         given = {
             each.name: arguments[each.name]
             for each in self.parameters[2:]
             if arguments[each.name] is not None
         }
-        removed = self._remove(table, **given)
+        removed = self._remove(table, progress=progress, **given)
         row = {
             "expired_versions_count": removed.versions,
             "oldest_version": removed.oldest_version,

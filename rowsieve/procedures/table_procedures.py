@@ -7,6 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from rowsieve.arguments.annotations import Progress
 from rowsieve.procedures.parameters import Parameter, ParameterType, Value
 from rowsieve.procedures.procedure import FILTER, SCHEMA, TABLE_NAME, Procedure
 from rowsieve.storage.checkpoint import write_checkpoint
@@ -53,14 +54,23 @@ class _CommitProcedure(Procedure):
         meaning: str,
         parameters: tuple[Parameter, ...],
         commit: Callable[[Table, Mapping[str, Value]], Commit],
+        told: Callable[[Table, Progress], Commit] | None = None,
     ) -> None:
         self.name, self.meaning = name, meaning
         self.parameters = (SCHEMA, TABLE_NAME, *parameters)
-        self._commit = commit
+        self._commit, self._told = commit, told
 
     def call(self, table: Table, arguments: Mapping[str, Value]) -> pa.Table:
         """Call the method."""
-        commit = self._commit(table, arguments)
+        return self._row_of(self._commit(table, arguments))
+
+    def run(self, table: Table, arguments: Mapping[str, Value], progress: Progress) -> pa.Table:
+        """Call the method, with the progress if it takes it."""
+        if self._told is None:
+            return self.call(table, arguments)
+        return self._row_of(self._told(table, progress))
+
+    def _row_of(self, commit: Commit) -> pa.Table:
         row = {name: getattr(commit, name) for name in self.columns.names}
         return pa.Table.from_pylist([row], schema=self.columns)
 
@@ -96,6 +106,7 @@ TABLE_PROCEDURES: Final[tuple[Procedure, ...]] = (
         "rewrite small parts and parts with hidden rows, in this process",
         (),
         lambda table, _: table.compact(),
+        lambda table, progress: table.compact(progress=progress),
     ),
     _CommitProcedure(
         "build_deletion_vectors",

@@ -14,8 +14,10 @@ import logging
 from collections.abc import Iterator
 from typing import Final
 
+from rowsieve.arguments.annotations import Progress
 from rowsieve.errors import CorruptData, InvalidInput, NotFound, SnapshotExpired, VersionNotFound
 from rowsieve.objects import ObjectStore
+from rowsieve.retention.deleting import Deletion
 from rowsieve.retention.garbage import (
     LogFiles,
     expired_files,
@@ -87,7 +89,13 @@ def checked_retain_last(retain_last: int | None) -> None:
 
 
 def delete_expired(
-    log: LogReader, store: ObjectStore, oldest: int, head: Snapshot, *, dry_run: bool
+    log: LogReader,
+    store: ObjectStore,
+    oldest: int,
+    head: Snapshot,
+    *,
+    dry_run: bool,
+    progress: Progress | None = None,
 ) -> dict[str, int]:
     """Delete the files that only versions below `oldest` need; return their sizes by path.
 
@@ -104,10 +112,11 @@ def delete_expired(
     log_sizes = {path: files.details[path].size_bytes for path in of_log if path in files.details}
     if dry_run:
         return garbage | log_sizes
-    store.delete([*garbage])
+    deletion = Deletion(store, len(garbage) + len(log_sizes), progress)
+    deletion.delete([*garbage])
     if not _secured(log, store, files, oldest, head):
         return garbage
-    store.delete([*log_sizes])
+    deletion.delete([*log_sizes])
     return garbage | log_sizes
 
 

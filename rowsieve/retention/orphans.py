@@ -16,8 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from rowsieve.arguments.annotations import Progress
 from rowsieve.errors import CorruptData, SnapshotExpired, VersionNotFound
 from rowsieve.objects import ObjectStore
+from rowsieve.retention.deleting import Deletion
 from rowsieve.retention.garbage import (
     LogFiles,
     added_files,
@@ -92,7 +94,13 @@ def find_orphans(
     )
 
 
-def delete_orphans(log: LogReader, store: ObjectStore, found: Orphans, now: Snapshot) -> Orphans:
+def delete_orphans(
+    log: LogReader,
+    store: ObjectStore,
+    found: Orphans,
+    now: Snapshot,
+    progress: Progress | None = None,
+) -> Orphans:
     """Delete what is an orphan at `now`, too, which has the floor; return what was deleted."""
     kept = added_files(log, store, found.head, now)
     data = {path: size for path, size in found.data.items() if path not in kept}
@@ -102,7 +110,7 @@ def delete_orphans(log: LogReader, store: ObjectStore, found: Orphans, now: Snap
         ids = {entry.commit_id for entry in read_entries(log, store, versions)}
         lists = {path: size for path, size in lists.items() if _id_of(path) not in ids}
     deleted = Orphans(now, found.floor, data, lists, found.others)
-    store.delete(list(deleted.sizes))
+    Deletion(store, len(deleted.sizes), progress).delete(list(deleted.sizes))
     return deleted
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Annotated, Final, Self
 
 from rowsieve.arguments import Example
-from rowsieve.arguments.annotations import Metadata, Moment
+from rowsieve.arguments.annotations import Metadata, Moment, Progress
 from rowsieve.changes.evolving import Evolving
 from rowsieve.changes.handle import changes
 from rowsieve.errors import (
@@ -100,6 +100,7 @@ class Retaining(Evolving):
         grace_s: Seconds = 0.0,
         dry_run: bool = False,
         metadata: Metadata | None = None,
+        progress: Progress | None = None,
     ) -> RemovedFiles:
         """Give up old versions, and delete the files that only they had.
 
@@ -107,7 +108,8 @@ class Retaining(Evolving):
         newest one at `older_than` or later, and what a lease protects; without arguments, the
         versions of the last 7 days. Readers of other versions get SnapshotExpired. `grace_s` is
         the time between the commit that gives them up and the first deletion. Commits nothing if no
-        version expires. With `dry_run`, only says what would be deleted.
+        version expires. With `dry_run`, only says what would be deleted. `progress` gets the
+        numbers of files that are deleted and of all, in runs of 1,000.
         """
         self._writable("expire_versions")
         checked_retain_last(retain_last)
@@ -136,11 +138,11 @@ class Retaining(Evolving):
             for _ in range(_RETRIES):
                 oldest = min_of(floors_of(now.table.properties).oldest_version, leased)
                 try:
-                    return self._expired(head, now, oldest, leased, over)
+                    return self._expired(head, now, oldest, leased, over, progress=progress)
                 except (CorruptData, NotFound, SnapshotExpired):  # another call deleted meanwhile
                     now, (leased, _) = self._latest(), watch.look_again(0.0)
             oldest = min_of(floors_of(now.table.properties).oldest_version, leased)
-            return self._expired(head, now, oldest, leased, over)
+            return self._expired(head, now, oldest, leased, over, progress=progress)
 
     @changes("remove_orphans")
     def remove_orphans(
@@ -149,6 +151,7 @@ class Retaining(Evolving):
         grace_s: Seconds = GRACE_S,
         dry_run: bool = False,
         metadata: Metadata | None = None,
+        progress: Progress | None = None,
     ) -> RemovedFiles:
         """Delete files that no version has: those of writes that failed or were interrupted.
 
@@ -175,7 +178,7 @@ class Retaining(Evolving):
             head, floors = found.head, floors_of(found.head.table.properties)
             if found.need_floor and floors.oldest_base < floor:
                 head = self._raise("remove_orphans", metadata, oldest_base=floor)
-            deleted = delete_orphans(self._log, self._store, found, head)
+            deleted = delete_orphans(self._log, self._store, found, head, progress)
         sizes = {**deleted.sizes, **over}
         return RemovedFiles("remove_orphans", sizes, oldest_version=floors.oldest_version)
 
@@ -187,13 +190,23 @@ class Retaining(Evolving):
         grace_s: Seconds = GRACE_S,
         dry_run: bool = False,
         metadata: Metadata | None = None,
+        progress: Progress | None = None,
     ) -> RemovedFiles:
-        """Give disk space back: `expire_versions`, then `remove_orphans` with `grace_s`."""
+        """Give disk space back: `expire_versions`, then `remove_orphans` with `grace_s`.
+
+        Each of them tells its own `progress`.
+        """
         checked_grace(grace_s)  # before anything expires
         expired = self.expire_versions(
-            older_than=older_than, retain_last=retain_last, dry_run=dry_run, metadata=metadata
+            older_than=older_than,
+            retain_last=retain_last,
+            dry_run=dry_run,
+            metadata=metadata,
+            progress=progress,
         )
-        orphans = self.remove_orphans(grace_s=grace_s, dry_run=dry_run, metadata=metadata)
+        orphans = self.remove_orphans(
+            grace_s=grace_s, dry_run=dry_run, metadata=metadata, progress=progress
+        )
         return expired.joined(orphans, "vacuum")
 
     def _orphans(self, leased: int | None, floor: int, grace_s: float) -> Orphans:
@@ -217,9 +230,12 @@ class Retaining(Evolving):
         over: dict[str, int] | None = None,
         *,
         dry_run: bool = False,
+        progress: Progress | None = None,
     ) -> RemovedFiles:
         """Delete the files that only versions below `oldest` have; return the call's result."""
-        sizes = delete_expired(self._log, self._store, oldest, now, dry_run=dry_run)
+        sizes = delete_expired(
+            self._log, self._store, oldest, now, dry_run=dry_run, progress=progress
+        )
         known = floors_of(before.table.properties).oldest_version
         available = max(
             known, oldest if dry_run else floors_of(now.table.properties).oldest_version

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import rowsieve as rs
 from rowsieve.errors import InvalidInput, SnapshotExpired
 from rowsieve.procedures import engine as engines
+from rowsieve.procedures.engine import Job, LocalEngine
+from rowsieve.retention import deleting
 from rowsieve.retention.leases import LEASES
 from tests.retention.small_histories import expected, paths, rows_of, with_history
 
@@ -115,3 +121,45 @@ def test_stored_vectors_are_built_and_joined_by_calls(catalog: rs.Catalog) -> No
     joined = one(catalog, "CALL system.rewrite_position_delete_files('db', 't')")
     assert joined["parts_added"] == 0  # one file
     assert rows_of(table) == expected(7)
+
+
+def test_procedures_of_the_coordinator_tell_their_progress(
+    catalog: rs.Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deleting, "DELETED_AT_ONCE", 3)
+    told: list[tuple[int, int]] = []
+    engine = LocalEngine(1, lambda done, total: told.append((done, total)))
+
+    def call(statement: str) -> list[tuple[int, int]]:
+        told.clear()
+        catalog.call(f"CALL system.{statement}", engine=engine)
+        return list(told)
+
+    table = catalog.open_table("db.t")
+    rows = table.files().filter(pc.field("kind") == "data").column("rows").to_pylist()
+    assert call("rewrite_manifests('db', 't')") == [(1, 1)]
+    compacted = call("compact('db', 't')")
+    assert compacted[-1] == (sum(rows), sum(rows))
+    assert compacted == sorted(compacted)
+    assert call("compact('db', 't')") == [(1, 1)]  # nothing is left to do
+    expired = call("expire_snapshots('db', 't', retain_last => 1)")
+    count = expired[-1][1]
+    assert expired[-1] == (count, count)
+    assert len(expired) > 3
+    assert all(0 < after[0] - before[0] <= 3 for before, after in itertools.pairwise(expired))
+    assert call("vacuum('db', 't', grace_s => 0)")[-1] == (1, 1)
+
+
+class OnlyTasks:
+    """An engine that can run tasks, and no more."""
+
+    def run(self, job: Job) -> Iterator[pa.RecordBatch]:
+        """Run them on a thread."""
+        return LocalEngine(1).run(job)
+
+    def cancel(self) -> None:
+        """Do nothing."""
+
+
+def test_an_engine_need_not_tell_progress(catalog: rs.Catalog) -> None:
+    assert catalog.call("CALL system.compact('db', 't')", engine=OnlyTasks()).num_rows == 1

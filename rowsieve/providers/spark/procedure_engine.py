@@ -22,8 +22,9 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import functions
 
+from rowsieve.arguments.annotations import Progress
 from rowsieve.errors import CallCancelled, InvalidInput
-from rowsieve.procedures.engine import Job, Progress
+from rowsieve.procedures.engine import Job
 from rowsieve.procedures.task_reports import REPORT, run_task
 from rowsieve.providers.spark.frames import error_from_worker
 
@@ -76,6 +77,11 @@ class SparkEngine:
             self._spark.sparkContext.cancelJobsWithTag(self._name)
         else:
             self._spark.interruptTag(self._name)
+
+    def tell(self, done: int, total: int) -> None:
+        """Call `progress`, if there is one."""
+        if self._progress is not None:
+            self._progress(done, total)
 
     def _collected(self, job: Job, partitions: int) -> Sequence[bytes]:
         """The reports of all tasks: an RDD, of which each partition carries its own tasks."""
