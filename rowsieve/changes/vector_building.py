@@ -13,7 +13,7 @@ visible again, so a table that has them requires a writer of protocol 4.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -26,6 +26,7 @@ from rowsieve.executor.stored_vectors import complete_through, few_are_fresh, re
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.planner.overlap import overlap_groups
 from rowsieve.planner.part_facts import planned_parts
+from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.commit_request import CommitRequest
@@ -39,7 +40,7 @@ from rowsieve.types.keys import KeyOrder
 
 EAGER: Final = "eager"  # of the property `visibility`: every change stores vectors
 _WHOLE = 2**62  # bytes of a split: parts are never cut
-_FILE_BYTES = 16 * 1024 * 1024  # of bitmaps in memory, after which another file begins
+FILE_BYTES: Final = 16 * 1024 * 1024  # of bitmaps in memory, after which another file begins
 
 
 def plan_vectors(
@@ -56,7 +57,7 @@ def plan_vectors(
     only groups where the keys that vectors do not cover are too many to be looked up. The caller
     commits.
     """
-    groups = list(_groups(store, snapshot, question))
+    groups = list(overlapping_parts(store, snapshot, question))
     if if_many:
         groups = [group for group in groups if not _few_are_fresh(snapshot, group)]
     uploads, refs = Uploads(store), dict[int, VectorRef]()
@@ -69,7 +70,7 @@ def plan_vectors(
 
     for group in groups:
         waiting.update(_hidden_rows(store, snapshot, group))
-        if sum(rows.size_bytes for rows in waiting.values()) >= _FILE_BYTES:
+        if sum(rows.size_bytes for rows in waiting.values()) >= FILE_BYTES:
             store_waiting()
     store_waiting()
     return _mutation("build_deletion_vectors", snapshot, refs, metadata, uploads)
@@ -131,7 +132,7 @@ def _with_vectors(
     then = dataclasses.replace(head, version=version, parts=after)
     fresh = frozenset(added.part_ids)
     hidden: dict[int, RowSet] = {}
-    for group in _groups(store, then, None):
+    for group in overlapping_parts(store, then, None):
         if not fresh.isdisjoint(after.take(np.array(group)).part_ids):
             hidden.update(_hidden_rows(store, then, group))
     if not hidden:
@@ -158,10 +159,10 @@ def _worth_merging(refs: list[VectorRef]) -> bool:
     return len(sizes) > 1 or sum(ref.size_bytes for ref in refs) < sum(sizes.values())
 
 
-def _groups(
+def overlapping_parts(
     store: ObjectStore, snapshot: Snapshot, question: Question | None
 ) -> Iterator[list[int]]:
-    """The overlap groups of several parts, chosen by the question."""
+    """The overlap groups of several parts, of which one may hold a row of the question."""
     order = KeyOrder.of(snapshot.schema, snapshot.table.key)
     chosen: frozenset[str] | None = None
     if question is not None:
@@ -185,23 +186,58 @@ def _few_are_fresh(snapshot: Snapshot, group: list[int]) -> bool:
     return few_are_fresh(sorted(parts, key=lambda part: part.commit_ts, reverse=True))
 
 
-def _hidden_rows(
-    store: ObjectStore, snapshot: Snapshot, group: list[int]
-) -> Iterator[tuple[int, RowSet]]:
-    """The rows that newer parts hide, of each part of an overlap group that lacks some of them."""
+def group_plan(
+    store: ObjectStore, snapshot: Snapshot, group: Sequence[int]
+) -> tuple[ScanPlan, int]:
+    """The plan of all rows of an overlap group, and the newest commit of its parts."""
     parts = snapshot.parts.take(np.array(sorted(group)))
-    planned = planned_parts(parts, range(len(parts)))
-    newest = max(part.commit_ts for part in planned)
-    places = dict(zip(parts.part_ids, sorted(group), strict=True))
-    lacking = {part.part_id for part in readable(store, planned) if complete_through(part) < newest}
+    newest = max(part.commit_ts for part in planned_parts(parts, range(len(parts))))
+    only = dataclasses.replace(snapshot, parts=parts)
+    return plan_scan(only, store.uri, now_us=0, split_bytes=_WHOLE), newest
+
+
+def lacking_rows(store: ObjectStore, plan: ScanPlan, newest: int) -> Iterator[tuple[str, RowSet]]:
+    """By id, the rows that newer parts hide, of each part of a group whose vector lacks some."""
+    pieces = (piece for split in plan.splits for piece in split.pieces)
+    parts = list({part.part_id: part for piece in pieces for part in piece.parts}.values())
+    lacking = {part.part_id for part in readable(store, parts) if complete_through(part) < newest}
     if not lacking:
         return
-    only = dataclasses.replace(snapshot, parts=parts)
-    plan = plan_scan(only, store.uri, now_us=0, split_bytes=_WHOLE)
     for source, visible in Execution(plan, store).visible_parts():
         if source.part.part_id in lacking:
             hidden = RowSet.empty(source.row_count) if visible is None else visible.complement()
-            yield places[source.part.part_id], hidden
+            yield source.part.part_id, hidden
+
+
+def _hidden_rows(
+    store: ObjectStore, snapshot: Snapshot, group: list[int]
+) -> Iterator[tuple[int, RowSet]]:
+    """The same by places in the snapshot."""
+    ids = snapshot.parts.part_ids
+    places = {ids[i]: i for i in group}
+    for part_id, hidden in lacking_rows(store, *group_plan(store, snapshot, group)):
+        yield places[part_id], hidden
+
+
+def vectors_request(
+    operation: str,
+    snapshot: Snapshot,
+    refs: Mapping[int, VectorRef | None],
+    metadata: Mapping[str, str],
+    uploads: Uploads | None = None,
+) -> CommitRequest:
+    """The request that gives the parts at these places these vectors."""
+    places = sorted(refs)
+    entries = snapshot.parts.take(np.array(places))
+    info = with_vectors_protocol(snapshot.table)
+    return CommitRequest(
+        operation=operation,
+        added=entries.with_vectors([refs[i] for i in places]),
+        removed=entries.part_ids,
+        metadata=metadata,
+        info=None if info == snapshot.table else info,
+        uploads=uploads,
+    )
 
 
 def _mutation(
@@ -213,15 +249,5 @@ def _mutation(
 ) -> Mutation | None:
     if not refs:
         return None
-    places = sorted(refs)
-    entries = snapshot.parts.take(np.array(places))
-    info = with_vectors_protocol(snapshot.table)
-    request = CommitRequest(
-        operation=operation,
-        added=entries.with_vectors([refs[i] for i in places]),
-        removed=entries.part_ids,
-        metadata=metadata,
-        info=None if info == snapshot.table else info,
-        uploads=uploads,
-    )
+    request = vectors_request(operation, snapshot, refs, metadata, uploads)
     return Mutation(request, Kind.REWRITING, touched_by=never)

@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from rowsieve.arguments.annotations import Progress
 from rowsieve.procedures.parameters import Parameter, ParameterType, Value
-from rowsieve.procedures.procedure import FILTER, SCHEMA, TABLE_NAME, Procedure
+from rowsieve.procedures.procedure import SCHEMA, TABLE_NAME, Procedure
 from rowsieve.storage.checkpoint import write_checkpoint
 from rowsieve.storage.log_entry import Commit
 from rowsieve.table import Table
 
-_COMMIT: Final = pa.schema(
+COMMIT_COLUMNS: Final = pa.schema(
     [
         ("version", pa.int64()),
         ("rows_written", pa.int64()),
@@ -23,6 +23,12 @@ _COMMIT: Final = pa.schema(
         ("parts_removed", pa.int64()),
     ]
 )
+
+
+def commit_row(commit: Commit) -> pa.Table:
+    """The row with the counts of a commit."""
+    row = {name: getattr(commit, name) for name in COMMIT_COLUMNS.names}
+    return pa.Table.from_pylist([row], schema=COMMIT_COLUMNS)
 
 
 class RewriteManifests(Procedure):
@@ -46,7 +52,7 @@ class RewriteManifests(Procedure):
 class _CommitProcedure(Procedure):
     """Calls a method that returns a commit; its result is one row with the commit's counts."""
 
-    columns = _COMMIT
+    columns = COMMIT_COLUMNS
 
     def __init__(
         self,
@@ -62,17 +68,13 @@ class _CommitProcedure(Procedure):
 
     def call(self, table: Table, arguments: Mapping[str, Value]) -> pa.Table:
         """Call the method."""
-        return self._row_of(self._commit(table, arguments))
+        return commit_row(self._commit(table, arguments))
 
     def run(self, table: Table, arguments: Mapping[str, Value], progress: Progress) -> pa.Table:
         """Call the method, with the progress if it takes it."""
         if self._told is None:
             return self.call(table, arguments)
-        return self._row_of(self._told(table, progress))
-
-    def _row_of(self, commit: Commit) -> pa.Table:
-        row = {name: getattr(commit, name) for name in self.columns.names}
-        return pa.Table.from_pylist([row], schema=self.columns)
+        return commit_row(self._told(table, progress))
 
 
 _VERSION = Parameter(
@@ -107,12 +109,6 @@ TABLE_PROCEDURES: Final[tuple[Procedure, ...]] = (
         (),
         lambda table, _: table.compact(),
         lambda table, progress: table.compact(progress=progress),
-    ),
-    _CommitProcedure(
-        "build_deletion_vectors",
-        "store which rows of a table with a key newer versions hide",
-        (FILTER,),
-        lambda table, given: table.build_deletion_vectors(given["filter"]),
     ),
     _CommitProcedure(
         "rewrite_position_delete_files",

@@ -3,6 +3,7 @@
     python -m tests.procedures.cluster_driver MASTER FOLDER ROUNDS FAULT…
     python -m tests.procedures.cluster_driver MASTER FOLDER dies before|after
 
+A fault is one of `cluster_faults`, of the rewrite or, as in `migrate:failing`, of another call.
 Each round makes a table, calls the rewrite with each fault, and checks the table; the first line
 that does not hold ends the process with an error. The last form does not return.
 """
@@ -21,7 +22,9 @@ import rowsieve as rs
 from rowsieve.errors import CallCancelled
 from rowsieve.providers.spark.java import spark_session
 from rowsieve.providers.spark.procedure_engine import SparkEngine
-from tests.procedures.cluster_faults import DyingDriver, Endless, FaultyRewrite, faults
+from rowsieve.retention.removed_files import RemovedFiles
+from tests.procedures.cluster_faults import DyingDriver, Endless, Faulty, faults
+from tests.procedures.cluster_subjects import SUBJECTS, described, expected, with_small_tasks
 
 CALL = """
     CALL system.rewrite_data_files(
@@ -51,7 +54,10 @@ def main(master: str, folder: Path, arguments: list[str]) -> None:
     for number in range(int(arguments[0])):
         for name in arguments[1:]:
             place = folder / f"{number}-{name}"
-            (cancelled if name == "cancel" else survived)(spark, place, name)
+            if ":" in name:
+                survived_by(spark, place, *name.split(":"))
+            else:
+                (cancelled if name == "cancel" else survived)(spark, place, name)
             sys.stdout.write(f"{number} {name}\n")
             sys.stdout.flush()
     spark.stop()
@@ -91,7 +97,35 @@ def survived(spark: Any, folder: Path, name: str) -> None:
     assert table.refresh() == version
 
 
-def check_zombie(table: rs.Table, procedure: FaultyRewrite, folder: Path) -> None:
+def survived_by(spark: Any, folder: Path, subject_name: str, name: str) -> None:
+    """A call of another procedure with the fault has the result of one without, and commits once.
+
+    The files of lost attempts go after the grace.
+    """
+    subject, marks, twin = SUBJECTS[subject_name], folder / "marks", folder / "twin"
+    marks.mkdir(parents=True)
+    twin.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        with_small_tasks(patch)
+        wanted = expected(subject, twin)
+        catalog = subject.lake(folder)
+        procedure = faults()[name](marks, subject.procedure())
+        replace(catalog, procedure)
+        catalog.call(subject.call.format(folder=folder), engine=SparkEngine(spark))
+    assert described(catalog) == wanted, subject_name
+    assert any(marks.iterdir()), "nothing went wrong"
+    table = catalog.open_table("db.t")
+    check_orphans(table, folder, at_least=int(subject.writes_files))
+    if name == "zombie":
+        procedure.first("cleaned")
+        assert procedure.wait_for("risen"), "the zombie did not write"
+        table.refresh()
+        assert written_in(table.remove_orphans()) >= int(subject.writes_files)
+        check_complete(table, folder)
+    assert described(catalog)["rows"] == wanted["rows"]
+
+
+def check_zombie(table: rs.Table, procedure: Faulty, folder: Path) -> None:
     """The attempt that outlives its executor writes files that belong to nothing."""
     files = table.files().column("path").to_pylist()
     procedure.first("cleaned")
@@ -133,20 +167,26 @@ def check_orphans(table: rs.Table, folder: Path, *, at_least: int) -> None:
     """Orphans stay for their grace, and then all of them go, and nothing else."""
     data = folder / "lake/db/t/data"
     before = {path.name for path in data.iterdir()}
-    assert not table.remove_orphans().files.get("data", 0)
+    assert not written_in(table.remove_orphans())
     assert {path.name for path in data.iterdir()} == before
     removed = table.remove_orphans(grace_s=0)
-    assert removed.files.get("data", 0) >= at_least
+    assert written_in(removed) >= at_least
     left = {path.name for path in data.iterdir()}
     assert left == before - {path.rpartition("/")[2] for path in removed.sizes}
     check_complete(table, folder)
+
+
+def written_in(removed: RemovedFiles) -> int:
+    """How many of these files a task has written."""
+    return removed.files.get("data", 0) + removed.files.get("vector", 0)
 
 
 def check_complete(table: rs.Table, folder: Path) -> None:
     """No file that a version needs is gone."""
     table.refresh()
     left = {path.name for path in (folder / "lake/db/t/data").iterdir()}
-    assert left >= {path.rpartition("/")[2] for path in table.files().column("path").to_pylist()}
+    paths = [path for path in table.files().column("path").to_pylist() if "://" not in path]
+    assert left >= {path.rpartition("/")[2] for path in paths}
     for version in range(1, table.version + 1):
         table.scan(version=version).to_arrow()  # every version still has its files
 

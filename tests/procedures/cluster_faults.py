@@ -1,4 +1,4 @@
-"""Rewrites whose tasks go wrong on purpose; Spark's workers import them from here.
+"""Procedures whose tasks go wrong on purpose; Spark's workers import them from here.
 
 What happened is noted by empty files in a folder that the driver and all workers see.
 """
@@ -8,32 +8,54 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.checksums import checksum
 from rowsieve.errors import StoreError
-from rowsieve.procedures.procedure import CallContext, Handle
+from rowsieve.procedures.parameters import Value
+from rowsieve.procedures.procedure import CallContext, DistributedProcedure, Handle
 from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
 
 PATIENCE_S = 60.0
+Fragments: TypeAlias = Sequence[Sequence[bytes]]
 
 
-class FaultyRewrite(RewriteDataFiles):
-    """Calls `fault` after a task has written its files and before it reports them."""
+class Faulty(DistributedProcedure):
+    """A procedure whose tasks call `fault` after they have done their work, before they report."""
 
-    def __init__(self, marks: Path) -> None:
-        self.marks = marks
+    def __init__(self, marks: Path, inner: DistributedProcedure | None = None) -> None:
+        self.marks, self.inner = marks, inner or RewriteDataFiles()
+        self.name, self.parameters = self.inner.name, self.inner.parameters
+        self.columns = self.inner.columns
+
+    def begin(self, context: CallContext, arguments: Mapping[str, Value]) -> Handle:
+        """Begin what goes wrong."""
+        return self.inner.begin(context, arguments)
 
     def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
         """Write the files of the task, go wrong, and report."""
-        found = list(super().work(task, storage_options))
+        found = list(self.inner.work(task, storage_options))
         self.fault(task, storage_options)
         yield from found
+
+    def commit_stage(
+        self, context: CallContext, handle: Handle, number: int, fragments: Fragments
+    ) -> None:
+        """Commit a stage."""
+        self.inner.commit_stage(context, handle, number, fragments)
+
+    def stage_failed(self, handle: Handle, number: int) -> None:
+        """Note it."""
+        self.inner.stage_failed(handle, number)
+
+    def finish(self, context: CallContext, handle: Handle, fragments: Fragments) -> pa.Table:
+        """Commit."""
+        return self.inner.finish(context, handle, fragments)
 
     def fault(self, task: bytes, storage_options: StorageOptions) -> None:
         """Go wrong."""
@@ -55,7 +77,7 @@ class FaultyRewrite(RewriteDataFiles):
         return found
 
 
-class FailingOnce(FaultyRewrite):
+class FailingOnce(Faulty):
     """Every task fails once after it has written its files."""
 
     def fault(self, task: bytes, storage_options: StorageOptions) -> None:
@@ -64,7 +86,7 @@ class FailingOnce(FaultyRewrite):
             raise StoreError("the worker lost its disk")
 
 
-class DyingOnce(FaultyRewrite):
+class DyingOnce(Faulty):
     """The Python process of every task is killed once."""
 
     def fault(self, task: bytes, storage_options: StorageOptions) -> None:
@@ -73,7 +95,7 @@ class DyingOnce(FaultyRewrite):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-class KillingExecutor(FaultyRewrite):
+class KillingExecutor(Faulty):
     """One task kills the executor that runs it."""
 
     def fault(self, task: bytes, storage_options: StorageOptions) -> None:
@@ -83,7 +105,7 @@ class KillingExecutor(FaultyRewrite):
             time.sleep(PATIENCE_S)  # the worker process ends with its executor
 
 
-class Zombie(FaultyRewrite):
+class Zombie(Faulty):
     """One task outlives its executor, and writes its files once more after the commit."""
 
     def fault(self, task: bytes, storage_options: StorageOptions) -> None:
@@ -95,11 +117,11 @@ class Zombie(FaultyRewrite):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         os.kill(executor, signal.SIGKILL)
         if self.wait_for("cleaned"):
-            list(RewriteDataFiles.work(self, task, storage_options))
+            list(self.inner.work(task, storage_options))
             self.first("risen")
 
 
-class Slow(FaultyRewrite):
+class Slow(Faulty):
     """The first attempt of one task waits until another attempt has written its files, too."""
 
     def fault(self, task: bytes, storage_options: StorageOptions) -> None:
@@ -111,7 +133,7 @@ class Slow(FaultyRewrite):
             self.first("speculated")
 
 
-class Endless(FaultyRewrite):
+class Endless(Faulty):
     """Every task waits until it is cancelled."""
 
     def fault(self, task: bytes, storage_options: StorageOptions) -> None:

@@ -20,6 +20,9 @@ from rowsieve.procedures.procedure import DistributedProcedure
 from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
 from rowsieve.procedures.task_reports import fragments_by_task
 from tests.procedures.cluster_faults import Endless
+from tests.procedures.cluster_faults import FailingOnce as FailingTasks
+from tests.procedures.cluster_subjects import SUBJECTS, described, expected, with_small_tasks
+from tests.profiles import IS_DEEP
 
 pytest.importorskip("pyspark")
 from pyspark import TaskContext
@@ -141,6 +144,28 @@ def test_failed_tasks_are_run_again_and_their_files_belong_to_nothing(
         assert table.files().num_rows == row["added_data_files_count"]
     assert in_order(table) == before
     assert len(list(marks.iterdir())) >= min(failures, 4)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(SUBJECTS.keys() - {"rewrite"}) if IS_DEEP else ["analyze", "vectors"]
+)
+def test_other_calls_survive_that_each_task_fails_once(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    with_small_tasks(monkeypatch)
+    subject, place, twin = SUBJECTS[name], tmp_path / "place", tmp_path / "twin"
+    for each in (tmp_path / "marks", place, twin):
+        each.mkdir()
+    wanted, catalog = expected(subject, twin), subject.lake(place)
+    faulty = FailingTasks(tmp_path / "marks", subject.procedure())
+    catalog.procedures.remove(faulty.name)
+    catalog.procedures.add(faulty)
+    catalog.call(subject.call.format(folder=place), engine=SparkEngine(spark))
+    assert described(catalog) == wanted
+    assert any((tmp_path / "marks").iterdir())
+    removed = catalog.open_table("db.t").remove_orphans(grace_s=0)
+    assert bool({"data", "vector"} & removed.files.keys()) is subject.writes_files
+    assert described(catalog)["rows"] == wanted["rows"]
 
 
 def test_engine_needs_a_session() -> None:

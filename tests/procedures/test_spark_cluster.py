@@ -19,6 +19,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.providers.spark.java import java_home
 from tests.procedures.cluster_driver import check_orphans, new_catalog, rows
+from tests.procedures.cluster_subjects import SUBJECTS
 from tests.profiles import IS_DEEP
 
 pytest.importorskip("pyspark")
@@ -57,10 +58,21 @@ def test_two_attempts_of_a_task_that_both_report_count_once(tmp_path: Path) -> N
         check_rounds(master, tmp_path, "speculation")
 
 
-def check_rounds(master: str, folder: Path, *faults: str) -> None:
-    done = drive(master, folder, str(ROUNDS), *faults)
+@pytest.mark.parametrize(
+    ("master", "faults"), [(LOCAL, ["failing"]), (CLUSTER, ["failing", "executor", "zombie"])]
+)
+@pytest.mark.parametrize("subject", sorted(SUBJECTS.keys() - {"rewrite"}))
+def test_other_calls_survive_lost_tasks_and_executors(
+    tmp_path: Path, subject: str, master: str, faults: list[str]
+) -> None:  # trap T29
+    names = [f"{subject}:{fault}" for fault in faults]
+    check_rounds(master, tmp_path, *names, rounds=max(1, ROUNDS // 5))
+
+
+def check_rounds(master: str, folder: Path, *faults: str, rounds: int = ROUNDS) -> None:
+    done = drive(master, folder, str(rounds), *faults)
     assert done.returncode == 0, done.stderr[-4000:]
-    wanted = [f"{number} {name}" for number in range(ROUNDS) for name in faults]
+    wanted = [f"{number} {name}" for number in range(rounds) for name in faults]
     assert done.stdout.splitlines() == wanted
 
 
