@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Event
 from typing import Protocol
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 
 from rowsieve.arguments.annotations import Progress, StorageOptions
 from rowsieve.errors import CallCancelled, InvalidInput
+from rowsieve.procedures.local_processes import process_pool, report_of, run_apart
 from rowsieve.procedures.procedure import DistributedProcedure
 from rowsieve.procedures.task_reports import run_task
 
@@ -52,27 +54,45 @@ class Engine(Protocol):
 
 
 class LocalEngine:
-    """Runs tasks in threads of this process."""
+    """Runs tasks in threads of this process, or in processes of this machine.
 
-    def __init__(self, threads: int | None = None, progress: Progress | None = None) -> None:
-        if threads is not None and threads < 1:
-            raise InvalidInput(f"threads must be at least 1, or None for all cores, got {threads}")
-        self._threads = threads or os.cpu_count() or 1
+    At most so many tasks are in memory at a time. Processes pay where a task computes in Python;
+    each job starts them anew, which takes a second, and a script that uses them needs
+    `if __name__ == "__main__"`.
+    """
+
+    def __init__(
+        self,
+        threads: int | None = None,
+        progress: Progress | None = None,
+        *,
+        processes: int | None = None,
+    ) -> None:
+        for name, count in (("threads", threads), ("processes", processes)):
+            if count is not None and count < 1:
+                raise InvalidInput(f"{name} must be at least 1, or None, got {count}")
+        if threads is not None and processes is not None:
+            raise InvalidInput("LocalEngine takes threads or processes, not both")
+        self._count = processes or threads or os.cpu_count() or 1
+        self._apart = processes is not None
         self._progress = progress
         self._cancelled = Event()
 
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
         """Run all tasks; the first failure stops those that have not begun."""
         self._cancelled.clear()
-        threads = min(self._threads, job.max_concurrent or self._threads)
-        with ThreadPoolExecutor(threads, "rowsieve-procedure") as pool:
+        count = min(self._count, job.max_concurrent or self._count)
+        count = min(count, len(job.tasks)) or 1
+        with process_pool(job.procedure, count) if self._apart else _thread_pool(count) as pool:
+            run_one = partial(run_apart, job.procedure) if self._apart else partial(self._run, job)
             futures = [
-                pool.submit(self._run_one, job, number, task)
+                pool.submit(run_one, number, task, uuid.uuid4().hex, job.storage_options)
                 for number, task in enumerate(job.tasks)
             ]
             try:
                 for done, future in enumerate(as_completed(futures), 1):
-                    yield future.result()
+                    yield report_of(future)
+                    self._check()
                     self.tell(done, len(futures))
             finally:
                 for future in futures:
@@ -87,7 +107,16 @@ class LocalEngine:
         if self._progress is not None:
             self._progress(done, total)
 
-    def _run_one(self, job: Job, number: int, task: bytes) -> pa.RecordBatch:
+    def _run(
+        self, job: Job, number: int, task: bytes, attempt: str, storage_options: StorageOptions
+    ) -> pa.RecordBatch:
+        self._check()
+        return run_task(job.procedure, number, task, attempt, storage_options)
+
+    def _check(self) -> None:
         if self._cancelled.is_set():
             raise CallCancelled("the call was cancelled; nothing was committed")
-        return run_task(job.procedure, number, task, uuid.uuid4().hex, job.storage_options)
+
+
+def _thread_pool(count: int) -> Executor:
+    return ThreadPoolExecutor(count, "rowsieve-procedure")

@@ -1,0 +1,84 @@
+"""Processes of this machine that run tasks for `LocalEngine`.
+
+They are started anew and import what they need, so they share no lock and no thread with this
+process. `multiprocessing` sends them the procedure and the task, and nothing that was stored.
+Soundness: a task that runs in a process that dies gives no report, so that nothing is committed.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.reduction import ForkingPickler
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from rowsieve import errors
+from rowsieve.arguments.annotations import StorageOptions
+from rowsieve.errors import CallCancelled, InvalidInput, RowsieveError
+from rowsieve.procedures.procedure import DistributedProcedure
+from rowsieve.procedures.task_reports import run_task
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error of ours in another process: its class and its message."""
+
+    name: str
+    message: str
+
+
+Outcome: TypeAlias = pa.RecordBatch | Failure
+
+
+def process_pool(procedure: DistributedProcedure, count: int) -> ProcessPoolExecutor:
+    """Processes that can run the procedure's tasks; InvalidInput if it cannot be sent to them."""
+    try:
+        ForkingPickler.dumps(procedure)
+    except Exception as error:
+        raise InvalidInput(
+            f"LocalEngine(processes=…) cannot send {procedure.name} to another process: {error}; "
+            "define its class in a module, or use threads"
+        ) from error
+    return ProcessPoolExecutor(count, get_context("spawn"))
+
+
+def run_apart(
+    procedure: DistributedProcedure,
+    number: int,
+    task: bytes,
+    attempt: str,
+    storage_options: StorageOptions,
+) -> Outcome:
+    """Run a task in this process for another one."""
+    try:
+        return run_task(procedure, number, task, attempt, storage_options)
+    except RowsieveError as error:  # some cannot be made again from what `pickle` keeps of them
+        return Failure(type(error).__name__, str(error))
+
+
+def report_of(future: Future[Outcome]) -> pa.RecordBatch:
+    """The report of a task; raises its error."""
+    try:
+        outcome = future.result()
+    except BrokenProcessPool as error:
+        raise CallCancelled(
+            "a process of LocalEngine ended before its task was done, as one does that gets no "
+            "more memory; nothing was committed. Call it again, with fewer processes"
+        ) from error
+    if isinstance(outcome, Failure):
+        raise _error_of(outcome)
+    return outcome
+
+
+def _error_of(failure: Failure) -> RowsieveError:
+    kind = getattr(errors, failure.name, InvalidInput)
+    try:
+        found = kind(failure.message)
+    except TypeError:  # its constructor needs attributes that the message does not have
+        found = InvalidInput(failure.message)
+    assert isinstance(found, RowsieveError)
+    return found

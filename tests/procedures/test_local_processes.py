@@ -1,0 +1,93 @@
+"""`LocalEngine(processes=…)`: the same tasks in other processes, and what goes wrong there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import rowsieve as rs
+from rowsieve.arguments.annotations import StorageOptions
+from rowsieve.errors import CallCancelled, InvalidInput, MissingExtra, StoreError, UnknownColumn
+from rowsieve.procedures.engine import Job, LocalEngine
+from rowsieve.procedures.local_processes import Failure, _error_of
+from rowsieve.procedures.procedure import DistributedProcedure
+from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
+from tests.procedures.cluster_faults import DyingOnce, FailingOnce, Faulty
+from tests.procedures.cluster_subjects import SUBJECTS, described
+from tests.profiles import IS_DEEP
+
+deep = pytest.mark.skipif(not IS_DEEP, reason="starts processes: in the deep run")
+REWRITE = SUBJECTS["rewrite"]
+
+
+class Where(DistributedProcedure):
+    """Reports the process that runs a task."""
+
+    name = "where"
+
+    def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
+        """Report it."""
+        yield 1, str(os.getpid()).encode()
+
+
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=deep)])
+def test_tasks_of_a_call_run_in_other_processes(tmp_path: Path, processes: int) -> None:
+    catalog, twin = REWRITE.lake(tmp_path / "one"), REWRITE.lake(tmp_path / "two")
+    twin.call(REWRITE.call)
+    told: list[tuple[int, int]] = []
+    engine = LocalEngine(None, lambda done, total: told.append((done, total)), processes=processes)
+    catalog.call(REWRITE.call, engine=engine)
+    assert described(catalog) == described(twin)
+    assert told[-1][0] == told[-1][1] == len(told) > 1
+
+
+@deep
+def test_a_process_is_not_this_one() -> None:
+    (report,) = LocalEngine(processes=1).run(Job(Where(), [b""], {}, "where"))
+    assert report.column("fragment").to_pylist()[1] != str(os.getpid()).encode()
+
+
+@deep
+@pytest.mark.parametrize(
+    ("fault", "error", "message"),
+    [
+        (FailingOnce, StoreError, "the worker lost its disk"),
+        (DyingOnce, CallCancelled, "ended before its task was done"),
+    ],
+)
+def test_a_task_that_is_lost_commits_nothing(
+    tmp_path: Path, fault: type[Faulty], error: type[Exception], message: str
+) -> None:
+    catalog = REWRITE.lake(tmp_path)
+    (tmp_path / "marks").mkdir()
+    catalog.procedures.remove("rewrite_data_files")
+    catalog.procedures.add(fault(tmp_path / "marks"))
+    before = described(catalog)
+    with pytest.raises(error, match=message):
+        catalog.call(REWRITE.call, engine=LocalEngine(processes=2))
+    assert described(catalog) == before
+
+
+def test_what_cannot_run_in_processes_is_refused(tmp_path: Path) -> None:
+    class Local(RewriteDataFiles):
+        """A class that no other process can import."""
+
+    catalog = rs.Catalog(REWRITE.lake(tmp_path).uri)
+    catalog.procedures.remove("rewrite_data_files")
+    catalog.procedures.add(Local())
+    with pytest.raises(InvalidInput, match="define its class in a module, or use threads"):
+        catalog.call(REWRITE.call, engine=LocalEngine(processes=1))
+    with pytest.raises(InvalidInput, match="threads or processes, not both"):
+        LocalEngine(1, processes=1)
+    with pytest.raises(InvalidInput, match="processes must be at least 1"):
+        LocalEngine(processes=0)
+
+
+@pytest.mark.parametrize("kind", [StoreError, UnknownColumn, MissingExtra, ValueError])
+def test_errors_of_processes_keep_their_messages(kind: type[Exception]) -> None:
+    found = _error_of(Failure(kind.__name__, "what went wrong"))
+    assert "what went wrong" in str(found)
+    assert isinstance(found, kind) or kind is UnknownColumn
