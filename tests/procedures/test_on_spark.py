@@ -28,7 +28,7 @@ pytest.importorskip("pyspark")
 from pyspark import TaskContext
 from pyspark.serializers import CloudPickleSerializer
 
-from rowsieve.providers.spark.procedure_engine import SparkEngine, _runner
+from rowsieve.providers.spark.procedure_engine import SparkEngine, _freeze_modules, _runner
 
 pytestmark = pytest.mark.spark
 
@@ -78,7 +78,16 @@ class Echo(DistributedProcedure):
         assert context is not None
         yield 1, task
         yield 0, str(context.partitionId()).encode()
-        yield 0, str(gc.get_freeze_count()).encode()
+
+
+class Bytes(DistributedProcedure):
+    """Reports the bytes of its tasks, and no more."""
+
+    name = "bytes"
+
+    def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
+        """Report the bytes."""
+        yield 1, task
 
 
 @pytest.mark.parametrize("kind", ["spark", "client"])
@@ -94,10 +103,16 @@ def test_each_task_gets_its_own_bytes_in_its_own_partition(
     assert sorted(partitions.values()) == ([1] * 7 if most is None else [2, 2, 3])
 
 
-def test_modules_are_frozen_after_the_first_task_of_a_worker(spark: Any) -> None:
-    job = Job(Echo(), [b"one", b"two"], {}, "echoes", max_concurrent=1)
-    found = fragments_by_task(SparkEngine(spark).run(job), 2)
-    assert int(found[1][2]) > 1000
+def test_modules_are_frozen_once_after_the_first_task_of_a_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    frozen: list[bool] = []
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(True))
+    _freeze_modules.cache_clear()
+    run = _runner(Job(Bytes(), [], {}, ""))
+    assert len([run(number, b"task") for number in range(3)]) == 3
+    assert frozen == [True]
+    _freeze_modules.cache_clear()
 
 
 def test_what_runs_a_task_does_not_hold_the_others() -> None:
