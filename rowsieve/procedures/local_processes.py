@@ -1,7 +1,7 @@
 """Processes of this machine that run tasks for `LocalEngine`.
 
 They are started anew and import what they need, so they share no lock and no thread with this
-process. `multiprocessing` sends them the procedure and the task, and nothing that was stored.
+process. They get its `Config`, such as the memory of a read. `multiprocessing` sends them the procedure and the task, and nothing that was stored.
 Soundness: a task that runs in a process that dies gives no report, so that nothing is committed.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.reduction import ForkingPickler
 from typing import TypeAlias
@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from rowsieve import errors
 from rowsieve.arguments.annotations import StorageOptions
+from rowsieve.config import configure, current
 from rowsieve.errors import CallCancelled, InvalidInput, RowsieveError
 from rowsieve.procedures.procedure import DistributedProcedure
 from rowsieve.procedures.task_reports import run_task
@@ -43,7 +44,8 @@ def process_pool(procedure: DistributedProcedure, count: int) -> ProcessPoolExec
             f"LocalEngine(processes=…) cannot send {procedure.name} to another process: {error}; "
             "define its class in a module, or use threads"
         ) from error
-    return ProcessPoolExecutor(count, get_context("spawn"))
+    config = replace(current(), reporter=None)  # it reports of tables, which tasks do not open
+    return ProcessPoolExecutor(count, get_context("spawn"), configure, (config,))
 
 
 def run_apart(

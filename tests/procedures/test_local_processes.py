@@ -10,6 +10,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.arguments.annotations import StorageOptions
+from rowsieve.config import Config, configure, current
 from rowsieve.errors import CallCancelled, InvalidInput, MissingExtra, StoreError, UnknownColumn
 from rowsieve.procedures.engine import Job, LocalEngine
 from rowsieve.procedures.local_processes import Failure, _error_of
@@ -29,8 +30,9 @@ class Where(DistributedProcedure):
     name = "where"
 
     def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
-        """Report it."""
+        """Report it, and the memory of a read there."""
         yield 1, str(os.getpid()).encode()
+        yield 0, str(current().memory_bytes).encode()
 
 
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=deep)])
@@ -45,9 +47,15 @@ def test_tasks_of_a_call_run_in_other_processes(tmp_path: Path, processes: int) 
 
 
 @deep
-def test_a_process_is_not_this_one() -> None:
-    (report,) = LocalEngine(processes=1).run(Job(Where(), [b""], {}, "where"))
-    assert report.column("fragment").to_pylist()[1] != str(os.getpid()).encode()
+def test_a_process_is_not_this_one_and_has_its_settings() -> None:
+    before = configure(Config(memory_bytes=12_345_678))
+    try:
+        (report,) = LocalEngine(processes=1).run(Job(Where(), [b""], {}, "where"))
+    finally:
+        configure(before)
+    process, memory = report.column("fragment").to_pylist()[1:]
+    assert process != str(os.getpid()).encode()
+    assert memory == b"12345678"
 
 
 @deep
