@@ -1,7 +1,8 @@
 """Processes of this machine that run tasks for `LocalEngine`.
 
 They are started anew and import what they need, so they share no lock and no thread with this
-process. They get its `Config`, such as the memory of a read. `multiprocessing` sends them the procedure and the task, and nothing that was stored.
+process. They get its `Config`, such as the memory of a read. `multiprocessing` sends them the
+procedure and the task, and nothing that was stored.
 Soundness: a task that runs in a process that dies gives no report, so that nothing is committed.
 """
 
