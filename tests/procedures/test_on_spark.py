@@ -249,6 +249,8 @@ def test_a_call_tells_its_progress_and_names_its_job(spark: Any, catalog: rs.Cat
     last = jobs.apply(0).description().get()
     assert last.startswith("rowsieve: CALL rewrite_data_files on ")
     assert last.endswith("at version 4")
+    catalog.call("CALL system.rewrite_manifests('db', 't')", engine=engine)  # no task of Spark's
+    assert told[-1] == (1, 1)
 
 
 def test_a_client_of_connect_takes_no_progress(client: Any) -> None:
