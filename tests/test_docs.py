@@ -161,7 +161,7 @@ def test_every_command_and_option_is_described() -> None:
     command = get_command(app)
     commands: Mapping[str, Any] = command.commands  # type: ignore[attr-defined]
     text = (REFERENCE / "cli.md").read_text()
-    sections = dict(re.findall(r"^## `rowsieve (\w+)`\n(.*?)(?=^## |\Z)", text, re.M | re.S))
+    sections = dict(re.findall(r"^## `rowsieve ([\w-]+)`\n(.*?)(?=^## |\Z)", text, re.M | re.S))
     assert set(sections) == set(commands)
     lacking = [
         f"{name} {option}"

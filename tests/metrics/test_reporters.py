@@ -337,10 +337,10 @@ def test_each_change_that_fails_is_reported_with_its_error(table: Table, kept: K
         "compact",
         "UnsupportedOperation",
     )
-    for store in (old.build_deletion_vectors, old.rewrite_position_delete_files):
+    for change in (old.build_deletion_vectors, old.rewrite_position_delete_files, old.analyze):
         with pytest.raises(UnsupportedOperation):
-            store()
-        assert kept.commits[-1].operation == store.__name__
+            change()
+        assert kept.commits[-1].operation == change.__name__
 
 
 def test_every_changing_method_reports_what_it_raises() -> None:
@@ -349,7 +349,7 @@ def test_every_changing_method_reports_what_it_raises() -> None:
         "rewrite_data_files",
     } | {"apply_changes", "compact", "commit_rewrite", "commit_added"}
     changing |= {"commit_computed", "commit_placed"}
-    changing |= {"build_deletion_vectors", "rewrite_position_delete_files"}
+    changing |= {"analyze", "build_deletion_vectors", "rewrite_position_delete_files"}
     changing |= set(failing_alterations(keyed({"k": [1], "v": [1]})))
     returns_commit = {
         name
