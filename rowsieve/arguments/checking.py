@@ -76,10 +76,11 @@ def kinds_of(
         for parameter in parameters
     }
     named = (*_POSITIONAL, inspect.Parameter.KEYWORD_ONLY)
-    required = frozenset(
+    required = [
         each.name for each in parameters if each.kind in named and each.default is each.empty
-    )
-    return tuple(each.name for each in parameters if each.kind in _POSITIONAL), kinds, required
+    ]
+    positional = [each.name for each in parameters if each.kind in _POSITIONAL]
+    return tuple(positional), kinds, frozenset(required)
 
 
 def _shown(function: Callable[..., Any]) -> str:
