@@ -57,7 +57,11 @@ def documents() -> Iterator[Any]:
 
 @pytest.mark.usefixtures("own_registry")
 @pytest.mark.parametrize("path", [*documents()])
-def test_code_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_runs(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    if request.node.get_closest_marker("spark"):
+        request.getfixturevalue("spark")  # the session that the page's spark_session finds
     monkeypatch.chdir(tmp_path)
     text = path.read_text()
     namespace: dict[str, Any] = {"__name__": "__docs__"}
