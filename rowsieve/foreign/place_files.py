@@ -29,7 +29,8 @@ from rowsieve.storage.key_bounds import key_bound
 from rowsieve.storage.manifest import FileRef, PartTable
 from rowsieve.types.aliases import is_opaque
 from rowsieve.types.conform import conform_values
-from rowsieve.types.encodings import FIELD_ID_KEY, arrow_type
+from rowsieve.types.encodings import FIELD_ID_KEY, arrow_type, declared_size
+from rowsieve.types.field_paths import children
 from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Enum, Field, is_nested, type_name
 from rowsieve.types.schema import Schema
@@ -111,12 +112,32 @@ def _names_in(footer: Footer, target: Target) -> dict[int, str]:
                 f"column {field.name!r} has values that only their writer can read, which files in "
                 f"place cannot have; copy the rows of {footer.uri}"
             )
+        _check_sizes(column, field, footer.uri)
         try:
             conform_values(pa.array([], column.type), field.type, field.name)
         except SchemaMismatch as error:
             raise SchemaMismatch(f"{footer.uri} does not fit the table: {error}") from error
         found[field.id] = column.name
     return found
+
+
+def _check_sizes(column: pa.Field, field: Field, uri: str) -> None:
+    """Raise SchemaMismatch if values in a file may have another size than the column's."""
+    pending = [each for _, each in children(field.type)]
+    while pending:
+        inner = pending.pop()
+        if inner.size is not None:
+            raise SchemaMismatch(
+                f"{uri} does not fit the table: {inner.name!r} inside column {field.name!r} takes "
+                f"values of the size {inner.size} only, which files in place cannot prove; copy "
+                "the rows of the file"
+            )
+        pending += [each for _, each in children(inner.type)]
+    if field.size is not None and declared_size(column, field.type) != field.size:
+        raise SchemaMismatch(
+            f"{uri} does not fit the table: column {field.name!r} takes values of the size "
+            f"{field.size} only, and the file has {column.type}; copy the rows of the file"
+        )
 
 
 def _field_for(column: pa.Field, target: Target, uri: str) -> Field:
@@ -154,6 +175,11 @@ def _constants(
                 raise SchemaMismatch(
                     f"{footer.uri} lies in a directory for {field.name!r} of {text!r}, which is "
                     f"not a label of {type_name(field.type)}; nothing was committed"
+                )
+            if field.size is not None and text is not None and len(text) != 2 * field.size:
+                raise SchemaMismatch(
+                    f"{footer.uri} lies in a directory for {field.name!r}, which takes values of "
+                    f"{field.size} bytes, of {len(text) // 2}; nothing was committed"
                 )
         elif field.id not in names and (field.default is not None or not field.nullable):
             found[field.name] = field.default

@@ -124,7 +124,8 @@ def _suggestion(name: str, candidates: Sequence[str]) -> str:
 def _conform_column(values: Any, field: logical.Field) -> Any:
     try:
         converted = values
-        if not (isinstance(field.type, _ALL_VALID) and values.type == arrow_type(field.type)):
+        valid = isinstance(field.type, _ALL_VALID) and field.size is None
+        if not (valid and values.type == arrow_type(field.type)):
             converted = _per_chunk(values, lambda chunk: _convert(chunk, field, field.name))
     except SchemaMismatch as error:
         row = _first_failing(values, field)
@@ -159,6 +160,27 @@ def _first_failing(values: Any, field: logical.Field) -> int | None:
 
 
 def _convert(values: pa.Array, field: logical.Field, path: str) -> pa.Array:
+    converted = _of_any_size(values, field, path)
+    if field.size is not None:
+        _check_size(converted, field.size, path)
+    return converted
+
+
+def _check_size(values: pa.Array, size: int, path: str) -> None:
+    """Raise SchemaMismatch for a value with another number of bytes or items; NULL has none."""
+    of_bytes = pa.types.is_binary(values.type)
+    sizes = (pc.binary_length if of_bytes else pc.list_value_length)(values)
+    others = sizes.filter(pc.not_equal(sizes, size))
+    if len(others):
+        noun = "bytes" if of_bytes else "items"
+        raise SchemaMismatch(
+            f"column {path!r} takes values of {size} {noun}, and one has {others[0]}; write "
+            f"values of that size, or allow any with widen_column({path!r}, "
+            f"{'pa.binary()' if of_bytes else 'pa.list_(…)'})"
+        )
+
+
+def _of_any_size(values: pa.Array, field: logical.Field, path: str) -> pa.Array:
     values = _plain(values)
     target = arrow_type(field.type)
     if pa.types.is_null(values.type):

@@ -25,6 +25,8 @@ from rowsieve.types.variant_json import is_marked_by_spark, is_variant
 FIELD_ID_KEY = b"PARQUET:field_id"
 COMMENT_KEY = b"comment"
 EXTENSION_KEY = b"ARROW:extension:name"
+SIZE_KEY = b"rowsieve.fixed_size"
+"""The metadata that names the number of bytes or items of each value."""
 EXTENSION_KEYS = (EXTENSION_KEY, enums.LABELS_KEY)
 """The metadata that says what a column is."""
 UUID_EXTENSION = b"rowsieve.uuid.1"
@@ -114,6 +116,8 @@ def arrow_field(field: logical.Field) -> pa.Field:
         metadata[EXTENSION_KEY] = extension
         if isinstance(field.type, logical.Enum):
             metadata[enums.LABELS_KEY] = enums.as_json(field.type)
+    if field.size is not None:
+        metadata[SIZE_KEY] = str(field.size).encode()
     return pa.field(field.name, arrow_type(field.type), field.nullable, metadata)
 
 
@@ -215,6 +219,26 @@ def alias_name(field: pa.Field) -> str | None:
     extension = found.decode(errors="replace")
     name = extension.removeprefix(PREFIX)
     return name if name != extension and find_alias(name) is not None else None
+
+
+def declared_size(field: pa.Field, type_: logical.LogicalType) -> int | None:
+    """Return the bytes or items of each value, by Arrow's type or the metadata; None if any."""
+    if not isinstance(type_, logical.Binary | logical.List):
+        return None
+    stored = _unwrapped(field)[1]
+    if pa.types.is_fixed_size_binary(stored):
+        return int(stored.byte_width)
+    if pa.types.is_fixed_size_list(stored):
+        return int(stored.list_size)
+    text = (field.metadata or {}).get(SIZE_KEY)
+    if text is None:
+        return None
+    if not (text.isdigit() and int(text) < 2**31):
+        raise SchemaMismatch(
+            f"column {field.name!r} has the metadata {SIZE_KEY.decode()}={text!r}, which is not a "
+            "number of bytes or items; remove it from the field, or write digits"
+        )
+    return int(text)
 
 
 def check_nesting(field: pa.Field) -> None:
@@ -321,7 +345,8 @@ def schema_of(
         field_id = allocate()
         nullable = bool(item.nullable) and item.name not in not_null
         type_, alias = logical_type(item, allocate), alias_name(item)
-        fields.append(logical.Field(field_id, item.name, type_, nullable, alias=alias))
+        size = declared_size(item, type_)
+        fields.append(logical.Field(field_id, item.name, type_, nullable, alias=alias, size=size))
     return Schema(schema_id, tuple(fields)), last + 1
 
 
@@ -390,7 +415,8 @@ def _nested_type(
         field_id = allocate()
         null = bool(item.nullable) if nullable is None else nullable
         type_, alias = _aliased_type(item, allocate), alias_name(item)
-        return logical.Field(field_id, item.name, type_, null, alias=alias)
+        size = declared_size(item, type_)
+        return logical.Field(field_id, item.name, type_, null, alias=alias, size=size)
 
     if is_list(type_):
         return logical.List(member(type_.value_field))

@@ -18,8 +18,14 @@ from typing import TypeAlias, assert_never
 
 import pyarrow as pa
 
-from rowsieve.errors import InvalidSchemaChange, UnknownColumn
-from rowsieve.types.encodings import alias_name, arrow_field, check_nesting, logical_type
+from rowsieve.errors import InvalidSchemaChange, SchemaMismatch, UnknownColumn
+from rowsieve.types.encodings import (
+    alias_name,
+    arrow_field,
+    check_nesting,
+    declared_size,
+    logical_type,
+)
 from rowsieve.types.enums import extends
 from rowsieve.types.field_paths import (
     Chain,
@@ -33,7 +39,7 @@ from rowsieve.types.field_paths import (
     siblings,
     with_field,
 )
-from rowsieve.types.logical import Date, Enum, Field, Struct, is_nested, type_name
+from rowsieve.types.logical import Date, Enum, Field, LogicalType, Struct, is_nested, type_name
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_defaults import constant_text, widened_text
 from rowsieve.types.widening import is_widened
@@ -239,6 +245,8 @@ def why_not_held(old: Sequence[Field], new: Sequence[Field]) -> str:
             return f"changed {field.name}"
         if field.nullable and not now.nullable:
             return f"disallowed NULL in {field.name}"
+        if now.size not in (None, field.size):
+            return f"fixed the size of {field.name}"
     return ""
 
 
@@ -261,15 +269,15 @@ def _add(schema: Schema, change: AddColumn, next_field_id: int) -> tuple[Schema,
             f"cannot add {shown_name!r} as an enum: only a column of its own can be one; add it as "
             "text"
         )
-    alias = alias_name(change.field)
-    text = constant_text(change.default, type_, shown_name)
+    alias, size = alias_name(change.field), declared_size(change.field, type_)
+    text = _default_text(change.default, type_, size, shown_name)
     if text is None and not change.field.nullable:
         raise InvalidSchemaChange(
             f"cannot add column {shown_name!r} as NOT NULL without a default: rows that exist "
             "would have no value; give a default, or make the column nullable"
         )
     nullable, comment = bool(change.field.nullable), change.comment or None
-    field = Field(field_id, name, type_, nullable, schema.id, text, text, alias, comment)
+    field = Field(field_id, name, type_, nullable, schema.id, text, text, alias, comment, size)
     place = len(others)
     if change.after is not None:
         place = others.index(_among(others, change.after, schema, parent)) + 1
@@ -279,6 +287,17 @@ def _add(schema: Schema, change: AddColumn, next_field_id: int) -> tuple[Schema,
     found = with_field(schema, parent, replace(parent[-1], type=Struct(fields)))
     check_nesting(arrow_field(next(each for each in found if each.id == parent[0].id)))
     return found, last + 1
+
+
+def _default_text(value: object, type_: LogicalType, size: int | None, name: str) -> str | None:
+    """Return the text of a default, which has the size of the column's values."""
+    text = constant_text(value, type_, name)
+    if text is not None and size is not None and len(text) != 2 * size:  # hexadecimal
+        raise SchemaMismatch(
+            f"the default of column {name!r} has {len(text) // 2} bytes, and its values have "
+            f"{size}; give one of that size"
+        )
+    return text
 
 
 def _among(others: Sequence[Field], name: str, schema: Schema, parent: Chain) -> Field:
@@ -318,6 +337,13 @@ def _rename(schema: Schema, chain: Chain, new_name: str) -> Schema:
 def _widen(schema: Schema, chain: Chain, wanted: pa.Field) -> Schema:
     field = chain[-1]
     new = logical_type(wanted, lambda: 0)
+    if field.size is not None and type_name(field.type) == type_name(new):
+        if declared_size(wanted, new) is None:
+            return with_field(schema, chain, replace(field, size=None))
+        raise InvalidSchemaChange(
+            f"cannot change the size of the values of column {shown(chain)!r}, {field.size}: rows "
+            "have it; allow any size by a type without one"
+        )
     shown_change = f"column {shown(chain)!r} from {type_name(field.type)} to {type_name(new)}"
     if is_nested(field.type) or is_nested(new):
         raise InvalidSchemaChange(
@@ -367,7 +393,7 @@ def _relax(schema: Schema, chain: Chain, key_ids: frozenset[int]) -> Schema:
 
 def _set_default(schema: Schema, chain: Chain, default: object) -> Schema:
     field, name = chain[-1], shown(chain)
-    text = constant_text(default, field.type, name)
+    text = _default_text(default, field.type, field.size, name)
     if field.default == text:
         raise InvalidSchemaChange(f"column {name!r} has this default already")
     siblings(schema, chain[:-1])  # items of lists and maps have no default

@@ -168,7 +168,8 @@ class Field:
     and nested fields. In rows of older schemas it has the value `fill`, which never changes
     (invariant 14). `default` is the value for new rows that lack the column. Both are text, see
     `rowsieve.types.stored_defaults`; None is NULL. `alias` is another system's name for the type:
-    see `rowsieve.types.aliases`. `comment` is for people.
+    see `rowsieve.types.aliases`. `comment` is for people. `size` is the number of bytes or items
+    that each value of a binary or a list must have: writes check it, reads do not rely on it.
     """
 
     id: int
@@ -180,6 +181,7 @@ class Field:
     default: str | None = None
     alias: str | None = None
     comment: str | None = None
+    size: int | None = None
 
 
 def type_name(type_: LogicalType) -> str:

@@ -17,6 +17,7 @@ from rowsieve.types.encodings import (
     INTERVAL_EXTENSION,
     JSON_EXTENSION,
     NUMERIC_EXTENSION,
+    SIZE_KEY,
     UUID_EXTENSION,
 )
 from rowsieve.types.enums import as_dictionary, declared, polars_metadata
@@ -29,7 +30,8 @@ def to_native(rows: pa.Table | pa.RecordBatch) -> pa.Table:
     """Return the rows with `arrow.uuid`, `arrow.json` and `month_day_nano_interval` columns.
 
     Unbounded numbers become text: no other Arrow type holds them. An enum becomes an ordered
-    dictionary of its labels: an Enum in Polars, a Categorical in pandas. Columns inside lists,
+    dictionary of its labels: an Enum in Polars, a Categorical in pandas. Bytes and lists of a fixed
+    size get Arrow's types for them. Columns inside lists,
     structs and maps stay as they are. OverflowError for an interval whose microseconds span more
     than 292 years, which Arrow's type cannot hold. The result can be written to a table again.
     """
@@ -38,6 +40,8 @@ def to_native(rows: pa.Table | pa.RecordBatch) -> pa.Table:
         extension = (field.metadata or {}).get(EXTENSION_KEY)
         if extension == ENUM_EXTENSION:
             table = _with_codes(table, place, field)
+        if (sized := _sized_type(field)) is not None:
+            table = table.set_column(place, field.with_type(sized), table.column(place).cast(sized))
         if extension not in _EXTENSIONS:
             continue
         chunks = table.column(place).chunks or [pa.array([], field.type)]
@@ -47,6 +51,16 @@ def to_native(rows: pa.Table | pa.RecordBatch) -> pa.Table:
         named = pa.field(field.name, column.type, field.nullable, kept)
         table = table.set_column(place, named, column)
     return table
+
+
+def _sized_type(field: pa.Field) -> pa.DataType | None:
+    """The fixed-size type of a column whose metadata names the size of its values."""
+    size = (field.metadata or {}).get(SIZE_KEY)
+    if size is None or not size.isdigit():
+        return None
+    if pa.types.is_binary(field.type):
+        return pa.binary(int(size))
+    return pa.list_(field.type.value_field, int(size)) if pa.types.is_list(field.type) else None
 
 
 def _with_codes(table: pa.Table, place: int, field: pa.Field) -> pa.Table:

@@ -185,6 +185,8 @@ def _field_to_json(field: Field) -> dict[str, Any]:
         found["alias"] = field.alias
     if field.comment is not None:
         found["comment"] = field.comment
+    if field.size is not None:
+        found["size"] = field.size
     return found
 
 
@@ -202,6 +204,7 @@ def _field_from_json(value: Mapping[str, Any]) -> Field:
         _text_or_none(value, "default"),
         _text_or_none(value, "alias"),
         _text_or_none(value, "comment"),
+        int(value["size"]) if "size" in value else None,
     )
 
 

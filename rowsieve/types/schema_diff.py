@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from rowsieve.errors import InvalidSchemaChange
-from rowsieve.types.encodings import is_list, logical_type
+from rowsieve.types.encodings import declared_size, is_list, logical_type
 from rowsieve.types.evolution import AddColumn, SchemaChange, WidenColumn
 from rowsieve.types.field_paths import ELEMENT, KEY, VALUE, children
 from rowsieve.types.logical import Enum, Field, Map, String, Struct, is_nested, type_name
@@ -84,6 +84,12 @@ def _wider(
         name, column = match
         here = (*path, name)
         new = logical_type(field, lambda: 0)
+        if column.size is not None and declared_size(field, new) not in (None, column.size):
+            raise InvalidSchemaChange(
+                f"column {'.'.join(here)!r} has values of the size {column.size} in the table, and "
+                f"{declared_size(field, new)} in the wanted columns; leave the column as it is, or "
+                "allow any size with widen_column first"
+            )
         if is_nested(column.type) or is_nested(new):
             if type(column.type) is not type(new):
                 raise _unrelated(here, column, type_name(new))
