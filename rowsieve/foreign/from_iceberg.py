@@ -38,7 +38,13 @@ from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.deletion_vectors import inline_deletion_vector
 from rowsieve.table import Table
 from rowsieve.types import logical
-from rowsieve.types.encodings import FIELD_ID_KEY, arrow_type, logical_type
+from rowsieve.types.encodings import (
+    EXTENSION_KEY,
+    FIELD_ID_KEY,
+    NANOS_EXTENSION,
+    arrow_type,
+    logical_type,
+)
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_defaults import constant_text
 
@@ -159,7 +165,7 @@ def _schema_of(iceberg: Any) -> Schema:
     found = []
     for field in arrow.schema_to_pyarrow(iceberg):
         ids = iter([_id_of(member) for member in _members(field.type)])
-        type_ = logical_type(nullable_field(field), _next_of(ids))
+        type_ = logical_type(nullable_field(_with_nanos(field)), _next_of(ids))
         found.append(logical.Field(_id_of(field), field.name, type_))
     for field in iceberg.fields:
         if getattr(field, "initial_default", None) is not None:
@@ -170,6 +176,25 @@ def _schema_of(iceberg: Any) -> Schema:
     if not found:
         raise InvalidInput("from_iceberg: the table has no columns")
     return Schema(0, tuple(found))
+
+
+def _with_nanos(field: pa.Field) -> pa.Field:
+    """The field with our extension for nanoseconds, which are a type of their own in Iceberg too.
+
+    Iceberg has no finer unit than microseconds under another name.
+    """
+    type_ = field.type
+    if pa.types.is_timestamp(type_) and type_.unit == "ns":
+        return field.with_metadata({**(field.metadata or {}), EXTENSION_KEY: NANOS_EXTENSION})
+    if pa.types.is_map(type_):
+        type_ = pa.map_(_with_nanos(type_.key_field), _with_nanos(type_.item_field))
+    elif pa.types.is_struct(type_):
+        type_ = pa.struct([_with_nanos(type_.field(i)) for i in range(type_.num_fields)])
+    elif pa.types.is_large_list(type_):
+        type_ = pa.large_list(_with_nanos(type_.value_field))
+    elif pa.types.is_list(type_):
+        type_ = pa.list_(_with_nanos(type_.value_field))
+    return field.with_type(type_)
 
 
 def _next_of(ids: Iterator[int]) -> Callable[[], int]:
@@ -292,11 +317,12 @@ def _partitions(
 
 
 def _text(value: Any, field: logical.Field) -> str | None:
-    """The text of a partition value; Iceberg has days and microseconds as numbers."""
+    """The text of a partition value; Iceberg has days and parts of seconds as numbers."""
     target = arrow_type(field.type)
     if isinstance(value, int) and isinstance(field.type, logical.Date):
         return constant_text(pa.array([value], pa.int32()).view(target)[0], field.type, field.name)
-    if isinstance(value, int) and isinstance(field.type, logical.Time | logical.Timestamp):
+    ticks = isinstance(field.type, logical.Time | logical.Timestamp | logical.Nanos)
+    if isinstance(value, int) and ticks:
         return constant_text(pa.array([value], pa.int64()).view(target)[0], field.type, field.name)
     return constant_text(value, field.type, field.name)
 

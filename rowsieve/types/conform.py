@@ -231,7 +231,11 @@ def _finer(source: pa.DataType, type_: logical.LogicalType) -> str:
     """Name the type that has the nanoseconds which a timestamp does not."""
     if not (isinstance(type_, logical.Timestamp) and pa.types.is_timestamp(source)):
         return ""
-    return f"; a column of the type {logical.type_name(logical.Nanos(type_.utc))} has nanoseconds"
+    finer = logical.type_name(logical.Nanos(type_.utc))
+    return (
+        f"; a column of the type {finer} has nanoseconds: add one by that name, or "
+        "create the table from a field with the metadata {'ARROW:extension:name': 'rowsieve.timestamp_ns.1'}"
+    )
 
 
 def _check_times(values: pa.Array) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
+from pyiceberg.table.metadata import TableMetadataUtil
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
 from pyiceberg.types import (
@@ -224,3 +226,71 @@ def test_partition_values_stand_in_for_columns_that_files_lack(tmp_path: Path) -
 def test_other_objects_are_refused() -> None:
     with pytest.raises(InvalidInput, match="must be a pyiceberg table, not str"):
         rs.from_iceberg("t")
+
+
+def nanosecond_table(folder: Path, spec: PartitionSpec | None = None) -> Table:
+    """A table of format version 3, which pyiceberg reads and does not write.
+
+    It is written with integers, whose places get times of the same ticks afterwards.
+    """
+    names = ("a", "b")
+    before = Schema(
+        NestedField(1, "id", IntegerType()),
+        *(NestedField(i, name, LongType()) for i, name in enumerate(names, 2)),
+        NestedField(4, "l", ListType(5, LongType(), element_required=False)),
+    )
+    given = {} if spec is None else {"spec": spec}
+    table = iceberg_tables.create(folder, before, **given)
+    ticks = pa.array([TICK, TICK + 1, None], pa.int64())
+    rows = {"id": pa.array([1, 2, 3], pa.int32()), "a": ticks, "b": ticks}
+    table.append(pa.table({**rows, "l": pa.array([[TICK], [], None], pa.list_(pa.int64()))}))
+    for task in table.scan().plan_files():
+        path = task.file.file_path.removeprefix("file://")
+        stored = pq.ParquetFile(path).read()
+        fields = [field.with_type(in_nanos(field)) for field in stored.schema]
+        times = [column.cast(f.type) for column, f in zip(stored.columns, fields, strict=True)]
+        pq.write_table(pa.table(times, schema=pa.schema(fields)), path)
+    raw = json.loads(table.metadata.model_dump_json())
+    for field in raw["schemas"][0]["fields"][1:]:
+        if field["name"] == "l":
+            field["type"]["element"] = "timestamp_ns"
+        else:
+            field["type"] = "timestamp_ns" if field["name"] == "a" else "timestamptz_ns"
+    raw |= {"format-version": 3, "next-row-id": 3}
+    metadata = TableMetadataUtil.parse_obj(raw)
+    return Table(("db", "t"), metadata, table.metadata_location, table.io, table.catalog)
+
+
+def in_nanos(field: pa.Field) -> pa.DataType:
+    if pa.types.is_list(field.type):
+        element = field.type.value_field
+        return pa.list_(element.with_type(pa.timestamp("ns")))
+    if field.type != pa.int64():
+        return field.type
+    return pa.timestamp("ns", "UTC" if field.name == "b" else None)
+
+
+TICK = 1_700_000_000_000_000_001
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_nanoseconds_stay_what_they_are(partitioned: bool, tmp_path: Path) -> None:
+    spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "a"))
+    table = nanosecond_table(tmp_path / "t", spec if partitioned else None)
+    opened = rs.from_iceberg(table)
+    assert opened.schema.field("a").type == pa.timestamp("ns")
+    assert opened.schema.field("b").type == pa.timestamp("ns", "UTC")
+    found = opened.to_arrow().sort_by("id")
+    for name in ("a", "b"):
+        ticks = found[name].cast(pa.int64()).to_pylist()
+        assert ticks == [TICK, TICK + 1, None]
+    assert found["l"].cast(pa.list_(pa.int64())).to_pylist() == [[TICK], [], None]
+    for where, ids in (
+        ("a > '2023-11-14 22:13:20.000000001'", [2]),
+        ("b <= '2023-11-14 22:13:20.000000001+00'", [1]),
+        ("b > '2023-11-14 22:13:20.000000002+00'", []),
+    ):
+        for pruning in ("on", "off"):
+            assert opened.scan(where, pruning=pruning).to_arrow()["id"].to_pylist() == ids
+    own = rs.import_iceberg(table, tmp_path / "own")
+    assert own.to_arrow().sort_by("id").equals(found)
