@@ -234,7 +234,8 @@ def _finer(source: pa.DataType, type_: logical.LogicalType) -> str:
     finer = logical.type_name(logical.Nanos(type_.utc))
     return (
         f"; a column of the type {finer} has nanoseconds: add one by that name, or "
-        "create the table from a field with the metadata {'ARROW:extension:name': 'rowsieve.timestamp_ns.1'}"
+        "create the table from a field with the metadata "
+        "{'ARROW:extension:name': 'rowsieve.timestamp_ns.1'}"
     )
 
 
