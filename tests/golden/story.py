@@ -292,6 +292,48 @@ def write_shredded(folder: str) -> None:
     assert table.version == len(SHREDDED_VERSIONS) - 1, table.history()
 
 
+_NS = {b"ARROW:extension:name": b"rowsieve.timestamp_ns.1"}
+NANOS = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        ("i", pa.int32()),
+        pa.field("at", pa.timestamp("ns"), metadata=_NS),
+        pa.field("utc", pa.timestamp("ns", "UTC"), metadata=_NS),
+    ]
+)
+TICK = 1_700_000_000_000_000_001  # 2023-11-14 22:13:20.000000001
+_TICKS: Rows = {
+    1: {"id": 1, "i": 1, "at": TICK, "utc": TICK},
+    2: {"id": 2, "i": 2, "at": TICK + 1, "utc": None},
+    3: {"id": 3, "i": 3, "at": -(2**63), "utc": 2**63 - 1},
+}
+_MORE_TICKS: Rows = {
+    3: {"id": 3, "i": 3, "at": -1, "utc": -1},
+    4: {"id": 4, "i": 4, "at": None, "utc": TICK + 1},
+}
+_WITH_DEFAULT = {"later": TICK + 2}
+NANOS_VERSIONS: tuple[Rows, ...] = (
+    {},
+    _TICKS,
+    {**_TICKS, **_MORE_TICKS},
+    _but({**_TICKS, **_MORE_TICKS}, 2),
+    {key: {**row, **_WITH_DEFAULT} for key, row in _but({**_TICKS, **_MORE_TICKS}, 2).items()},
+)
+"""Created; an upsert; an upsert over it; a delete; a column with a default is added."""
+
+
+def write_nanos(folder: str) -> None:
+    """Write `NANOS_VERSIONS`: columns of nanoseconds, as integers in the rows here."""
+    table = rowsieve.create_table(
+        folder, NANOS, key=["id"], properties={"checkpoint_interval": "3"}
+    )
+    table.upsert(table_of(_TICKS, table.schema))
+    table.upsert(table_of(_MORE_TICKS, table.schema))
+    table.delete("id = 2")
+    table.add_column("later", "timestamp_ns", default=pa.scalar(TICK + 2, pa.timestamp("ns")))
+    assert table.version == len(NANOS_VERSIONS) - 1, table.history()
+
+
 def write_tagged(folder: str) -> None:
     """Write `EVOLVED_VERSIONS` with tags in files."""
     write_before(folder, column_names="tag")
@@ -339,5 +381,6 @@ if __name__ == "__main__":
         "clustered": write_clustered,
         "enums": write_enums,
         "shredded": write_shredded,
+        "nanos": write_nanos,
     }
     WRITERS[sys.argv[1]](sys.argv[2])

@@ -50,6 +50,7 @@ GOLDEN = {
     "clustered": story.CLUSTERED_VERSIONS,
     "enums": by_version(story.ENUMS_VERSIONS),
     "shredded": by_version(story.SHREDDED_VERSIONS),
+    "nanos": by_version(story.NANOS_VERSIONS),
 }
 
 
@@ -115,6 +116,15 @@ CONDITIONS["shredded"] = {
     "j ->> 'k' = '7'": set(),
     "j ->> 'k' = '8'": {4},
     "j ->> 'k' IS NULL": {3},
+}
+CONDITIONS["nanos"] = {
+    "at > '2023-11-14 22:13:20'": {1},
+    "at < '1970-01-01'": {3},
+    "utc = '2023-11-14 22:13:20.000000002+00'": {4},
+    "utc < TIMESTAMPTZ '1969-12-31 23:59:59.999999+00'": set(),
+    "utc <= '1969-12-31 23:59:59.999999999+00'": {3},
+    "at IS NULL AND i > 0": {4},
+    "later = '2023-11-14 22:13:20.000000003'": {1, 3, 4},
 }
 CONDITIONS["clustered"] = CONDITIONS["plain"]
 CONDITIONS["tagged"] = CONDITIONS["evolved"]
