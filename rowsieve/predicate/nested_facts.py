@@ -61,7 +61,8 @@ def implied_by_order(
     """Return a bound condition that holds wherever `operand op constant` is TRUE for `<` to `>=`.
 
     `operand` is a list or struct of this type. Fields compare in order, where two NULLs are equal
-    and `NestedNulls` orders NULL and values. Nothing is known of the order of lists.
+    and `NestedNulls` orders NULL and values; so do items, and a list is below every longer one that
+    begins with it.
     """
     if not isinstance(constant.value, tuple) or semantics.nan is NanOrder.IEEE:
         return ir.TruePredicate()
@@ -84,8 +85,8 @@ def _ordered(
             return ir.FalsePredicate() if null_holds else ir.Not(ir.IsNull(operand))
         return ir.IsNull(operand) if null_holds else ir.TruePredicate()
     if isinstance(type_, List):
-        return ir.TruePredicate()
-    if isinstance(type_, Struct):
+        found = _ordered_items(op, operand, type_, constant, semantics)
+    elif isinstance(type_, Struct):
         found = _ordered_fields(op, operand, type_, constant, semantics)
     else:
         assert constant.type is not None
@@ -121,6 +122,41 @@ def _ordered_fields(
         equal = _equal(member, field.type, item, other.type, semantics)
         found = ir.disjoin((decided, ir.conjoin((*equal, found))))
     assert found is not None
+    return found
+
+
+def _ordered_items(
+    op: ir.ComparisonOp,
+    operand: ir.Operand,
+    type_: List,
+    constant: ir.Literal,
+    semantics: Semantics,
+) -> ir.Predicate:
+    """The first item decides, or it is equal and the others decide, or the list ends before it."""
+    value, own = constant.value, constant.type
+    assert isinstance(value, tuple)
+    assert isinstance(own, List)
+    length = ir.Call("list_length", (operand,))
+
+    def longer(than: int, by: ir.ComparisonOp = ir.ComparisonOp.GT) -> ir.Predicate:
+        return ir.Comparison(by, length, ir.Literal(than, Int(32)))
+
+    known = value[:_MOST_FIELDS]
+    found: ir.Predicate = ir.TruePredicate()  # what items behind these decide
+    if len(known) == len(value) and op is not ir.ComparisonOp.GE:  # `>=` has what is longer
+        same = {ir.ComparisonOp.LT: ir.ComparisonOp.LT, ir.ComparisonOp.GT: ir.ComparisonOp.GT}
+        found = longer(len(value), same.get(op, ir.ComparisonOp.LE))
+    for place in reversed(range(len(known))):
+        item = ir.Call("list_element", (operand, ir.Literal(place + 1, Int(64))))
+        given = ir.Literal(known[place], own.element.type)
+        strict = _STRICT.get(op, op)
+        decided = _ordered(strict, item, type_.element.type, given, semantics)
+        equal = _equal(item, type_.element.type, known[place], own.element.type, semantics)
+        found = ir.disjoin((decided, ir.conjoin((*equal, found))))
+        if op in _BELOW:
+            found = ir.disjoin((longer(place, ir.ComparisonOp.LE), found))
+        else:
+            found = ir.conjoin((longer(place), found))
     return found
 
 

@@ -234,6 +234,31 @@ def test_an_order_prunes_by_members_from_the_first_on(operator: str) -> None:
         assert verdicts(ir.Comparison(op, ir.Column("r"), constant), parts, rules) == wanted
 
 
+def test_an_order_prunes_by_the_items_of_lists() -> None:
+    parts = [
+        batch_of({"l": [(2.0, 5.0), (3.0,)]}),
+        batch_of({"l": [(2.0, 5.0), ()]}),
+        batch_of({"l": [(None, 5.0)]}),
+        batch_of({"l": [(7.0,)]}),
+        batch_of({"l": [(), None]}),
+    ]
+    some, none, every = Verdict.SOME, Verdict.NONE, Verdict.ALL
+    sql, datafusion = Semantics.SQL, Semantics.named("datafusion")
+    for op, constant, rules, wanted in (
+        ("<", (1.0,), sql, [none, some, none, none, some]),
+        ("<", (2.0,), sql, [none, some, none, none, some]),
+        ("<=", (2.0,), sql, [some, some, none, none, some]),  # one item may be equal
+        ("<", (), sql, [none, none, none, none, none]),
+        (">", (), sql, [every, some, every, every, some]),
+        (">", (6.0,), datafusion, [none, none, none, some, none]),  # NULL is least
+        (">=", (2.0, 5.0), datafusion, [some, some, some, some, none]),
+    ):
+        predicate = ir.Comparison(
+            ir.ComparisonOp(op), ir.Column("l"), ir.Literal(constant, TYPES["l"])
+        )
+        assert verdicts(predicate, parts, rules) == wanted, (op, constant)
+
+
 UNKNOWN: list[tuple[Any, Any, bool | None]] = [
     ((1.0,), (1.0,), True),
     ((1.0, None), (1.0, None), None),
