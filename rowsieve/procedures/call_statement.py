@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 import sqlglot
-from sqlglot import exp, parser
+from sqlglot import exp
 from sqlglot.dialects.trino import Trino
+from sqlglot.tokenizer_core import Token
 
 from rowsieve.errors import InvalidInput
 from rowsieve.procedures.parameters import Value
@@ -163,7 +164,7 @@ def _parsed(text: str) -> Any:
                 f"CALL {_shown(text)}: a second statement follows after a semicolon; run one "
                 "statement at a time"
             )
-        return _parser_class()(dialect="trino").parse(tokens, whole)[0]
+        return Trino().parser().parse(_with_varied_maps(tokens), whole)[0]
     except IndexError as error:  # of sqlglot, for an odd number of a map's arguments
         raise InvalidInput(f"CALL {_shown(text)}: a map has a key without a value") from error
     except sqlglot.errors.ParseError as error:
@@ -180,12 +181,19 @@ def _shown(text: str) -> str:
     return repr(text.strip()[:60])
 
 
-@cache
-def _parser_class() -> Any:
-    """Trino's parser, with Spark's map of alternating keys and values."""
-    theirs: Any = Trino.parser_class
-    functions = {**theirs.FUNCTIONS, "MAP": parser.build_var_map}
-    return type("CallParser", (theirs,), {"FUNCTIONS": functions})
+def _with_varied_maps(tokens: Sequence[Any]) -> list[Any]:
+    """The tokens with `map` as VAR_MAP, sqlglot's map of alternating keys and values.
+
+    The function of Trino takes two arrays only. A subclass of its parser could change that, but the
+    classes of sqlglot's compiled build (`sqlglot[c]`) cannot be subclassed.
+    """
+    found = list(tokens)
+    for place, (token, after) in enumerate(pairwise(tokens)):
+        kinds = (token.token_type, after.token_type)
+        if kinds == (sqlglot.TokenType.MAP, sqlglot.TokenType.L_PAREN):
+            span = (token.line, token.col, token.start, token.end)
+            found[place] = Token(sqlglot.TokenType.VAR, "VAR_MAP", *span)
+    return found
 
 
 def _value(procedure: str, node: Any) -> Value:

@@ -39,6 +39,7 @@ REWRITE = "rewrite_data_files"
         ("CALL f(o => map('a', 'x', 'b', true))", Call("f", (), {"o": {"a": "x", "b": "true"}})),
         ("CALL f(o => map('a', 'x'))", Call("f", (), {"o": {"a": "x"}})),
         ("CALL f(o => map())", Call("f", (), {"o": {}})),
+        ("CALL f(map => 'x')", Call("f", (), {"map": "x"})),
         ("CALL f(TIMESTAMP '2024-01-02 03:04:05 UTC')", Call("f", ("2024-01-02 03:04:05 UTC",))),
         ("CALL f(\n  'a',\n  n => 5\n)", Call("f", ("a",), {"n": 5})),
         ("ALTER TABLE db.t EXECUTE optimize", Call(REWRITE, (), {"table": "db.t"})),

@@ -1,32 +1,91 @@
-"""sqlglot's grammars, changed so that `<=>` is a comparison like `=` and `<`.
+"""Parse with sqlglot's grammars, where `<=>` groups like `=` and `<`.
 
 sqlglot parses `<=>` to the node of IS NOT DISTINCT FROM, and adds parentheses around the rest.
-Engines group it with their comparisons: `a <=> b LIKE 'x'` is `(a <=> b) LIKE 'x'` in Spark. With a
-node of its own there is no wrong grouping, and the reader rejects an adjacent condition without
-parentheses, as it does for `=`.
+Engines group it with their comparisons: `a <=> b LIKE 'x'` is `(a <=> b) LIKE 'x'` in Spark. So its
+token is parsed as `=`, and the reader rejects an adjacent condition without parentheses, as it does
+for `=`. The grammar hands the comments of an operator's token to its node: the token carries a mark
+as its comment, and nodes with the mark of `<=>` become IS NOT DISTINCT FROM afterwards.
+
+No class of sqlglot is subclassed: those of its compiled build (`sqlglot[c]`) cannot be.
+Soundness: the given tokens have no comments of their own, and each marked operator must be found
+again in one node; otherwise the text is refused, such as `struct(a <=> b)`, which the grammar reads
+as `struct(b AS a)`.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect as Grammar
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
+
+from rowsieve.errors import InvalidPredicate
+
+_WRITTEN: Final = "written_as"
+_SAFE_EQUALITY: Final = "<=>"
+_EQUALITIES: Final = frozenset({TokenType.EQ, TokenType.NULLSAFE_EQ})
 
 
-class SafeEquality(exp.EQ):
-    """`a <=> b`: equal, or both NULL."""
+def tokens_of(text: str, grammar: str) -> list[Any]:
+    """Return the tokens of the text, without its comments."""
+    tokens = list(Grammar.get_or_raise(grammar).tokenize(text))
+    for token in tokens:
+        if token.comments:
+            token.comments = []
+    return tokens
 
 
-def parser_of(grammar: str) -> Any:
-    """Return a new parser for the grammar with this name."""
-    return _parser_class(grammar)(dialect=grammar)
+def condition_of(tokens: Sequence[Any], text: str, grammar: str) -> Any:
+    """Return the tree of a condition or a value, given the tokens by `tokens_of`; None of none."""
+    parser = Grammar.get_or_raise(grammar).parser()
+    kinds = {token.token_type for token in tokens}
+    named = kinds & _EQUALITIES and _may_name_fields(tokens, parser)
+    if TokenType.NULLSAFE_EQ not in kinds and not named:
+        return parser.parse_into(exp.Condition, list(tokens), text)[0]
+    (node,) = parser.parse_into(exp.Condition, [_marked(token) for token in tokens], text)
+    return None if node is None else _with_safe_equalities(node, tokens)
 
 
-@cache
-def _parser_class(grammar: str) -> Any:
-    theirs: Any = Grammar.get_or_raise(grammar).parser_class
-    comparisons = {**theirs.EQUALITY, TokenType.NULLSAFE_EQ: SafeEquality}
-    return type(f"{theirs.__name__}WithSafeEquality", (theirs,), {"EQUALITY": comparisons})
+def is_safe_equality(node: Any) -> bool:
+    """Whether the node is IS NOT DISTINCT FROM written as `<=>`."""
+    return bool(node.meta.get(_WRITTEN) == _SAFE_EQUALITY)
+
+
+def _may_name_fields(tokens: Sequence[Any], parser: Any) -> bool:
+    """Whether a function is called in which the grammar reads `a = b` as a value with a name."""
+    return any(token.text.upper() in parser.FUNCTIONS_WITH_ALIASED_ARGS for token in tokens)
+
+
+def _marked(token: Any) -> Any:
+    """Return `=` for both equalities, with the token's place and text as a comment."""
+    if token.token_type not in _EQUALITIES:
+        return token
+    place = (token.line, token.col, token.start, token.end)
+    return Token(TokenType.EQ, token.text, *place, [_mark(token)])
+
+
+def _mark(token: Any) -> str:
+    safe = token.token_type == TokenType.NULLSAFE_EQ
+    return f"{token.start} {_SAFE_EQUALITY if safe else '='}"
+
+
+def _with_safe_equalities(root: Any, tokens: Sequence[Any]) -> Any:
+    equalities = list(root.find_all(exp.EQ))
+    found = [tuple(node.comments or ()) for node in equalities]
+    written = [(_mark(token),) for token in tokens if token.token_type in _EQUALITIES]
+    if sorted(found) != sorted(written):
+        raise InvalidPredicate(
+            "cannot read the filter: a comparison with = or <=> would be read as a field's name; "
+            "put it in parentheses"
+        )
+    for node, (mark,) in zip(equalities, found, strict=True):
+        if mark.endswith(_SAFE_EQUALITY):
+            safe = exp.NullSafeEQ(this=node.this, expression=node.expression)
+            safe.meta[_WRITTEN] = _SAFE_EQUALITY
+            if node is root:
+                root = safe
+            else:
+                node.replace(safe)
+    return root

@@ -17,7 +17,7 @@ from sqlglot import exp
 from rowsieve.bridges.sql import calls
 from rowsieve.bridges.sql.arrow_times import as_compared
 from rowsieve.bridges.sql.bins import difference
-from rowsieve.bridges.sql.grammars import SafeEquality
+from rowsieve.bridges.sql.grammars import is_safe_equality
 from rowsieve.bridges.sql.intervals import constant_interval
 from rowsieve.bridges.sql.list_calls import (
     cast_items,
@@ -62,7 +62,6 @@ _COMPARISONS: Mapping[type[Any], ir.ComparisonOp] = {
     exp.GTE: ir.ComparisonOp.GE,
     exp.NullSafeEQ: ir.ComparisonOp.NOT_DISTINCT,
     exp.NullSafeNEQ: ir.ComparisonOp.DISTINCT,
-    SafeEquality: ir.ComparisonOp.NOT_DISTINCT,
 }
 _TRUTH = {True: ir.Literal(value=True, type=Bool()), False: ir.Literal(value=False, type=Bool())}
 _UNCLEAR = "put this condition in parentheses, its place among the operators is unclear"
@@ -189,7 +188,8 @@ class Reader:
         """Read DISTINCT FROM in DataFusion, where all text after it is its right operand."""
         while isinstance(node, exp.Not):
             node = node.this
-        if self.dialect.greedy_distinct and isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ):
+        is_distinct = isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ)
+        if self.dialect.greedy_distinct and is_distinct and not is_safe_equality(node):
             raise self.source.refusal(node, _UNCLEAR)
 
     def _nested(self, read: Callable[[Any], _T], node: Any) -> _T:
@@ -239,8 +239,9 @@ def _comparison(reader: Reader, node: Any) -> ir.Predicate:
     return ir.Comparison(op, reader.compared(node.this), reader.compared(node.expression))
 
 
-def _safe_equality(reader: Reader, node: Any) -> ir.Predicate:
-    if reader.dialect.name not in ("spark", "datafusion"):  # a distance in DuckDB and pgvector
+def _not_distinct(reader: Reader, node: Any) -> ir.Predicate:
+    known = reader.dialect.name in ("spark", "datafusion")  # a distance in DuckDB and pgvector
+    if is_safe_equality(node) and not known:
         raise reader.source.refusal(
             node, "<=> is read in spark and datafusion; write IS NOT DISTINCT FROM"
         )
@@ -529,7 +530,7 @@ def _collated(reader: Reader, node: Any) -> ir.Operand:
 
 _PREDICATES: Mapping[type[Any], Callable[[Reader, Any], ir.Predicate]] = {
     **dict.fromkeys(_COMPARISONS, _comparison),
-    SafeEquality: _safe_equality,
+    exp.NullSafeEQ: _not_distinct,
     exp.Not: _negated_is,
     exp.Between: _between,
     exp.In: _in,

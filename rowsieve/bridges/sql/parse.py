@@ -13,12 +13,11 @@ from functools import lru_cache
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect as Grammar
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
-from rowsieve.bridges.sql.grammars import parser_of
+from rowsieve.bridges.sql.grammars import condition_of, tokens_of
 from rowsieve.bridges.sql.lifted_lists import Lifted, lift_lists, stand_in_place
 from rowsieve.bridges.sql.nodes import Reader
 from rowsieve.bridges.sql.plain_chains import plain_chain
@@ -204,9 +203,8 @@ def _checked(source: Source) -> Source:
 
 def _node(source: Source, tokens: Sequence[Any]) -> Any:
     """Tokenise the text with the grammar."""
-    parser = parser_of(source.dialect.grammar)
     try:
-        (node,) = parser.parse_into(exp.Condition, list(tokens), source.lifted.text)
+        node = condition_of(tokens, source.lifted.text, source.dialect.grammar)
     except ParseError as error:
         raise _syntax_refusal(source, error) from error
     except IndexError as error:  # the grammar's own error, as for map(key)
@@ -234,7 +232,7 @@ def _tokenised(text: str, dialect: Dialect) -> Source:
 def _tokens(lifted: Lifted, dialect: Dialect) -> list[Any]:
     check_length(lifted.text)
     try:
-        tokens = list(Grammar.get_or_raise(dialect.grammar).tokenize(lifted.text))
+        tokens = tokens_of(lifted.text, dialect.grammar)
     except TokenError as error:
         raise InvalidPredicate(
             f"cannot read the filter: a quote or comment is not closed ({error})"
