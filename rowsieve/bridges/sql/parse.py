@@ -211,6 +211,8 @@ def _node(source: Source, tokens: Sequence[Any]) -> Any:
         raise InvalidPredicate(
             "cannot read the filter: a function has too few arguments"
         ) from error
+    except TypeError as error:  # the compiled grammar's error where an operand is missing
+        raise InvalidPredicate("cannot read the filter: an operand is missing") from error
     if node is None:
         raise _start_refusal(source)
     return node
