@@ -73,7 +73,9 @@ class SparkProvider(Protocol):
     ) -> Any:
         """Return a DataFrame that reads a table without a log."""
 
-    def write_frame(self, table: Any, frame: Any, mode: str, where: Any) -> Commit:
+    def write_frame(
+        self, table: Any, frame: Any, mode: str, where: Any, *, presorted: bool
+    ) -> Commit:
         """Write a DataFrame into the table in one commit; `where` limits an overwrite."""
 
     def arrow_schema(self, columns: Any) -> pa.Schema:

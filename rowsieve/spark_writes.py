@@ -30,14 +30,17 @@ class SparkWrites(Handle):
         mode: Literal["upsert", "append", "delete", "overwrite"],
         *,
         where: Any = None,
+        presorted: bool = False,
     ) -> Commit:
         """Write a Spark DataFrame in one commit; Spark's tasks write disjoint key ranges.
 
-        `where` limits an overwrite to the rows that match it, as in `overwrite`.
+        `where` limits an overwrite to the rows that match it, as in `overwrite`. `presorted`: the
+        frame's tasks already hold rows in the order of the key, in disjoint ranges, so no shuffle
+        is needed; where they do not, the frame is computed again and shuffled.
         """
         started_s = time.perf_counter()
         self._writable("write_spark")
-        commit = engines.spark().write_frame(self, frame, mode, where)
+        commit = engines.spark().write_frame(self, frame, mode, where, presorted=presorted)
         return self._reported(commit, started_s) if commit.parts_added else commit
 
     @changes("merge_spark")

@@ -1,8 +1,9 @@
 """Implements `table.to_spark` and `table.write_spark`.
 
 Both check their arguments in this process first, so errors are ours, not Spark's report of a
-worker's error. A write first range-partitions and sorts the rows by key: each task then writes one
-range of keys, and the commit proves from the ranges that no key is repeated, without reading keys.
+worker's error. A write range-partitions and sorts the rows by key, unless the caller says that
+they are so already (`one_pass.py`): each task then writes one range of keys, and the commit proves
+from the ranges that no key is repeated, without reading keys.
 """
 
 from __future__ import annotations
@@ -129,10 +130,13 @@ def arrow_schema(columns: Any) -> pa.Schema:
     return arrow_schema_of(columns)
 
 
-def write_frame(table: Table, frame: Any, mode: str, where: Any = None) -> Commit:
+def write_frame(
+    table: Table, frame: Any, mode: str, where: Any = None, *, presorted: bool = False
+) -> Commit:
     """Write a DataFrame in one commit and pin its version; an empty one commits nothing.
 
-    `where` limits an overwrite to the rows that match it.
+    `where` limits an overwrite to the rows that match it. `presorted`: the frame is first written
+    as it is, which commits nothing if ranges of keys overlap.
     """
     check_reachable(table.uri)
     if mode not in (*MODES, "overwrite"):
@@ -147,7 +151,9 @@ def write_frame(table: Table, frame: Any, mode: str, where: Any = None) -> Commi
     options = {} if overwrite else {"mode": mode}
     options |= _condition_options(frame.sparkSession, where, schema, "replacewhere")
     operation = "delete_keys" if mode == "delete" else mode
-    return write_rows(table, frame, operation, options)
+    if presorted and not table.key:
+        raise InvalidInput("write_spark: presorted= is for tables with a key; leave it out")
+    return write_rows(table, frame, operation, options, presorted=presorted)
 
 
 def check_frame(frame: Any, operation: str) -> None:
@@ -166,7 +172,9 @@ def check_rows(frame: Any, operation: str) -> None:
         )
 
 
-def write_rows(table: Table, frame: Any, operation: str, how: dict[str, str]) -> Commit:
+def write_rows(
+    table: Table, frame: Any, operation: str, how: dict[str, str], *, presorted: bool = False
+) -> Commit:
     """Write a DataFrame by key with these options; if it is empty, return the newest commit."""
     before, write_id = table.refresh(), uuid.uuid4().hex
     options = {"write_id": write_id, **how, **_storage(table)}
@@ -174,18 +182,22 @@ def write_rows(table: Table, frame: Any, operation: str, how: dict[str, str]) ->
     overwrite = operation == "overwrite"
     RowsieveWriter.begin(checked, frame.schema, overwrite=overwrite)
     mode = "overwrite" if overwrite else "append"
-    writer = _by_key(frame, table.key).write.format("rowsieve").mode(mode).options(**options)
     _activate(frame.sparkSession)
-    try:
-        writer.save(table.uri)
-    except Exception as error:
-        if (landed := _find(table, write_id, before)) is not None:
-            return landed  # the error occurred after the commit
-        if (own := error_from_worker(str(error))) is not None:
-            raise own from error
-        raise
-    found = _find(table, write_id, before)
-    return found or nothing_done(operation, table.snapshot_for_engines())
+    passes = [(_by_key(frame, table.key), options)]
+    if presorted:
+        passes.insert(0, (frame, {**options, "one_pass": "true"}))
+    for rows, passed in passes:
+        try:
+            rows.write.format("rowsieve").mode(mode).options(**passed).save(table.uri)
+        except Exception as error:
+            if (landed := _find(table, write_id, before)) is not None:
+                return landed  # the error occurred after the commit
+            if (own := error_from_worker(str(error))) is not None:
+                raise own from error
+            raise
+        if (found := _find(table, write_id, before)) is not None:
+            return found
+    return nothing_done(operation, table.snapshot_for_engines())
 
 
 def _activate(spark: Any) -> None:

@@ -46,6 +46,7 @@ class WriteJob:
     creates: NewTable | None = None  # the table that the commit creates
     ignores_existing: bool = False  # commit nothing if the table was created meanwhile
     replaces: Question | None = None  # an overwrite of the rows that match it
+    one_pass: bool = False  # commit nothing if the tasks' key ranges overlap
 
     @property
     def schema(self) -> Schema:

@@ -62,6 +62,7 @@ _WRITE: Final = (
     "token_app",
     "token_sequence",
     "write_id",
+    "one_pass",
     "merge",
 )
 _STREAM: Final = ("path", "mode", "op", "sequence", "checkpointlocation")
@@ -134,6 +135,7 @@ class WriteOptions:
     `replace_where` is SQL in Spark's dialect; `semantics` are its settings, or None. `predicate` is
     a serialised condition that `write_spark` passes instead. `merge_base` is the version that
     `merge_spark` read, and then `op` is the column that says which rows are keys to delete.
+    `one_pass` commits nothing if the key ranges of tasks overlap; `write_spark` writes again then.
     """
 
     uri: str
@@ -151,6 +153,7 @@ class WriteOptions:
     semantics: Semantics | None = None
     predicate: Predicate | None = None
     merge_base: int | None = None
+    one_pass: bool = False
 
     @property
     def is_conditional(self) -> bool:
@@ -212,6 +215,7 @@ class WriteOptions:
             predicate=predicate,
             merge_base=base,
             op=op,
+            one_pass=_one_pass(options),
             **_creation(options),
         )
 
@@ -225,6 +229,15 @@ def _merge(options: Mapping[str, str]) -> tuple[int | None, str | None]:
     if others != {"path", "write_id", "merge"} or not (base.isdigit() and op):
         raise InvalidInput("option merge is what Table.merge_spark passes on; call that instead")
     return int(base), op
+
+
+def _one_pass(options: Mapping[str, str]) -> bool:
+    """Whether `write_spark` writes again with a shuffle if this write commits nothing."""
+    if (given := options.get("one_pass")) is None:
+        return False
+    if given != "true" or "write_id" not in options or "key" in options:
+        raise InvalidInput("option one_pass is what Table.write_spark passes on; call that instead")
+    return True
 
 
 class _Creation(TypedDict):

@@ -3,7 +3,8 @@
 The driver checks columns and types before any task runs. A task sorts its rows in runs of bounded
 size and writes parts under new names. The driver commits only the parts that successful tasks
 report, so a failed and repeated task leaves unreferenced files. `abort` deletes nothing: Spark also
-calls it after a failed `commit`, which may have succeeded (invariants, rule 15).
+calls it after a failed `commit`, which may have succeeded (invariants, rule 15). Only a write in
+one pass removes files, before any commit was asked to add them (`one_pass.py`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,11 @@ from rowsieve.objects import open_store
 from rowsieve.providers.spark.committing import already_committed, commit_parts
 from rowsieve.providers.spark.creating import check_existing, creation_job
 from rowsieve.providers.spark.job import WriteJob
+from rowsieve.providers.spark.one_pass import (
+    is_in_order,
+    is_worth_keeping,
+    remove_uncommitted,
+)
 from rowsieve.providers.spark.replacing import replaced_rows
 from rowsieve.providers.spark.row_types import arrow_schema_of
 from rowsieve.providers.spark.source_options import WriteOptions
@@ -42,6 +48,7 @@ class Written(WriterCommitMessage):
     manifest: bytes
     rows_written: int
     rows_deleted: int
+    in_order: bool = True  # False: a write in one pass left them out, as they are not sorted
 
 
 class RowsieveWriter(DataSourceArrowWriter):
@@ -59,16 +66,45 @@ class RowsieveWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write the rows of one task to files that are not part of the table until the commit."""
-        parts = TaskParts(self._job)
-        if not self._job.done:
-            for batch in iterator:
-                parts.add(batch)
+        job, parts = self._job, TaskParts(self._job)
+        if job.done:
+            return parts.finish()
+        if job.one_pass:
+            return self._write_in_order(iterator, parts)
+        for batch in iterator:
+            parts.add(batch)
+        return parts.finish()
+
+    def _write_in_order(self, batches: Iterator[pa.RecordBatch], parts: TaskParts) -> Written:
+        """Write rows in one pass; writes nothing if more than one batch is not sorted by key."""
+        in_order: bool | None = None  # whether the first batch is
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            if in_order is False:
+                _drain(batches)
+                return Written(b"", 0, 0, in_order=False)  # nothing is written yet
+            if in_order is None:
+                in_order = is_in_order(batch, self._job)
+            parts.add(batch)
+            if parts.overlap:
+                _drain(batches)  # the commit will refuse these parts
         return parts.finish()
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Commit the parts of all tasks once; commits nothing if there are no rows."""
+        """Commit the parts of all tasks once; commits nothing if there are no rows.
+
+        A write in one pass commits nothing, and removes the parts, if they are not worth keeping.
+        """
         written = [message for message in messages if isinstance(message, Written)]
         parts = [PartTable.from_ipc(message.manifest) for message in written if message.manifest]
+        order = self._job.order
+        if self._job.one_pass and order is not None:
+            added = parts[0].append(*parts[1:]) if parts else PartTable.empty()
+            in_order = all(message.in_order for message in written)
+            if not (in_order and is_worth_keeping(added, order)):
+                remove_uncommitted(open_store(self._job.table_uri, self._job.storage), added)
+                return
         commit_parts(
             self._job,
             parts,
@@ -78,6 +114,12 @@ class RowsieveWriter(DataSourceArrowWriter):
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Do nothing: uncommitted files are not part of the table."""
+
+
+def _drain(batches: Iterator[pa.RecordBatch]) -> None:
+    """Receive the other batches: Spark's write to a worker that has ended may fail the task."""
+    for _ in batches:
+        pass
 
 
 def begin_job(options: WriteOptions, schema: StructType, *, overwrite: bool) -> WriteJob:
@@ -110,6 +152,7 @@ def begin_job(options: WriteOptions, schema: StructType, *, overwrite: bool) -> 
         op=options.op,
         sequence=options.sequence,
         replaces=replaced_rows(options, head.schema),
+        one_pass=options.one_pass,
     )
     if not job.done:  # the columns may have changed since that commit
         job.check_columns(arrow_schema_of(schema))
@@ -131,6 +174,7 @@ class TaskParts:
         self._finished: list[PartTable] = []
         self._rows = 0
         self._deleted = 0
+        self.overlap = False  # whether two of its parts may have a key in common
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Buffer a batch; writes a part when the run is full."""
@@ -175,6 +219,7 @@ class TaskParts:
             assert changes.deletes is not None
             changes = Changes(None, changes.deletes.slice(1))  # this key is already deleted
         elif self._last_key is not None and first <= self._last_key:
+            self.overlap = True
             self._close()  # the commit checks whether both parts have a key
         self._last_key = last
         return changes
