@@ -82,7 +82,12 @@ class Writers:
 
     def all(self, *, steps: bool, delta: bool) -> dict[str, Callable[[], Write]]:
         """By name: a function that prepares a write and returns it."""
-        found = {"parquet": self.parquet, "rowsieve": self.table, "format": self.plain}
+        found = {
+            "parquet": self.parquet,
+            "rowsieve": self.table,
+            "presorted": self.presorted,
+            "format": self.plain,
+        }
         if steps:
             found |= {"noop": self.noop, "range noop": self.ranged, "embedded": self.embedded}
         return {**found, "deltalake": self.delta} if delta else found
@@ -94,10 +99,17 @@ class Writers:
 
     def table(self) -> Write:
         """An upsert by `write_spark`."""
+        return self._upsert(presorted=False)
+
+    def presorted(self) -> Write:
+        """An upsert by `write_spark`, which is told that the rows are in order."""
+        return self._upsert(presorted=True)
+
+    def _upsert(self, *, presorted: bool) -> Write:
         table = self._target()
 
         def write() -> None:
-            commit = table.write_spark(self._frame(), "upsert")
+            commit = table.write_spark(self._frame(), "upsert", presorted=presorted)
             expect("rows written", str(commit.rows_written), str(self._rows.num_rows))
 
         return write
