@@ -16,7 +16,7 @@ import io
 import re
 import runpy
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ def test_code_runs(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     if request.node.get_closest_marker("spark"):
-        request.getfixturevalue("spark")  # the session that the page's spark_session finds
+        request.addfinalizer(settings_of(request.getfixturevalue("spark")))
     monkeypatch.chdir(tmp_path)
     text = path.read_text()
     namespace: dict[str, Any] = {"__name__": "__docs__"}
@@ -77,6 +77,18 @@ def test_code_runs(
             compare(code, printed, f"{path.name}:{line}")
         end = block.end()
         printed = printed if language == "python" else ""
+
+
+def settings_of(spark: Any) -> Callable[[], None]:
+    """Return what puts the settings of the session back: a page's spark_session sets some."""
+    before = dict(spark.conf.getAll)
+
+    def put_back() -> None:
+        for name, value in before.items():
+            if spark.conf.isModifiable(name):
+                spark.conf.set(name, value)
+
+    return put_back
 
 
 def run_python(code: str, path: Path, namespace: dict[str, Any]) -> str:
