@@ -66,7 +66,7 @@ class Dropping(Places):
                 if if_absent == "ignore":
                     return now
                 raise NamespaceNotFound(
-                    f"there is no namespace {space} in {self.uri}; see Catalog.namespaces()"
+                    f"the catalog {self.uri} has no namespace {space}; see Catalog.namespaces()"
                 )
             tables = self._tables(now, [space])
             if tables and not cascade:

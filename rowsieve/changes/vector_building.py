@@ -162,7 +162,7 @@ def _worth_merging(refs: list[VectorRef]) -> bool:
 def overlapping_parts(
     store: ObjectStore, snapshot: Snapshot, question: Question | None
 ) -> Iterator[list[int]]:
-    """The overlap groups of several parts, of which one may hold a row of the question."""
+    """The overlap groups of several parts; with a question, those that may hold a row of it."""
     order = KeyOrder.of(snapshot.schema, snapshot.table.key)
     chosen: frozenset[str] | None = None
     if question is not None:

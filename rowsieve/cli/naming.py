@@ -49,7 +49,7 @@ def drop_namespace(
         bool, typer.Option("--purge", help="Drop its tables, and delete their files.")
     ] = False,
     if_exists: Annotated[
-        bool, typer.Option("--if-exists", help="Do nothing if there is no such namespace.")
+        bool, typer.Option("--if-exists", help="Do nothing if the namespace does not exist.")
     ] = False,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,

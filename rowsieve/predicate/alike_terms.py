@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +22,8 @@ from rowsieve.predicate.abstract import Truth
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.literal_values import array_of
 from rowsieve.predicate.plain_comparisons import ORDERED
+from rowsieve.predicate.remembered_terms import derived_once
 from rowsieve.types.logical import is_ordered
-
-_MOST_KEPT: Final = 16  # ORs of one predicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +54,10 @@ Matrices: TypeAlias = tuple[Mask, Mask, Mask, Mask]
 def grouped(
     terms: tuple[ir.Predicate, ...], fewest: int, remembered: dict[Hashable, Any]
 ) -> Grouped:
-    """Group the terms by shape; shapes of fewer terms than `fewest` are left to the walk.
-
-    `remembered` caches by the identity of the tuple, which it holds, for some ORs of a predicate.
-    """
+    """Group the terms by shape; shapes of fewer terms than `fewest` are left to the walk."""
     if len(terms) < fewest:
         return Grouped((), terms)
-    kept: dict[int, tuple[tuple[ir.Predicate, ...], Grouped]]
-    kept = remembered.setdefault("alike terms", {})
-    held = kept.get(id(terms))
-    if held is None or held[0] is not terms:
-        held = terms, _grouped(terms, fewest)
-        if len(kept) < _MOST_KEPT:
-            kept[id(terms)] = held
-    return held[1]
+    return derived_once(terms, "alike terms", remembered, partial(_grouped, fewest=fewest))
 
 
 def _grouped(terms: tuple[ir.Predicate, ...], fewest: int) -> Grouped:

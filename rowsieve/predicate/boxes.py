@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations, product
 from typing import Any, Final, TypeAlias
 
@@ -26,6 +27,7 @@ from rowsieve.predicate import ir
 from rowsieve.predicate.arrays import Mask, filled, null_mask
 from rowsieve.predicate.box_search import RankBoxes, Ranks
 from rowsieve.predicate.facts import DISCRETE, whole_range
+from rowsieve.predicate.remembered_terms import derived_once
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Binary, Float, LogicalType, String
@@ -33,8 +35,6 @@ from rowsieve.types.logical import Binary, Float, LogicalType, String
 FEWEST: Final = 64  # alternatives; fewer are evaluated one by one
 _MOST_PIECES: Final = 32  # of one alternative, by its IN lists and <>
 _MOST_COLUMNS: Final = 6  # of one alternative: a search is kept for each set of columns
-
-_MOST_KEPT: Final = 16  # ORs of one predicate
 
 _Value: TypeAlias = int | float | str | bytes
 _Piece: TypeAlias = tuple[_Value | None, _Value | None]
@@ -53,20 +53,10 @@ class Alternatives:
 def alternatives(
     terms: tuple[ir.Predicate, ...], semantics: Semantics, known: dict[Hashable, Any]
 ) -> Alternatives | None:
-    """Group the terms of an OR; None if there is no group.
-
-    `known` caches by the identity of the tuple, which it holds, for some ORs of a predicate.
-    """
+    """Group the terms of an OR; None if there is no group."""
     if len(terms) < FEWEST:
         return None
-    kept: dict[int, tuple[tuple[ir.Predicate, ...], Alternatives | None]]
-    kept = known.setdefault("alternatives", {})
-    held = kept.get(id(terms))
-    if held is None or held[0] is not terms:
-        held = terms, _grouped(terms, semantics)
-        if len(kept) < _MOST_KEPT:
-            kept[id(terms)] = held
-    return held[1]
+    return derived_once(terms, "alternatives", known, partial(_grouped, semantics=semantics))
 
 
 def _grouped(terms: tuple[ir.Predicate, ...], semantics: Semantics) -> Alternatives | None:

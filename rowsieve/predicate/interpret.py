@@ -203,7 +203,7 @@ class _Interpreter:
     def compared_at_once(
         self, column: ir.BoundColumn, op: ir.ComparisonOp, constants: pa.Array
     ) -> Matrices:
-        """Compute `comparison` with each constant, none of which is NULL or NaN."""
+        """Compute `comparison` with each constant; no constant is NULL or NaN."""
         if (plain := plain_truths(column, op, constants, self.columns)) is not None:
             return plain
         count, each = len(constants), self.part_count

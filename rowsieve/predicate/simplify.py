@@ -73,7 +73,7 @@ def _comparison(
 ) -> ir.Predicate:
     left, right = _operand(left, semantics)[0], _operand(right, semantics)[0]
     if isinstance(left, ir.BoundColumn) and isinstance(right, ir.Literal):
-        return ir.Comparison(op, left, right)  # there is no function to invert
+        return ir.Comparison(op, left, right)  # without a function to invert
     if isinstance(left, ir.Literal) and not isinstance(right, ir.Literal):
         op, left, right = _MIRRORED.get(op, op), right, left
     plain = ir.Comparison(op, left, right)

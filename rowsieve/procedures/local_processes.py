@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.reduction import ForkingPickler
@@ -27,10 +28,24 @@ from rowsieve.procedures.task_reports import run_task
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error of ours in another process: its class and its message."""
+    """An error of ours in another process: its class, the bases of that, and its message."""
 
-    name: str
+    names: tuple[str, ...]
     message: str
+
+    @classmethod
+    def of(cls, error: RowsieveError) -> Failure:
+        """What is sent of an error; some cannot be made again from what `pickle` keeps of them."""
+        return cls(tuple(kind.__name__ for kind in type(error).__mro__), str(error))
+
+    def error(self) -> RowsieveError:
+        """The error by the first of its classes that is public and needs only the message."""
+        for name in self.names:
+            kind = getattr(errors, name, None)
+            with suppress(TypeError):
+                if isinstance(kind, type) and issubclass(kind, RowsieveError):
+                    return kind(self.message)
+        return RowsieveError(self.message)
 
 
 Outcome: TypeAlias = pa.RecordBatch | Failure
@@ -59,8 +74,8 @@ def run_apart(
     """Run a task in this process for another one."""
     try:
         return run_task(procedure, number, task, attempt, storage_options)
-    except RowsieveError as error:  # some cannot be made again from what `pickle` keeps of them
-        return Failure(type(error).__name__, str(error))
+    except RowsieveError as error:
+        return Failure.of(error)
 
 
 def report_of(future: Future[Outcome]) -> pa.RecordBatch:
@@ -73,15 +88,5 @@ def report_of(future: Future[Outcome]) -> pa.RecordBatch:
             "more memory; nothing was committed. Call it again, with fewer processes"
         ) from error
     if isinstance(outcome, Failure):
-        raise _error_of(outcome)
+        raise outcome.error()
     return outcome
-
-
-def _error_of(failure: Failure) -> RowsieveError:
-    kind = getattr(errors, failure.name, InvalidInput)
-    try:
-        found = kind(failure.message)
-    except TypeError:  # its constructor needs attributes that the message does not have
-        found = InvalidInput(failure.message)
-    assert isinstance(found, RowsieveError)
-    return found

@@ -5,8 +5,9 @@ columns passes its turn on: it takes no time that grows with the number of parts
 that changes rows writes the checkpoint, and so does the commit of the next turn, whatever it
 changes. So a checkpoint is late by less than one interval.
 
-Soundness: the rule depends on log entries alone, so all processes agree on it. A checkpoint that is
-missing, early or late changes no result.
+Soundness: a checkpoint that is missing, early or late changes no result. The rule depends on the
+log entries since the last checkpoint alone, so processes agree on it, unless one began from a
+checkpoint between two turns, as `rewrite_manifests` writes: it takes the turn later.
 """
 
 from __future__ import annotations

@@ -31,9 +31,9 @@ def to_native(rows: pa.Table | pa.RecordBatch) -> pa.Table:
 
     Unbounded numbers become text: no other Arrow type holds them. An enum becomes an ordered
     dictionary of its labels: an Enum in Polars, a Categorical in pandas. Bytes and lists of a fixed
-    size get Arrow's types for them. Columns inside lists,
-    structs and maps stay as they are. OverflowError for an interval whose microseconds span more
-    than 292 years, which Arrow's type cannot hold. The result can be written to a table again.
+    size get Arrow's types for them. Columns inside lists, structs and maps stay as they are.
+    OverflowError for an interval whose microseconds span more than 292 years, which Arrow's type
+    cannot hold. The result can be written to a table again.
     """
     table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
     for place, field in enumerate(table.schema):

@@ -11,9 +11,17 @@ import pytest
 import rowsieve as rs
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.config import Config, configure, current
-from rowsieve.errors import CallCancelled, InvalidInput, MissingExtra, StoreError, UnknownColumn
+from rowsieve.errors import (
+    CallCancelled,
+    InvalidInput,
+    MissingExtra,
+    RowsieveError,
+    StoreError,
+    UnknownColumn,
+)
+from rowsieve.objects.store import NotCreated
 from rowsieve.procedures.engine import Job, LocalEngine
-from rowsieve.procedures.local_processes import Failure, _error_of
+from rowsieve.procedures.local_processes import Failure
 from rowsieve.procedures.procedure import DistributedProcedure
 from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
 from tests.procedures.cluster_faults import DyingOnce, FailingOnce, Faulty
@@ -94,8 +102,18 @@ def test_what_cannot_run_in_processes_is_refused(tmp_path: Path) -> None:
         LocalEngine(processes=0)
 
 
-@pytest.mark.parametrize("kind", [StoreError, UnknownColumn, MissingExtra, ValueError])
-def test_errors_of_processes_keep_their_messages(kind: type[Exception]) -> None:
-    found = _error_of(Failure(kind.__name__, "what went wrong"))
-    assert "what went wrong" in str(found)
-    assert isinstance(found, kind) or kind is UnknownColumn
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (StoreError("what went wrong"), StoreError),
+        (MissingExtra("what went wrong"), MissingExtra),
+        (NotCreated("what went wrong"), StoreError),  # it is not public
+        (UnknownColumn("what went wrong", name="x"), InvalidInput),  # it needs the name
+    ],
+)
+def test_errors_of_processes_keep_class_and_message(
+    error: RowsieveError, kind: type[RowsieveError]
+) -> None:
+    found = Failure.of(error).error()
+    assert str(found) == "what went wrong"
+    assert isinstance(found, kind)

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect as Grammar
+from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from rowsieve.errors import InvalidPredicate
@@ -43,14 +44,21 @@ def condition_of(tokens: Sequence[Any], text: str, grammar: str) -> Any:
     kinds = {token.token_type for token in tokens}
     named = kinds & _EQUALITIES and _may_name_fields(tokens, parser)
     if TokenType.NULLSAFE_EQ not in kinds and not named:
-        return parser.parse_into(exp.Condition, list(tokens), text)[0]
-    (node,) = parser.parse_into(exp.Condition, [_marked(token) for token in tokens], text)
+        return _parsed(parser, list(tokens), text)
+    node = _parsed(parser, [_marked(token) for token in tokens], text)
     return None if node is None else _with_safe_equalities(node, tokens)
 
 
 def is_safe_equality(node: Any) -> bool:
     """Whether the node is IS NOT DISTINCT FROM written as `<=>`."""
     return bool(node.meta.get(_WRITTEN) == _SAFE_EQUALITY)
+
+
+def _parsed(parser: Any, tokens: list[Any], text: str) -> Any:
+    try:
+        return parser.parse_into(exp.Condition, tokens, text)[0]
+    except TypeError as error:  # of the compiled build; the other one raises ParseError
+        raise ParseError("an operand is missing") from error
 
 
 def _may_name_fields(tokens: Sequence[Any], parser: Any) -> bool:

@@ -57,8 +57,8 @@ def predicate(
 def expression(text: str, dialect: str) -> Operand:
     """Read a value."""
     try:
-        source, node = parsed(text, dialect_named(dialect))
-        return Reader(replace(source, kind="expression")).operand(node)
+        source, node = parsed(text, dialect_named(dialect), "expression")
+        return Reader(source).operand(node)
     except RecursionError:
         raise _too_nested() from None
 
@@ -156,23 +156,23 @@ def _too_nested() -> InvalidPredicate:
     return InvalidPredicate("the filter nests too deeply to be read; simplify it")
 
 
-def parsed(text: str, dialect: Dialect) -> tuple[Source, Any]:
-    """Return the tokens of the text, and its tree in the grammar."""
-    source = _source(text, dialect)
+def parsed(text: str, dialect: Dialect, kind: str = "filter") -> tuple[Source, Any]:
+    """Return the tokens of the text, and its tree in the grammar; errors name the `kind`."""
+    source = _source(text, dialect, kind)
     return source, _node(source, source.tokens)
 
 
-def _source(text: str, dialect: Dialect) -> Source:
+def _source(text: str, dialect: Dialect, kind: str = "filter") -> Source:
     check_text(text)
-    _check_variables(text, dialect)
-    return _checked(_tokenised(text, dialect))
+    _check_variables(text, dialect, kind)
+    return _checked(_tokenised(text, dialect, kind))
 
 
-def _check_variables(text: str, dialect: Dialect) -> None:
+def _check_variables(text: str, dialect: Dialect, kind: str) -> None:
     """Refuse text with a variable, which the engine replaces by a setting before it parses."""
     if dialect.variables is not None and (found := dialect.variables.search(text)):
         raise InvalidPredicate(
-            f"cannot read the filter at offset {found.start()}, {found[0]!r}: {dialect.name} "
+            f"cannot read the {kind} at offset {found.start()}, {found[0]!r}: {dialect.name} "
             "replaces it by a setting of the session, even inside a string; write its value, or "
             "\\u0024{ for these characters in a string",
             position=found.start(),
@@ -209,10 +209,8 @@ def _node(source: Source, tokens: Sequence[Any]) -> Any:
         raise _syntax_refusal(source, error) from error
     except IndexError as error:  # the grammar's own error, as for map(key)
         raise InvalidPredicate(
-            "cannot read the filter: a function has too few arguments"
+            f"cannot read the {source.kind}: a function has too few arguments"
         ) from error
-    except TypeError as error:  # the compiled grammar's error where an operand is missing
-        raise InvalidPredicate("cannot read the filter: an operand is missing") from error
     if node is None:
         raise _start_refusal(source)
     return node
@@ -222,22 +220,22 @@ def _is_quoted(token: Any) -> bool:
     return token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
 
 
-def _tokenised(text: str, dialect: Dialect) -> Source:
+def _tokenised(text: str, dialect: Dialect, kind: str = "filter") -> Source:
     lifted = lift_lists(text, dialect)
-    source = Source(text, lifted, _tokens(lifted, dialect), dialect)
+    source = Source(text, lifted, _tokens(lifted, dialect, kind), dialect, kind=kind)
     if stand_in_place(lifted, source.tokens):
         return source
     plain = Lifted(text, {})
-    return Source(text, plain, _tokens(plain, dialect), dialect)
+    return Source(text, plain, _tokens(plain, dialect, kind), dialect, kind=kind)
 
 
-def _tokens(lifted: Lifted, dialect: Dialect) -> list[Any]:
+def _tokens(lifted: Lifted, dialect: Dialect, kind: str = "filter") -> list[Any]:
     check_length(lifted.text)
     try:
         tokens = tokens_of(lifted.text, dialect.grammar)
     except TokenError as error:
         raise InvalidPredicate(
-            f"cannot read the filter: a quote or comment is not closed ({error})"
+            f"cannot read the {kind}: a quote or comment is not closed ({error})"
         ) from error
     if dialect.name == "datafusion":  # FLOAT has 32 bits there, and 64 in PostgreSQL
         for token in tokens:
@@ -251,12 +249,12 @@ def _syntax_refusal(source: Source, error: ParseError) -> InvalidPredicate:
         return refusal
     details = [item for item in error.errors if item.get("line") is not None]
     if not details:
-        return InvalidPredicate(f"cannot read the filter: {error}")
+        return InvalidPredicate(f"cannot read the {source.kind}: {error}")
     place = (details[0]["line"], details[0]["col"])
     for token in source.tokens:
         if (token.line, token.col) == place:
             return source.refusal_at(token.start, token.end + 1, "this is not expected here")
-    return InvalidPredicate(f"cannot read the filter: {details[0]['description']}")
+    return InvalidPredicate(f"cannot read the {source.kind}: {details[0]['description']}")
 
 
 def _start_refusal(source: Source) -> InvalidPredicate:

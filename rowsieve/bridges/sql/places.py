@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -37,7 +37,7 @@ _MOST_SHOWN: Final = 4  # columns
 
 @dataclass(slots=True)
 class _Piece:
-    """A node of the tree, the node of the text, and the parts of which it was read."""
+    """A node of the tree, the node of the text, and the pieces inside it."""
 
     text_node: Any
     node: ir.Predicate | ir.Operand | None = None
@@ -91,8 +91,8 @@ def placed(
         return error
     known = dialect_named(dialect)
     try:
-        source, root = parsed(text, known)
-        reader = _Recording(replace(source, kind="expression" if is_value else "filter"))
+        source, root = parsed(text, known, "expression" if is_value else "filter")
+        reader = _Recording(source)
         (reader.operand if is_value else reader.predicate)(root)
     except (RowsieveError, RecursionError):
         return error

@@ -91,9 +91,9 @@ class OwnTable:
         """What DataFusion reads partly by itself; None if our dataset reads all parts.
 
         With `visible`, DataFusion reads these rows of parts with hidden rows; with `only_counts`,
-        as many rows. Its files are checked
-        before DataFusion opens one: it would wait for the writer of a FIFO. `is_checked`: the
-        caller checks them, before and after DataFusion plans a query.
+        as many rows. Its files are checked before DataFusion opens one: it would wait for the
+        writer of a FIFO. `is_checked`: the caller checks them, before and after DataFusion plans a
+        query.
         """
         if not may_be_hybrid(self.table, self.snapshot):
             return None

@@ -84,7 +84,7 @@ class SparkEngine:
             self._progress(done, total)
 
     def _collected(self, job: Job, partitions: int) -> Sequence[bytes]:
-        """The reports of all tasks: an RDD, of which each partition carries its own tasks."""
+        """The reports of all tasks, run as an RDD: each partition carries its own tasks."""
         run = _runner(job)
 
         def run_all(tasks: Iterator[tuple[int, bytes]]) -> Iterator[bytes]:

@@ -92,7 +92,7 @@ class RowsieveWriter(DataSourceArrowWriter):
         return parts.finish()
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Commit the parts of all tasks once; commits nothing if there are no rows.
+        """Commit the parts of all tasks once, or nothing if the tasks had no rows.
 
         A write in one pass commits nothing, and removes the parts, if they are not worth keeping.
         """
