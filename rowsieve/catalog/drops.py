@@ -71,8 +71,8 @@ class Dropping(Places):
             tables = self._tables(now, [space])
             if tables and not cascade:
                 raise UnsupportedOperation(
-                    f"drop_namespace: {space} has {len(tables)} tables, the first is {tables[0]}; "
-                    "drop them first, or drop them with it by cascade=True"
+                    f"drop_namespace: {space} has tables ({len(tables)}, the first is "
+                    f"{tables[0]}); drop them first, or drop them with it by cascade=True"
                 )
             gone = now.placed(dict.fromkeys(tables))
             return replace(gone, namespaces={**gone.namespaces, space: False})

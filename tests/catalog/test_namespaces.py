@@ -58,7 +58,7 @@ def test_a_namespace_with_tables_is_dropped_by_cascade_alone(
     kept = catalog.create_table("other.t", ONE)
     with pytest.raises(NamespaceExists):
         catalog.create_namespace("db")  # the table has created it
-    with pytest.raises(UnsupportedOperation, match=r"has 2 tables, the first is db\.foreign"):
+    with pytest.raises(UnsupportedOperation, match=r"has tables \(2, the first is db\.foreign"):
         catalog.drop_namespace("db")
     catalog.drop_namespace("db", cascade=True)
     assert (catalog.namespaces(), catalog.tables()) == (["other"], ["other.t"])
