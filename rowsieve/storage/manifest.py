@@ -59,8 +59,9 @@ from rowsieve.types.schema import Schema
 
 FORMAT_VERSION: Final = OPAQUE_FORMAT  # the newest format of parts that this code reads
 PART_PATH: Final = re.compile(r"data/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
-PLACED_PATH: Final = re.compile(r"[a-z][a-z0-9]{0,15}://[!-~]{1,4096}")
+PLACED_PATH: Final = re.compile(r"[a-z][a-z0-9]{0,15}://[!-~]+")
 """The URI of a file that is not ours and was imported in place."""
+_LONGEST_PATH: Final = 5_000  # not in the patterns: Arrow's repeat at most 1,000 times
 INLINE_VECTOR: Final = re.compile(r"data:[A-Za-z0-9+/=]+")
 _FEW = 64  # parts; a commit usually adds fewer
 _COMPRESSED_FROM = 32  # parts; below it a codec costs more than it saves
@@ -90,7 +91,7 @@ class FileRef:
     def is_valid(self) -> bool:
         """Whether the path is that of a part, or the URI of a file that is not ours."""
         pattern = PART_PATH if self.owned else PLACED_PATH
-        return pattern.fullmatch(self.path) is not None
+        return _is_path(self.path, pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -572,14 +573,19 @@ def _numbers(column: pa.ChunkedArray) -> npt.NDArray[Any]:
     return np.asarray((column.fill_null(0) if column.null_count else column).to_numpy())
 
 
+def _is_path(path: str, pattern: re.Pattern[str]) -> bool:
+    return len(path) <= _LONGEST_PATH and pattern.fullmatch(path) is not None
+
+
 def _check_paths(paths: pa.ChunkedArray, pattern: re.Pattern[str]) -> None:
     if paths.null_count == len(paths):
         return
     if len(paths) <= _FEW:  # setting up a kernel takes longer
         found = [path for path in paths.to_pylist() if path is not None]
-        bad = [path for path in found if pattern.fullmatch(path) is None]
+        bad = [path for path in found if not _is_path(path, pattern)]
     else:
-        fit = pc.match_substring_regex(paths, f"^{pattern.pattern}$")
+        short = pc.less_equal(pc.binary_length(paths), _LONGEST_PATH)
+        fit = pc.and_(short, pc.match_substring_regex(paths, f"^{pattern.pattern}$"))
         bad = paths.filter(pc.invert(fit)).to_pylist()
     if bad:
         raise CorruptData(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -164,6 +165,20 @@ def test_a_path_out_of_the_data_folder_is_refused(path: str) -> None:
     for where in ("data", "deletes"):
         with pytest.raises(CorruptData, match="names the file"):
             PartTable.from_ipc(table_of(new_part("a", **{where: ref})).to_ipc())
+
+
+@pytest.mark.parametrize("count", [1, 100])
+def test_files_of_others_have_uris(count: int) -> None:
+    def placed(path: str) -> PartTable:
+        ref = FileRef(path, 1, 1, "", 0, "", "map")
+        rest = (new_part(f"p{i}", data=replace(ref, path=f"s3://b/{i}")) for i in range(count - 1))
+        return table_of(new_part("a", data=ref), *rest)
+
+    for path in ("file:///a/b%20c", "file:///" + "x" * 4_096):
+        assert PartTable.from_ipc(placed(path).to_ipc()) == placed(path)
+    for path in ("data/x", "file:///a b", "file:///a\n", "file:///" + "x" * 5_000):
+        with pytest.raises(CorruptData, match="names the file"):
+            PartTable.from_ipc(placed(path).to_ipc())
 
 
 @pytest.mark.parametrize(
