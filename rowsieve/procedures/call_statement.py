@@ -18,6 +18,7 @@ from sqlglot import exp
 from sqlglot.dialects.trino import Trino
 from sqlglot.tokenizer_core import Token
 
+from rowsieve.bridges.sql.grammars import damage_as_parse_error
 from rowsieve.errors import InvalidInput
 from rowsieve.procedures.parameters import Value
 
@@ -164,10 +165,12 @@ def _parsed(text: str) -> Any:
                 f"CALL {_shown(text)}: a second statement follows after a semicolon; run one "
                 "statement at a time"
             )
-        return Trino().parser().parse(_with_varied_maps(tokens), whole)[0]
-    except IndexError as error:  # of sqlglot, for an odd number of a map's arguments
-        raise InvalidInput(f"CALL {_shown(text)}: a map has a key without a value") from error
+        tokens = _with_varied_maps(tokens)
+        with damage_as_parse_error():
+            return Trino().parser().parse(tokens, whole)[0]
     except sqlglot.errors.ParseError as error:
+        if isinstance(error.__cause__, IndexError):  # for an odd number of a map's arguments
+            raise InvalidInput(f"CALL {_shown(text)}: a map has a key without a value") from error
         raise InvalidInput(
             f"CALL {_shown(text)} cannot be read: a part is missing or too many; a call looks "
             "like CALL system.compact('db', 'table')"

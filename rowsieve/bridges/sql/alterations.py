@@ -71,6 +71,7 @@ def alterations_of(
     import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
     from sqlglot import exp  # noqa: PLC0415
 
+    from rowsieve.bridges.sql.grammars import damage_as_parse_error  # noqa: PLC0415
     from rowsieve.bridges.sql.text_limits import too_deep  # noqa: PLC0415
 
     known = dialect_named(dialect)
@@ -83,7 +84,8 @@ def alterations_of(
         tokens = sqlglot.tokenize(whole, read=known.grammar)
         if too_deep(tokens) is not None:
             raise InvalidInput("the change is nested too deep")
-        found = sqlglot.parse(_one_name(whole, tokens, known.grammar), read=known.grammar)
+        with damage_as_parse_error():
+            found = sqlglot.parse(_one_name(whole, tokens, known.grammar), read=known.grammar)
     except (sqlglot.ParseError, sqlglot.TokenError) as error:
         raise _not_read(text) from error
     (node,) = found if len(found) == 1 else (None,)

@@ -13,11 +13,13 @@ def columns_of(text: str, dialect: str = "postgres") -> Schema:
     import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
     from sqlglot import exp  # noqa: PLC0415
 
+    from rowsieve.bridges.sql.grammars import damage_as_parse_error  # noqa: PLC0415
     from rowsieve.bridges.sql.typenames import column_type  # noqa: PLC0415
 
     known = dialect_named(dialect)
     try:
-        made = sqlglot.parse_one(f"CREATE TABLE t ({text})", read=known.grammar)
+        with damage_as_parse_error():
+            made = sqlglot.parse_one(f"CREATE TABLE t ({text})", read=known.grammar)
     except (sqlglot.ParseError, sqlglot.TokenError) as error:
         raise InvalidInput(
             f"cannot read the columns {text!r}; write them as in id bigint, name varchar"

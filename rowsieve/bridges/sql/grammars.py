@@ -14,7 +14,8 @@ as `struct(b AS a)`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from sqlglot import exp
@@ -49,6 +50,19 @@ def condition_of(tokens: Sequence[Any], text: str, grammar: str) -> Any:
     return None if node is None else _with_safe_equalities(node, tokens)
 
 
+@contextmanager
+def damage_as_parse_error() -> Iterator[None]:
+    """Raise ParseError where the grammar fails of itself, over text without a needed part.
+
+    It goes on with None there: its functions then raise an AttributeError, an IndexError, or, in
+    the compiled build, a TypeError.
+    """
+    try:
+        yield
+    except (AttributeError, IndexError, TypeError) as error:
+        raise ParseError("a part is missing") from error
+
+
 def is_safe_equality(node: Any) -> bool:
     """Whether the node is IS NOT DISTINCT FROM written as `<=>`."""
     return bool(node.meta.get(_WRITTEN) == _SAFE_EQUALITY)
@@ -57,8 +71,8 @@ def is_safe_equality(node: Any) -> bool:
 def _parsed(parser: Any, tokens: list[Any], text: str) -> Any:
     try:
         return parser.parse_into(exp.Condition, tokens, text)[0]
-    except TypeError as error:  # of the compiled build; the other one raises ParseError
-        raise ParseError("an operand is missing") from error
+    except (AttributeError, TypeError):  # as above; this error has the place, too
+        return parser.raise_error("an operand is missing")
 
 
 def _may_name_fields(tokens: Sequence[Any], parser: Any) -> bool:

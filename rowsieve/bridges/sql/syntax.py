@@ -35,6 +35,8 @@ def _via(text: str, source: str, target: str = _BETWEEN) -> str:
     import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
     from sqlglot.dialects.dialect import Dialect as Grammar  # noqa: PLC0415
 
+    from rowsieve.bridges.sql.grammars import damage_as_parse_error  # noqa: PLC0415
+
     names = [
         name if name not in DIALECTS else dialect_named(name).grammar for name in (source, target)
     ]
@@ -44,9 +46,10 @@ def _via(text: str, source: str, target: str = _BETWEEN) -> str:
             raise InvalidInput(f"there is no SQL dialect {name!r}; sqlglot knows {known}")
     level = sqlglot.ErrorLevel.RAISE
     try:
-        node = sqlglot.parse_one(text, read=names[0])
-        return str(node.sql(dialect=names[1], unsupported_level=level))
-    except sqlglot.ParseError as error:
+        with damage_as_parse_error():
+            node = sqlglot.parse_one(text, read=names[0])
+            return str(node.sql(dialect=names[1], unsupported_level=level))
+    except (sqlglot.ParseError, sqlglot.TokenError) as error:
         raise InvalidPredicate(f"cannot read the filter as {source} SQL: {error}") from error
     except sqlglot.UnsupportedError as error:
         raise UnsupportedOperation(f"{target} SQL has no equivalent: {error}") from error

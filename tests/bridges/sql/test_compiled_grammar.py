@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -10,8 +11,12 @@ import pytest
 import rowsieve.bridges.sql
 import rowsieve.procedures
 from rowsieve.bridges.sql import parse_predicate
-from rowsieve.errors import InvalidPredicate
+from rowsieve.bridges.sql.alterations import alterations_of
+from rowsieve.bridges.sql.column_list import columns_of
+from rowsieve.bridges.sql.syntax import in_syntax
+from rowsieve.errors import InvalidPredicate, RowsieveError
 from rowsieve.procedures.call_statement import classify
+from rowsieve.types.schema import Schema
 
 DIALECTS = ("spark", "datafusion", "duckdb", "postgres", "trino")
 
@@ -59,3 +64,30 @@ def test_a_comparison_in_a_struct_is_not_the_name_of_a_field(dialect: str, op: s
         parse_predicate(f"struct(a {op} b) IS NULL", dialect)
     with pytest.raises(InvalidPredicate, match="put it in parentheses"):
         parse_predicate(f"c = d OR struct(1, a {op} b) IS NULL", dialect)
+
+
+@pytest.mark.parametrize("damaged", ["MAP {: 1}", "{: 1}", "-> x", "x ->", "id ?", "map(k)"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_text_without_an_operand_is_refused(dialect: str, damaged: str) -> None:
+    """The grammar goes on with None there, and its functions raise errors of their own."""
+    for read in (
+        lambda: parse_predicate(f"{damaged} = m", dialect),
+        lambda: columns_of(f"a int DEFAULT {damaged}", dialect),
+        lambda: alterations_of(f"ADD COLUMN a int DEFAULT {damaged}", Schema(0, ()), dialect),
+        lambda: classify(f"CALL f(o => {damaged})"),
+        lambda: in_syntax(damaged, "mysql", "duckdb"),
+    ):
+        with suppress(RowsieveError):
+            read()
+
+
+@pytest.mark.parametrize("text", ["position(NULL IN s #> ) IS NULL", "MAP {: 1} = m"])
+def test_a_missing_operand_has_a_place(text: str) -> None:
+    with pytest.raises(InvalidPredicate, match="not expected here") as caught:
+        parse_predicate(text, "trino" if "{" in text else "postgres")
+    assert caught.value.position is not None
+
+
+def test_quotes_that_are_not_closed_are_refused_in_every_dialect() -> None:
+    with pytest.raises(InvalidPredicate, match="as mysql SQL"):
+        in_syntax("x = 'a", "mysql", "duckdb")
