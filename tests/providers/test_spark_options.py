@@ -37,6 +37,7 @@ def test_columns_may_be_a_json_list() -> None:
         ({"path": "t", "as_of": "x", "timestampasof": "y"}, "mean the same"),
         ({"path": "t", "columns": "a,,b"}, "names separated by commas"),
         ({"path": "t", "columns": "[1]"}, "JSON list"),
+        ({"path": "t", "columns": "[]"}, "names no column"),
         ({"path": "t", "split_bytes": "0"}, "from 1"),
         ({"path": "t", "mode": "upsert"}, "unknown option 'mode' of a read"),
     ],
