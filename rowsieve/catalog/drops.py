@@ -7,13 +7,19 @@ then looks again, or the table comes after it and brings the namespace back.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
 from rowsieve.catalog.catalog_log import CatalogState
 from rowsieve.catalog.names import TableName, identifier, table_name
 from rowsieve.catalog.table_places import Places
-from rowsieve.errors import CommitConflict, NamespaceNotFound, UnsupportedOperation
+from rowsieve.errors import (
+    CommitConflict,
+    NamespaceNotFound,
+    TableNotFound,
+    UnsupportedOperation,
+)
 from rowsieve.objects import open_store
 from rowsieve.retention.dropping import close, closed_head, delete_files
 
@@ -80,12 +86,16 @@ class Dropping(Places):
         self._log.change("drop_namespace", without_it)
 
     def _purge_tables(self, state: CatalogState, namespace: str) -> None:
-        """Drop the tables of a namespace with their files, if all of them can be."""
+        """Drop the tables of a namespace with their files, if all of them can be.
+
+        Tables that other callers drop or rename meanwhile are passed over.
+        """
         names = [table_name(name) for name in self._tables(state, [namespace])]
         for name in names:
             self._check_purged(state, name, self._location(state, name))
         for name in names:
-            self._purge(name)
+            with suppress(TableNotFound):
+                self._purge(name)
 
     def _purge(self, name: TableName) -> None:
         """Close the table, remove its name, then delete its files."""

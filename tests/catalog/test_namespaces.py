@@ -88,6 +88,26 @@ def test_purge_deletes_the_tables_or_refuses_before_the_first(
     assert foreign.count() == 1
 
 
+def test_a_purge_passes_over_tables_that_others_drop_meanwhile(
+    catalog: rs.Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        catalog.create_table(f"db.{name}", ONE)
+    other = rs.Catalog(catalog.uri)
+    purge = rs.Catalog._purge
+
+    def beside(self: rs.Catalog, name: Any) -> None:
+        if name.plain == "db.a":
+            other.drop_table("db.b", purge=True)
+            other.rename_table("db.c", "kept.c")
+        purge(self, name)
+
+    monkeypatch.setattr(rs.Catalog, "_purge", beside)
+    catalog.drop_namespace("db", purge=True)
+    assert catalog.tables() == ["kept.c"]
+    assert catalog.open_table("kept.c").count() == 1
+
+
 def test_folders_of_a_dropped_namespace_have_no_names(catalog: rs.Catalog, tmp_path: Path) -> None:
     catalog.create_namespace("db")
     catalog.drop_namespace("db")
