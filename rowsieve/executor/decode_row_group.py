@@ -127,7 +127,7 @@ class RowGroup:
         """Whether there are few columns, and one wanted page per row group."""
         if len(columns) > PAGE_COLUMNS_AT_ONCE:
             return False
-        return len(pages) == len(self.file.rows_by_group(self.number, pages))
+        return len(pages) == self.file.group_count(self.number, pages)
 
     def joinable(self, columns: Schema) -> tuple[FewPages, Hashable] | None:
         """The wanted pages, and a key that is equal for pages which can be decoded together.
@@ -187,8 +187,12 @@ class RowGroup:
         return self.row_count if pages is None else self._rows_of(pages)
 
     def _rows_of(self, pages: Pages) -> int:
+        """The rows of ascending pages, of which only the last can be shorter."""
+        if not len(pages):
+            return 0
         page_rows = self.file.page_rows
-        return int((np.minimum((pages + 1) * page_rows, self.row_count) - pages * page_rows).sum())
+        left = self.row_count - int(pages[-1]) * page_rows
+        return (len(pages) - 1) * page_rows + min(page_rows, left)
 
     def _within(self, rows: Rows | RowSet | None, pages: Pages) -> tuple[Rows | None, int]:
         """The positions of the rows within the pages, and the number of rows in the pages.
@@ -354,6 +358,11 @@ class OpenFile:
             return self.pages.spans(row_group, [self._names[each.id] for each in fields], pages)
         group = self._metadata.row_group(row_group)
         return requests(chunk_span(group.column(leaf)) for leaf in self._leaves_of(fields))
+
+    def group_count(self, row_group: int, pages: Pages) -> int:
+        """The number of row groups that these pages belong to."""
+        assert self.pages is not None
+        return self.pages.group_count(row_group, pages)
 
     def rows_by_group(self, row_group: int, pages: Pages) -> list[tuple[int, int]]:
         """The row groups that these pages belong to, each with the number of rows in its pages."""

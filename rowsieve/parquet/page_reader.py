@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -103,6 +102,10 @@ class PageReader:
         parts = self._directory.by_row_group(row_group, pages)
         return [(group, self._row_count(group, own)) for group, own in parts]
 
+    def group_count(self, row_group: int, pages: Pages) -> int:
+        """The number of row groups that hold these pages, numbered as for `read`."""
+        return len(self._directory.by_row_group(row_group, pages))
+
     def _leaves_of(self, names: Sequence[str]) -> list[int]:
         return [leaf for name in names for leaf in self._leaves[name]]
 
@@ -118,8 +121,12 @@ class PageReader:
         return requests(spans, self._gap_bytes)
 
     def _row_count(self, row_group: int, pages: Pages) -> int:
-        rows, page_rows = self._metadata.row_group(row_group).num_rows, self._directory.page_rows
-        return int((np.minimum((pages + 1) * page_rows, rows) - pages * page_rows).sum())
+        """The rows of ascending pages of a row group, whose last page may be shorter."""
+        if not len(pages):
+            return 0
+        page_rows, last = self._directory.page_rows, int(pages[-1])
+        left = int(self._metadata.row_group(row_group).num_rows) - last * page_rows
+        return (len(pages) - 1) * page_rows + min(page_rows, left)
 
     def _groups(
         self, parts: Sequence[tuple[int, Pages]], names: Sequence[str]

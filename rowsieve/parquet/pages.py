@@ -175,9 +175,9 @@ class PageDirectory:
             return [(row_group, pages)]
         numbers = pages + self._first_pages[row_group]
         groups = np.searchsorted(self._first_pages, numbers, side="right") - 1
-        cuts = np.flatnonzero(np.diff(groups)) + 1
-        own = np.split(numbers - self._first_pages[groups], cuts)
-        return list(zip(groups[[0, *cuts]].tolist(), own, strict=True))
+        own = numbers - self._first_pages[groups]
+        edges = [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(pages)]
+        return [(int(groups[first]), own[first:stop]) for first, stop in pairwise(edges)]
 
     def chunk(self, metadata: pq.FileMetaData, row_group: int, leaf: int) -> ChunkPages:
         """The pages of one column chunk of the file with this metadata; the last ones are kept."""
