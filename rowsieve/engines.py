@@ -74,7 +74,7 @@ class SparkProvider(Protocol):
         """Return a DataFrame that reads a table without a log."""
 
     def write_frame(
-        self, table: Any, frame: Any, mode: str, where: Any, *, presorted: bool
+        self, table: Any, frame: Any, mode: str, where: Any, *, presorted: bool | None
     ) -> Commit:
         """Write a DataFrame into the table in one commit; `where` limits an overwrite."""
 

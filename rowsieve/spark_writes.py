@@ -30,13 +30,14 @@ class SparkWrites(Handle):
         mode: Literal["upsert", "append", "delete", "overwrite"],
         *,
         where: Any = None,
-        presorted: bool = False,
+        presorted: bool | None = None,
     ) -> Commit:
         """Write a Spark DataFrame in one commit; Spark's tasks write disjoint key ranges.
 
         `where` limits an overwrite to the rows that match it, as in `overwrite`. `presorted`: the
         frame's tasks already hold rows in the order of the key, in disjoint ranges, so no shuffle
-        is needed; where they do not, the frame is computed again and shuffled.
+        is needed; where they do not, the frame is computed again and shuffled. None: it is tried if
+        the frame reads local Parquet files whose footers show such ranges.
         """
         started_s = time.perf_counter()
         self._writable("write_spark")

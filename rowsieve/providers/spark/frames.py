@@ -29,6 +29,7 @@ from rowsieve.objects.storage_options import flat_options
 from rowsieve.providers.spark.feed_options import FeedOptions
 from rowsieve.providers.spark.feed_reads import pin_feed
 from rowsieve.providers.spark.hybrid import hybrid_frame
+from rowsieve.providers.spark.input_order import tasks_are_in_order
 from rowsieve.providers.spark.option_values import STORAGE, check_reachable, predicate_option
 from rowsieve.providers.spark.planned_source import planned_frame
 from rowsieve.providers.spark.routes import ALL_ROUTES
@@ -131,12 +132,12 @@ def arrow_schema(columns: Any) -> pa.Schema:
 
 
 def write_frame(
-    table: Table, frame: Any, mode: str, where: Any = None, *, presorted: bool = False
+    table: Table, frame: Any, mode: str, where: Any = None, *, presorted: bool | None = None
 ) -> Commit:
     """Write a DataFrame in one commit and pin its version; an empty one commits nothing.
 
     `where` limits an overwrite to the rows that match it. `presorted`: the frame is first written
-    as it is, which commits nothing if ranges of keys overlap.
+    as it is, which commits nothing if ranges of keys overlap; None: if its files look so.
     """
     check_reachable(table.uri)
     if mode not in (*MODES, "overwrite"):
@@ -153,6 +154,8 @@ def write_frame(
     operation = "delete_keys" if mode == "delete" else mode
     if presorted and not table.key:
         raise InvalidInput("write_spark: presorted= is for tables with a key; leave it out")
+    if presorted is None:
+        presorted = bool(table.key) and tasks_are_in_order(frame, table.key)
     return write_rows(table, frame, operation, options, presorted=presorted)
 
 

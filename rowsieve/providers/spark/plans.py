@@ -6,6 +6,7 @@ These classes are internal to Spark: this module alone names them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from py4j.java_gateway import JavaPackage
@@ -15,6 +16,26 @@ from rowsieve.errors import UnsupportedOperation
 
 _LEAF: Final = "opaque leaf "
 _LOCAL_RELATION: Final = "catalyst.plans.logical.LocalRelation"
+
+
+_READS: Final = "org.apache.spark.sql.execution.datasources."
+_KEEP_ORDER: Final = tuple(
+    f"org.apache.spark.sql.catalyst.plans.logical.{name}" for name in ("Project", "Filter")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSpan:
+    """Bytes of a file that one task reads; `path` is a URI whose characters are not escaped."""
+
+    path: str
+    start: int
+    size_bytes: int
+
+    @property
+    def stop(self) -> int:
+        """The end of the bytes."""
+        return self.start + self.size_bytes
 
 
 class UnknownInternals(UnsupportedOperation):
@@ -110,6 +131,40 @@ def renamed(session: Any, plan: Any, output: Any) -> Any:
         for new, old in zip(items(plan.output()), items(output), strict=True)
     ]
     return _class(session, "catalyst.plans.logical.Project")(sequence(session, aliases), plan)
+
+
+def files_of_tasks(
+    frame: Any, column: str, most_files: int
+) -> tuple[str, list[list[FileSpan]]] | None:
+    """The name of a column in the Parquet files of a frame, and the files that each task reads.
+
+    None unless the frame only selects rows and columns of Parquet files, `column` is one of theirs,
+    and the tasks read at most `most_files`. Spark plans the frame for this, and reads nothing.
+    """
+    if not hasattr(frame, "_jdf"):  # a client of Spark Connect has no plan
+        return None
+    execution = frame._jdf.queryExecution()
+    plan = leaf = execution.optimizedPlan()
+    while class_of(leaf) in _KEEP_ORDER:
+        leaf = leaf.child()
+    if class_of(leaf) != _READS + "LogicalRelation":
+        return None
+    files = leaf.relation()
+    if class_of(files) != _READS + "HadoopFsRelation":
+        return None
+    if class_of(files.fileFormat()) != _READS + "parquet.ParquetFileFormat":
+        return None
+    ids = [out.exprId() for out in items(plan.output()) if out.name().lower() == column.lower()]
+    stored = [own.name() for own in items(leaf.output()) if ids == [own.exprId()]]
+    if len(stored) != 1:
+        return None
+    tasks: list[list[FileSpan]] = []
+    for partition in execution.toRdd().partitions():
+        most_files -= len(spans := partition.files())
+        if most_files < 0:
+            return None
+        tasks.append([FileSpan(str(f.toPath()), f.start(), f.length()) for f in spans])
+    return str(stored[0]), tasks
 
 
 def depends_on_time(session: Any, plan: Any) -> bool:
