@@ -85,7 +85,7 @@ class Writers:
         found = {
             "parquet": self.parquet,
             "rowsieve": self.table,
-            "presorted": self.presorted,
+            "shuffled": self.shuffled,
             "format": self.plain,
         }
         if steps:
@@ -99,13 +99,13 @@ class Writers:
 
     def table(self) -> Write:
         """An upsert by `write_spark`."""
+        return self._upsert(presorted=None)
+
+    def shuffled(self) -> Write:
+        """An upsert by `write_spark`, which is told that the rows are not in order."""
         return self._upsert(presorted=False)
 
-    def presorted(self) -> Write:
-        """An upsert by `write_spark`, which is told that the rows are in order."""
-        return self._upsert(presorted=True)
-
-    def _upsert(self, *, presorted: bool) -> Write:
+    def _upsert(self, *, presorted: bool | None) -> Write:
         table = self._target()
 
         def write() -> None:
