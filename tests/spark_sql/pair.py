@@ -146,11 +146,12 @@ class Pair:
 
     def _shadow_tables(self) -> None:
         """Give the second session a view of our copy of each table of the current database."""
+        current = str(self.theirs.catalog.currentDatabase())
+        if _ran(self.ours, f"USE `{current}`") is not None:  # the file has dropped it
+            return
         for name in self._shadows & {row.tableName for row in self._temporary()}:
             self._shadows.discard(name)
             self.ours.catalog.dropTempView(name)
-        current = str(self.theirs.catalog.currentDatabase())
-        _ran(self.ours, f"USE `{current}`")
         for row in self.theirs.sql("SHOW TABLES").collect():
             if not row.isTemporary:
                 self._shadow(row.tableName)
