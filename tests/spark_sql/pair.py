@@ -30,10 +30,11 @@ _NUMBERS = count()
 _IN_CATALOG = re.compile(
     r"(CREATE\s+(OR\s+REPLACE\s+)?((EXTERNAL\s+)?TABLE|DATABASE|SCHEMA|VIEW|FUNCTION)|INSERT|ALTER"
     r"|DROP\s+(TABLE|DATABASE|SCHEMA|FUNCTION)|TRUNCATE|ANALYZE|MSCK|REPAIR|LOAD|COMMENT|RESTORE"
-    r"|CREATE\s+(OR\s+REPLACE\s+)?GLOBAL|UPDATE|DELETE|MERGE)\b",
+    r"|CREATE\s+(OR\s+REPLACE\s+)?GLOBAL|UPDATE|DELETE|MERGE|USE)\b",
     re.IGNORECASE,
 )
 _QUERY = re.compile(r"[\s(]*(SELECT|WITH|FROM|VALUES|TABLE)\b", re.IGNORECASE)
+_WRITE = re.compile(r"\bINSERT\s+(INTO|OVERWRITE)\b", re.IGNORECASE)  # also after WITH or FROM
 _VIEW = re.compile(
     r"CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+VIEW\s+(?:IF\s+NOT\s+EXISTS\s+)?(`[^`]+`|\w+)",
     re.IGNORECASE,
@@ -81,13 +82,14 @@ class Pair:
 
     def run(self, line: int, sql: str) -> None:
         """Run a statement in one or both sessions, or compare a query."""
-        if _QUERY.match(sql):
+        writes = _WRITE.search(sql) is not None
+        if _QUERY.match(sql) and not writes:
             self._compare(line, sql)
             return
         if _ran(self.theirs, sql) is not None:
             self.outcome.failed_in_both.append(line)
             return
-        if _IN_CATALOG.match(sql):
+        if writes or _IN_CATALOG.match(sql):
             self._shadow_tables()
         elif view := _VIEW.match(sql):
             if not self._shadow(view[1].strip("`")):
