@@ -63,7 +63,8 @@ class PageStatistics:
     def subject(self, subject: Subject) -> AbstractColumn | None:
         """The statistics of a column or struct member in every page; None if unknown."""
         if isinstance(subject, Derived):
-            return value_at_path(subject, self._path_facts)
+            of_path = value_at_path(subject, self._path_facts)
+            return of_path or self._statistics.filled(subject, self.part_count)
         type_ = self._statistics.type_of(subject)
         if type_ is None or not is_ordered(type_):
             return None
@@ -81,7 +82,9 @@ class PageStatistics:
     def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:
         """The kinds at a JSON path in every page; None if the file has no column for it."""
         facts = self._path_facts(subject)
-        return None if facts is None else facts.kinds
+        if facts is not None:
+            return facts.kinds
+        return self._statistics.filled_kinds(subject, self.part_count)
 
     def _path_facts(self, path: Derived) -> PathFacts | None:
         columns = self._statistics.path_columns(path)

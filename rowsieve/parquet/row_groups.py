@@ -40,7 +40,7 @@ from rowsieve.predicate.abstract import AbstractColumn, AbstractValue
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.ir import BoundColumn, Operand
 from rowsieve.stats.expressions import value_of
-from rowsieve.stats.fills import fill_for, fills_of
+from rowsieve.stats.fills import Fill, fill_for, fills_at, fills_of
 from rowsieve.stats.json_kinds import EVERYTHING
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.stats.subjects import describe
@@ -96,7 +96,8 @@ class RowGroupStatistics:
     def subject(self, subject: Subject) -> AbstractColumn | None:
         """The statistics of a column or struct member in every row group; None if unknown."""
         if isinstance(subject, Derived):
-            return value_at_path(subject, self.path_facts)
+            known = value_at_path(subject, self.path_facts)
+            return known or self.filled(subject, self.part_count)
         type_ = self.type_of(subject)
         if type_ is None:
             return None
@@ -110,7 +111,7 @@ class RowGroupStatistics:
     def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:
         """The kinds at a JSON path in every row group; None if the file has no column for it."""
         facts = self.path_facts(subject)
-        return None if facts is None else facts.kinds
+        return self.filled_kinds(subject, self.part_count) if facts is None else facts.kinds
 
     def path_columns(self, path: Derived) -> Mapping[str, FileColumn] | None:
         """The hidden columns of a JSON path; None if it has none or they may not be used."""
@@ -135,16 +136,26 @@ class RowGroupStatistics:
 
         None if the column may not be used, or it is not known that the file is older.
         """
-        fills = self._fills.get(subject)
-        usable = self._known is None or subject in self._known
+        fill = self._fill(subject)
+        return None if fill is None or not is_ordered(fill.type) else fill.repeated(count)
+
+    def filled_kinds(self, path: Derived, count: int) -> npt.NDArray[np.int64] | None:
+        """The kinds at a JSON path in `count` row groups or pages without the column."""
+        fill = self._fill(path)
+        return None if fill is None else np.full(count, fill.kinds, dtype=np.int64)
+
+    def _fill(self, subject: Subject) -> Fill | None:
+        field_id = subject if isinstance(subject, int) else subject.field_id
+        usable = self._known is None or field_id in self._known
         mapping = mapping_of(self._metadata)
-        if mapping is not None and subject in mapping.constants:
+        if mapping is not None and field_id in mapping.constants:
             return None
-        if fills is None or not usable or not is_ordered(fills[0].type):
+        if not (usable and self._footer.columns) or self.file_column(field_id) is not None:
             return None
-        written_with = schema_id_of(self._metadata) if self._footer.columns else None
-        fill = None if written_with is None else fill_for(fills, written_with)
-        return None if fill is None else fill.repeated(count)
+        written_with = schema_id_of(self._metadata)
+        if written_with is None:
+            return None
+        return fill_for(fills_at(self._fills, subject), written_with)
 
     def type_of(self, subject: Subject) -> LogicalType | None:
         """The type of a column or struct member; None for other subjects."""

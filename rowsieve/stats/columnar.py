@@ -22,7 +22,7 @@ from rowsieve.predicate.abstract import AbstractColumn, AbstractValue, inverted
 from rowsieve.predicate.arrays import as_mask
 from rowsieve.predicate.ir import BoundColumn, Operand
 from rowsieve.stats.expressions import value_of
-from rowsieve.stats.fills import Fill, fills_of
+from rowsieve.stats.fills import Fill, fills_at, fills_of
 from rowsieve.stats.json_kinds import EVERYTHING
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.stats.subjects import Described, derived, describe
@@ -151,14 +151,20 @@ class PartStatistics:
         """(n,) bits of `Kind`: what a JSON path may hold; None if no part knows."""
         if self._described(subject) is None:
             return None
-        column = self._column(subject, "kinds", pa.int64())
-        if column is None:
+        column, fills = self._column(subject, "kinds", pa.int64()), [*self._older(subject)]
+        if column is None and not fills:
             return None
-        kinds = _int64(column, missing=EVERYTHING)
+        if column is None:
+            kinds = np.full(self.part_count, EVERYTHING, dtype=np.int64)
+        else:
+            kinds = _int64(column, missing=EVERYTHING)
         rows = _int64(self._manifest.columns.column("data.rows"), missing=0)
         nothing = (kinds == 0) & (rows > 0)
         self.contradictions += int(np.count_nonzero(nothing))
-        return np.where(nothing, np.int64(EVERYTHING), kinds)
+        kinds = np.where(nothing, np.int64(EVERYTHING), kinds)
+        for fill, older in fills:
+            kinds = np.where(older, np.int64(fill.kinds), kinds)
+        return kinds
 
     def _described(self, subject: Subject) -> Described | None:
         if self._field_ids is not None and _field_id(subject) not in self._field_ids:
@@ -185,7 +191,7 @@ class PartStatistics:
             counts = np.maximum(_int64(column, missing=-1), -1)
         for fill, older in self._older(subject):
             rows = _int64(self._manifest.columns.column("data.rows"), missing=0)
-            filled = {"null_count": fill.is_null, "nan_count": fill.is_nan}[fact]
+            filled = {"null_count": fill.is_null, "nan_count": fill.is_nan}.get(fact, False)
             unsure = fill.maybe_null and not fill.is_null and (filled or fact == "null_count")
             known = np.int64(-1) if unsure else rows if filled else np.int64(0)
             counts = np.where(older, known, counts)
@@ -202,10 +208,11 @@ class PartStatistics:
         A part that several fills apply to has the value of the last one.
         """
         columns = self._manifest.columns
-        if subject not in self._fills or columns.schema.get_field_index("schema_id") < 0:
+        fills = fills_at(self._fills, subject)
+        if not fills or columns.schema.get_field_index("schema_id") < 0:
             return
         schema_ids = _int64(columns.column("schema_id"), missing=0)
-        for fill in reversed(self._fills[subject]):
+        for fill in reversed(fills):
             if (older := schema_ids < fill.added).any():
                 yield fill, older
 
@@ -235,7 +242,8 @@ class PartStatistics:
             column = self._of_type(f"key.{subject}.{fact}", type_)
             bound = bound if column is None else pc.coalesce(bound, _joined(column))
         for fill, older in self._older(subject):
-            bound = pc.if_else(pa.array(older), fill.bound, bound)
+            filled = fill.lower if fact == "lower" else fill.upper
+            bound = pc.if_else(pa.array(older), filled, bound)
         return bound
 
     def _column(self, subject: Subject, fact: str, type_: pa.DataType) -> pa.ChunkedArray | None:

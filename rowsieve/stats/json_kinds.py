@@ -22,6 +22,7 @@ EVERYTHING: Final = -1
 INT64: Final = range(-(2**63), 2**63)
 """The numbers that are whole numbers to statistics; longer ones count as doubles."""
 _ESCAPES: Final = (("~", "~0"), ("/", "~1"), ("[", "~2"), (":", "~3"))
+_STATED: Final = re.compile(rf"{JSON}((?:/[^/\[:]*)+)(?:\[(\*|[0-9]+)\])?")
 _NOT_PLAIN = re.compile(r'["\\\x00-\x1f]')
 
 
@@ -60,6 +61,21 @@ def path_of_subject(subject: Derived) -> Derived | None:
     """The subject of the whole path for a path's subject of any kind; None for other subjects."""
     what = subject.what.partition(":")[0]
     return Derived(subject.field_id, what) if what.startswith(JSON) else None
+
+
+def parsed_path(subject: Derived) -> Path | None:
+    """The path of a path's subject, of any kind: keys, and at most one index behind them.
+
+    None for other subjects, and for paths that have no statistics.
+    """
+    whole = path_of_subject(subject)
+    found = None if whole is None else _STATED.fullmatch(whole.what)
+    if found is None:
+        return None
+    keys = tuple(map(_unescaped, found[1].split("/")[1:]))
+    if not all(map(is_plain, keys)):
+        return None
+    return keys if found[2] is None else (*keys, ANY_INDEX if found[2] == "*" else int(found[2]))
 
 
 def last_key(subject: Derived) -> str | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import re
+import struct
 import uuid
 
 import pyarrow as pa
@@ -110,3 +112,79 @@ def test_an_explanation_counts_the_bytes_of_columns_by_id(table: Table) -> None:
     assert whole is not None
     assert whole[1] != "0"
     assert '"c" = 7' in str(table.scan("c = 7", columns=["c"]).explain(row_groups=True))
+
+
+def _geometry(x: float) -> bytes:
+    return b"\x01" + struct.pack("<Idd", 1, x, 2 * x)
+
+
+_GEOMETRY = pa.field("c", pa.binary(), metadata={"ARROW:extension:name": "geoarrow.wkb"})
+_JSON = '{"a": 5, "b": {"c": "x"}, "l": [1, "y"], "n": null, "f": 1.5}'
+
+
+@pytest.mark.parametrize(
+    ("type_", "default", "refuted", "kept"),
+    [
+        pytest.param(
+            "json", _JSON,
+            [
+                "(c->>'a')::int = 6", "(c->>'a')::int > 5", "c->'b'->>'c' = 'y'",
+                "c->>'zz' = 'p'", "c->'l'->>1 = 'x'", "(c->>'f')::float8 > 2", "c->>'n' = 'x'",
+            ],
+            ["(c->>'a')::int = 5", "c->'b'->>'c' = 'x'", "c->>'zz' IS NULL", "c->'l'->>1 = 'y'"],
+            id="json",
+        ),
+        pytest.param("json", None, ["(c->>'a')::int = 6"], ["c->>'a' IS NULL"], id="json null"),
+        pytest.param(
+            "interval", pa.scalar((1, 0, 0), pa.month_day_nano_interval()),
+            ["c > interval '30 days'"], ["c = interval '30 days'"], id="interval",
+        ),
+        pytest.param("numeric", "1e60", ["c = 6", "c < 1"], ["c > 1"], id="numeric"),
+        pytest.param("numeric", "NaN", ["c = 6", "c < 1"], ["c > 1"], id="numeric nan"),
+        pytest.param(
+            _GEOMETRY, _geometry(1.0),
+            ["ST_XMin(c) > 1", "c && ST_MakeEnvelope(5, 5, 9, 9)"],
+            ["ST_YMax(c) = 2", "c && ST_MakeEnvelope(0, 0, 9, 9)"], id="geometry",
+        ),
+        pytest.param(_GEOMETRY, b"junk", ["ST_XMin(c) < 1"], ["ST_XMin(c) IS NULL"], id="no wkb"),
+        pytest.param(
+            pa.list_(pa.int64()), None,
+            ["cardinality(c) > 0", "c[1] = 5", "c = ARRAY[1]", "5 = ANY(c)"], ["c IS NULL"],
+            id="list",
+        ),
+        pytest.param(
+            pa.map_(pa.string(), pa.int64()), None, ["c IS NOT NULL"], ["c IS NULL"], id="map"
+        ),
+    ],
+)  # fmt: skip
+def test_values_derived_from_a_default_prune(
+    type_: object, default: object, refuted: list[str], kept: list[str]
+) -> None:
+    made = rowsieve.create_table(
+        f"memory:///derived-{uuid.uuid4().hex}", pa.table({"id": [1, 2]}), key=["id"]
+    )
+    with made.alter() as change:
+        change.add_column("c", type_, default=default)
+    for newer in (False, True):  # the second time, a newer part has the column
+        if newer:
+            made.upsert(pa.table({"id": [9], "c": made.to_arrow(where="id = 1")["c"]}))
+        for where in refuted:
+            scan = made.scan(f"id < 5 AND {where}")
+            assert scan.explain().parts_read == 0, where
+            assert made.count(where) == made.scan(where, pruning="off").count() == 0
+        for where in kept:
+            assert made.count(where) == made.scan(where, pruning="off").count() > 0, where
+
+
+@pytest.mark.parametrize(
+    "where", ["(d->>'a')::int = 6 OR y = 1500", "e > interval '1 day' OR y = 1500"]
+)
+def test_derived_defaults_prune_row_groups_and_pages(where: str) -> None:
+    rows = pa.table({"id": range(ROWS), "y": [i // 100 for i in range(ROWS)]})
+    made = rowsieve.create_table(f"memory:///derived-{uuid.uuid4().hex}", rows, key=["id"])
+    made.add_column("d", "json", default='{"a": 5}')
+    made.add_column("e", "interval", default=datetime.timedelta(hours=1))
+    scan = made.scan(where)
+    assert scan.to_arrow().num_rows == 100
+    assert scan.metrics.row_groups_read == 1
+    assert scan.metrics.rows_decoded <= 2 * 8_192
