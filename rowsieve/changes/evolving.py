@@ -69,15 +69,16 @@ class Alteration:
         after: str | None = None,
         *,
         nullable: bool = True,
+        comment: str | None = None,
+        if_not_exists: bool = False,
     ) -> Alteration:
         """Add a column, as `Table.add_column` does."""
-        return self._append(
-            AddColumn(_path(name), _field(name, type, nullable=nullable), default, after)
-        )
+        field = _field(name, type, nullable=nullable)
+        return self._append(AddColumn(_path(name), field, default, after, comment, if_not_exists))
 
-    def drop_column(self, name: ColumnPath) -> Alteration:
+    def drop_column(self, name: ColumnPath, *, if_exists: bool = False) -> Alteration:
         """Remove a column, as `Table.drop_column` does."""
-        return self._append(DropColumn(_path(name)))
+        return self._append(DropColumn(_path(name), if_exists))
 
     def rename_column(self, name: ColumnPath, new_name: str) -> Alteration:
         """Rename a column, as `Table.rename_column` does."""
@@ -112,7 +113,7 @@ class Alteration:
 
         The words `ALTER TABLE` and the table's name are left out. InvalidInput for anything else.
         """
-        for change in alterations_of(text, self._schema, dialect):
+        for change in alterations_of(text, self._schema, dialect, self._changes):
             self._append(change)
         return self
 
@@ -220,7 +221,10 @@ class Evolving(Configuring):
 
     @changes("alter")
     def reorder_columns(self, names: ColumnNames, *, metadata: Metadata | None = None) -> Commit:
-        """Put columns in this order; those that are not named follow in the order they have."""
+        """Put columns in this order; those that are not named follow in the order they have.
+
+        Paths put the fields of one struct in an order: `["address.zip", "address.city"]`.
+        """
         return self._alter(self._latest(), (ReorderColumns(tuple(names)),), metadata)
 
     @changes("alter")

@@ -92,9 +92,12 @@ class WidenColumn:
 
 @dataclass(frozen=True, slots=True)
 class ReorderColumns:
-    """Put the columns in this order; those that are not named follow in the order they have."""
+    """Put the columns in this order, or the fields of one struct.
 
-    names: tuple[str, ...]
+    Those that are not named follow in the order they have.
+    """
+
+    paths: tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +168,8 @@ def evolve(
                 found = _rename(found, resolve(found, change.path), change.new_name)
             case WidenColumn():
                 found = _widen(found, resolve(found, change.path), change.field)
-            case ReorderColumns(names=names):
-                found = _reorder(found, names)
+            case ReorderColumns(paths=paths):
+                found = _reorder(found, [resolve(found, path) for path in paths])
             case RelaxNotNull(path=path):
                 found = _relax(found, resolve(found, path), key_ids)
             case SetDefault():
@@ -368,14 +371,25 @@ def _widen(schema: Schema, chain: Chain, wanted: pa.Field) -> Schema:
     return with_field(schema, chain, replace(field, type=new, fill=fill, default=default))
 
 
-def _reorder(schema: Schema, names: Sequence[str]) -> Schema:
-    first = [schema.field(name) for name in names]
+def _reorder(schema: Schema, chains: Sequence[Chain]) -> Schema:
+    names = [shown(chain) for chain in chains]
+    parents = {tuple(field.id for field in chain[:-1]) for chain in chains}
+    if len(parents) > 1:
+        raise InvalidSchemaChange(
+            f"the order ({', '.join(names)}) names fields of different columns; give those of one "
+            "struct at a time"
+        )
+    parent = chains[0][:-1] if chains else ()
+    others, first = siblings(schema, parent), [chain[-1] for chain in chains]
     if len({field.id for field in first}) < len(first):
         raise InvalidSchemaChange(f"the order ({', '.join(names)}) names a column twice")
-    rest = [field for field in schema if field not in first]
-    if (*first, *rest) == schema.fields:
-        raise InvalidSchemaChange(f"the columns have the order ({', '.join(schema.names)}) already")
-    return Schema(schema.id, (*first, *rest))
+    fields = (*first, *(field for field in others if field not in first))
+    if fields == others:
+        shown_order = ", ".join(field.name for field in others)
+        raise InvalidSchemaChange(f"the columns have the order ({shown_order}) already")
+    if not parent:
+        return Schema(schema.id, fields)
+    return with_field(schema, parent, replace(parent[-1], type=Struct(fields)))
 
 
 def _relax(schema: Schema, chain: Chain, key_ids: frozenset[int]) -> Schema:

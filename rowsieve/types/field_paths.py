@@ -119,7 +119,7 @@ def siblings(schema: Schema, chain: Chain) -> tuple[Field, ...]:
     if not isinstance(found.type, Struct):
         raise InvalidSchemaChange(
             f"{shown(chain)!r} is {type_name(found.type)}; only a struct has fields that can be "
-            "added, dropped or renamed"
+            "added, dropped, renamed or put in an order"
         )
     return found.type.fields
 

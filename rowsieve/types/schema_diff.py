@@ -28,11 +28,34 @@ def columns_to_add(schema: Schema, wanted: pa.Schema) -> tuple[SchemaChange, ...
 def changes_towards(schema: Schema, wanted: pa.Schema) -> tuple[SchemaChange, ...]:
     """Return the changes that add the columns of `wanted`, and widen those that are narrower there.
 
-    InvalidSchemaChange for a column whose type differs otherwise. A column that already holds all
-    values of the wanted type stays as it is.
+    InvalidSchemaChange for a column whose type differs otherwise, and for one that is NOT NULL in
+    `wanted` only: rows that exist may have no value. A column that already holds all values of the
+    wanted type stays as it is, and so does one that is NOT NULL in the table only.
     """
     columns = [(field.name, field) for field in schema]
+    _refuse_not_null(columns, _named(list(wanted)), ())
     return (*columns_to_add(schema, wanted), *_wider(columns, _named(list(wanted)), ()))
+
+
+def _refuse_not_null(
+    known: _Fields, wanted: Sequence[tuple[str, pa.Field]], path: tuple[str, ...]
+) -> None:
+    for step, field in wanted:
+        match = _found(known, step)
+        here = (*path, step if match is None else match[0])
+        shown = ".".join(here)
+        if not field.nullable and match is None:
+            raise InvalidSchemaChange(
+                f"cannot add column {shown!r} as NOT NULL without a default: rows that exist would "
+                "have no value; add it with add_column and a default, or make it nullable"
+            )
+        if not field.nullable and match is not None and match[1].nullable:
+            raise InvalidSchemaChange(
+                f"column {shown!r} may be NULL in the table, but not in the wanted columns; call "
+                "set_not_null, which looks at the rows, or make it nullable there"
+            )
+        if match is not None:
+            _refuse_not_null(list(children(match[1].type)), arrow_children(field.type), here)
 
 
 def arrow_children(type_: pa.DataType) -> list[tuple[str, pa.Field]]:

@@ -48,6 +48,10 @@ BASE = [("id", "int64"), ("a", "int32"), ("A b", "string")]
         ("ALTER COLUMN a SET DATA TYPE bigint", [BASE[0], ("a", "int64"), BASE[2]]),
         ("ALTER COLUMN a SET DEFAULT 5", BASE),
         ("DROP COLUMN a, ADD COLUMN a date", [BASE[0], BASE[2], ("a", "date32[day]")]),
+        (
+            "ADD b date, RENAME COLUMN b TO c, ALTER COLUMN c SET DEFAULT '2026-11-26'",
+            [*BASE, ("c", "date32[day]")],
+        ),
     ],
 )
 def test_actions_change_the_columns(text: str, columns: list[tuple[str, str]]) -> None:

@@ -338,6 +338,29 @@ def test_null_may_be_allowed_in_fields() -> None:
     assert ids(made, "s.a IS NULL") == [2]
 
 
+def test_fields_are_put_in_an_order_wherever_they_are(table: Table) -> None:
+    before = {name: column(table, name) for name in ("address", "items")}
+    table.reorder_columns(["address.zip"])
+    table.reorder_columns(["items.element.n"])
+    table.sql("ALTER TABLE this ADD COLUMN address.first int FIRST")
+    assert [field.name for field in table.schema.field("address").type] == [
+        "first", "zip", "street", "old",
+    ]  # fmt: skip
+    table.drop_column("address.first")
+    for _ in range(2):
+        assert {name: column(table, name) for name in before} == before
+        assert ids(table, "address.zip > 15") == [3]
+        table.compact()
+    for order, why in [
+        (["address.zip", "id"], "different columns"),
+        (["address.zip", "address.zip"], "twice"),
+        (["address.zip"], "already"),
+        (["tags.element"], "only a struct"),
+    ]:
+        with pytest.raises(InvalidSchemaChange, match=why):
+            table.reorder_columns(order)
+
+
 def test_data_and_schemas_bring_fields(table: Table) -> None:
     wanted = pa.schema(
         [

@@ -133,3 +133,16 @@ def test_a_table_evolves_towards_a_schema(table: Table) -> None:
     with pytest.raises(InvalidSchemaChange, match="'c"):
         table.evolve(pa.schema([("c", pa.list_(pa.string()))]))
     assert "e" not in table.schema.names
+
+
+def test_a_schema_does_not_disallow_null(table: Table) -> None:
+    required = pa.field("n", pa.int64(), nullable=False)
+    for wanted in (required, pa.field("s", pa.struct([pa.field("a", pa.int8()), required]))):
+        table.add_column("s", pa.struct([("a", pa.int8())])) if "s" in wanted.name else None
+        with pytest.raises(InvalidSchemaChange, match="NOT NULL without a default"):
+            table.evolve(pa.schema([wanted]))
+    with pytest.raises(InvalidSchemaChange, match="'b' may be NULL"):
+        table.evolve(pa.schema([pa.field("b", pa.int64(), nullable=False)]))
+    assert table.evolve(table.schema).committed is False
+    assert table.evolve(pa.schema([("id", pa.int64())])).committed is False
+    assert not table.schema.field("id").nullable or not table.key

@@ -12,9 +12,9 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -35,13 +35,17 @@ from rowsieve.types.evolution import (
     SetDefault,
     SetNotNull,
     WidenColumn,
+    evolve,
 )
-from rowsieve.types.field_paths import resolve
+from rowsieve.types.field_paths import Path, resolve
 from rowsieve.types.logical import Enum, Field, Float, Json, LogicalType, String, type_name
 from rowsieve.types.schema import Schema
 
 _LONGEST = 100_000  # characters
+_FREE_ID = 2**31  # for columns that are added only to know the types of the next actions
 _BETWEEN = "\x1f"  # the steps of a path that is one name for the grammar
+
+_TypeAt: TypeAlias = Callable[[Path], LogicalType]
 
 
 @contextmanager
@@ -61,12 +65,13 @@ def _no_warnings() -> Iterator[None]:
 
 @_no_warnings()
 def alterations_of(
-    text: str, schema: Schema, dialect: str = "postgres"
+    text: str, schema: Schema, dialect: str = "postgres", before: Sequence[SchemaChange] = ()
 ) -> tuple[SchemaChange, ...]:
     """Read actions of ALTER TABLE, separated by commas, without `ALTER TABLE` and the table's name.
 
-    `schema` has the columns that there are. InvalidInput names what is not understood; ADD COLUMN,
-    DROP COLUMN, RENAME COLUMN and ALTER COLUMN are.
+    `schema` has the columns that there are, which the changes `before` and each action change for
+    the next one. InvalidInput names what is not understood; ADD COLUMN, DROP COLUMN, RENAME COLUMN
+    and ALTER COLUMN are.
     """
     import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
     from sqlglot import exp  # noqa: PLC0415
@@ -91,11 +96,17 @@ def alterations_of(
     (node,) = found if len(found) == 1 else (None,)
     if not isinstance(node, exp.Alter) or _extra(node, "this", "kind", "actions"):
         raise _not_read(text)
-    actions = node.args["actions"]
-    changes = tuple(change for action in actions for change in _changes(action, schema, known))
+    changes: list[SchemaChange] = []
+
+    def type_at(path: Path) -> LogicalType:
+        now, _ = evolve(schema, [*before, *changes], _FREE_ID)
+        return resolve(now, path)[-1].type
+
+    for action in node.args["actions"]:
+        changes += [*_changes(action, type_at, known)]
     if not changes:
         raise _not_read(text)
-    return changes
+    return tuple(changes)
 
 
 def actions_of(text: str, names: Sequence[str], dialect: str = "postgres") -> str:
@@ -125,7 +136,7 @@ def actions_of(text: str, names: Sequence[str], dialect: str = "postgres") -> st
     return text[tokens[start].end + 1 : tokens[-1].end + 1]
 
 
-def _changes(action: Any, schema: Schema, dialect: Dialect) -> Iterator[SchemaChange]:
+def _changes(action: Any, type_at: _TypeAt, dialect: Dialect) -> Iterator[SchemaChange]:
     from sqlglot import exp  # noqa: PLC0415
 
     match action:
@@ -139,7 +150,7 @@ def _changes(action: Any, schema: Schema, dialect: Dialect) -> Iterator[SchemaCh
             _only(action, "this", "to")
             yield RenameColumn(_path(action.this), _name(action.args["to"]))
         case exp.AlterColumn():
-            yield _altered(action, schema, dialect)
+            yield _altered(action, type_at, dialect)
         case _:
             raise _not_read(action.sql())
 
@@ -173,12 +184,10 @@ def _added(action: Any, dialect: Dialect) -> Iterator[SchemaChange]:
     )
     yield AddColumn(path, field, default, after, comment, if_missing)
     if first:
-        if len(path) > 1:
-            raise _not_read(action.sql())
-        yield ReorderColumns(path)
+        yield ReorderColumns((path,))
 
 
-def _altered(action: Any, schema: Schema, dialect: Dialect) -> SchemaChange:
+def _altered(action: Any, type_at: _TypeAt, dialect: Dialect) -> SchemaChange:
     path = _path(action.this)
     name = path[-1]
     given = {key for key, value in action.args.items() if value not in (None, False)} - {"this"}
@@ -186,8 +195,7 @@ def _altered(action: Any, schema: Schema, dialect: Dialect) -> SchemaChange:
         type_ = _type(action.args["dtype"], name, dialect)
         return WidenColumn(path, arrow_field(Field(0, name, type_)))
     if given == {"default"}:
-        type_ = resolve(schema, path)[-1].type
-        return SetDefault(path, _constant(action.args["default"], name, type_, dialect))
+        return SetDefault(path, _constant(action.args["default"], name, type_at(path), dialect))
     if given == {"drop"}:
         return SetDefault(path, None)
     if given == {"drop", "allow_null"}:
