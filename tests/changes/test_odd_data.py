@@ -217,3 +217,39 @@ def test_dataframes_of_spark_are_data_with_their_instants_and_clocks(
 def test_a_stream_without_rows_is_rejected() -> None:
     with pytest.raises(InvalidData, match="the ChunkedArray could not be read"):
         rs.create_table(fresh_uri(), pa.chunked_array([[1]]))
+
+
+def _array(type_: pa.DataType, *buffers: bytes, children: list[pa.Array] | None = None) -> pa.Array:
+    """An array of one value whose buffers nobody has checked."""
+    made = [None, *map(pa.py_buffer, buffers)]
+    return pa.Array.from_buffers(type_, 1, made, children=children or [])
+
+
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        pytest.param(
+            _array(pa.decimal128(5, 2), (10**30).to_bytes(16, "little")), "fit in precision",
+            id="digits",
+        ),
+        pytest.param(
+            _array(pa.struct([("d", pa.decimal128(5, 2))]), children=[
+                _array(pa.decimal128(5, 2), (10**6).to_bytes(16, "little"))
+            ]),
+            "fit in precision", id="digits in a struct",
+        ),
+        pytest.param(
+            pa.DictionaryArray.from_arrays(pa.array([5], pa.int32()), pa.array(["a"]), safe=False),
+            "out of bounds: 5", id="dictionary",
+        ),
+    ],
+)  # fmt: skip
+def test_arrays_with_impossible_values_are_refused(column: pa.Array, reason: str) -> None:
+    """Parquet would cut a decimal of too many digits, and read another number."""
+    plain = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    schema = pa.schema([("id", pa.int64()), ("c", plain)])
+    table = rs.create_table(fresh_uri(), schema, key=["id"])
+    data = pa.table([pa.array([1]), column], names=["id", "c"])
+    with pytest.raises(InvalidData, match=f"'c'.*{reason}"):
+        table.upsert(data)
+    assert table.refresh() == 0
