@@ -391,7 +391,8 @@ class OpenFile:
                 column = _as_instants(column)
             return _conformed(column, field, self.path)
         stored = _conformed(column, before, self.path)
-        return nested_column(arrow_field(before), field, mapping.schema, self.path).adapted(stored)
+        matched = nested_column(arrow_field(before), field, mapping.schema, self.path, foreign=True)
+        return matched.adapted(stored)
 
     def _nested(self, field: Field) -> NestedColumn:
         known = _nested_columns(self._metadata)

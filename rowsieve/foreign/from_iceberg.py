@@ -2,9 +2,9 @@
 
 `from_iceberg` opens, `import_iceberg` imports without copying rows. pyiceberg reads the metadata
 and plans the files; we prune and read them. Columns have Iceberg's field ids, by which they are
-found in the files; position deletes become deletion vectors; the value of an identity partition is
-a constant where the files lack the column. Equality deletes, vectors in Puffin files, and fields
-inside columns that were changed after a file was written are refused.
+found in the files, and so have fields inside columns; position deletes become deletion vectors; the
+value of an identity partition is a constant where the files lack the column. Equality deletes and
+vectors in Puffin files are refused.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from rowsieve.foreign.created_in_place import NewTable, PlacedFiles, check_outsi
 from rowsieve.foreign.footers import Footer, read_footers
 from rowsieve.foreign.hive import Partitions
 from rowsieve.foreign.joined_columns import JoinedColumns, nullable_field
+from rowsieve.foreign.nested_in_files import columns_in_file
 from rowsieve.foreign.open_parquet import view_of
 from rowsieve.objects import Location, ObjectStore, open_store
 from rowsieve.predicate.rowset import RowSet
@@ -130,7 +131,12 @@ def _data_files(scan: Any, table: Any) -> list[_File]:
 def _placed(files: Sequence[_File], schema: Schema, table: Any, store: ObjectStore) -> PlacedFiles:
     """The files of a snapshot, with the rows that position deletes hide."""
     footers = read_footers(store, [file.uri for file in files])
-    names = {id(footer.schema): _names_in(footer, schema) for footer in footers}
+    distinct = {id(footer.schema): footer for footer in footers}
+    stored = {place: _stored_columns(footer) for place, footer in distinct.items()}
+    names = {
+        place: {field.id: own[field.id].name for field in schema if field.id in own}
+        for place, own in stored.items()
+    }
     partitions = _partitions(schema, files, footers, names)
     for own in names.values():
         for field in schema:
@@ -138,8 +144,9 @@ def _placed(files: Sequence[_File], schema: Schema, table: Any, store: ObjectSto
                 own.pop(field.id, None)
     used = max((field_id for field in schema for field_id in _ids(field)), default=0)
     next_id = 1 + max(used, int(table.metadata.last_column_id))  # dropped columns had ids, too
+    nested = {place: columns_in_file(schema, own, _by_id) for place, own in stored.items()}
     hidden = _hidden(store, files, footers)
-    return PlacedFiles(footers, JoinedColumns(schema, next_id, names), partitions, hidden)
+    return PlacedFiles(footers, JoinedColumns(schema, next_id, names, nested), partitions, hidden)
 
 
 def _tasks(scan: Any) -> list[Any]:
@@ -248,47 +255,22 @@ def _file(task: Any, table: Any) -> _File:
     return _File(_location(file.file_path).uri, constants, tuple(task.delete_files))
 
 
-def _names_in(footer: Footer, schema: Schema) -> dict[int, str]:
-    """The file's column of each field id; UnsupportedOperation if it has none or others inside."""
+def _stored_columns(footer: Footer) -> dict[int, pa.Field]:
+    """The file's columns by field id; UnsupportedOperation for one without an id."""
     stored = footer.metadata.schema.to_arrow_schema()
-    by_id = {_id_of(field): field for field in stored}
-    if -1 in by_id:
-        raise UnsupportedOperation(
-            f"from_iceberg: column {by_id[-1].name!r} of {footer.uri} has no field id, as after "
-            "add_files; open the files with open_parquet, which finds columns by name"
-        )
-    found = {field.id: by_id[field.id].name for field in schema if field.id in by_id}
-    for field in schema:
-        if field.id in found and logical.is_nested(field.type):
-            own = [(_id_of(each), each.name) for each in _members(by_id[field.id].type)]
-            if _fields_of_structs(own, field) != _inside(field):
+    for column in stored:
+        for field in (column, *_members(column.type)):
+            if _id_of(field) == -1:
                 raise UnsupportedOperation(
-                    f"from_iceberg: fields inside column {field.name!r} were changed since "
-                    f"{footer.uri} was written; rewrite the files of the table first"
+                    f"from_iceberg: column {column.name!r} of {footer.uri} has no field id, or a "
+                    "field inside it has none, as after add_files; open the files with "
+                    "open_parquet, which finds columns by name"
                 )
-    return found
+    return {_id_of(field): field for field in stored}
 
 
-def _inside(field: logical.Field) -> dict[int, str]:
-    """The names of the fields of structs inside a column, by id."""
-    match field.type:
-        case logical.List(element=element):
-            return _inside(element)
-        case logical.Map(key=key, value=value):
-            return {**_inside(key), **_inside(value)}
-        case logical.Struct(fields=fields):
-            own = {member.id: member.name for member in fields}
-            for member in fields:
-                own |= _inside(member)
-            return own
-        case _:
-            return {}
-
-
-def _fields_of_structs(stored: Sequence[tuple[int, str]], field: logical.Field) -> dict[int, str]:
-    """The fields in the file, without the elements, keys and values that the table also has."""
-    others = set(_ids(field)) - set(_inside(field))
-    return {field_id: name for field_id, name in stored if field_id not in others}
+def _by_id(struct: logical.Struct, member: pa.Field) -> logical.Field | None:
+    return next((field for field in struct.fields if field.id == _id_of(member)), None)
 
 
 def _partitions(

@@ -8,6 +8,7 @@ an error when it is read.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -27,11 +28,21 @@ from rowsieve.types.widening import is_widened
 
 @dataclass(frozen=True, slots=True)
 class JoinedColumns:
-    """The table's schema, and per distinct file schema the file's column by field id."""
+    """The table's schema, and per distinct file schema the file's column by field id.
+
+    `nested`: likewise the columns with fields, as the file has them; those of the table if it is
+    not given.
+    """
 
     schema: Schema
     next_id: int
     names: Mapping[int, dict[int, str]]
+    nested: Mapping[int, Schema] = dataclasses.field(default_factory=dict)
+
+    def nested_in(self, footer: Footer) -> Schema:
+        """The columns with fields of a file, as the file has them."""
+        own = tuple(each for each in self.schema if logical.is_nested(each.type))
+        return self.nested.get(id(footer.schema), Schema(self.schema.id, own))
 
     def names_of(self, footer: Footer) -> dict[int, str]:
         """The file's column of each field id."""

@@ -85,12 +85,15 @@ def parts_of(
     """
     ids = {column.name: column.id for column in joined.schema}
     refs: list[FileRef] = []
-    with_fields = tuple(each for each in joined.schema if logical.is_nested(each.type))
-    nested = schema_to_json(Schema(joined.schema.id, with_fields)) if with_fields else None
+    nested: dict[int, dict[str, Any] | None] = {}
     for footer, values in zip(footers, partitions.values, strict=True):
         constants = {ids[name]: value for name, value in values.items() if name in ids}
+        shape = id(footer.schema)
+        if shape not in nested:
+            with_fields = joined.nested_in(footer)
+            nested[shape] = schema_to_json(with_fields) if with_fields.fields else None
         mapping = FileMapping(
-            joined.names_of(footer), constants, joined.schema.id, nested, instants
+            joined.names_of(footer), constants, joined.schema.id, nested[shape], instants
         )
         refs.append(
             FileRef(

@@ -61,8 +61,9 @@ class FileMapping(msgspec.Struct, frozen=True):
 
     A column in neither is NULL in all rows, unless it was added to the table later; then it has its
     fill default. `schema`: the id of the table's schema when the file was imported.
-    `nested`: the JSON form of the columns with fields, as they were then. `instants`: whether times
-    without a zone are in UTC where the table's column is an instant, as in INT96 of Spark.
+    `nested`: the JSON form of the columns with fields, as the file has them.
+    `instants`: whether times without a zone are in UTC where the table's column is an instant, as
+    in INT96 of Spark.
     """
 
     names: dict[int, str]
@@ -72,7 +73,7 @@ class FileMapping(msgspec.Struct, frozen=True):
     instants: bool = False
 
     def nested_fields(self) -> dict[int, Field]:
-        """The columns with fields, as they were when the file was imported, by field id."""
+        """The columns with fields, as the file has them, by field id."""
         if self.nested is None:
             return {}
         return {field.id: field for field in schema_from_json(self.nested)}

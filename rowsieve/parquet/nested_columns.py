@@ -49,15 +49,16 @@ class NestedColumn:
 
 
 def nested_column(
-    stored: pa.Field, field: Field, written_with: int | None, path: str
+    stored: pa.Field, field: Field, written_with: int | None, path: str, *, foreign: bool = False
 ) -> NestedColumn:
     """Match a file's column with the table's; `written_with` is the file's schema id.
 
-    CorruptData, which names the file `path`, if the file lacks a field that its schema has.
+    CorruptData, which names the file `path`, if the file lacks a field that its schema has. In a
+    `foreign` file, of another writer, such a field is NULL.
     """
     if stored.equals(arrow_field(field), check_metadata=True):
         return NestedColumn(tuple(range(leaf_count(stored.type))), None)
-    leaves, convert = _Matching(written_with, path).match(stored, field, 0)
+    leaves, convert = _Matching(written_with, path, foreign).match(stored, field, 0)
     return NestedColumn(tuple(sorted(leaves)), convert)
 
 
@@ -65,6 +66,7 @@ def nested_column(
 class _Matching:
     written_with: int | None
     path: str
+    foreign: bool
 
     def match(self, stored: pa.Field, field: Field, first: int) -> tuple[list[int], Convert | None]:
         """The leaves of a field whose leaves begin at `first`, and its conversion."""
@@ -138,6 +140,8 @@ class _Matching:
 
     def _fill(self, field: Field) -> str | None:
         if self.written_with is None or self.written_with >= field.added:
+            if self.foreign:
+                return None
             raise CorruptData(
                 f"{self.path} lacks the field {field.name!r} (field id {field.id}), which the "
                 f"schema {self.written_with} that it was written with has; restore the file from "

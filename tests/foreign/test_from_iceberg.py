@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -20,9 +21,11 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import (
     DateType,
     DoubleType,
+    FloatType,
     IntegerType,
     ListType,
     LongType,
+    MapType,
     NestedField,
     StringType,
     StructType,
@@ -130,13 +133,87 @@ def test_columns_are_found_by_their_ids(tmp_path: Path) -> None:
     assert opened.scan("id = 3").to_arrow()["id"].type == pa.int64()
 
 
-def test_fields_inside_columns_that_were_changed_are_refused(tmp_path: Path) -> None:
-    table = iceberg_tables.create(tmp_path / "t", SCHEMA)
-    table.append(ROWS)
+NESTED = Schema(
+    NestedField(1, "id", IntegerType()),
+    NestedField(
+        2,
+        "s",
+        StructType(
+            NestedField(3, "a", IntegerType()),
+            NestedField(4, "b", StringType()),
+            NestedField(5, "t", StructType(NestedField(6, "f", FloatType()))),
+        ),
+    ),
+    NestedField(
+        7, "l", ListType(8, StructType(NestedField(9, "n", IntegerType())), element_required=False)
+    ),
+    NestedField(
+        10,
+        "m",
+        MapType(
+            11, StringType(), 12, StructType(NestedField(13, "v", IntegerType())),
+            value_required=False,
+        ),
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("imported", [False, True])
+def test_fields_inside_columns_are_found_by_their_ids(imported: bool, tmp_path: Path) -> None:
+    """Renamed, moved, dropped, added again, added and widened, in structs, lists and maps."""
+    table = iceberg_tables.create(tmp_path / "t", NESTED)
+    old = {
+        "id": 1,
+        "s": {"a": 5, "b": "x", "t": {"f": 1.5}},
+        "l": [{"n": 7}],
+        "m": [("k", {"v": 1})],
+    }
+    null: dict[str, Any] = {"id": 2, "s": None, "l": [], "m": []}
+    table.append(pa.Table.from_pylist([old, null], schema_to_pyarrow(table.schema())))
     with table.update_schema() as change:
-        change.rename_column(("st", "x"), "y")
-    with pytest.raises(UnsupportedOperation, match="fields inside column 'st' were changed"):
-        rs.from_iceberg(table)
+        change.rename_column(("s", "a"), "b2").update_column(("s", "a"), LongType())
+        change.delete_column(("s", "b"))
+        change.update_column(("s", "t", "f"), DoubleType())
+        change.rename_column(("l", "n"), "k").add_column(("l", "new"), StringType())
+        change.update_column(("m", "v"), LongType()).add_column(("m", "w"), DateType())
+    with table.update_schema() as change:
+        change.add_column(("s", "b"), StringType()).move_first(("s", "t"))
+    new = {
+        "id": 3,
+        "s": {"t": {"f": 2.5}, "b2": 2**40, "b": "x"},
+        "l": [{"k": 1, "new": "y"}],
+        "m": [("k", {"v": 2**40, "w": date(2026, 1, 1)})],
+    }
+    table.append(pa.Table.from_pylist([new], schema_to_pyarrow(table.schema())))
+    opened = rs.import_iceberg(table, tmp_path / "own") if imported else rs.from_iceberg(table)
+    expected: list[dict[str, Any]] = [
+        {
+            "id": 1,
+            "s": {"t": {"f": 1.5}, "b2": 5, "b": None},
+            "l": [{"k": 7, "new": None}],
+            "m": [("k", {"v": 1, "w": None})],
+        },
+        null,
+        new,
+    ]
+    assert opened.to_arrow().sort_by("id").to_pylist() == expected
+    assert in_order(rows_of(table).to_pylist()) == in_order(expected)
+    found = {
+        where: sorted(opened.scan(where).to_arrow()["id"].to_pylist())
+        for where in ("(s).b = 'x'", "(s).b IS NULL", "(s).b2 = 5", "(l[1]).new = 'y'", "s IS NULL")
+    }
+    assert list(found.values()) == [[3], [1, 2], [1], [3], [2]]
+    if imported:
+        opened.rename_column("s.b", "c")
+        opened.add_column("s.b", "int64", default=9)
+        opened.drop_column("l.element.k")
+        for _ in range(2):
+            assert opened.count("(s).c = 'x'") == 1
+            assert opened.count("(s).b = 9") == 2
+            assert opened.count("(s).c IS NULL") == 2
+            assert opened.scan("id = 1").to_arrow()["l"].to_pylist() == [[{"new": None}]]
+            assert opened.count("(s).b2 > 4") == 2
+            opened.compact()
 
 
 def with_deletes(table: Table, monkeypatch: pytest.MonkeyPatch, delete: DataFile) -> None:

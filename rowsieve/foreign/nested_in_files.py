@@ -1,0 +1,84 @@
+"""The columns with fields as a file has them: fields by the table's ids, under the file's names.
+
+A file may lack fields that its table got later, have some that were dropped since, and have others
+under earlier names or in another order. The reader matches them by id.
+
+Soundness: a field that a file lacks is NULL there, as a column is. A field that only the file has
+gets a negative id, which no field of a table ever has: it must not answer for one that is added
+later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from itertools import count
+
+import pyarrow as pa
+
+from rowsieve.foreign.joined_columns import nullable_field
+from rowsieve.types import logical
+from rowsieve.types.encodings import is_list, logical_type
+from rowsieve.types.schema import Schema
+
+FieldIn = Callable[[logical.Struct, pa.Field], logical.Field | None]
+"""Finds the table's field for one in a struct of a file; None for a field that was dropped."""
+
+
+def columns_in_file(schema: Schema, stored: Mapping[int, pa.Field], field_in: FieldIn) -> Schema:
+    """Return the columns with fields that a file has, with the names and fields that it has.
+
+    `stored`: the file's columns by id.
+    """
+    ids = count(-1, -1)
+    found = (
+        _as_stored(field, stored[field.id], field_in, ids.__next__)
+        for field in schema
+        if field.id in stored and logical.is_nested(field.type)
+    )
+    return Schema(schema.id, tuple(found))
+
+
+def _as_stored(
+    field: logical.Field, stored: pa.Field, field_in: FieldIn, allocate: Callable[[], int]
+) -> logical.Field:
+    def inside(own: logical.Field, member: pa.Field) -> logical.Field:
+        return _as_stored(own, member, field_in, allocate)
+
+    type_ = stored.type
+    match field.type:
+        case logical.Struct() as struct if pa.types.is_struct(type_):
+            members = []
+            for member in type_:
+                known = field_in(struct, member)
+                if known is None:
+                    dropped = logical_type(nullable_field(member), allocate)
+                    members.append(logical.Field(allocate(), member.name, dropped))
+                else:
+                    members.append(replace(inside(known, member), name=member.name))
+            return replace(field, type=logical.Struct(tuple(members)))
+        case logical.List(element=element) if is_list(type_):
+            return replace(field, type=logical.List(inside(element, type_.value_field)))
+        case logical.Map(key=key, value=value) if pa.types.is_map(type_):
+            pair = inside(key, type_.key_field), inside(value, type_.item_field)
+            return replace(field, type=logical.Map(*pair))
+        case _:
+            return field
+
+
+def by_name(struct: logical.Struct, member: pa.Field) -> logical.Field | None:
+    """The field of this name; None if the struct has none."""
+    return next((field for field in struct.fields if field.name == member.name), None)
+
+
+def by_key(keys: Mapping[int, str], key_of: Callable[[pa.Field], str]) -> FieldIn:
+    """Find fields by what they have in files: `keys` by field id, and `key_of` a file's field."""
+
+    def found(struct: logical.Struct, member: pa.Field) -> logical.Field | None:
+        wanted = key_of(member)
+        matches: Iterable[logical.Field] = (
+            field for field in struct.fields if keys.get(field.id) == wanted
+        )
+        return next(iter(matches), None)
+
+    return found
