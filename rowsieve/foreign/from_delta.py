@@ -32,13 +32,14 @@ from rowsieve.foreign.created_in_place import NewTable, PlacedFiles, check_outsi
 from rowsieve.foreign.footers import Footer, read_footers
 from rowsieve.foreign.hive import Partitions
 from rowsieve.foreign.joined_columns import JoinedColumns, nullable_field
+from rowsieve.foreign.nested_in_files import by_key, columns_in_file
 from rowsieve.foreign.open_parquet import view_of
 from rowsieve.objects import Location, ObjectStore, open_store
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.deletion_vectors import inline_deletion_vector
 from rowsieve.table import Table
 from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY, schema_of
-from rowsieve.types.logical import is_nested
+from rowsieve.types.logical import Field, List, LogicalType, Map, Struct
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_defaults import constant_text
 from rowsieve.types.variant_json import EXTENSIONS
@@ -192,11 +193,16 @@ def _files(opened: Any, location: Location, store: ObjectStore) -> PlacedFiles:
     footers = read_footers(store, _uris(opened, location))
     mapped = _Mapped.of(opened, schema)
     partitions = _partitions(opened, pa.table(opened.get_add_actions()), schema)
-    names = {id(footer.schema): mapped.names_in(footer, schema, partitions) for footer in footers}
+    distinct = {id(footer.schema): footer for footer in footers}
+    names = {
+        place: mapped.names_in(footer, schema, partitions) for place, footer in distinct.items()
+    }
+    nested = {
+        place: mapped.nested_in(footer, schema, names[place]) for place, footer in distinct.items()
+    }
     hidden = _hidden(opened, footers, location)
-    return PlacedFiles(
-        footers, JoinedColumns(schema, next_id, names), partitions, hidden, instants=True
-    )
+    joined = JoinedColumns(schema, next_id, names, nested)
+    return PlacedFiles(footers, joined, partitions, hidden, instants=True)
 
 
 def _uri_of(table: Location, path: str) -> str:
@@ -218,28 +224,19 @@ def _uri_of(table: Location, path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Mapped:
-    """What a file is searched for, by field id: names, or Parquet's field ids as text."""
+    """What a file is searched for, by the table's field ids: names, or Parquet's ids as text."""
 
     keys: Mapping[int, str]
     by_id: bool
 
     @classmethod
     def of(cls, opened: Any, schema: Schema) -> _Mapped:
-        """Read the log's column mapping; UnsupportedOperation for one of fields inside columns."""
+        """Read the log's column mapping, also of fields inside columns."""
         mode = (opened.metadata().configuration or {}).get(_MODE, "none")
         described = msgspec.json.decode(opened.schema().to_json())["fields"]
-        keys = {field.id: field.name for field in schema}
-        if mode == "none":
-            return cls(keys, by_id=False)
-        for field, own in zip(schema, described, strict=True):
-            metadata = own.get("metadata", {})
-            if is_nested(field.type) and _PHYSICAL in metadata:
-                raise UnsupportedOperation(
-                    f"from_delta: column {field.name!r} has fields, and column mapping gives them "
-                    "other names in the files, which is not supported; read the table with "
-                    "deltalake"
-                )
-            keys[field.id] = str(metadata.get(_ID if mode == "id" else _PHYSICAL, field.name))
+        key = {"none": None, "id": _ID}.get(mode, _PHYSICAL)
+        found = zip(schema, described, strict=True)
+        keys = dict(each for field, own in found for each in _keys(field, own, key))
         return cls(keys, by_id=mode == "id")
 
     def names_in(self, footer: Footer, schema: Schema, partitions: Partitions) -> dict[int, str]:
@@ -260,6 +257,43 @@ class _Mapped:
             for field in schema
             if field.name not in partitions.types and self.keys[field.id] in names
         }
+
+    def nested_in(self, footer: Footer, schema: Schema, names: Mapping[int, str]) -> Schema:
+        """The columns with fields that a file has, as it has them."""
+        own = footer.metadata.schema.to_arrow_schema()
+
+        def key_of(member: pa.Field) -> str:
+            if not self.by_id:
+                return str(member.name)
+            found = str((member.metadata or {}).get(FIELD_ID_KEY, b"").decode())
+            if not found:
+                raise UnsupportedOperation(
+                    f"from_delta: columns are mapped by id, and the field {member.name!r} inside a "
+                    f"column of {footer.uri} has none; read the table with deltalake"
+                )
+            return found
+
+        stored = {field_id: own.field(name) for field_id, name in names.items()}
+        return columns_in_file(schema, stored, by_key(self.keys, key_of))
+
+
+def _keys(field: Field, described: Any, key: str | None) -> Iterator[tuple[int, str]]:
+    """What the log says of a field and those inside it, by field id; their names without a key."""
+    metadata = described.get("metadata", {})
+    yield field.id, field.name if key is None else str(metadata.get(key, field.name))
+    yield from _keys_inside(field.type, described["type"], key)
+
+
+def _keys_inside(type_: LogicalType, described: Any, key: str | None) -> Iterator[tuple[int, str]]:
+    match type_, described:
+        case Struct(fields=fields), {"fields": own}:
+            for field, each in zip(fields, own, strict=True):
+                yield from _keys(field, each, key)
+        case List(element=element), {"elementType": inner}:
+            yield from _keys_inside(element.type, inner, key)
+        case Map(key=keys, value=values), {"keyType": of_keys, "valueType": of_values}:
+            yield from _keys_inside(keys.type, of_keys, key)
+            yield from _keys_inside(values.type, of_values, key)
 
 
 def _partitions(opened: Any, actions: pa.Table, schema: Schema) -> Partitions:

@@ -32,7 +32,7 @@ from rowsieve.foreign.created_in_place import NewTable, PlacedFiles, check_outsi
 from rowsieve.foreign.footers import Footer, read_footers
 from rowsieve.foreign.hive import Partitions
 from rowsieve.foreign.joined_columns import JoinedColumns, nullable_field
-from rowsieve.foreign.nested_in_files import columns_in_file
+from rowsieve.foreign.nested_in_files import by_key, columns_in_file
 from rowsieve.foreign.open_parquet import view_of
 from rowsieve.objects import Location, ObjectStore, open_store
 from rowsieve.predicate.rowset import RowSet
@@ -144,7 +144,9 @@ def _placed(files: Sequence[_File], schema: Schema, table: Any, store: ObjectSto
                 own.pop(field.id, None)
     used = max((field_id for field in schema for field_id in _ids(field)), default=0)
     next_id = 1 + max(used, int(table.metadata.last_column_id))  # dropped columns had ids, too
-    nested = {place: columns_in_file(schema, own, _by_id) for place, own in stored.items()}
+    keys = {field_id: str(field_id) for field in schema for field_id in _ids(field)}
+    field_in = by_key(keys, lambda member: str(_id_of(member)))
+    nested = {place: columns_in_file(schema, own, field_in) for place, own in stored.items()}
     hidden = _hidden(store, files, footers)
     return PlacedFiles(footers, JoinedColumns(schema, next_id, names, nested), partitions, hidden)
 
@@ -267,10 +269,6 @@ def _stored_columns(footer: Footer) -> dict[int, pa.Field]:
                     "open_parquet, which finds columns by name"
                 )
     return {_id_of(field): field for field in stored}
-
-
-def _by_id(struct: logical.Struct, member: pa.Field) -> logical.Field | None:
-    return next((field for field in struct.fields if field.id == _id_of(member)), None)
 
 
 def _partitions(

@@ -10,7 +10,7 @@ later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
 
@@ -66,19 +66,11 @@ def _as_stored(
             return field
 
 
-def by_name(struct: logical.Struct, member: pa.Field) -> logical.Field | None:
-    """The field of this name; None if the struct has none."""
-    return next((field for field in struct.fields if field.name == member.name), None)
-
-
 def by_key(keys: Mapping[int, str], key_of: Callable[[pa.Field], str]) -> FieldIn:
     """Find fields by what they have in files: `keys` by field id, and `key_of` a file's field."""
 
     def found(struct: logical.Struct, member: pa.Field) -> logical.Field | None:
         wanted = key_of(member)
-        matches: Iterable[logical.Field] = (
-            field for field in struct.fields if keys.get(field.id) == wanted
-        )
-        return next(iter(matches), None)
+        return next((field for field in struct.fields if keys[field.id] == wanted), None)
 
     return found

@@ -96,7 +96,7 @@ def vector(rows: list[int]) -> dict[str, Any]:
     return {**inline, "cardinality": len(rows)}
 
 
-def field(name: str, type_: str, **metadata: Any) -> dict[str, Any]:
+def field(name: str, type_: Any, **metadata: Any) -> dict[str, Any]:
     return {"name": name, "type": type_, "nullable": True, "metadata": metadata}
 
 
@@ -218,6 +218,61 @@ def test_columns_are_mapped_only_as_the_mode_says(mode: str, tmp_path: Path) -> 
     if mode == "id":
         with pytest.raises(UnsupportedOperation, match="mapped by id, and column 'b'"):
             rs.import_delta(tmp_path, tmp_path.with_suffix(".t"))
+
+
+@pytest.mark.parametrize("imported", [False, True])
+def test_fields_that_were_added_inside_columns_are_null_in_older_files(
+    imported: bool, tmp_path: Path
+) -> None:
+    uri = str(tmp_path / "delta")
+    old = {"id": 1, "s": {"u": 1}, "l": [{"q": 1}]}
+    new = {"id": 2, "s": {"u": 2, "v": "x"}, "l": [{"q": 2, "r": 3}]}
+    for row in (old, new):
+        write_deltalake(uri, pa.Table.from_pylist([row]), mode="append", schema_mode="merge")
+    opened = rs.import_delta(uri, tmp_path / "own") if imported else rs.from_delta(uri)
+    expected = [{"id": 1, "s": {"u": 1, "v": None}, "l": [{"q": 1, "r": None}]}, new]
+    for _ in range(2 if imported else 1):
+        assert opened.to_arrow().sort_by("id").to_pylist() == expected
+        assert opened.scan("(s).v = 'x'").to_arrow()["id"].to_pylist() == [2]
+        assert opened.scan("(s).v IS NULL").to_arrow()["id"].to_pylist() == [1]
+        if imported:
+            opened.compact()
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_fields_inside_columns_are_mapped(mode: str, tmp_path: Path) -> None:
+    """The file has other names inside `s`, a field that was dropped, and lacks one."""
+    with_id = [
+        pa.field(name, pa.int64(), metadata={"PARQUET:field_id": str(i)})
+        for i, name in enumerate(("c-a", "gone", "c-b"), 2)
+    ]
+    whole = pa.field("c-s", pa.struct(with_id), metadata={"PARQUET:field_id": "1"})
+    item = pa.field("c-x", pa.int64(), metadata={"PARQUET:field_id": "10"})
+    listed = pa.field("c-l", pa.list_(pa.struct([item])), metadata={"PARQUET:field_id": "9"})
+    row = {"c-s": {"c-a": 5, "gone": 6, "c-b": 7}, "c-l": [{"c-x": 8}]}
+    rows = pa.Table.from_pylist([row], pa.schema([whole, listed]))
+    pq.write_table(rows, tmp_path / "f.parquet")
+
+    def mapped(name: str, type_: Any, number: int, own: str) -> dict[str, Any]:
+        ids = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": own}
+        return field(name, type_, **ids)
+
+    names = [("gone", 2, "c-a"), ("b", 4, "c-b"), ("new", 8, "c-new")]
+    inside = {"type": "struct", "fields": [mapped(n, "long", i, own) for n, i, own in names]}
+    items = {"type": "array", "containsNull": True, "elementType": {
+        "type": "struct", "fields": [mapped("x", "long", 10, "c-x")]
+    }}  # fmt: skip
+    write_log(
+        tmp_path, [mapped("s", inside, 1, "c-s"), mapped("l", items, 9, "c-l")],
+        [{"path": "f.parquet", "size": (tmp_path / "f.parquet").stat().st_size}],
+        ["columnMapping"], **{"delta.columnMapping.mode": mode},
+    )  # fmt: skip
+    opened = rs.from_delta(tmp_path)
+    assert opened.to_arrow().to_pylist() == [
+        {"s": {"gone": 5, "b": 7, "new": None}, "l": [{"x": 8}]}
+    ]
+    assert opened.count("(s).gone = 6") == 0
+    assert opened.count("(s).gone = 5 AND (s).new IS NULL AND (l[1]).x = 8") == 1
 
 
 def test_what_deltalake_refuses_late_is_an_error(tmp_path: Path) -> None:
