@@ -31,8 +31,9 @@ from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOper
 from rowsieve.foreign.created_in_place import NewTable, PlacedFiles, check_outside
 from rowsieve.foreign.footers import Footer, read_footers
 from rowsieve.foreign.hive import Partitions
-from rowsieve.foreign.joined_columns import JoinedColumns, nullable_field
+from rowsieve.foreign.joined_columns import JoinedColumns
 from rowsieve.foreign.nested_in_files import by_key, columns_in_file
+from rowsieve.foreign.nullable_fields import nullable_field
 from rowsieve.foreign.open_parquet import view_of
 from rowsieve.objects import Location, ObjectStore, open_store
 from rowsieve.predicate.rowset import RowSet

@@ -1,9 +1,9 @@
 """Joins the columns of files that are not ours into one schema, by name or by field id.
 
-A column that a file lacks is NULL there. Of two types of a column, the one that holds all values of
-the other is taken; else the files cannot be read together. All columns are nullable: what a file
-says about that is not relied on. Text of `schema=` decides for itself: a value that would change is
-an error when it is read.
+A column that a file lacks is NULL there, and so is a field of a struct. Of two types of a column,
+the one that holds all values of the other is taken; else the files cannot be read together. All
+columns are nullable: what a file says about that is not relied on. Text of `schema=` decides for
+itself: a value that would change is an error when it is read.
 """
 
 from __future__ import annotations
@@ -19,9 +19,16 @@ import pyarrow as pa
 from rowsieve.errors import InvalidInput, SchemaMismatch
 from rowsieve.foreign.footers import Footer
 from rowsieve.foreign.hive import Partitions
+from rowsieve.foreign.nested_in_files import columns_in_file
+from rowsieve.foreign.nullable_fields import nullable_field
 from rowsieve.types import logical
 from rowsieve.types.conform import conform_values
-from rowsieve.types.encodings import EXTENSION_KEYS, FIELD_ID_KEY, logical_type, schema_of
+from rowsieve.types.encodings import (
+    FIELD_ID_KEY,
+    is_list,
+    logical_type,
+    schema_of,
+)
 from rowsieve.types.schema import Schema
 from rowsieve.types.widening import is_widened
 
@@ -65,7 +72,7 @@ def join_columns(
     for place, footer in distinct.items():
         for key, field in own[place].items():
             if schema is None:
-                joined[key] = _joined(joined.get(key), field, footer.uri)
+                joined[key] = _joined(joined.get(key), field, footer.uri, by_id=by_field_id)
             elif field.name in schema.names:
                 joined.setdefault(key, (field, footer.uri))
                 _check_fits(schema, field, footer.uri)
@@ -89,7 +96,20 @@ def join_columns(
         place: {ids[labels[key]]: field.name for key, field in columns.items() if key in labels}
         for place, columns in own.items()
     }
-    return JoinedColumns(table, next_id, names)
+    nested = {
+        place: columns_in_file(
+            table,
+            {each: footer.schema.field(name) for each, name in names[place].items()},
+            _by_name,
+        )
+        for place, footer in distinct.items()
+        if schema is None
+    }
+    return JoinedColumns(table, next_id, names, nested)
+
+
+def _by_name(struct: logical.Struct, member: pa.Field) -> logical.Field | None:
+    return next((field for field in struct.fields if field.name == member.name), None)
 
 
 def _own_columns(footer: Footer, *, by_field_id: bool) -> dict[str, pa.Field]:
@@ -108,7 +128,10 @@ def _own_columns(footer: Footer, *, by_field_id: bool) -> dict[str, pa.Field]:
     return found
 
 
-def _joined(known: tuple[pa.Field, str] | None, field: pa.Field, uri: str) -> tuple[pa.Field, str]:
+def _joined(
+    known: tuple[pa.Field, str] | None, field: pa.Field, uri: str, *, by_id: bool
+) -> tuple[pa.Field, str]:
+    """Join a column with what is known of it, with the file that this is of; by id not inside."""
     if known is None or pa.types.is_null(known[0].type):
         return field, uri
     first, where = known
@@ -119,11 +142,60 @@ def _joined(known: tuple[pa.Field, str] | None, field: pa.Field, uri: str) -> tu
         return known
     if is_widened(old, new):
         return field.with_name(first.name), uri
+    if not by_id and (type_ := _joined_type(first.type, field.type)) is not None:
+        return first.with_type(type_), uri
     raise SchemaMismatch(
         f"column {first.name!r} is {logical.type_name(old)} in {where} and "
         f"{logical.type_name(new)} in {uri}, and neither type holds the other's values; read the "
         "files separately, or give the type in schema="
     )
+
+
+def _joined_type(first: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """The type with the fields of both nested types; None if two of them contradict."""
+    types = pa.types
+    if types.is_struct(first) and types.is_struct(other):
+        own = {member.name: member for member in first}
+        for member in other:
+            joined = _joined_member(own.get(member.name, member), member)
+            if joined is None:
+                return None
+            own[member.name] = joined
+        return pa.struct(list(own.values()))
+    if is_list(first) and is_list(other):
+        item = _joined_member(first.value_field, other.value_field)
+        return None if item is None else pa.list_(item)
+    if types.is_map(first) and types.is_map(other) and first.key_type == other.key_type:
+        value = _joined_member(first.item_field, other.item_field)
+        return None if value is None else pa.map_(first.key_type, value)
+    return None
+
+
+def _joined_member(first: pa.Field, other: pa.Field) -> pa.Field | None:
+    """A field of both nested types, in the type that holds the values of both; None without one."""
+    if first.type.equals(other.type) or pa.types.is_null(other.type):
+        return first
+    if pa.types.is_null(first.type):
+        return other
+    old, new = (logical_type(nullable_field(each), _next_of(count())) for each in (first, other))
+    if _takes(old, other):
+        return first
+    if _takes(new, first):
+        return first.with_type(other.type)
+    type_ = _joined_type(first.type, other.type)
+    return None if type_ is None else first.with_type(type_)
+
+
+def _takes(type_: logical.LogicalType, field: pa.Field) -> bool:
+    """Whether all values of a field in a file fit the type, and are read as values of it."""
+    if logical.is_nested(type_):
+        return False
+    narrow = logical_type(nullable_field(field), _next_of(count()))
+    try:
+        conform_values(pa.array([], field.type), type_, field.name)
+    except SchemaMismatch:
+        return False
+    return is_widened(narrow, type_)
 
 
 def _type_of(field: pa.Field, uri: str) -> logical.LogicalType:
@@ -151,28 +223,3 @@ def _check_fits(schema: pa.Schema, field: pa.Field, uri: str) -> None:
 
 def _next_of(numbers: Any) -> Callable[[], int]:
     return lambda: int(next(numbers))
-
-
-def nullable_field(field: pa.Field) -> pa.Field:
-    """The field with all its members nullable; only what names its extension type is kept."""
-    metadata = field.metadata or {}
-    kept = {key: metadata[key] for key in EXTENSION_KEYS if key in metadata}
-    type_ = field.type if kept else _of_any_size(field.type)
-    return pa.field(field.name, _nullable_type(type_), nullable=True, metadata=kept or None)
-
-
-def _of_any_size(type_: pa.DataType) -> pa.DataType:
-    """The type of bytes without a size: other files may have values of other sizes."""
-    return pa.binary() if pa.types.is_fixed_size_binary(type_) else type_
-
-
-def _nullable_type(type_: pa.DataType) -> pa.DataType:
-    types = pa.types
-    if types.is_map(type_):
-        key = pa.field("key", _nullable_type(_of_any_size(type_.key_type)), nullable=False)
-        return pa.map_(key, nullable_field(type_.item_field).with_name("value"))
-    if types.is_struct(type_):
-        return pa.struct([nullable_field(type_.field(i)) for i in range(type_.num_fields)])
-    if types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_):
-        return pa.list_(nullable_field(type_.value_field).with_name("element"))
-    return type_

@@ -16,7 +16,7 @@ from itertools import count
 
 import pyarrow as pa
 
-from rowsieve.foreign.joined_columns import nullable_field
+from rowsieve.foreign.nullable_fields import nullable_field
 from rowsieve.types import logical
 from rowsieve.types.encodings import is_list, logical_type
 from rowsieve.types.schema import Schema

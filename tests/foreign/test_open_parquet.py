@@ -500,3 +500,39 @@ def test_resolved_plans_name_whole_files(tmp_path: Path) -> None:
     assert file.path == (tmp_path / "a.parquet").as_uri()
     assert file.rows.ranges()[0].tolist() == [18]
     assert rs.ScanPlan.from_bytes(plan.to_bytes()).splits == plan.splits
+
+
+@pytest.mark.parametrize("imported", [False, True])
+def test_fields_inside_columns_may_differ_between_files(imported: bool, tmp_path: Path) -> None:
+    types = [
+        [("s", pa.struct([("a", pa.int32())])), ("l", pa.list_(pa.struct([("n", pa.int8())])))],
+        [
+            ("s", pa.struct([("b", pa.string()), ("a", pa.int64())])),
+            ("l", pa.large_list(pa.struct([("n", pa.int16()), ("m", pa.bool_())]))),
+        ],
+    ]
+    rows = [
+        {"id": 1, "s": {"a": 5}, "l": [{"n": 1}, None]},
+        {"id": 2, "s": {"b": "x", "a": 2**40}, "l": [{"n": 300, "m": True}]},
+    ]
+    for place, (fields, row) in enumerate(zip(types, rows, strict=True)):
+        schema = pa.schema([("id", pa.int64()), *fields])
+        pq.write_table(pa.Table.from_pylist([row], schema), tmp_path / f"{place}.parquet")
+    opened = (
+        rs.from_parquet(tmp_path, tmp_path.with_suffix(".t"), key=["id"])
+        if imported
+        else rs.open_parquet(tmp_path)
+    )
+    assert opened.to_arrow().sort_by("id").to_pylist() == [
+        {"id": 1, "s": {"a": 5, "b": None}, "l": [{"n": 1, "m": None}, None]},
+        {"id": 2, "s": {"a": 2**40, "b": "x"}, "l": [{"n": 300, "m": True}]},
+    ]
+    for where, ids in [("(s).a > 5", [2]), ("(s).b IS NULL", [1]), ("(l[1]).m", [2])]:
+        assert opened.scan(where).to_arrow()["id"].to_pylist() == ids
+    if imported:
+        opened.compact()
+        assert opened.count("(s).b IS NULL") == 1
+    other = pa.table({"id": [3], "s": pa.array([{"a": "text"}])})
+    pq.write_table(other, tmp_path / "2.parquet")
+    with pytest.raises(SchemaMismatch, match="'s' is struct"):
+        rs.open_parquet(tmp_path)

@@ -1,0 +1,35 @@
+"""Fields of files that are not ours, as columns of a table may have them: nullable, of any size.
+
+What a file says about NULL is not relied on.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from rowsieve.types.encodings import EXTENSION_KEYS
+
+
+def nullable_field(field: pa.Field) -> pa.Field:
+    """The field with all its members nullable; only what names its extension type is kept."""
+    metadata = field.metadata or {}
+    kept = {key: metadata[key] for key in EXTENSION_KEYS if key in metadata}
+    type_ = field.type if kept else _of_any_size(field.type)
+    return pa.field(field.name, _nullable_type(type_), nullable=True, metadata=kept or None)
+
+
+def _of_any_size(type_: pa.DataType) -> pa.DataType:
+    """The type of bytes without a size: other files may have values of other sizes."""
+    return pa.binary() if pa.types.is_fixed_size_binary(type_) else type_
+
+
+def _nullable_type(type_: pa.DataType) -> pa.DataType:
+    types = pa.types
+    if types.is_map(type_):
+        key = pa.field("key", _nullable_type(_of_any_size(type_.key_type)), nullable=False)
+        return pa.map_(key, nullable_field(type_.item_field).with_name("value"))
+    if types.is_struct(type_):
+        return pa.struct([nullable_field(type_.field(i)) for i in range(type_.num_fields)])
+    if types.is_list(type_) or types.is_large_list(type_) or types.is_fixed_size_list(type_):
+        return pa.list_(nullable_field(type_.value_field).with_name("element"))
+    return type_
