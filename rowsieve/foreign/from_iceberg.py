@@ -2,9 +2,9 @@
 
 `from_iceberg` opens, `import_iceberg` imports without copying rows. pyiceberg reads the metadata
 and plans the files; we prune and read them. Columns have Iceberg's field ids, by which they are
-found in the files, and so have fields inside columns; position deletes become deletion vectors; the
-value of an identity partition is a constant where the files lack the column. Equality deletes and
-vectors in Puffin files are refused.
+found in the files, and so have fields inside columns; position deletes and the vectors of Puffin
+files become deletion vectors; the value of an identity partition is a constant where the files lack
+the column. Equality deletes are refused.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -35,6 +36,7 @@ from rowsieve.foreign.joined_columns import JoinedColumns
 from rowsieve.foreign.nested_in_files import by_key, columns_in_file
 from rowsieve.foreign.nullable_fields import nullable_field
 from rowsieve.foreign.open_parquet import view_of
+from rowsieve.foreign.puffin import deleted_rows
 from rowsieve.objects import Location, ObjectStore, open_store
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.deletion_vectors import inline_deletion_vector
@@ -50,6 +52,7 @@ from rowsieve.types.encodings import (
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_defaults import constant_text
 
+_NO_ROWS: Final = np.empty(0, np.int64)
 _READ_ONLY: Final = (
     "the Iceberg table was opened with from_iceberg, which changes nothing; write to it with an "
     "Iceberg writer, or create a table with its rows"
@@ -312,21 +315,17 @@ def _hidden(
     store: ObjectStore, files: Sequence[_File], footers: Sequence[Footer]
 ) -> dict[str, RowSet]:
     """The rows that position deletes hide, by the file's URI."""
-    read: dict[str, pa.Table] = {}
+    read: dict[str, Mapping[str, npt.NDArray[np.int64]]] = {}
     found: dict[str, RowSet] = {}
     for file, footer in zip(files, footers, strict=True):
-        hidden = RowSet.empty(int(footer.metadata.num_rows))
+        count = int(footer.metadata.num_rows)
+        hidden = RowSet.empty(count)
         for delete in file.deletes:
             uri = _location(delete.file_path).uri
             if uri not in read:
                 read[uri] = _position_deletes(store, uri, delete)
-            rows = read[uri]
-            paths = {path: _location(path).uri for path in rows["file_path"].unique().to_pylist()}
-            own = [path for path, place in paths.items() if place == file.uri]
-            here = rows.filter(pc.is_in(rows["file_path"], pa.array(own, pa.string())))
-            count = hidden.row_count
-            ids = np.unique(here["pos"].drop_null().to_numpy())
-            if here["pos"].null_count or (len(ids) and not 0 <= ids[0] <= ids[-1] < count):
+            ids = np.unique(read[uri].get(file.uri, _NO_ROWS))
+            if len(ids) and not 0 <= ids[0] <= ids[-1] < count:
                 raise CorruptData(
                     f"from_iceberg: {uri} deletes rows that {file.uri}, which has {count} rows, "
                     "does not have; one of these files was replaced"
@@ -337,13 +336,31 @@ def _hidden(
     return found
 
 
-def _position_deletes(store: ObjectStore, uri: str, delete: Any) -> pa.Table:
-    kind = str(delete.content).rpartition(".")[2].upper()
-    form = str(delete.file_format).rpartition(".")[2].upper()
-    if kind != "POSITION_DELETES" or form != "PARQUET":
+def _position_deletes(
+    store: ObjectStore, uri: str, delete: Any
+) -> Mapping[str, npt.NDArray[np.int64]]:
+    """The rows that a delete file hides, by the URI of their file; NULL is the row -1."""
+    kind, form = (
+        str(each).rpartition(".")[2].upper() for each in (delete.content, delete.file_format)
+    )
+    if kind != "POSITION_DELETES" or form not in ("PARQUET", "PUFFIN"):
         raise UnsupportedOperation(
             f"from_iceberg: {uri} has {kind.lower().replace('_', ' ')} as {form}, which is not "
             "supported; rewrite the files of the table first"
         )
-    rows = pq.read_table(pa.BufferReader(store.get(uri)), columns=["file_path", "pos"])
-    return rows.cast(pa.schema({"file_path": pa.string(), "pos": pa.int64()}))
+    data = store.get(uri)
+    if form == "PUFFIN":
+        return {_location(path).uri: rows for path, rows in deleted_rows(data, uri).items()}
+    table = pq.read_table(pa.BufferReader(data), columns=["file_path", "pos"])
+    table = table.cast(pa.schema({"file_path": pa.string(), "pos": pa.int64()})).combine_chunks()
+    places = pc.fill_null(table["file_path"], "").combine_chunks().dictionary_encode()
+    rows = pc.fill_null(table["pos"], -1).to_numpy()
+    codes = places.indices.to_numpy()
+    order = np.argsort(codes, kind="stable")
+    starts = np.searchsorted(codes[order], np.arange(len(places.dictionary) + 1))
+    found: dict[str, npt.NDArray[np.int64]] = {}
+    for path, start, stop in zip(places.dictionary.to_pylist(), starts, starts[1:], strict=False):
+        place = _location(path).uri
+        own = rows[order[start:stop]]
+        found[place] = np.concatenate([found[place], own]) if place in found else own
+    return found

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import struct
+import zlib
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyroaring
 import pytest
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
@@ -267,11 +271,72 @@ def test_positions_that_a_file_lacks_are_errors(
         rs.import_iceberg(table, tmp_path / "new")
 
 
+def puffin(vectors: dict[str, list[int]]) -> bytes:
+    """A Puffin file with a deletion vector for each data file, as version 3 of Iceberg has them."""
+    data, blobs = b"PFA1", []
+    for path, rows in vectors.items():
+        inside = b"\xd1\xd3\x39\x64" + pyroaring.BitMap64(rows).serialize()
+        checksum = struct.pack(">I", zlib.crc32(inside))
+        blob = struct.pack(">I", len(inside)) + inside + checksum
+        about = {"referenced-data-file": path, "cardinality": str(len(rows))}
+        blobs.append(
+            {"type": "deletion-vector-v1", "fields": [], "snapshot-id": -1, "sequence-number": -1}
+            | {"offset": len(data), "length": len(blob), "properties": about}
+        )
+        data += blob
+    footer = json.dumps({"blobs": blobs}).encode()
+    return data + b"PFA1" + footer + struct.pack("<II", len(footer), 0) + b"PFA1"
+
+
+def test_vectors_of_puffin_files_hide_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = iceberg_tables.create(tmp_path / "t", SCHEMA)
+    table.append(ROWS)
+    table.append(ROWS)
+    first, second = (task.file.file_path for task in table.scan().plan_files())
+    (tmp_path / "d.puffin").write_bytes(puffin({first: [0, 2], second: [3]}))
+    delete = delete_file(tmp_path / "d.puffin", DataFileContent.POSITION_DELETES, FileFormat.PUFFIN)
+    with_deletes(table, monkeypatch, delete)
+    opened = rs.from_iceberg(table)
+    assert sorted(opened.to_arrow()["id"].to_pylist()) == [1, 2, 2, 3, 4]
+    assert in_order(opened.to_arrow().to_pylist()) == in_order(rows_of(table).to_pylist())
+    assert rs.import_iceberg(table, tmp_path / "own").count("id = 1") == 1
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        pytest.param(lambda data, _: data[:-1] + b"2", "PFA1", id="end"),
+        pytest.param(lambda data, _: data[:20] + b"!" + data[21:], "checksum", id="bitmap"),
+        pytest.param(lambda data, _: data.replace(b'"offset": 4', b'"offset": 5'), "checksum",
+                     id="offset"),
+        pytest.param(lambda data, _: data.replace(b'{"blobs"', b'["blobs"'), "footer", id="footer"),
+        pytest.param(lambda _, path: puffin({path: [4]}), "which has 4 rows", id="row"),
+        pytest.param(lambda _, path: puffin({path: [2**40]}), "deletes the row", id="far row"),
+        pytest.param(lambda data, _: data.replace(b"referenced-", b"referencer-"), "no vector",
+                     id="data file"),
+    ],
+)  # fmt: skip
+def test_damaged_puffin_files_are_errors(
+    damage: Callable[[bytes, str], bytes],
+    why: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = iceberg_tables.create(tmp_path / "t", SCHEMA)
+    table.append(ROWS)
+    (path,) = (task.file.file_path for task in table.scan().plan_files())
+    (tmp_path / "d").write_bytes(damage(puffin({path: [1]}), path))
+    delete = delete_file(tmp_path / "d", DataFileContent.POSITION_DELETES, FileFormat.PUFFIN)
+    with_deletes(table, monkeypatch, delete)
+    with pytest.raises(CorruptData, match=why):
+        rs.from_iceberg(table)
+
+
 @pytest.mark.parametrize(
     ("content", "form"),
     [
         (DataFileContent.EQUALITY_DELETES, FileFormat.PARQUET),
-        (DataFileContent.POSITION_DELETES, FileFormat.PUFFIN),
+        (DataFileContent.POSITION_DELETES, FileFormat.ORC),
     ],
 )
 def test_other_deletes_are_refused_by_name(
@@ -281,7 +346,7 @@ def test_other_deletes_are_refused_by_name(
     table.append(ROWS)
     (tmp_path / "d").write_bytes(b"x")
     with_deletes(table, monkeypatch, delete_file(tmp_path / "d", content, form))
-    with pytest.raises(UnsupportedOperation, match=r"(equality|position) deletes as P"):
+    with pytest.raises(UnsupportedOperation, match=r"(equality|position) deletes as (PARQUET|ORC)"):
         rs.from_iceberg(table)
 
 

@@ -1,0 +1,100 @@
+"""Deletion vectors in Puffin files, as version 3 of Iceberg's format has them.
+
+A Puffin file has blobs, and a footer with a JSON object that describes them. A blob of the type
+`deletion-vector-v1` has the deleted rows of one data file: its length, four bytes of magic, a
+64-bit Roaring bitmap in the portable format, and a CRC-32.
+https://iceberg.apache.org/puffin-spec/
+
+Soundness: a blob whose length, magic or checksum is wrong is CorruptData, and so is a second vector
+of the same data file, for it is not known which one holds.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyroaring
+
+from rowsieve.errors import CorruptData, UnsupportedOperation
+
+_MAGIC: Final = b"PFA1"
+_VECTOR: Final = "deletion-vector-v1"
+_VECTOR_MAGIC: Final = b"\xd1\xd3\x39\x64"
+_MOST_ROWS: Final = 2**32  # of a data file; a bitmap of runs may stand for more than fit in memory
+_AFTER_FOOTER: Final = 12  # length, flags, magic
+
+
+class _Blob(msgspec.Struct):
+    type: str
+    offset: int
+    length: int
+    codec: str | None = msgspec.field(default=None, name="compression-codec")
+    properties: Mapping[str, str] = {}
+
+
+class _Footer(msgspec.Struct):
+    blobs: tuple[_Blob, ...]
+
+
+def deleted_rows(data: bytes, uri: str) -> dict[str, npt.NDArray[np.int64]]:
+    """Return the deleted rows of each data file, by its path; ascending."""
+    found: dict[str, npt.NDArray[np.int64]] = {}
+    for blob in _footer(data, uri).blobs:
+        if blob.type != _VECTOR:
+            continue
+        path = blob.properties.get("referenced-data-file")
+        if path is None or path in found:
+            raise _damaged(uri, f"has {'no' if path is None else 'another'} vector of {path}")
+        if blob.codec is not None:
+            raise UnsupportedOperation(
+                f"from_iceberg: {uri} has a deletion vector that is compressed with {blob.codec}, "
+                "which Iceberg does not allow; rewrite the files of the table first"
+            )
+        found[path] = _rows(data[blob.offset : blob.offset + blob.length], blob, uri)
+    return found
+
+
+def _footer(data: bytes, uri: str) -> _Footer:
+    if data[:4] != _MAGIC or data[-4:] != _MAGIC or len(data) < 2 * len(_MAGIC) + _AFTER_FOOTER:
+        raise _damaged(uri, "does not begin and end with PFA1")
+    if data[-8] & 1:
+        raise UnsupportedOperation(
+            f"from_iceberg: {uri} has a compressed footer, which is not supported; rewrite the "
+            "files of the table first"
+        )
+    stop = len(data) - _AFTER_FOOTER
+    start = stop - int.from_bytes(data[stop : stop + 4], "little")
+    if start < 2 * len(_MAGIC) or data[start - len(_MAGIC) : start] != _MAGIC:
+        raise _damaged(uri, "has no footer of the length that it gives")
+    try:
+        return msgspec.json.decode(data[start:stop], type=_Footer)
+    except msgspec.MsgspecError as error:
+        raise _damaged(uri, f"has a footer that cannot be read: {error}") from error
+
+
+def _rows(data: bytes, blob: _Blob, uri: str) -> npt.NDArray[np.int64]:
+    inside, checksum = data[4:-4], int.from_bytes(data[-4:], "big")
+    whole = len(data) == blob.length and int.from_bytes(data[:4], "big") == len(inside)
+    if (
+        blob.offset < 0
+        or not whole
+        or inside[:4] != _VECTOR_MAGIC
+        or zlib.crc32(inside) != checksum
+    ):
+        raise _damaged(uri, f"has a deletion vector at {blob.offset} with a wrong checksum")
+    try:
+        bitmap = pyroaring.BitMap64.deserialize(inside[4:])
+    except (ValueError, IndexError) as error:
+        raise _damaged(uri, f"has a deletion vector that cannot be read: {error}") from error
+    if len(bitmap) and bitmap.max() >= _MOST_ROWS:
+        raise _damaged(uri, f"deletes the row {bitmap.max()}")
+    return np.frombuffer(bitmap.to_array(), np.uint64).astype(np.int64)
+
+
+def _damaged(uri: str, why: str) -> CorruptData:
+    return CorruptData(f"from_iceberg: {uri} {why}; restore it from a copy, or rewrite the files")
