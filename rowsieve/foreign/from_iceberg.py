@@ -3,8 +3,8 @@
 `from_iceberg` opens, `import_iceberg` imports without copying rows. pyiceberg reads the metadata
 and plans the files; we prune and read them. Columns have Iceberg's field ids, by which they are
 found in the files, and so have fields inside columns; position deletes and the vectors of Puffin
-files become deletion vectors; the value of an identity partition is a constant where the files lack
-the column. Equality deletes are refused.
+files become deletion vectors. A column that a file lacks is a constant there: the value of an
+identity partition, or else the column's initial default. Equality deletes are refused.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def from_iceberg(
     """
     scan = _scan("from_iceberg", table, snapshot_id)
     store = open_store(_location(table.location()).uri, storage_options)
-    files = _placed(_data_files(scan, table), _schema_of(scan.projection()), table, store)
+    files = _placed(scan, _data_files(scan, table), table, store)
     joined, parts = files.joined, files.parts(inline_deletion_vector)
     return view_of(store, joined.schema, joined.next_id, parts, _READ_ONLY, storage_options)
 
@@ -112,7 +112,7 @@ def import_iceberg(
     check_outside("import_iceberg", place, _location(table.location()))
     files = _data_files(scan, table)
     new.check([Location.parse(file.uri) for file in files])
-    return new.create(_placed(files, _schema_of(scan.projection()), table, new.store))
+    return new.create(_placed(scan, files, table, new.store))
 
 
 def _scan(operation: str, table: Any, snapshot_id: int | None) -> Any:
@@ -132,8 +132,10 @@ def _data_files(scan: Any, table: Any) -> list[_File]:
     return [_file(task, table) for task in _tasks(scan)]
 
 
-def _placed(files: Sequence[_File], schema: Schema, table: Any, store: ObjectStore) -> PlacedFiles:
+def _placed(scan: Any, files: Sequence[_File], table: Any, store: ObjectStore) -> PlacedFiles:
     """The files of a snapshot, with the rows that position deletes hide."""
+    schema = _schema_of(scan.projection())
+    defaults = _initial_defaults(scan.projection(), schema)
     footers = read_footers(store, [file.uri for file in files])
     distinct = {id(footer.schema): footer for footer in footers}
     stored = {place: _stored_columns(footer) for place, footer in distinct.items()}
@@ -141,11 +143,7 @@ def _placed(files: Sequence[_File], schema: Schema, table: Any, store: ObjectSto
         place: {field.id: own[field.id].name for field in schema if field.id in own}
         for place, own in stored.items()
     }
-    partitions = _partitions(schema, files, footers, names)
-    for own in names.values():
-        for field in schema:
-            if field.name in partitions.types:
-                own.pop(field.id, None)
+    partitions = _partitions(schema, files, footers, names, defaults)
     used = max((field_id for field in schema for field_id in _ids(field)), default=0)
     next_id = 1 + max(used, int(table.metadata.last_column_id))  # dropped columns had ids, too
     keys = {field_id: str(field_id) for field in schema for field_id in _ids(field)}
@@ -180,12 +178,6 @@ def _schema_of(iceberg: Any) -> Schema:
         ids = iter([_id_of(member) for member in _members(field.type)])
         type_ = logical_type(nullable_field(_with_nanos(field)), _next_of(ids))
         found.append(logical.Field(_id_of(field), field.name, type_))
-    for field in iceberg.fields:
-        if getattr(field, "initial_default", None) is not None:
-            raise UnsupportedOperation(
-                f"from_iceberg: column {field.name!r} has an initial default, which is not "
-                "supported; rewrite the files of the table, which then have the values"
-            )
     if not found:
         raise InvalidInput("from_iceberg: the table has no columns")
     return Schema(0, tuple(found))
@@ -275,28 +267,60 @@ def _stored_columns(footer: Footer) -> dict[int, pa.Field]:
     return {_id_of(field): field for field in stored}
 
 
+def _initial_defaults(iceberg: Any, schema: Schema) -> dict[int, str | None]:
+    """The text of the value that rows have in files which lack a column, by field id."""
+    conversions: Any = imported("pyiceberg.conversions", "iceberg")
+    found: dict[int, str | None] = {}
+    for own, field in zip(iceberg.fields, schema, strict=True):
+        if _has_default_inside(own.field_type):
+            raise UnsupportedOperation(
+                f"from_iceberg: a field inside column {field.name!r} has an initial default, which "
+                "is not supported; rewrite the files of the table, which then have the values"
+            )
+        value = getattr(own, "initial_default", None)
+        if value is None:
+            continue
+        try:
+            if isinstance(value, str) and not isinstance(field.type, logical.String):
+                value = conversions.from_json(own.field_type, value)
+            found[field.id] = _text(value, field)
+        except (InvalidInput, ValueError, TypeError) as error:
+            raise UnsupportedOperation(
+                f"from_iceberg: column {field.name!r} has the initial default {value!r}, which "
+                f"cannot be read: {error}; rewrite the files of the table, which then have it"
+            ) from error
+    return found
+
+
+def _has_default_inside(type_: Any) -> bool:
+    own = (getattr(type_, name, None) for name in ("element_field", "key_field", "value_field"))
+    inside = [*getattr(type_, "fields", ()), *(field for field in own if field is not None)]
+    return any(
+        getattr(field, "initial_default", None) is not None or _has_default_inside(field.field_type)
+        for field in inside
+    )
+
+
 def _partitions(
     schema: Schema,
     files: Sequence[_File],
     footers: Sequence[Footer],
     names: Mapping[int, dict[int, str]],
+    defaults: Mapping[int, str | None],
 ) -> Partitions:
-    """The columns that some files lack, and whose values their identity partitions have."""
+    """The constants of files that lack a column: of an identity partition, or initial defaults."""
     types: dict[str, pa.DataType] = {}
     rows: list[dict[str, str | None]] = [{} for _ in files]
     for field in schema:
-        known = [field.id in file.constants for file in files]
-        lacks = [field.id not in names[id(footer.schema)] for footer in footers]
-        if not any(one and other for one, other in zip(known, lacks, strict=True)):
-            continue
-        if not all(known):
-            raise UnsupportedOperation(
-                f"from_iceberg: some files have the column {field.name!r} only as a partition, and "
-                "others are not partitioned by it; rewrite the files of the table first"
-            )
-        types[field.name] = arrow_type(field.type)
-        for row, file in zip(rows, files, strict=True):
-            row[field.name] = _text(file.constants[field.id], field)
+        for row, file, footer in zip(rows, files, footers, strict=True):
+            if field.id in names[id(footer.schema)]:
+                continue
+            if field.id in file.constants:
+                row[field.name] = _text(file.constants[field.id], field)
+            elif field.id in defaults:
+                row[field.name] = defaults[field.id]
+        if any(field.name in row for row in rows):
+            types[field.name] = arrow_type(field.type)
     return Partitions(types, rows)
 
 

@@ -110,7 +110,10 @@ def parts_of(
     statistics = statistics_of([footers[i] for i in some], joined)
     rows = [partitions.values[i] for i in some]
     counts = np.array([refs[i].rows for i in some], np.int64)
-    statistics.update(_of_constants(joined.schema, partitions, rows, counts))
+    for column, name, values in _of_constants(joined.schema, partitions, rows, counts):
+        here = np.array([column.name in row for row in rows], np.bool_)
+        others = statistics.get(name, pa.nulls(len(rows), values.type))
+        statistics[name] = pc.if_else(pa.array(here), values, others)
     placed = [refs[i] for i in some]
     hidden = [(vectors or {}).get(ref.path) for ref in placed]
     return placed_parts(placed, statistics, joined.schema.id, hidden, base_version)
@@ -230,8 +233,8 @@ def _of_constants(
     partitions: Partitions,
     rows: Sequence[Mapping[str, str | None]],
     counts: Counts,
-) -> Iterator[tuple[str, pa.Array]]:
-    """The facts of the constant columns, which are exact."""
+) -> Iterator[tuple[logical.Field, str, pa.Array]]:
+    """The facts of the constant columns, which are exact; of files where they are constant."""
     for column in schema:
         if column.name not in partitions.types or not logical.is_ordered(column.type):
             continue
@@ -240,9 +243,10 @@ def _of_constants(
         nan = np.array([is_nan(each) for each in scalars], np.bool_)
         null = np.array([not each.is_valid for each in scalars], np.bool_)
         values = pa.array([None if is_nan(each) else each.as_py() for each in scalars], type_)
-        yield statistics_name(column.id, "null_count"), pa.array(np.where(null, counts, 0))
+        facts: dict[str, Any] = {"null_count": pa.array(np.where(null, counts, 0))}
         if isinstance(column.type, logical.Float):
-            yield statistics_name(column.id, "nan_count"), pa.array(np.where(nan, counts, 0))
+            facts["nan_count"] = pa.array(np.where(nan, counts, 0))
         for side in ("lower", "upper"):
-            yield statistics_name(column.id, side), values
-            yield statistics_name(column.id, f"{side}_exact"), pa.array(~(null | nan))
+            facts |= {side: values, f"{side}_exact": pa.array(~(null | nan))}
+        for fact, found in facts.items():
+            yield column, statistics_name(column.id, fact), found

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import decimal
 import json
 import struct
+import uuid
 import zlib
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -23,7 +25,10 @@ from pyiceberg.table.metadata import TableMetadataUtil
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
 from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
     DateType,
+    DecimalType,
     DoubleType,
     FloatType,
     IntegerType,
@@ -35,6 +40,7 @@ from pyiceberg.types import (
     StructType,
     TimestampType,
     TimestamptzType,
+    UUIDType,
 )
 
 import rowsieve as rs
@@ -348,6 +354,60 @@ def test_other_deletes_are_refused_by_name(
     with_deletes(table, monkeypatch, delete_file(tmp_path / "d", content, form))
     with pytest.raises(UnsupportedOperation, match=r"(equality|position) deletes as (PARQUET|ORC)"):
         rs.from_iceberg(table)
+
+
+DEFAULTS = [
+    (LongType(), 5, 5),
+    (DoubleType(), 1.5, 1.5),
+    (StringType(), "5", "5"),
+    (DateType(), "2020-01-02", date(2020, 1, 2)),
+    (DateType(), -1, date(1969, 12, 31)),
+    (TimestampType(), "2020-01-02T03:04:05.000006", datetime(2020, 1, 2, 3, 4, 5, 6)),
+    (DecimalType(9, 2), "14.20", decimal.Decimal("14.20")),
+    (BooleanType(), True, True),
+    (UUIDType(), "00000000-0000-0000-0000-000000000005", uuid.UUID(int=5).bytes),
+    (BinaryType(), "6162", b"ab"),
+]
+
+
+@pytest.mark.parametrize(("type_", "default", "value"), DEFAULTS)
+def test_columns_that_files_lack_have_their_initial_default(
+    type_: Any, default: Any, value: Any, tmp_path: Path
+) -> None:
+    """Format version 3: added to the metadata, since pyiceberg writes version 2."""
+    table = iceberg_tables.create(tmp_path / "t", Schema(NestedField(1, "id", LongType())))
+    table.append(pa.table({"id": [1, 2]}))
+    added = NestedField(2, "c", type_, initial_default=default)
+    schema = Schema(NestedField(1, "id", LongType()), added, schema_id=1)
+    metadata = table.metadata.model_copy(
+        update={"schemas": [table.schema(), schema], "current_schema_id": 1, "last_column_id": 2}
+    )
+    table.metadata = metadata
+    newer = pa.schema(
+        [
+            pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"}),
+            schema_to_pyarrow(schema).field("c"),
+        ]
+    )
+    name = "newer.parquet"
+    given = uuid.UUID(int=5) if isinstance(type_, UUIDType) else value
+    held = pa.table({"id": [3, 4], "c": pa.array([None, given], newer.field("c").type)}, newer)
+    pq.write_table(held, tmp_path / name)
+    planned = list(table.scan().plan_files())
+    data = DataFile.from_args(
+        content=DataFileContent.DATA, file_path=str(tmp_path / name), record_count=2,
+        file_format=FileFormat.PARQUET, partition=Record(), file_size_in_bytes=1,
+    )  # fmt: skip
+    data.spec_id = 0
+    planned.append(FileScanTask(data))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(table.scan()), "plan_files", lambda _: planned)
+        opened = rs.from_iceberg(table)
+    rows = opened.to_arrow().sort_by("id")
+    assert rows["c"].to_pylist() == [value, value, None, value]
+    assert opened.count("c IS NULL") == 1
+    assert opened.count("c IS NOT NULL") == 3
+    assert opened.scan("c IS NULL").to_arrow()["id"].to_pylist() == [3]
 
 
 def test_partition_values_stand_in_for_columns_that_files_lack(tmp_path: Path) -> None:
