@@ -29,10 +29,13 @@ SCHEMA = pa.schema(
         ("ts", pa.timestamp("us", tz="UTC")),
         ("d", pa.decimal128(9, 2)),
         ("l", pa.list_(pa.int64())),
+        ("s", pa.struct([("x", pa.int64()), ("l", pa.list_(pa.int64()))])),
+        ("m", pa.map_(pa.string(), pa.int64())),
         ("n", pa.int64()),
     ]
 )
 ORDERS = ["a", "b DESC NULLS FIRST, t", "zorder(a, b)", "hilbert(a, b, t)", "hilbert(ts, d)"]
+ORDERS += ["l DESC", "s, a", "zorder(s, l)"]
 
 
 def rows_of(numbers: range, seed: int = 0) -> pa.Table:
@@ -47,7 +50,9 @@ def rows_of(numbers: range, seed: int = 0) -> pa.Table:
             "t": [None if v == 0 else "abc"[: v % 4] for v in odd[2]],
             "ts": pa.array(odd[3] * 10**12, mask=odd[3] == 0).cast(SCHEMA.field("ts").type),
             "d": [None if v == 0 else Decimal(int(v)) for v in odd[4]],
-            "l": [[int(v)] for v in odd[0]],
+            "l": [None if v == 0 else list(range(v % 3, v)) for v in odd[0].tolist()],
+            "s": [None if v == 1 else {"x": v % 3, "l": [v]} for v in odd[1].tolist()],
+            "m": [[("k", v)] for v in odd[0].tolist()],
             "n": numbers,
         },
         schema=SCHEMA,
@@ -108,6 +113,23 @@ def test_a_part_that_records_a_plain_order_has_it(
     assert list(map(place, rows)) == sorted(map(place, rows))
 
 
+def test_parts_in_the_order_of_a_struct_are_skipped_by_its_fields(tmp_path: Path) -> None:
+    drawn = np.random.default_rng(3).permutation(60_000)
+    place = pa.array([{"x": i // 600, "y": i % 600} for i in drawn.tolist()])
+    pages = {}
+    for order in ("", "place"):
+        given = {"cluster_by": order} if order else {}
+        table = rs.create_table(tmp_path / f"t{order}", {"place": place}, properties=given)
+        scan = table.scan("(place).x = 40")
+        found = scan.explain(row_groups=True).groups[0].parts[0].row_groups
+        assert found is not None
+        pages[order] = found.pages_read
+        assert scan.to_arrow().num_rows == 600
+    rows = table.to_arrow()["place"].to_pylist()
+    assert rows == sorted(rows, key=lambda row: (row["x"], row["y"]))
+    assert pages["place"] * 3 <= pages[""]
+
+
 def test_box_of_two_columns_reads_few_pages(tmp_path: Path) -> None:
     drawn = np.random.default_rng(5)
     count = 140_000
@@ -158,7 +180,7 @@ def test_parts_record_the_order_of_their_rows(
     ("order", "reason"),
     [
         ("nope", "names 'nope', which is not a column; the columns are a, b"),
-        ("l", "column 'l' of type .* have no order"),
+        ("m", "column 'm' of type .* have no order"),
         ("zorder(a)", "has 1 columns"),
         ("a, a", "twice"),
         ("", "cannot be read"),

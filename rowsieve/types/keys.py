@@ -144,7 +144,7 @@ class KeyOrder:
     def columns(self, rows: Rows) -> KeyColumns:
         """Return the sort forms of a table's or batch's key columns."""
         return KeyColumns(
-            tuple(sort_form(_flat(rows.column(field.name)), field.type) for field in self.fields)
+            tuple(sort_form(flat(rows.column(field.name)), field.type) for field in self.fields)
         )
 
 
@@ -184,7 +184,8 @@ def _float_form(array: pa.Array) -> pa.Array:
     return pa.array(ordered, mask=missing)
 
 
-def _flat(column: Any) -> pa.Array:
+def flat(column: Any) -> pa.Array:
+    """Return a column as one array."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     combined = column.combine_chunks()

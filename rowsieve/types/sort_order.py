@@ -23,7 +23,8 @@ import pyarrow.compute as pc
 from rowsieve.errors import InvalidInput, UnknownColumn
 from rowsieve.types import logical
 from rowsieve.types.curves import Curve, positions
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.keys import flat
+from rowsieve.types.nested_ranks import has_ranks, order_form
 from rowsieve.types.schema import Schema
 
 _NAME: Final = r'(?:"(?:[^"]|"")+"|`(?:[^`]|``)+`|\w+)'
@@ -103,7 +104,8 @@ class SortOrder(msgspec.Struct, frozen=True):
 
     def sort(self, rows: pa.Table, schema: Schema) -> npt.NDArray[np.int64]:
         """Return, shape (n,), the indices of a stable sort of the rows; see `ranks`."""
-        forms = KeyOrder(tuple(schema.field(name) for name in self.columns)).columns(rows).arrays
+        fields = (schema.field(name) for name in self.columns)
+        forms = [order_form(flat(rows.column(field.name)), field.type) for field in fields]
         if self.curve is not None:
             return np.argsort(positions(forms, self.curve), kind="stable")
         return self._sorted(forms)
@@ -158,7 +160,7 @@ def _terms(text: str, schema: Schema, source: str) -> list[SortTerm]:
             )
         name, direction, nulls, comma = found.groups()
         field = schema.field(_plain(name))
-        if not logical.is_ordered(field.type):
+        if not has_ranks(field.type):
             raise InvalidInput(
                 f"{source}: the values of column {field.name!r} of type "
                 f"{logical.type_name(field.type)} have no order; choose another column"
