@@ -43,9 +43,23 @@ MUTANTS = (
     Mutant(
         "stats/fills.py",
         "an added field is never NULL (trap T20)",
-        "Fill(field.added, field.type, value, maybe_null=inside)",
-        "Fill(field.added, field.type, value)",
+        "Fill.of(field.added, field.type, value, maybe_null=inside)",
+        "Fill.of(field.added, field.type, value)",
         FIELDS,
+    ),
+    Mutant(
+        "stats/fills.py",
+        "what is derived from an added field is never NULL (trap T20)",
+        "Fill.of(fill.added, each.type, value, maybe_null=fill.maybe_null)",
+        "Fill.of(fill.added, each.type, value)",
+        ("tests/planner/test_changed_columns.py",),
+    ),
+    Mutant(
+        "stats/fills.py",
+        "a path without a value in the default has one",
+        "ColumnStatistics(kinds=int(Kind.MISSING))",
+        "ColumnStatistics(kinds=int(Kind.STRING))",
+        ("tests/planner/test_changed_columns.py",),
     ),
     Mutant(
         EVOLUTION,

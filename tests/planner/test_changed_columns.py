@@ -177,6 +177,24 @@ def test_values_derived_from_a_default_prune(
 
 
 @pytest.mark.parametrize(
+    ("type_", "default", "where"),
+    [
+        ("numeric", "5", "(s).c = 5"),
+        ("interval", datetime.timedelta(days=30), "(s).c = interval '1 month'"),
+    ],
+)
+def test_a_derived_default_is_null_where_its_struct_is(
+    type_: str, default: object, where: str
+) -> None:
+    rows = pa.table({"id": [1, 2, 3], "s": [{"a": 1}, None, {"a": 2}]})
+    made = rowsieve.create_table(f"memory:///derived-{uuid.uuid4().hex}", rows)
+    made.add_column("s.c", type_, default=default)
+    assert made.count(where) == made.scan(where).to_arrow().num_rows == 2
+    assert made.count(f"NOT ({where})") == 0
+    assert made.count(f"({where}) IS NULL") == 1
+
+
+@pytest.mark.parametrize(
     "where", ["(d->>'a')::int = 6 OR y = 1500", "e > interval '1 day' OR y = 1500"]
 )
 def test_derived_defaults_prune_row_groups_and_pages(where: str) -> None:
