@@ -9,7 +9,7 @@ itself: a value that would change is an error when it is read.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -69,6 +69,7 @@ def join_columns(
         place: _own_columns(footer, by_field_id=by_field_id) for place, footer in distinct.items()
     }
     joined: dict[str, tuple[pa.Field, str]] = {}
+    inside: set[str] = set()
     for place, footer in distinct.items():
         for key, field in own[place].items():
             if schema is None:
@@ -76,6 +77,7 @@ def join_columns(
             elif field.name in schema.names:
                 joined.setdefault(key, (field, footer.uri))
                 _check_fits(schema, field, footer.uri)
+                inside.update(_fields_inside(field.type, field.name))
     for field, uri in joined.values():
         if schema is None:
             _type_of(field, uri)
@@ -89,7 +91,7 @@ def join_columns(
     found = [field for field, _ in joined.values()]
     found += [pa.field(name, type_) for name, type_ in partitions.types.items()]
     if schema is not None:
-        found = _chosen(schema, {field.name: field for field in found})
+        found = _chosen(schema, {field.name: field for field in found}, inside)
     table, next_id = schema_of(pa.schema([nullable_field(field) for field in found]))
     ids = {field.name: field.id for field in table}
     names = {
@@ -103,7 +105,6 @@ def join_columns(
             _by_name,
         )
         for place, footer in distinct.items()
-        if schema is None
     }
     return JoinedColumns(table, next_id, names, nested)
 
@@ -205,20 +206,68 @@ def _type_of(field: pa.Field, uri: str) -> logical.LogicalType:
         raise SchemaMismatch(f"{uri}: {error}; or name the other columns in schema=") from error
 
 
-def _chosen(schema: pa.Schema, found: Mapping[str, pa.Field]) -> list[pa.Field]:
+def _chosen(
+    schema: pa.Schema, found: Mapping[str, pa.Field], inside: Collection[str]
+) -> list[pa.Field]:
+    """The columns of `schema=`; `inside`: the paths of fields inside columns that a file has."""
     if missing := [name for name in schema.names if name not in found]:
         raise SchemaMismatch(
             f"schema= has the column {missing[0]!r}, which no file and no directory has"
         )
+    for field in schema:
+        for path in _fields_inside(field.type, field.name):
+            if path not in inside:
+                raise SchemaMismatch(f"schema= has {path!r}, which no file has")
     return list(schema)
 
 
 def _check_fits(schema: pa.Schema, field: pa.Field, uri: str) -> None:
-    type_ = logical_type(schema.field(field.name), _next_of(count()))
+    """Raise SchemaMismatch if the type of `schema=` cannot hold values of a file's column.
+
+    Fields that only one of them has do not matter: they are NULL, or not read.
+    """
+    wanted = schema.field(field.name)
+    common = wanted.with_type(_within(wanted.type, field.type))
+    if pa.types.is_null(common.type):  # structs without a field that both have
+        return
     try:
-        conform_values(pa.array([], field.type), type_, field.name)
+        values = pa.array([], _within(field.type, wanted.type))
+        conform_values(values, logical_type(common, _next_of(count())), field.name)
     except SchemaMismatch as error:
         raise SchemaMismatch(f"schema= does not fit {uri}: {error}") from error
+
+
+def _within(type_: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """The type with only those fields of structs that the other type has too; null without any."""
+    types = pa.types
+    if types.is_struct(type_) and types.is_struct(other):
+        others = {member.name: member.type for member in other}
+        common = [
+            member.with_type(inner)
+            for member in type_
+            if member.name in others
+            and not types.is_null(inner := _within(member.type, others[member.name]))
+        ]
+        return pa.struct(common) if common else pa.null()
+    if is_list(type_) and is_list(other):
+        inner = _within(type_.value_type, other.value_type)
+        return inner if types.is_null(inner) else pa.list_(type_.value_field.with_type(inner))
+    if types.is_map(type_) and types.is_map(other):
+        inner = _within(type_.item_type, other.item_type)
+        return inner if types.is_null(inner) else pa.map_(type_.key_type, inner)
+    return type_
+
+
+def _fields_inside(type_: pa.DataType, path: str) -> Iterator[str]:
+    """The paths of the fields of structs inside a type."""
+    if pa.types.is_struct(type_):
+        for member in type_:
+            yield f"{path}.{member.name}"
+            yield from _fields_inside(member.type, f"{path}.{member.name}")
+    elif is_list(type_):
+        yield from _fields_inside(type_.value_type, path)
+    elif pa.types.is_map(type_):
+        yield from _fields_inside(type_.item_type, path)
 
 
 def _next_of(numbers: Any) -> Callable[[], int]:

@@ -532,6 +532,18 @@ def test_fields_inside_columns_may_differ_between_files(imported: bool, tmp_path
     if imported:
         opened.compact()
         assert opened.count("(s).b IS NULL") == 1
+    chosen = pa.schema([("s", pa.struct([("b", pa.string())]))])
+    narrow = rs.open_parquet(tmp_path, schema=chosen)
+    assert narrow.scan().schema.names == ["s"]
+    assert sorted(map(repr, narrow.to_arrow()["s"].to_pylist())) == sorted(
+        map(repr, [{"b": None}, {"b": "x"}])
+    )
+    for wrong, why in (("a", "does not fit"), ("q", "'s.q', which no file has")):
+        with pytest.raises(SchemaMismatch, match=why):
+            rs.open_parquet(
+                tmp_path,
+                schema=pa.schema([("s", pa.struct([("b", pa.string()), (wrong, pa.bool_())]))]),
+            )
     other = pa.table({"id": [3], "s": pa.array([{"a": "text"}])})
     pq.write_table(other, tmp_path / "2.parquet")
     with pytest.raises(SchemaMismatch, match="'s' is struct"):
