@@ -134,8 +134,8 @@ MUTANTS = (
     Mutant(
         READER,
         "the last page has as many rows as the others",
-        "np.minimum((pages + 1) * page_rows, rows)",
-        "((pages + 1) * page_rows)",
+        "+ min(page_rows, left)",
+        "+ page_rows",
     ),
     Mutant(
         DIRECTORY,
@@ -146,8 +146,8 @@ MUTANTS = (
     Mutant(
         DIRECTORY,
         "pages of later row groups are counted from the first",
-        "np.split(numbers - self._first_pages[groups], cuts)",
-        "np.split(pages, cuts)",
+        "own = numbers - self._first_pages[groups]",
+        "own = pages",
     ),
     Mutant(
         JOINED,
