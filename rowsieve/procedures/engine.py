@@ -16,6 +16,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from rowsieve.arguments import checked
 from rowsieve.arguments.annotations import Progress, StorageOptions
 from rowsieve.errors import CallCancelled, InvalidInput
 from rowsieve.procedures.local_processes import process_pool, report_of, run_apart
@@ -61,6 +62,7 @@ class LocalEngine:
     `if __name__ == "__main__"`.
     """
 
+    @checked
     def __init__(
         self,
         threads: int | None = None,

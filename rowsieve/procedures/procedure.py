@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 
 from rowsieve.arguments.annotations import Progress, StorageOptions
-from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.errors import InvalidInput, UnsupportedOperation, repr_of
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.procedures.parameters import Parameter, ParameterType, Value
@@ -174,25 +174,43 @@ class DistributedProcedure(ABC):
 AnyProcedure = Procedure | CatalogProcedure | DistributedProcedure
 
 
-def check_parameters(procedure: AnyProcedure) -> None:
-    """InvalidInput unless names are distinct and a distributed procedure names its table."""
-    names = [parameter.name.lower() for parameter in procedure.parameters]
-    if len(set(names)) < len(names):
-        raise InvalidInput(f"the procedure {procedure.name} has two parameters with one name")
-    if not isinstance(procedure, DistributedProcedure):
-        return
+def check_procedure(procedure: AnyProcedure) -> None:
+    """InvalidInput unless it has columns, and parameters with the table that it processes."""
+    if not isinstance(getattr(procedure, "columns", None), pa.Schema):
+        raise InvalidInput(
+            f"the procedure {procedure.name} has no columns; set `columns` to the pyarrow.Schema "
+            "of its result"
+        )
+    given: object = procedure.parameters
+    listed = given if isinstance(given, tuple | list) else [given]
+    if wrong := [each for each in listed if not _is_sound(each)]:
+        raise InvalidInput(
+            f"the procedure {procedure.name} has a wrong parameter, {repr_of(wrong[0])}; give such "
+            'as Parameter("column_name", ParameterType.TEXT, required=True)'
+        )
     known = {parameter.name: parameter for parameter in procedure.parameters}
+    if len({name.lower() for name in known}) < len(procedure.parameters):
+        raise InvalidInput(f"the procedure {procedure.name} has two parameters with one name")
+    if isinstance(procedure, CatalogProcedure):
+        return
     for wanted in (SCHEMA, TABLE_NAME):
         found = known.get(wanted.name)
         if found is None or not found.required or found.type is not ParameterType.TEXT:
             raise InvalidInput(
-                f"the distributed procedure {procedure.name} needs a required parameter "
+                f"the procedure {procedure.name} needs a required parameter "
                 f"{wanted.name} of type {wanted.type.value}; add it to its parameters"
             )
-    if (found := known.get(FILTER.name)) and (
-        found.required or found.type is not ParameterType.TEXT
-    ):
+    filters = known.get(FILTER.name) if isinstance(procedure, DistributedProcedure) else None
+    if filters and (filters.required or filters.type is not ParameterType.TEXT):
         raise InvalidInput(
             f"the parameter {FILTER.name} of {procedure.name} must be optional and of type "
             f"{FILTER.type.value}"
         )
+
+
+def _is_sound(parameter: object) -> bool:
+    return (
+        isinstance(parameter, Parameter)
+        and isinstance(parameter.name, str)
+        and isinstance(parameter.type, ParameterType)
+    )

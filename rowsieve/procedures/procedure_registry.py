@@ -10,19 +10,19 @@ from __future__ import annotations
 import difflib
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from threading import Lock
 
-from rowsieve.arguments import checked_methods
-from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
+from rowsieve.arguments import checked, checked_methods
+from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation, repr_of
 from rowsieve.procedures.procedure import (
     AnyProcedure,
     CatalogProcedure,
     DistributedProcedure,
     Procedure,
-    check_parameters,
+    check_procedure,
 )
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,127}")
@@ -33,8 +33,9 @@ _log = logging.getLogger(__name__)
 class ProcedureRegistry:
     """Procedures by name; names are lower case. `group`: also those of its entry points."""
 
+    @checked
     def __init__(
-        self, procedures: Iterable[AnyProcedure] = (), *, group: str | None = None
+        self, procedures: Sequence[AnyProcedure] = (), *, group: str | None = None
     ) -> None:
         self._lock = Lock()
         self._procedures: dict[str, AnyProcedure] = {}
@@ -55,12 +56,13 @@ class ProcedureRegistry:
 
     def add(self, procedure: AnyProcedure) -> None:
         """Add a procedure; InvalidInput if its name is taken or its parameters are wrong."""
-        name = procedure.name
-        if _NAME.fullmatch(name) is None:
+        name = getattr(procedure, "name", None)
+        if not isinstance(name, str) or _NAME.fullmatch(name) is None:
             raise InvalidInput(
-                f"a procedure's name consists of a-z, 0-9 and _, and begins with a letter: {name!r}"
+                "a procedure's name consists of a-z, 0-9 and _, and begins with a letter: "
+                f"{repr_of(name)}"
             )
-        check_parameters(procedure)
+        check_procedure(procedure)
         with self._lock:
             if name in self._procedures:
                 raise InvalidInput(f"a procedure {name} exists already; remove it first")

@@ -30,6 +30,7 @@ from rowsieve.arguments.checking import kinds_of
 from rowsieve.changes.evolving import Alteration
 from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.procedures.engine import LocalEngine
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
 from rowsieve.providers.datafusion import SessionContext
 from tests.profiles import IS_DEEP, examples
@@ -249,6 +250,12 @@ def test_every_argument_of_every_call_withstands_odd_values(
         ("registry", rs.Catalog("memory:///c").procedures.resolve),
         ("registry", rs.Catalog("memory:///c").procedures.remove),
         ("registry", rs.Catalog("memory:///c").procedures.is_distributed),
+        ("LocalEngine", LocalEngine),
+        ("LocalEngine", lambda odd: LocalEngine(processes=odd)),
+        ("LocalEngine", lambda odd: LocalEngine(progress=odd)),
+        ("registry", ProcedureRegistry),
+        ("registry", lambda odd: ProcedureRegistry([odd])),
+        ("registry", lambda odd: ProcedureRegistry(group=odd)),
         ("RowSet", rs.RowSet.empty),
         ("RowSet", lambda odd: rs.RowSet.from_ids(odd, 3)),
         ("RowSet", lambda odd: rs.RowSet.from_ranges(odd, 3)),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
+from rowsieve.procedures.engine import LocalEngine
 from rowsieve.procedures.parameters import Parameter, ParameterType, Value, bind_arguments
 from rowsieve.procedures.procedure import (
     FILTER,
@@ -107,8 +109,42 @@ def test_registry_rejects_procedures_that_cannot_be_called() -> None:
         ((SCHEMA, Parameter("table_name", ParameterType.WHOLE, required=True)), "table_name"),
         ((SCHEMA, TABLE_NAME, Parameter("filter", ParameterType.FLAG)), "filter of unfinished"),
         ((SCHEMA, TABLE_NAME, FILTER, FILTER), "two parameters with one name"),
+        ((SCHEMA, TABLE_NAME, "n"), "wrong parameter, 'n'; give such as Parameter"),
+        ("schema", "wrong parameter, 'schema'"),
+        ((SCHEMA, TABLE_NAME, Parameter(5, ParameterType.TEXT)), "wrong parameter"),  # type: ignore[arg-type]
+        ((SCHEMA, TABLE_NAME, Parameter("n", "varchar")), "wrong parameter"),  # type: ignore[arg-type]
     ):
         odd = Unfinished()
-        odd.parameters = parameters
+        odd.parameters = parameters  # type: ignore[assignment]
         with pytest.raises(InvalidInput, match=reason):
             registry.add(odd)
+
+
+def test_a_procedure_without_name_table_or_columns_is_refused() -> None:
+    registry = ProcedureRegistry()
+    nameless, tableless, without_columns = Nothing(), Nothing(), Nothing()
+    nameless.name = None  # type: ignore[assignment]
+    tableless.parameters = ()  # type: ignore[assignment]  # its call would find no table
+    without_columns.columns = None
+    for odd, reason in (
+        (nameless, "name consists of .*: None"),
+        (tableless, "needs a required parameter schema"),
+        (without_columns, "nothing has no columns"),
+    ):
+        with pytest.raises(InvalidInput, match=reason):
+            registry.add(odd)
+    assert list(registry) == []
+
+
+@pytest.mark.parametrize("odd", [True, 1.5, "2", 10**30])
+@pytest.mark.parametrize("name", ["threads", "processes"])
+def test_engine_refuses_counts_that_are_no_whole_numbers(name: str, odd: Any) -> None:
+    with pytest.raises(InvalidInput, match=f"LocalEngine: {name} is .* not a whole number"):
+        LocalEngine(**{name: odd})
+
+
+def test_constructors_refuse_what_cannot_be_called_or_listed() -> None:
+    with pytest.raises(InvalidInput, match=r"LocalEngine: progress is 5 \(int\)"):
+        LocalEngine(progress=5)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"ProcedureRegistry: procedures\[0\] is 5"):
+        ProcedureRegistry([5])  # type: ignore[list-item]

@@ -22,6 +22,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import functions
 
+from rowsieve.arguments import checked
 from rowsieve.arguments.annotations import Progress
 from rowsieve.errors import CallCancelled, InvalidInput
 from rowsieve.procedures.engine import Job
@@ -39,6 +40,7 @@ _POLL_S: Final = 0.2
 class SparkEngine:
     """Runs tasks on the workers of a Spark session, a partition for each."""
 
+    @checked
     def __init__(self, spark: Any, progress: Progress | None = None) -> None:
         if not hasattr(spark, "range"):
             raise InvalidInput(f"SparkEngine needs a SparkSession, not {type(spark).__name__}")
