@@ -75,7 +75,13 @@ STREAMS = (
     System("DuckDB QUALIFY", "duckdb_qualify:Qualify", "duckdb"),
     System("DataFusion row_number", "datafusion_window:Window", "datafusion"),
 )
-KINDS = {"systems": SYSTEMS, "planners": PLANNERS, "streams": STREAMS}
+RECODING = "pyarrow decode and encode"
+REWRITERS = (
+    System(OURS, "rewriting:Rewriting", "rowsieve", compacts=True),
+    System(RECODING, "rewriting:Recoding", "pyarrow", data=OURS),
+    next(system for system in SYSTEMS if system.name == "Lance"),
+)
+KINDS = {"systems": SYSTEMS, "planners": PLANNERS, "streams": STREAMS, "rewriters": REWRITERS}
 
 
 def system(kind: str, name: str) -> System:
