@@ -83,6 +83,67 @@ def test_namespaces_are_created_listed_and_dropped(lake: Path, rows: Path) -> No
     run("namespaces", code=2)
 
 
+def test_tables_are_listed_renamed_registered_and_dropped(
+    lake: Path, rows: Path, tmp_path: Path
+) -> None:
+    run("--catalog", lake, "create", "db.t", rows, "--key", "id")
+    run("--catalog", lake, "create", "other.u", rows)
+    assert run("--catalog", lake, "tables").split() == ["db.t", "other.u"]
+    assert run_json("--catalog", lake, "tables", "other") == ["other.u"]
+    assert run_json("--catalog", lake, "tables", "none") == []
+    assert "renamed db.t to other.t" in run("--catalog", lake, "rename", "db.t", "other.t")
+    assert run_json("--catalog", lake, "inspect", "other.t")["key"] == ["id"]
+    run("create", tmp_path / "elsewhere", rows)
+    made = run_json("--catalog", lake, "register", "db.t", tmp_path / "elsewhere")
+    assert made == {"table": "db.t", "uri": (tmp_path / "elsewhere").as_uri(), "version": 0}
+    assert "not the catalog's to delete" in run(
+        *("--catalog", lake, "drop", "db.t", "--purge"), code=3
+    )
+    assert run("--catalog", lake, "drop", "db.t").strip() == "dropped db.t"
+    assert (tmp_path / "elsewhere/data").is_dir()
+    assert run_json("--catalog", lake, "drop", "other.t", "--purge") == {
+        "table": "other.t",
+        "dropped": True,
+    }
+    assert [path for path in (lake / "db/t").rglob("*") if path.is_file()] == []
+    assert run("--catalog", lake, "tables").split() == ["other.u"]
+
+
+def test_names_that_are_missing_taken_or_wrong_are_refused(lake: Path, rows: Path) -> None:
+    run("--catalog", lake, "create", "db.t", rows)
+    assert "TableNotFound" in run("--catalog", lake, "drop", "db.nope", code=3)
+    assert "nothing to drop" in run("--catalog", lake, "drop", "db.nope", "--if-exists")
+    assert "TableExists" in run("--catalog", lake, "register", "db.t", lake / "db/t", code=3)
+    assert "TableNotFound" in run("--catalog", lake, "register", "db.u", lake / "none", code=3)
+    assert "has this name already" in run("--catalog", lake, "rename", "db.t", "db.t", code=3)
+    assert "no namespace" in run("--catalog", lake, "drop", "t", "--if-exists", code=3)
+    run("--catalog", lake, "rename", "db.t", code=2)
+    for command in (
+        ("tables",),
+        ("drop", "db.t"),
+        ("rename", "a.b", "a.c"),
+        ("register", "a", "b"),
+    ):
+        assert "--catalog" in run(*command, code=2)
+    assert run("--catalog", lake, "tables").split() == ["db.t"]
+
+
+def test_an_interrupted_change_of_names_says_where_to_look(
+    lake: Path, rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("--catalog", lake, "create", "db.t", rows)
+    drop = rs.Catalog.drop_table
+
+    def interrupted(catalog: rs.Catalog, name: str, *, purge: bool) -> None:
+        drop(catalog, name, purge=purge)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rs.Catalog, "drop_table", interrupted)
+    told = run("--catalog", lake, "drop", "db.t", code=130)
+    assert f"see rowsieve --catalog {lake.as_uri()} tables" in told
+    assert run("--catalog", lake, "tables") == ""
+
+
 def test_call_without_a_catalog_is_wrong_usage() -> None:
     run("call", "SHOW PROCEDURES", code=2)
 

@@ -1,7 +1,8 @@
-"""The commands on namespaces of a catalog: namespaces, create-namespace and drop-namespace."""
+"""The commands on the names of a catalog: its tables and its namespaces."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -10,18 +11,96 @@ from rowsieve.catalog import Catalog
 from rowsieve.cli.named import catalog_of
 from rowsieve.cli.options import AsJson, StorageOptions, read_pairs
 from rowsieve.cli.output import messages, print_json
+from rowsieve.cli.progress import CatalogChange, begin
+from rowsieve.errors import TableNotFound
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The namespace.", show_default=False)]
+TableName = Annotated[
+    str,
+    typer.Argument(metavar="TABLE", help="The name, such as db.flights.", show_default=False),
+]
+
+
+def tables(
+    namespace: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAMESPACE]", help="Only its tables.", show_default=False),
+    ] = None,
+    *,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the tables of the catalog, or of one namespace; inspect describes a table."""
+    _list(_catalog(storage_option).tables(namespace), as_json=as_json)
+
+
+def drop(
+    name: TableName,
+    *,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Delete its files, too; without it they stay.")
+    ] = False,
+    if_exists: Annotated[
+        bool, typer.Option("--if-exists", help="Do nothing if there is no such table.")
+    ] = False,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Drop a table of the catalog."""
+    catalog = _changed(storage_option)
+    dropped = True
+    try:
+        with messages().status(f"dropping {name}"):
+            catalog.drop_table(name, purge=purge)
+    except TableNotFound:
+        if not if_exists:
+            raise
+        dropped = False
+    if as_json:
+        print_json({"table": name, "dropped": dropped})
+        return
+    typer.echo(f"dropped {name}" if dropped else f"nothing to drop: there is no table {name}")
+
+
+def rename(
+    name: TableName,
+    new_name: Annotated[
+        str,
+        typer.Argument(metavar="NEW_NAME", help="Its name from now on.", show_default=False),
+    ],
+    *,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give a table of the catalog another name; its files stay where they are."""
+    _changed(storage_option).rename_table(name, new_name)
+    if as_json:
+        print_json({"table": new_name, "renamed": name})
+        return
+    typer.echo(f"renamed {name} to {new_name}")
+
+
+def register(
+    name: TableName,
+    uri: Annotated[
+        str,
+        typer.Argument(metavar="URI", help="The folder or URI of the table.", show_default=False),
+    ],
+    *,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give a table that exists elsewhere a name in the catalog."""
+    table = _changed(storage_option).register_table(name, uri)
+    if as_json:
+        print_json({"table": name, "uri": table.uri, "version": table.version})
+        return
+    typer.echo(f"registered {name}: {table.uri}, version {table.version}")
 
 
 def namespaces(*, storage_option: StorageOptions = None, as_json: AsJson = False) -> None:
     """List the namespaces of the catalog."""
-    found = _catalog(storage_option).namespaces()
-    if as_json:
-        print_json(found)
-        return
-    for name in found:
-        typer.echo(name)
+    _list(_catalog(storage_option).namespaces(), as_json=as_json)
 
 
 def create_namespace(
@@ -34,7 +113,7 @@ def create_namespace(
     as_json: AsJson = False,
 ) -> None:
     """Create an empty namespace; the first table of one creates it, too."""
-    catalog = _catalog(storage_option)
+    catalog = _changed(storage_option)
     catalog.create_namespace(name, if_exists="ignore" if if_not_exists else "error")
     print_json({"namespace": name}) if as_json else typer.echo(f"created {name}")
 
@@ -55,12 +134,27 @@ def drop_namespace(
     as_json: AsJson = False,
 ) -> None:
     """Drop a namespace; without --cascade and --purge only one without tables."""
-    catalog = _catalog(storage_option)
+    catalog = _changed(storage_option)
     with messages().status(f"dropping {name}"):
         catalog.drop_namespace(
             name, cascade=cascade, purge=purge, if_absent="ignore" if if_exists else "error"
         )
     print_json({"namespace": name}) if as_json else typer.echo(f"dropped {name}")
+
+
+def _list(names: Sequence[str], *, as_json: bool) -> None:
+    if as_json:
+        print_json(names)
+        return
+    for name in names:
+        typer.echo(name)
+
+
+def _changed(storage_option: list[str] | None) -> Catalog:
+    """The catalog, whose names the command changes."""
+    catalog = _catalog(storage_option)
+    begin(CatalogChange(catalog.uri))
+    return catalog
 
 
 def _catalog(storage_option: list[str] | None) -> Catalog:

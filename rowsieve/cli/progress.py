@@ -34,11 +34,18 @@ class Change:
             self.committed = report.version
 
 
+@dataclass(frozen=True, slots=True)
+class CatalogChange:
+    """A change of a catalog's names in progress."""
+
+    uri: str
+
+
 _PATIENCE_S: Final = 10.0  # how long to wait for the store when looking for the commit
-_CURRENT: ContextVar[Change | None] = ContextVar("change", default=None)
+_CURRENT: ContextVar[Change | CatalogChange | None] = ContextVar("change", default=None)
 
 
-def begin(change: Change | None) -> None:
+def begin(change: Change | CatalogChange | None) -> None:
     """Set the change that the command makes from now on; None: it changes nothing."""
     _CURRENT.set(change)
 
@@ -56,6 +63,8 @@ def what_the_command_did() -> str:
     change = _CURRENT.get()
     if change is None:
         return "nothing was changed"
+    if isinstance(change, CatalogChange):
+        return f"see rowsieve --catalog {change.uri} tables for what was changed"
     if change.committed is not None:
         return f"version {change.committed} exists: this command committed it"
     return "see rowsieve history for what was committed"
@@ -64,7 +73,7 @@ def what_the_command_did() -> str:
 def what_was_committed() -> str:
     """Describe what the command has committed; reads the table if that is unknown."""
     change = _CURRENT.get()
-    if change is None or change.committed is not None:
+    if not isinstance(change, Change) or change.committed is not None:
         return what_the_command_did()
     found: list[int | None] = []
     looking = threading.Thread(target=_look, args=(change, found), daemon=True)
