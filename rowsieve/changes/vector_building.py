@@ -1,4 +1,4 @@
-"""Build and merge the stored deletion vectors of a table with a key.
+"""Build the stored deletion vectors of a table with a key.
 
 A commit of vectors removes the entries of some parts and adds them again with their vectors; files
 of rows stay as they are.
@@ -35,7 +35,7 @@ from rowsieve.storage.log_reader import LogReader
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import VECTORS_WRITER, Snapshot, TableInfo
 from rowsieve.storage.vector_columns import VectorRef
-from rowsieve.storage.vector_files import read_vectors, write_vectors
+from rowsieve.storage.vector_files import write_vectors
 from rowsieve.types.keys import KeyOrder
 
 EAGER: Final = "eager"  # of the property `visibility`: every change stores vectors
@@ -73,33 +73,7 @@ def plan_vectors(
         if sum(rows.size_bytes for rows in waiting.values()) >= FILE_BYTES:
             store_waiting()
     store_waiting()
-    return _mutation("build_deletion_vectors", snapshot, refs, metadata, uploads)
-
-
-def plan_merged_vectors(
-    store: ObjectStore, snapshot: Snapshot, metadata: Mapping[str, str]
-) -> Mutation | None:
-    """Write the stored vectors into one file, and drop unreadable ones; None if that is so.
-
-    The vectors stay complete through the versions that they are. The caller commits.
-    """
-    parts = snapshot.parts
-    rows = parts.data_rows().tolist()
-    stored = {i: ref for i, ref in enumerate(parts.vectors()) if ref is not None and ref.path}
-    found = read_vectors(store, [(ref, rows[i]) for i, ref in stored.items()])
-    if None not in found and not _worth_merging(list(stored.values())):
-        return None
-    uploads, refs = Uploads(store), dict[int, VectorRef | None]()
-    readable: dict[int, RowSet] = {}
-    for i, vector in zip(stored, found, strict=True):
-        if vector is None:
-            refs[i] = None
-        else:
-            readable[i] = vector
-    made = write_vectors(uploads, list(readable.values()), 0, snapshot.version)
-    for i, ref in zip(readable, made, strict=True):
-        refs[i] = dataclasses.replace(ref, complete_through=stored[i].complete_through)
-    return _mutation("rewrite_position_delete_files", snapshot, refs, metadata, uploads)
+    return vectors_mutation("build_deletion_vectors", snapshot, refs, metadata, uploads)
 
 
 def with_eager_vectors(store: ObjectStore, head: Snapshot, request: CommitRequest) -> CommitRequest:
@@ -153,32 +127,33 @@ def with_vectors_protocol(info: TableInfo) -> TableInfo:
     return dataclasses.replace(info, writer_version=max(info.writer_version, VECTORS_WRITER))
 
 
-def _worth_merging(refs: list[VectorRef]) -> bool:
-    """Whether there are several files of vectors, or a file has vectors of no part."""
-    sizes = {ref.path: ref.file_bytes for ref in refs}
-    return len(sizes) > 1 or sum(ref.size_bytes for ref in refs) < sum(sizes.values())
-
-
 def overlapping_parts(
     store: ObjectStore, snapshot: Snapshot, question: Question | None
 ) -> Iterator[list[int]]:
     """The overlap groups of several parts; with a question, those that may hold a row of it."""
     order = KeyOrder.of(snapshot.schema, snapshot.table.key)
-    chosen: frozenset[str] | None = None
-    if question is not None:
-        plan = plan_scan(
-            snapshot,
-            store.uri,
-            predicate=question.predicate,
-            semantics=question.semantics,
-            now_us=question.now_us,
-        )
-        pieces = (piece for split in plan.splits for piece in split.pieces)
-        chosen = frozenset(piece.parts[r.part].part_id for piece in pieces for r in piece.reads)
+    chosen = chosen_parts(store, snapshot, question)
     ids = snapshot.parts.part_ids
     for group in overlap_groups(snapshot.parts.select("key.").table, order):
         if len(group) > 1 and (chosen is None or any(ids[i] in chosen for i in group)):
             yield group
+
+
+def chosen_parts(
+    store: ObjectStore, snapshot: Snapshot, question: Question | None
+) -> frozenset[str] | None:
+    """The ids of the parts that may hold a row of the question; None without a question."""
+    if question is None:
+        return None
+    plan = plan_scan(
+        snapshot,
+        store.uri,
+        predicate=question.predicate,
+        semantics=question.semantics,
+        now_us=question.now_us,
+    )
+    pieces = (piece for split in plan.splits for piece in split.pieces)
+    return frozenset(piece.parts[r.part].part_id for piece in pieces for r in piece.reads)
 
 
 def _few_are_fresh(snapshot: Snapshot, group: list[int]) -> bool:
@@ -240,13 +215,14 @@ def vectors_request(
     )
 
 
-def _mutation(
+def vectors_mutation(
     operation: str,
     snapshot: Snapshot,
     refs: Mapping[int, VectorRef | None],
     metadata: Mapping[str, str],
     uploads: Uploads,
 ) -> Mutation | None:
+    """The mutation that gives the parts at these places these vectors; None if there are none."""
     if not refs:
         return None
     request = vectors_request(operation, snapshot, refs, metadata, uploads)

@@ -11,7 +11,8 @@ from rowsieve.bridges.where import places_in, semantics_of, to_predicate
 from rowsieve.changes.altering import columns_read
 from rowsieve.changes.change import Question
 from rowsieve.changes.handle import changes
-from rowsieve.changes.vector_building import plan_merged_vectors, plan_vectors
+from rowsieve.changes.vector_building import plan_vectors
+from rowsieve.changes.vector_merging import plan_merged_vectors
 from rowsieve.compaction.run import COMPACTION_RETRY_TIMEOUT_S
 from rowsieve.predicate.bind import bind
 from rowsieve.retention.retaining import Retaining
@@ -66,7 +67,8 @@ class StoringVectors(Retaining):
     ) -> Commit:
         """Write the stored deletion vectors of a table with a key into as few files as possible.
 
-        Drops vectors that cannot be read. Commits nothing if one file has them all and no others.
+        Joins small files, and drops what they hold of parts that are gone and what cannot be read.
+        Commits nothing if at most one file is small, and none has vectors of parts that are gone.
         """
         self._writable("rewrite_position_delete_files")
         notes = dict(metadata or {})

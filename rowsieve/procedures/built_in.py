@@ -7,6 +7,7 @@ from typing import Final
 from rowsieve.procedures.add_files import AddFiles
 from rowsieve.procedures.analyze import Analyze
 from rowsieve.procedures.build_vectors import BuildDeletionVectors
+from rowsieve.procedures.merge_vectors import RewritePositionDeleteFiles
 from rowsieve.procedures.migrate import Migrate
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
 from rowsieve.procedures.register_table import RegisterTable
@@ -27,6 +28,7 @@ def built_in() -> ProcedureRegistry:
             Analyze(),
             AddFiles(),
             BuildDeletionVectors(),
+            RewritePositionDeleteFiles(),
             RegisterTable(),
             *TABLE_PROCEDURES,
             *RETENTION_PROCEDURES,

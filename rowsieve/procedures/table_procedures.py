@@ -111,12 +111,6 @@ TABLE_PROCEDURES: Final[tuple[Procedure, ...]] = (
         lambda table, progress: table.compact(progress=progress),
     ),
     _CommitProcedure(
-        "rewrite_position_delete_files",
-        "write the stored deletion vectors into as few files as possible",
-        (),
-        lambda table, _: table.rewrite_position_delete_files(),
-    ),
-    _CommitProcedure(
         "rollback_to_snapshot",
         "restore the rows of a version in a new commit",
         (_VERSION,),

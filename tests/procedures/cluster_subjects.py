@@ -15,10 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import rowsieve as rs
-from rowsieve.procedures import add_files, analyze, build_vectors
+from rowsieve.procedures import add_files, analyze, build_vectors, merge_vectors
 from rowsieve.procedures.add_files import AddFiles
 from rowsieve.procedures.analyze import Analyze
 from rowsieve.procedures.build_vectors import BuildDeletionVectors
+from rowsieve.procedures.merge_vectors import RewritePositionDeleteFiles
 from rowsieve.procedures.migrate import Migrate
 from rowsieve.procedures.procedure import DistributedProcedure
 from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
@@ -45,6 +46,15 @@ def overlapping(folder: Path) -> rs.Catalog:
         table.upsert(pa.table({"id": range(start, start + 15), "v": [1] * 15}))
         table.upsert(pa.table({"id": range(start + 10, start + 18), "v": [2] * 8}))
         table.delete(f"id = {start + 3}")
+    return catalog
+
+
+def with_vectors(folder: Path) -> rs.Catalog:
+    """The same, with the vectors of each group in a file of its own."""
+    catalog = overlapping(folder)
+    table = catalog.open_table("db.t")
+    for start in range(0, 80, 20):
+        table.build_deletion_vectors(f"id BETWEEN {start} AND {start + 17}")
     return catalog
 
 
@@ -100,6 +110,12 @@ SUBJECTS = {
         "CALL system.build_deletion_vectors('db', 't')",
         writes_files=True,
     ),
+    "merged vectors": Subject(
+        RewritePositionDeleteFiles,
+        with_vectors,
+        "CALL system.rewrite_position_delete_files('db', 't')",
+        writes_files=True,
+    ),
     "rewrite": Subject(
         RewriteDataFiles,
         overlapping,
@@ -112,8 +128,9 @@ SUBJECTS = {
 
 def with_small_tasks(patch: Any) -> None:
     """Let a task have few bytes, so that small tables have several."""
-    for module in (add_files, analyze, build_vectors):
+    for module in (add_files, analyze, build_vectors, merge_vectors):
         patch.setattr(module, "_TASK_BYTES", 1)
+    patch.setattr("rowsieve.changes.vector_merging.FILE_BYTES", 40)  # two or three vectors
     patch.setattr("rowsieve.procedures.placed_additions._TASK_FILES", 1)
 
 

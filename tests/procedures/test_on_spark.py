@@ -162,7 +162,8 @@ def test_failed_tasks_are_run_again_and_their_files_belong_to_nothing(
 
 
 @pytest.mark.parametrize(
-    "name", sorted(SUBJECTS.keys() - {"rewrite"}) if IS_DEEP else ["analyze", "vectors"]
+    "name",
+    sorted(SUBJECTS.keys() - {"rewrite"}) if IS_DEEP else ["analyze", "vectors", "merged vectors"],
 )
 def test_other_calls_survive_that_each_task_fails_once(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

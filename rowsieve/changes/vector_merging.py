@@ -1,0 +1,103 @@
+"""Merge the files of stored deletion vectors of a table with a key.
+
+Each commit of vectors writes a file. Small files, and those with vectors of parts that are gone,
+are written again as files of `FILE_BYTES`; full files stay.
+
+Soundness (invariants I3 and I4): a vector stays complete through the version that it was, and one
+that cannot be read is dropped: it is a cache. Files of rows stay as they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+
+from rowsieve.changes.mutation import Mutation
+from rowsieve.changes.vector_building import FILE_BYTES, vectors_mutation
+from rowsieve.objects import ObjectStore, Uploads
+from rowsieve.predicate.rowset import RowSet
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.storage.vector_columns import VectorRef
+from rowsieve.storage.vector_files import read_vectors, write_vectors
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlacedVector:
+    """The stored vector of a part of `row_count` rows."""
+
+    part_id: str
+    ref: VectorRef
+    row_count: int
+
+
+def new_files(
+    snapshot: Snapshot, chosen: frozenset[str] | None = None
+) -> list[tuple[PlacedVector, ...]]:
+    """The vectors of each file to be written; none if no file is worth it.
+
+    `chosen`: only files with a vector of one of these parts are written again.
+    """
+    small: list[list[PlacedVector]] = []
+    has_gone = False
+    for vectors in _by_file(snapshot).values():
+        if chosen is not None and chosen.isdisjoint(each.part_id for each in vectors):
+            continue
+        file_bytes, used = vectors[0].ref.file_bytes, sum(each.ref.size_bytes for each in vectors)
+        if used < file_bytes or file_bytes < FILE_BYTES // 2:
+            small.append(vectors)
+            has_gone = has_gone or used < file_bytes
+    if len(small) < 2 and not has_gone:
+        return []
+    found: list[list[PlacedVector]] = []
+    size = FILE_BYTES
+    for vectors in small:
+        for each in vectors:
+            if size >= FILE_BYTES:
+                found.append([])
+                size = 0
+            found[-1].append(each)
+            size += each.ref.size_bytes
+    return [tuple(vectors) for vectors in found]
+
+
+def write_merged(
+    store: ObjectStore, uploads: Uploads, vectors: Sequence[PlacedVector], base_version: int
+) -> Iterator[tuple[str, VectorRef | None]]:
+    """Write some vectors into one new file; yield the id and the new vector of each part.
+
+    None for one that cannot be read. A commit may refer to the file after `uploads.wait`.
+    """
+    readable: dict[str, tuple[VectorRef, RowSet]] = {}
+    found = read_vectors(store, [(each.ref, each.row_count) for each in vectors])
+    for each, hidden in zip(vectors, found, strict=True):
+        if hidden is None:
+            yield each.part_id, None
+        else:
+            readable[each.part_id] = each.ref, hidden
+    made = write_vectors(uploads, [hidden for _, hidden in readable.values()], 0, base_version)
+    for (part_id, (old, _)), ref in zip(readable.items(), made, strict=True):
+        yield part_id, dataclasses.replace(ref, complete_through=old.complete_through)
+
+
+def plan_merged_vectors(
+    store: ObjectStore, snapshot: Snapshot, metadata: Mapping[str, str]
+) -> Mutation | None:
+    """Write the vectors of small files into few; None if that changes nothing.
+
+    The caller commits.
+    """
+    uploads, refs = Uploads(store), dict[int, VectorRef | None]()
+    places = {part_id: i for i, part_id in enumerate(snapshot.parts.part_ids)}
+    for vectors in new_files(snapshot):
+        for part_id, ref in write_merged(store, uploads, vectors, snapshot.version):
+            refs[places[part_id]] = ref
+    return vectors_mutation("rewrite_position_delete_files", snapshot, refs, metadata, uploads)
+
+
+def _by_file(snapshot: Snapshot) -> Mapping[str, list[PlacedVector]]:
+    parts, found = snapshot.parts, dict[str, list[PlacedVector]]()
+    rows = parts.data_rows().tolist()
+    for part_id, ref, count in zip(parts.part_ids, parts.vectors(), rows, strict=True):
+        if ref is not None and ref.path is not None:
+            found.setdefault(ref.path, []).append(PlacedVector(part_id, ref, count))
+    return found
