@@ -374,11 +374,15 @@ def _rows(plan: ScanPlan, store: ObjectStore, order: SortOrder | None) -> Iterat
 def _plans(
     snapshot: Snapshot, scan: TargetScan, parts: PartTable, options: RewriteOptions
 ) -> list[ScanPlan]:
-    """Plans of all visible rows of the parts, one for each task; in key order if there is a key."""
+    """Plans of all visible rows of the parts, one for each task; in key order if there is a key.
+
+    With a key there is a task for each new file, so that several run at a time.
+    """
     only = replace(snapshot, parts=parts)
     ranges: list[Predicate] = [TRUE]
     if snapshot.table.key:
-        count = -(-_size_bytes(parts) // options.max_file_group_size_bytes)
+        most = min(options.max_file_group_size_bytes, options.target_file_size_bytes)
+        count = -(-_size_bytes(parts) // most)
         ranges = key_ranges(scan.table.store, snapshot, parts, count)
     return [
         plan_scan(

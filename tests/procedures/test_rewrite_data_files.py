@@ -156,12 +156,30 @@ class During(LocalEngine):
     def __init__(self, then: Any) -> None:
         super().__init__(1)
         self._then = then
+        self.task_count = 0
 
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
         """Run the tasks, then the other change."""
+        self.task_count += len(job.tasks)
         yield from super().run(job)
         self._then()
         self._then = lambda: None
+
+
+@pytest.mark.parametrize("target", ["5kb", "1gb"])
+def test_group_larger_than_a_new_part_is_cut_into_several_tasks(
+    catalog: rs.Catalog, target: str
+) -> None:
+    table = catalog.create_table("db.t", IDS, ["id"])
+    for i in range(3):
+        table.upsert(ids(*range(i, 30, 2)))
+    table.delete("id = 7")
+    before, counted = rows(table), During(lambda: None)
+    found = rewrite(catalog, None, counted, rewrite_all="true", target_file_size_bytes=target)
+    table.refresh()
+    assert (counted.task_count > 1) is (target == "5kb")
+    assert found["added_data_files_count"] >= counted.task_count
+    assert rows(table) == before
 
 
 def test_upserts_and_deletes_meanwhile_keep_their_rows(catalog: rs.Catalog) -> None:
