@@ -128,6 +128,18 @@ def test_names_that_are_missing_taken_or_wrong_are_refused(lake: Path, rows: Pat
     assert run("--catalog", lake, "tables").split() == ["db.t"]
 
 
+def test_sql_runs_every_statement_of_a_catalog(lake: Path, rows: Path) -> None:
+    run("--catalog", lake, "create", "db.t", rows, "--key", "id")
+    assert run_rows("--catalog", lake, "sql", "SELECT count(*) AS n FROM db.t") == [{"n": 3}]
+    (called,) = run_rows("--catalog", lake, "sql", "CALL system.compact('db', 't')")
+    assert called["version"] == 0
+    assert run_rows("--catalog", lake, "sql", "ALTER TABLE db.t RENAME TO u") == [{"table": "db.u"}]
+    assert run_rows("--catalog", lake, "sql", "SHOW TABLES") == [{"table": "db.u"}]
+    assert "did you mean" in run("--catalog", lake, "sql", "CALL compac('db', 'u')", code=3)
+    assert run("--catalog", lake, "sql", "DROP TABLE db.u PURGE").split()[0] == "table"
+    assert "--catalog" in run("sql", "SHOW TABLES", code=2)
+
+
 def test_an_interrupted_change_of_names_says_where_to_look(
     lake: Path, rows: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,7 +152,7 @@ def test_an_interrupted_change_of_names_says_where_to_look(
 
     monkeypatch.setattr(rs.Catalog, "drop_table", interrupted)
     told = run("--catalog", lake, "drop", "db.t", code=130)
-    assert f"see rowsieve --catalog {lake.as_uri()} tables" in told
+    assert f"see the tables of {lake.as_uri()} and their history" in told
     assert run("--catalog", lake, "tables") == ""
 
 

@@ -27,24 +27,31 @@ from rowsieve.retention.dropping import close, closed_head, delete_files
 class Dropping(Places):
     """Base class of `Catalog` with the methods that remove names."""
 
-    def drop_table(self, name: str, *, purge: bool = False) -> None:
+    def drop_table(
+        self,
+        name: str,
+        *,
+        purge: bool = False,
+        if_absent: Literal["error", "ignore"] = "error",
+    ) -> None:
         """Remove the name `namespace.name`; its files stay where they are, unless `purge` is set.
 
-        A table of the same name may be created again. TableNotFound if there is none. `purge`
+        A table of the same name may be created again. TableNotFound if it is absent. `purge`
         closes the table for changes, removes the name and deletes the table's own files, also those
         that an interrupted call left. UnsupportedOperation if a lease protects the table, if it has
         another name too, or if it was registered, for then its files are not the catalog's.
         """
         wanted = table_name(name)
-        if purge:
-            self._purge(wanted)
-            return
 
         def without_it(now: CatalogState) -> CatalogState:
             self._standing(now, wanted)
             return now.placed({name: None})
 
-        self._log.change("drop_table", without_it)
+        try:
+            self._purge(wanted) if purge else self._log.change("drop_table", without_it)
+        except TableNotFound:
+            if if_absent == "error":
+                raise
 
     def drop_namespace(
         self,

@@ -10,7 +10,7 @@ by the log; of two that want one name, one succeeds.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -32,19 +32,23 @@ from rowsieve.arguments.annotations import (
 from rowsieve.bridges.session import Session
 from rowsieve.catalog.catalog_log import CatalogState
 from rowsieve.catalog.drops import Dropping
-from rowsieve.catalog.names import TableName, identifier, table_name
-from rowsieve.catalog.namespace_statements import (
+from rowsieve.catalog.name_statements import (
     CreateNamespace,
     DropNamespace,
-    NamespaceStatement,
+    DropTable,
+    NameStatement,
+    RenameTable,
     ShowNamespaces,
-    namespace_statement,
+    ShowTables,
+    name_statement,
 )
+from rowsieve.catalog.names import TableName, identifier, table_name
 from rowsieve.errors import (
     InvalidInput,
     NamespaceExists,
     RowsieveError,
     TableExists,
+    TableNotFound,
     repr_of,
 )
 from rowsieve.objects import apart, open_store
@@ -131,10 +135,16 @@ class Catalog(Dropping):
         guessed = None
         if guess is not None and self._store.overlaps:  # while the log is read
             guessed = apart(partial(opening, self._uri(guess)))
-        location = self._location(self._log.read(), wanted)
-        if guessed is not None and location == guess:
-            return guessed.result()
-        return opening(self._uri(location))
+        state = self._log.read()
+        location = self._location(state, wanted)
+        try:
+            if guessed is not None and location == guess:
+                return guessed.result()
+            return opening(self._uri(location))
+        except TableNotFound as error:
+            if near := self._near(state, wanted):
+                raise TableNotFound(f"{error}{near}") from error
+            raise
 
     def rename_table(self, name: str, new_name: str) -> None:
         """Give a table another name, in one step; its files stay where they are.
@@ -262,14 +272,15 @@ class Catalog(Dropping):
     def sql(self, statement: str, *, engine: Any = None) -> pa.Table:
         """Run a query over the catalog's tables in DataFusion, or a statement for `call`.
 
-        `CREATE SCHEMA`, `DROP SCHEMA` and `SHOW SCHEMAS` concern its namespaces. Tables are
-        `namespace.name`; `namespace.name FOR VERSION AS OF 12` and `namespace."name@v12"` are
-        version 12. All parts of a query read one version of a table.
+        `CREATE SCHEMA`, `DROP SCHEMA`, `SHOW SCHEMAS`, `DROP TABLE [PURGE]`, `SHOW TABLES` and
+        `ALTER TABLE … RENAME TO` concern its names. Tables are `namespace.name`;
+        `namespace.name FOR VERSION AS OF 12` and `namespace."name@v12"` are version 12. All parts
+        of a query read one version of a table.
         """
         if classify(statement) is not None:
             return self.call(statement, engine=engine, dialect="datafusion")
-        if (found := namespace_statement(statement)) is not None:
-            return self._on_namespaces(found)
+        if (found := name_statement(statement)) is not None:
+            return self._on_names(found)
         return engines.datafusion_catalog().query(self, statement)
 
     def to_datafusion(self) -> Any:
@@ -279,19 +290,26 @@ class Catalog(Dropping):
         """
         return engines.datafusion_catalog().catalog_provider(self)
 
-    def _on_namespaces(self, statement: NamespaceStatement) -> pa.Table:
-        """Run a statement; return the namespace that it changed, or all."""
+    def _on_names(self, statement: NameStatement) -> pa.Table:
+        """Run a statement; return the name that it changed, or all."""
         match statement:
             case CreateNamespace(name=name, ignores_existing=ignores):
                 self.create_namespace(name, if_exists="ignore" if ignores else "error")
             case DropNamespace(name=name, ignores_absent=ignores, cascade=cascade):
-                absent: Literal["error", "ignore"] = "ignore" if ignores else "error"
-                self.drop_namespace(name, cascade=cascade, if_absent=absent)
+                self.drop_namespace(name, cascade=cascade, if_absent=_if_absent(ignores=ignores))
             case ShowNamespaces():
-                return pa.table({"namespace": pa.array(self.namespaces(), pa.string())})
+                return _names("namespace", self.namespaces())
+            case DropTable(name=name, ignores_absent=ignores, purge=purge):
+                self.drop_table(name, purge=purge, if_absent=_if_absent(ignores=ignores))
+                return _names("table", [name])
+            case RenameTable(name=name, new_name=new_name):
+                self.rename_table(name, new_name)
+                return _names("table", [new_name])
+            case ShowTables(namespace=namespace):
+                return _names("table", self.tables(namespace))
             case _:
                 assert_never(statement)
-        return pa.table({"namespace": pa.array([name], pa.string())})
+        return _names("namespace", [name])
 
     def _coordinator(self, engine: Any, dialect: str, session: Session | None) -> Coordinator:
         if engine is not None and not (hasattr(engine, "run") and hasattr(engine, "cancel")):
@@ -320,3 +338,11 @@ class Catalog(Dropping):
         ):
             return now
         return now.placed({name.plain: location})
+
+
+def _if_absent(*, ignores: bool) -> Literal["error", "ignore"]:
+    return "ignore" if ignores else "error"
+
+
+def _names(kind: str, names: Sequence[str]) -> pa.Table:
+    return pa.table({kind: pa.array(names, pa.string())})

@@ -7,6 +7,7 @@ dropped: then tables in its folders have no names until it is created again.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -15,7 +16,7 @@ from urllib.parse import quote
 from rowsieve.arguments.annotations import StorageOptions, TableUri
 from rowsieve.catalog.catalog_log import CatalogLog, CatalogState
 from rowsieve.catalog.names import TableName, identifier, is_identifier, table_name
-from rowsieve.errors import TableExists, TableNotFound
+from rowsieve.errors import RowsieveError, TableExists, TableNotFound
 from rowsieve.objects import open_store, together
 from rowsieve.storage.commit_log import CommitLog
 
@@ -96,9 +97,18 @@ class Places:
         if (location := self._place(state, name)) is None:
             raise TableNotFound(
                 f"there is no table {name.plain} in {self.uri}: it was dropped or renamed; "
-                "see Catalog.tables()"
+                f"see Catalog.tables(){self._near(state, name)}"
             )
         return location
+
+    def _near(self, state: CatalogState, name: TableName) -> str:
+        """The end of a message: the table whose name is the nearest, if there is one."""
+        try:
+            names = self._tables(state, self._namespaces(state))
+        except RowsieveError:  # the message is of another error
+            return ""
+        near = difflib.get_close_matches(name.plain, names, n=1)
+        return f". Did you mean {near[0]}?" if near else ""
 
     def _standing(self, state: CatalogState, name: TableName) -> str:
         """The location of a name; TableNotFound unless a table is there."""
@@ -106,6 +116,7 @@ class Places:
         if not self._holds_table(location):
             raise TableNotFound(
                 f"there is no table {name.plain} in {self.uri}; see Catalog.tables()"
+                f"{self._near(state, name)}"
             )
         return location
 

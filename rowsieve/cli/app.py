@@ -172,6 +172,7 @@ for _command in (
     naming.rename,
     naming.register,
     calling.call,
+    calling.sql,
     translating.translate,
     run_demo.demo,
 ):

@@ -1,7 +1,9 @@
-"""The command that runs statements on procedures: call."""
+"""The commands that run statements in a catalog: call and sql."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -9,10 +11,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from rowsieve.catalog import Catalog
 from rowsieve.cli.bundles import MeaningOptions, expanded
-from rowsieve.cli.named import catalog_of
+from rowsieve.cli.named import catalog_of, required_catalog
 from rowsieve.cli.options import AsJson, StorageOptions, Wide, read_pairs
 from rowsieve.cli.output import messages, print_table
-from rowsieve.cli.writing import write_rows
+from rowsieve.cli.progress import CatalogChange, begin
+from rowsieve.cli.writing import Limit, Output, show_rows, write_rows
 from rowsieve.procedures.engine import LocalEngine
 
 
@@ -55,18 +58,50 @@ def call(
     if plan:
         typer.echo(catalog.explain(statement, dialect=dialect, session=session))
         return
-    columns = TextColumn("done"), BarColumn(), MofNCompleteColumn()
-    with Progress(*columns, console=messages(), transient=True) as shown:
-        bar = shown.add_task("call", total=None)
-        engine = LocalEngine(
-            progress=lambda done, total: shown.update(bar, completed=done, total=total)
-        )
+    begin(CatalogChange(catalog.uri))
+    with _engine() as engine:
         rows = catalog.call(statement, engine=engine, dialect=dialect, session=session)
     if as_json:
         write_rows(rows.schema, iter(rows.to_batches()), "json", None)
         return
     cells = (row.values() for row in rows.to_pylist())
     print_table(rows.column_names, [tuple(map(_text, values)) for values in cells], wide=wide)
+
+
+def sql(
+    statement: Annotated[
+        str,
+        typer.Argument(
+            metavar="STATEMENT",
+            help="SELECT, CALL, SHOW, DESCRIBE, CREATE or DROP SCHEMA, DROP TABLE and others.",
+            show_default=False,
+        ),
+    ],
+    *,
+    limit: Limit = None,
+    output: Output = "text",
+    wide: Wide = False,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a statement in the catalog; --json is --output json."""
+    catalog = required_catalog(read_pairs(storage_option, "--storage-option"))
+    begin(CatalogChange(catalog.uri))
+    with _engine() as engine:
+        rows = catalog.sql(statement, engine=engine)
+    batches = iter(rows.to_batches())
+    show_rows(rows.schema, batches, "json" if as_json else output, limit, wide=wide)
+
+
+@contextmanager
+def _engine() -> Iterator[LocalEngine]:
+    """An engine that shows the progress of a call."""
+    columns = TextColumn("done"), BarColumn(), MofNCompleteColumn()
+    with Progress(*columns, console=messages(), transient=True) as shown:
+        bar = shown.add_task("call", total=None)
+        yield LocalEngine(
+            progress=lambda done, total: shown.update(bar, completed=done, total=total)
+        )
 
 
 def _text(value: object) -> str | None:

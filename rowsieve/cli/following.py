@@ -8,7 +8,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from rowsieve.cli.options import MOST, AsJson, Dialect, StorageOptions, Uri, Wide, open_at
-from rowsieve.cli.writing import SHOWN_ROWS, Format, show_rows
+from rowsieve.cli.writing import Format, Limit, Output, show_rows
 from rowsieve.table import Table
 
 
@@ -35,13 +35,8 @@ def changes(
     poll_s: Annotated[
         float, typer.Option("--poll-s", min=0.01, max=3600, help="Seconds between two looks.")
     ] = 1.0,
-    limit: Annotated[
-        int | None,
-        typer.Option(min=0, help=f"Print this many rows (text: {SHOWN_ROWS} unless given)."),
-    ] = None,
-    output: Annotated[
-        Format, typer.Option(help="The output format; json is one line per row.")
-    ] = "text",
+    limit: Limit = None,
+    output: Output = "text",
     dialect: Dialect = "postgres",
     wide: Wide = False,
     storage_option: StorageOptions = None,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Final
 
+import typer
+
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.catalog import Catalog
 
@@ -20,6 +22,14 @@ def catalog_of(options: StorageOptions | None) -> Catalog | None:
     """The catalog, opened with these settings of its store; None if none is given."""
     uri = _URI.get()
     return None if uri is None else Catalog(uri, storage_options=options)
+
+
+def required_catalog(options: StorageOptions | None) -> Catalog:
+    """The same; wrong usage if none is given."""
+    catalog = catalog_of(options)
+    if catalog is None:
+        raise typer.BadParameter("name the catalog: rowsieve --catalog CATALOG …")
+    return catalog
 
 
 def located(table: str, options: StorageOptions | None) -> str:

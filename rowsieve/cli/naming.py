@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rowsieve.catalog import Catalog
-from rowsieve.cli.named import catalog_of
+from rowsieve.cli.named import required_catalog
 from rowsieve.cli.options import AsJson, StorageOptions, read_pairs
 from rowsieve.cli.output import messages, print_json
 from rowsieve.cli.progress import CatalogChange, begin
@@ -158,7 +158,4 @@ def _changed(storage_option: list[str] | None) -> Catalog:
 
 
 def _catalog(storage_option: list[str] | None) -> Catalog:
-    catalog = catalog_of(read_pairs(storage_option, "--storage-option"))
-    if catalog is None:
-        raise typer.BadParameter("name the catalog: rowsieve --catalog CATALOG …")
-    return catalog
+    return required_catalog(read_pairs(storage_option, "--storage-option"))

@@ -36,7 +36,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class CatalogChange:
-    """A change of a catalog's names in progress."""
+    """A change in progress of a catalog's names, or of a table that a statement names."""
 
     uri: str
 
@@ -64,7 +64,7 @@ def what_the_command_did() -> str:
     if change is None:
         return "nothing was changed"
     if isinstance(change, CatalogChange):
-        return f"see rowsieve --catalog {change.uri} tables for what was changed"
+        return f"see the tables of {change.uri} and their history for what was changed"
     if change.committed is not None:
         return f"version {change.committed} exists: this command committed it"
     return "see rowsieve history for what was committed"

@@ -27,7 +27,8 @@ from rowsieve.cli.options import (
     session_of,
 )
 from rowsieve.cli.output import print_facts, print_json, print_table
-from rowsieve.cli.writing import SHOWN_ROWS, Format, show_rows
+from rowsieve.cli.progress import CatalogChange, begin
+from rowsieve.cli.writing import Limit, Output, show_rows
 from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.objects import Location
 from rowsieve.storage.manifest import PartTable
@@ -50,13 +51,8 @@ def query(
     ] = None,
     version: Version = None,
     as_of: AsOf = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(min=0, help=f"Print this many rows (text: {SHOWN_ROWS} unless given)."),
-    ] = None,
-    output: Annotated[
-        Format, typer.Option(help="The output format; json is one line per row.")
-    ] = "text",
+    limit: Limit = None,
+    output: Output = "text",
     wide: Wide = False,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
@@ -67,6 +63,7 @@ def query(
     if catalog is not None:
         if version is not None or as_of is not None:
             raise typer.BadParameter("write db.t FOR VERSION AS OF 12 in the query instead")
+        begin(CatalogChange(catalog.uri))  # it may be a statement that changes something
         found = catalog.sql(sql)
         schema, batches = found.schema, iter(found.to_batches())
     elif named:

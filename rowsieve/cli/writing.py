@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import pyarrow as pa
 import pyarrow.csv
@@ -25,6 +25,13 @@ Format: TypeAlias = Literal["text", "csv", "json", "markdown", "parquet"]
 Batches: TypeAlias = Iterator[pa.RecordBatch]
 
 SHOWN_ROWS = 100
+Limit: TypeAlias = Annotated[
+    int | None,
+    typer.Option(min=0, help=f"Print this many rows (text: {SHOWN_ROWS} unless given)."),
+]
+Output: TypeAlias = Annotated[
+    Format, typer.Option(help="The output format; json is one line per row.")
+]
 
 
 def show_rows(

@@ -222,14 +222,15 @@ def _expanded(procedure: str, named: Mapping[str, Value]) -> dict[str, Value]:
         found[FILTER.name] = found.pop("where")
     if "table" in found:
         table = found.pop("table")
-        if not isinstance(table, str) or table.count(".") < 1:
+        names = table.split(".") if isinstance(table, str) else []
+        if len(names) not in (2, 3):  # Spark's and Trino's have the catalog in front
             raise InvalidInput(
                 f"{procedure}: table is {table!r}; give the namespace and the name, as in "
                 "table => 'db.events'"
             )
         if {SCHEMA.name, TABLE_NAME.name} & found.keys():
             raise InvalidInput(f"{procedure}: give table, or schema and table_name, not both")
-        found[SCHEMA.name], found[TABLE_NAME.name] = table.rsplit(".", 1)
+        found[SCHEMA.name], found[TABLE_NAME.name] = names[-2:]
     return found
 
 

@@ -275,6 +275,52 @@ def test_namespaces_in_sql(catalog: rs.Catalog, kind: str) -> None:
         catalog.sql(f"DROP {kind} db")
 
 
+def test_tables_in_sql(catalog: rs.Catalog) -> None:
+    catalog.create_table("db.t", ONE)
+    catalog.create_table("other.u", ONE)
+    assert catalog.sql("SHOW TABLES;").to_pylist() == [{"table": "db.t"}, {"table": "other.u"}]
+    assert catalog.sql("show tables in other").to_pylist() == [{"table": "other.u"}]
+    assert catalog.sql('ALTER TABLE "db"."t" RENAME TO new').to_pylist() == [{"table": "db.new"}]
+    assert catalog.sql("ALTER TABLE lake.db.new RENAME TO other.t").to_pylist() == [
+        {"table": "other.t"}
+    ]
+    assert catalog.tables() == ["other.t", "other.u"]
+    folder = catalog.uri_of("other.u")
+    assert catalog.sql("DROP TABLE other.u PURGE").to_pylist() == [{"table": "other.u"}]
+    with pytest.raises(TableNotFound):
+        rs.open_table(folder)
+    catalog.sql("DROP TABLE other.t")
+    catalog.sql("DROP TABLE IF EXISTS other.t")
+    catalog.drop_table("other.t", if_absent="ignore")
+    with pytest.raises(TableNotFound):
+        catalog.sql("DROP TABLE other.t")
+    assert catalog.tables() == []
+
+
+def test_an_unknown_table_is_told_with_the_nearest_name(catalog: rs.Catalog) -> None:
+    catalog.create_table("db.flights", ONE)
+    for call in (
+        lambda: catalog.open_table("db.flight"),
+        lambda: catalog.drop_table("db.flight"),
+        lambda: catalog.rename_table("bd.flights", "db.u"),
+        lambda: catalog.call("CALL system.compact('db', 'flight')"),
+        lambda: catalog.sql("SELECT * FROM db.flight"),
+    ):
+        with pytest.raises(TableNotFound, match=r"Did you mean db\.flights\?"):
+            call()
+    catalog.drop_table("db.flights")
+    with pytest.raises(TableNotFound, match=r"dropped or renamed; see Catalog\.tables\(\)$"):
+        catalog.open_table("db.flights")
+
+
+def test_a_call_takes_a_table_with_its_catalog_in_front(catalog: rs.Catalog) -> None:
+    catalog.create_table("db.t", ONE)
+    catalog.call("CALL lake.system.compact(table => 'lake.db.t')")
+    catalog.call("ALTER TABLE lake.db.t EXECUTE optimize")
+    with pytest.raises(InvalidInput, match="give the namespace and the name"):
+        catalog.call("CALL system.compact(table => 'a.b.c.d')")
+
+
 @pytest.mark.parametrize(
     "statement",
     ["CREATE SCHEMA", "CREATE SCHEMA a.b", "DROP NAMESPACE a, b", "CREATE SCHEMA a; SELECT 1"],
