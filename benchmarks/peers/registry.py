@@ -75,9 +75,11 @@ STREAMS = (
     System("DuckDB QUALIFY", "duckdb_qualify:Qualify", "duckdb"),
     System("DataFusion row_number", "datafusion_window:Window", "datafusion"),
 )
+UNKEYED = "rowsieve without a key"
 RECODING = "pyarrow decode and encode"
 REWRITERS = (
     System(OURS, "rewriting:Rewriting", "rowsieve", compacts=True),
+    System(UNKEYED, "rewriting:RewritingWithoutKey", "rowsieve", compacts=True),
     System(RECODING, "rewriting:Recoding", "pyarrow", data=OURS),
     next(system for system in SYSTEMS if system.name == "Lance"),
 )

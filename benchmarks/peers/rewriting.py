@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import rowsieve as rs
@@ -28,8 +31,23 @@ class Rewriting(Rowsieve):
         rs.Catalog(self._catalog).call(_REWRITE)
 
 
+class RewritingWithoutKey(Rewriting):
+    """A table without a key; changed rows are deleted and appended."""
+
+    def load(self, chunks: Iterator[pa.Table]) -> None:
+        """One commit and one part per chunk."""
+        self.table = rs.create_table(self.uri, next(chunks))
+        for chunk in chunks:
+            self.table.append(chunk)
+
+    def upsert(self, rows: pa.Table) -> None:
+        """Two commits."""
+        self.table.delete(pc.field(data.KEY).isin(rows.column(data.KEY).combine_chunks()))
+        self.table.append(rows)
+
+
 class Recoding:
-    """pyarrow reads the files of that table and writes them again with its settings, one thread."""
+    """pyarrow reads the first table's files and writes them again with its settings, one thread."""
 
     def __init__(self, folder: Path) -> None:
         self._uri = str(folder / "lake" / "db" / "table")
