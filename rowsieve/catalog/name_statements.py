@@ -9,13 +9,14 @@ import re
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from rowsieve.catalog.names import identifier
 from rowsieve.errors import InvalidInput
 from rowsieve.procedures.call_statement import statement_of
 
 _KIND: Final = r"(?:SCHEMA|NAMESPACE|DATABASE)"
 _PART: Final = r'(?:"[^"]+"|`[^`]+`|[\w-]+)'
 _NAME: Final = rf"({_PART})"
-_TABLE: Final = rf"({_PART}(?:\.{_PART}){{0,2}})"
+_TABLE: Final = rf"({_PART}(?:\.{_PART})*)"
 _CREATE = re.compile(rf"CREATE\s+{_KIND}\s+(IF\s+NOT\s+EXISTS\s+)?{_NAME}", re.IGNORECASE)
 _DROP = re.compile(
     rf"DROP\s+{_KIND}\s+(IF\s+EXISTS\s+)?{_NAME}(\s+CASCADE|\s+RESTRICT)?", re.IGNORECASE
@@ -107,5 +108,5 @@ def name_statement(text: str) -> NameStatement | None:
 
 
 def _plain(name: str) -> str:
-    """A table's name without quotes, and without the catalog in front."""
-    return ".".join(name.replace('"', "").replace("`", "").split(".")[-2:])
+    """A table's name without quotes; InvalidInput if a quoted part has characters of no name."""
+    return ".".join(identifier(part.strip('"`')) for part in re.findall(_PART, name))

@@ -259,6 +259,10 @@ class Handle:
             return self._reported(commit, change.started_s)
         return nothing_done(change.operation, snapshot)
 
+    def require_writable(self, operation: str) -> None:
+        """UnsupportedOperation if no change can be committed, as for a table at an old version."""
+        self._writable(operation)
+
     def commit_rewrite(
         self,
         base: Snapshot,

@@ -11,6 +11,7 @@ would be of other types. The commit fails if one of the parts was replaced meanw
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import schema_from_json, schema_to_json
 
+_COLUMN = re.compile(r'\s*("(?:[^"]|"")+"\s*|`(?:[^`]|``)+`\s*|[^,"`][^,]*)(,|$)')
 _TASK_BYTES = 256 * 2**20
 
 
@@ -173,10 +175,18 @@ class Analyze(DistributedProcedure):
 
 
 def _named(text: Value) -> list[str]:
-    """The names in the argument."""
-    names = [] if text is None else [name.strip() for name in str(text).split(",")]
-    if not all(names):
-        raise InvalidInput(f"analyze: columns is {text!r}; give names such as 'a, b'")
+    """The names in the argument; a name with a comma or a quote is quoted as in SQL."""
+    names: list[str] = []
+    place = None if text is None else 0
+    while place is not None:
+        if (found := _COLUMN.match(str(text), place)) is None or not found[1].strip():
+            raise InvalidInput(
+                f"""analyze: columns is {text!r}; give names such as 'a, b, "c, d"'"""
+            )
+        name = found[1].strip()
+        quote = name[0] if name[0] in '"`' else ""
+        names.append(name[1:-1].replace(quote * 2, quote) if quote else name)
+        place = found.end() if found[2] else None
     return names
 
 

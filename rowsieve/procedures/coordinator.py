@@ -148,6 +148,7 @@ def run_plan(plan: OutputNode, engine: Engine) -> pa.Table:
     procedure = target.procedure
     context = CallContext(target.scan)
     try:
+        context.table.require_writable(procedure.name)  # before the work, not after it
         handle = procedure.begin(context, target.arguments)
         if not handle.tasks:
             return procedure.finish(context, handle, [])

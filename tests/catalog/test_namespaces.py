@@ -281,9 +281,10 @@ def test_tables_in_sql(catalog: rs.Catalog) -> None:
     assert catalog.sql("SHOW TABLES;").to_pylist() == [{"table": "db.t"}, {"table": "other.u"}]
     assert catalog.sql("show tables in other").to_pylist() == [{"table": "other.u"}]
     assert catalog.sql('ALTER TABLE "db"."t" RENAME TO new').to_pylist() == [{"table": "db.new"}]
-    assert catalog.sql("ALTER TABLE lake.db.new RENAME TO other.t").to_pylist() == [
-        {"table": "other.t"}
-    ]
+    for wrong in ('ALTER TABLE db.new RENAME TO "x.y"', "DROP TABLE lake.db.new", "DROP TABLE db"):
+        with pytest.raises(InvalidInput, match="name"):
+            catalog.sql(wrong)
+    catalog.sql("ALTER TABLE db.new RENAME TO other.t")
     assert catalog.tables() == ["other.t", "other.u"]
     folder = catalog.uri_of("other.u")
     assert catalog.sql("DROP TABLE other.u PURGE").to_pylist() == [{"table": "other.u"}]
@@ -319,6 +320,16 @@ def test_a_call_takes_a_table_with_its_catalog_in_front(catalog: rs.Catalog) -> 
     catalog.call("ALTER TABLE lake.db.t EXECUTE optimize")
     with pytest.raises(InvalidInput, match="give the namespace and the name"):
         catalog.call("CALL system.compact(table => 'a.b.c.d')")
+
+
+def test_a_call_on_an_old_version_is_refused_before_it_works(
+    catalog: rs.Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.create_table("db.t", ONE)
+    monkeypatch.setattr("rowsieve.procedures.engine.LocalEngine.run", None)
+    options = "options => map('rewrite-all', 'true')"
+    with pytest.raises(UnsupportedOperation, match="opened at version 0 and is read-only"):
+        catalog.call(f"CALL system.rewrite_data_files('db', 't@v0', {options})")
 
 
 @pytest.mark.parametrize(

@@ -242,6 +242,20 @@ def test_maintain_counts_the_chosen_columns_alone(tmp_path: Path) -> None:
     assert table.distinct_counts(["id", "v"]) == {"id": None, "v": 6}
 
 
+@pytest.mark.parametrize("name", ["a", "a b", "a,b", 'a"b', "a`b", "A", "select"])
+def test_columns_of_any_name_are_named(name: str, tmp_path: Path) -> None:
+    catalog = rs.Catalog(tmp_path)
+    table = catalog.create_table("db.t", pa.table({"id": [1, 2], name: [1, 1]}))
+    quoted = name.replace('"', '""')
+    for text in (f'"{quoted}"', f'id, "{quoted}" ', *([name] if name.isidentifier() else [])):
+        call(catalog, f", columns => '{text}', distinct_counts => TRUE, rewrite_all => TRUE")
+        table.refresh()
+        assert table.distinct_counts([name]) == {name: 1}
+    for wrong in ("", " ", "id,", ",id", '"id', '"id" x', '""'):
+        with pytest.raises(InvalidInput, match="give names such as"):
+            call(catalog, f", columns => '{wrong}'")
+
+
 def test_analyze_refuses_what_it_cannot_do(tmp_path: Path) -> None:
     table = table_of(rs.Catalog(tmp_path), key=True, parts=1)
     with pytest.raises(InvalidInput, match="column doc has the type json"):
