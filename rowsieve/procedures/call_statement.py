@@ -41,11 +41,15 @@ _PROCEDURES_OF_TABLES: Final[Mapping[str, str]] = {"optimize": "rewrite_data_fil
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a procedure by name, with its arguments as plain values."""
+    """A call of a procedure by name, with its arguments as plain values.
+
+    `catalog` is the name in front of it, `CALL lake.system.name(…)`; None if there is none.
+    """
 
     procedure: str
     positional: tuple[Value, ...] = ()
     named: Mapping[str, Value] = field(default_factory=dict)
+    catalog: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +110,11 @@ def _without_comments(text: str) -> str:
 
 
 def _call(text: str) -> Call:
-    node = _parsed(text)
-    while isinstance(node, exp.Dot):  # [catalog.][system.]name(…)
-        node = node.expression
+    node, catalog = _parsed(text), None
+    if isinstance(node, exp.Dot):  # [catalog.][system.]name(…)
+        first, node = node.parts[0], node.parts[-1]
+        if first is not node and first.name.lower() != "system":
+            catalog = first.name
     if not isinstance(node, exp.Anonymous):
         raise InvalidInput(
             f"CALL {_shown(text)}: name a procedure and its arguments, as in "
@@ -129,7 +135,7 @@ def _call(text: str) -> Call:
             )
         else:
             positional.append(_value(name, argument))
-    return Call(name, tuple(positional), named)
+    return Call(name, tuple(positional), named, catalog)
 
 
 def _execution(table: str, command: str, arguments: str | None, where: str | None) -> Call:
@@ -145,12 +151,14 @@ def _execution(table: str, command: str, arguments: str | None, where: str | Non
             f"EXECUTE {command}: name the arguments, as in (file_size_threshold => …)"
         )
     options = {name.replace("_", "-"): str(value) for name, value in inner.named.items()}
-    named: dict[str, Value] = {"table": table.replace('"', "").replace("`", "")}
+    plain = table.replace('"', "").replace("`", "")
+    named: dict[str, Value] = {"table": plain}
     if where is not None:
         named["where"] = where
     if options:
         named["options"] = options
-    return Call(procedure, (), named)
+    names = plain.split(".")
+    return Call(procedure, (), named, names[0] if len(names) > 2 else None)
 
 
 def _parsed(text: str) -> Any:

@@ -138,6 +138,12 @@ class RewriteDataFiles(DistributedProcedure):
             default=False,
             meaning="only count the files that would be rewritten",
         ),
+        Parameter(
+            "strict",
+            ParameterType.FLAG,
+            default=False,
+            meaning="refuse a filter that matches only some rows of a part; an option, too",
+        ),
     )
     columns = pa.schema([(name, pa.int64()) for name in _COUNTS])
 
@@ -147,6 +153,8 @@ class RewriteDataFiles(DistributedProcedure):
         snapshot = context.table.snapshot_for_engines()
         given = arguments.get("options") or {}
         assert isinstance(given, Mapping)
+        if arguments.get("strict"):
+            given = {**given, "strict": "true"}
         options = RewriteOptions.of(given, target_part_bytes(snapshot.table.properties))
         order = _sort_order(snapshot, arguments.get("strategy"), arguments.get("sort_order"))
         found = groups_to_rewrite(

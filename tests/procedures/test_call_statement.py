@@ -25,7 +25,12 @@ REWRITE = "rewrite_data_files"
         ("CALL f()", Call("f")),
         (" call  F ( ) ; ", Call("f")),
         ("CALL system.f('db', 't')", Call("f", ("db", "t"))),
-        ('CALL "my cat".system.f(1, -2, TRUE, false, NULL)', Call("f", (1, -2, True, False, None))),
+        (
+            'CALL "my cat".system.f(1, -2, TRUE, false, NULL)',
+            Call("f", (1, -2, True, False, None), catalog="my cat"),
+        ),
+        ("CALL System.f()", Call("f")),
+        ("ALTER TABLE c.a.b EXECUTE optimize", Call(REWRITE, (), {"table": "c.a.b"}, "c")),
         ("CALL f('it''s', 'a\\b')", Call("f", ("it's", "a\\b"))),
         (
             "CALL f(table => 'db.t', where => 'a = ''x''')",

@@ -106,6 +106,8 @@ def test_strict_refuses_a_filter_that_whole_parts_cannot_enforce(catalog: rs.Cat
     version = table.version
     with pytest.raises(InvalidInput, match="strict is set"):
         rewrite(catalog, "id < 15", strict="true")
+    with pytest.raises(InvalidInput, match="strict is set"):
+        catalog.call("CALL system.rewrite_data_files('db', 't', 'id < 15', strict => TRUE)")
     assert table.refresh() == version
     assert rewrite(catalog, "id < 50", strict="true")["rewritten_data_files_count"] == 5
 

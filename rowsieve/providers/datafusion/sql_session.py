@@ -31,6 +31,7 @@ from rowsieve.providers.datafusion.hybrid_table import HybridTable, VisibleParts
 from rowsieve.providers.datafusion.kept_queries import KeptQueries, KeptQuery
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
 from rowsieve.providers.datafusion.own_table import OwnTable, name_parts
+from rowsieve.providers.datafusion.procedure_calls import called, with_versions
 from rowsieve.providers.datafusion.run_change import changed_rows
 from rowsieve.providers.datafusion.scan_conditions import conditions
 from rowsieve.providers.datafusion.session_settings import (
@@ -206,7 +207,13 @@ class SessionContext(datafusion.SessionContext):
         param_values: dict[str, Any] | None,
         named_params: dict[str, Any],
     ) -> datafusion.DataFrame:
-        """Run a statement that changes a table, or plan another one."""
+        """Run a statement that changes a table or calls a procedure, or plan another one."""
+        default = self.full_name(("",))[0]
+        rows = called(query, self._catalogs, default, (options, param_values, named_params))
+        if rows is not None:
+            return self.read_batches(rows)
+        if self._catalogs:
+            query = with_versions(query)
         if (name := changed_name(query)) is not None:
             count = changed_rows(self, name, query, options, param_values, named_params)
             if count is not None:

@@ -1,0 +1,66 @@
+"""Statements on procedures in a session: `CALL lake.system.compact('db', 't')` and others.
+
+They run in the Rowsieve catalog that the statement names, or else in the default one of the
+session, or in its only one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+
+from rowsieve.errors import InvalidInput
+from rowsieve.procedures.call_statement import Call, Explain, classify
+from rowsieve.procedures.versioned_names import with_named_versions
+from rowsieve.providers.datafusion.catalog_tables import CatalogTables
+
+_LONGEST: Final = 100_000  # characters of a call; longer statements insert rows
+_MAY_CALL: Final = re.compile(r"\b(call|execute|procedures?)\b", re.IGNORECASE)
+_VERSION: Final = re.compile(r"\bfor\s+version\s+as\s+of\b", re.IGNORECASE)
+
+
+def called(
+    statement: str, catalogs: Mapping[str, CatalogTables], default: str, given: tuple[Any, ...]
+) -> list[pa.RecordBatch] | None:
+    """Run a statement on procedures; return its rows. None for every other statement.
+
+    `given` are options and values, which such a statement does not take.
+    """
+    if len(statement) > _LONGEST or _MAY_CALL.search(statement) is None:
+        return None
+    if (found := classify(statement)) is None:
+        return None
+    if any(given):
+        raise InvalidInput("sql: a statement on procedures takes no options and no values")
+    call = found.call if isinstance(found, Explain) else found
+    name = call.catalog if isinstance(call, Call) else None
+    tables = _chosen(catalogs, name, default)
+    rows: pa.Table = tables.catalog.call(statement, dialect="datafusion")
+    return rows.to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
+
+
+def with_versions(statement: str) -> str:
+    """The statement with every `name FOR VERSION AS OF n` as the name of that version."""
+    return statement if _VERSION.search(statement) is None else with_named_versions(statement)
+
+
+def _chosen(catalogs: Mapping[str, CatalogTables], name: str | None, default: str) -> CatalogTables:
+    if not catalogs:
+        raise InvalidInput(
+            "sql: procedures belong to a catalog, and the session has none of Rowsieve; "
+            'register one: ctx.register_catalog_provider("lake", catalog.to_datafusion())'
+        )
+    if name is None and len(catalogs) == 1:
+        return next(iter(catalogs.values()))
+    for each in (default,) if name is None else (name, name.lower()):
+        if each in catalogs:
+            return catalogs[each]
+    known = ", ".join(sorted(catalogs))
+    raise InvalidInput(
+        f"sql: the session has no Rowsieve catalog {name!r}, but {known}"
+        if name is not None
+        else f"sql: name the catalog, one of {known}, as in CALL {min(catalogs)}.system.compact(…)"
+    )
