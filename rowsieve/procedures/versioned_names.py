@@ -5,6 +5,7 @@ Only the tokens of the clause and of the name before it change; text in quotes a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -13,11 +14,17 @@ from sqlglot.dialects.postgres import Postgres
 
 from rowsieve.errors import InvalidInput
 
+_PREFIX: Final = re.compile(
+    r"\s*(?:EXPLAIN(?:\s+ANALYZE)?(?:\s+VERBOSE)?|PREPARE\s+\w+(?:\s*\([^()]*\))?\s+AS)\s",
+    re.IGNORECASE,
+)
 _CLAUSE: Final = ("FOR", "VERSION", "AS", "OF")
 
 
 def with_named_versions(statement: str) -> str:
     """Rewrite every `name FOR VERSION AS OF n`; the table keeps its name as an alias."""
+    if found := _PREFIX.match(statement):  # sqlglot takes what follows as one token
+        return found[0] + with_named_versions(statement[found.end() :])
     try:
         tokens = Postgres().tokenize(statement)
     except sqlglot.errors.SqlglotError as error:

@@ -24,6 +24,14 @@ from rowsieve.procedures.versioned_names import with_named_versions
             'FROM "a@v1" AS "a" JOIN "a@v2" AS b ON TRUE',
         ),
         (
+            "EXPLAIN ANALYZE VERBOSE SELECT * FROM a FOR VERSION AS OF 1",
+            'EXPLAIN ANALYZE VERBOSE SELECT * FROM "a@v1" AS "a"',
+        ),
+        (
+            "prepare p(int) as SELECT * FROM a FOR VERSION AS OF 1 b",
+            'prepare p(int) as SELECT * FROM "a@v1" b',
+        ),
+        (
             "SELECT 'a FOR VERSION AS OF 1' -- a FOR VERSION AS OF 1\n",
             "SELECT 'a FOR VERSION AS OF 1' -- a FOR VERSION AS OF 1\n",
         ),

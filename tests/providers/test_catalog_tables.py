@@ -60,7 +60,7 @@ def test_queries_name_tables_and_versions(
         ("SELECT * FROM db.t FOR VERSION AS OF 9", NotFound, "version 9"),
         ("SELECT nope FROM db.t", InvalidInput, "nope"),
         ("SELEC", InvalidInput, "sql:"),
-        ("DROP TABLE db.t", InvalidInput, "DDL not supported"),
+        ("CREATE VIEW db.v AS SELECT 1", InvalidInput, "DDL not supported"),
         ("INSERT INTO db.t VALUES (1)", InvalidInput, "sql:"),
     ],
 )
@@ -96,4 +96,7 @@ def test_provider_keeps_its_versions_until_it_is_refreshed(catalog: rs.Catalog) 
     assert counted("lake.db.t") == 4
     assert provider.schema_names() == {"db", "other"}
     assert provider.schema("db").table_names() == {"t"}
+    listed = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'db'"
+    context.sql("SET datafusion.catalog.information_schema = true")
+    assert context.sql(listed).to_pylist() == [{"table_name": "t"}]
     assert provider.schema("none") is None

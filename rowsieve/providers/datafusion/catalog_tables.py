@@ -140,6 +140,17 @@ class CatalogTables:
         return InvalidInput(f"sql: {str(error).removeprefix('DataFusion error: ')}")
 
 
+class _Names(list[str]):
+    """Names that can also be called for.
+
+    DataFusion's interface has a method, and DataFusion 55 reads the attribute as a sequence.
+    """
+
+    def __call__(self) -> set[str]:
+        """The names as the interface has them."""
+        return set(self)
+
+
 class _Namespace:
     """The methods of a `SchemaProvider`."""
 
@@ -151,9 +162,10 @@ class _Namespace:
         """No owner is known."""
         return None
 
-    def table_names(self) -> set[str]:
+    @property
+    def table_names(self) -> _Names:
         """The tables of the namespace."""
-        return self._tables.names(self._name)
+        return _Names(sorted(self._tables.names(self._name)))
 
     def table(self, name: str) -> Any:
         """What DataFusion reads for a table; None if there is none."""
