@@ -207,6 +207,8 @@ def _answer(run: Any, sql: str) -> tuple[list[tuple[str, str]], Counter[str]] | 
         rows = Counter(repr(_plain(tuple(row))) for row in frame.collect())
     except (PySparkException, Py4JError, RowsieveError) as error:
         return error
+    except (ValueError, OverflowError) as error:  # Python has no such date
+        return error
     return [(each.name, each.dataType.simpleString()) for each in frame.schema], rows
 
 
