@@ -29,6 +29,7 @@ from rowsieve.types.logical import (
     Int,
     Json,
     LogicalType,
+    Nanos,
     String,
     Timestamp,
     is_nested,
@@ -48,6 +49,7 @@ _OF_SESSION = frozenset(
     {"extract", "date_trunc", "date_bin", "last_day", "days_between"}
     | {"add_interval", "shift", "shift_timestamp"}
 )
+_INSTANTS = frozenset({Timestamp(utc=True), Nanos(utc=True)})
 _CALLS_OF_FLOATS: Mapping[str, frozenset[str]] = {
     "float_division_by_zero": _WHOLE - {"round"},
     "rounds_half_to_even": frozenset({"round"}),
@@ -84,6 +86,7 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
     "timestamp_text": ("", "spells it in another way"),
     "nested_zeros_differ": ("that hold -0.0", " differs"),
     "text_reading": ("", "reads other texts"),
+    "nanoseconds": ("of nanoseconds", " differs"),
 }
 _VERBS: Mapping[OnFailure, str] = {
     OnFailure.ERROR: "it fails",
@@ -274,7 +277,7 @@ class _Guards:
             type_of(node),
         )
         floats = any(isinstance(type_, Float) for type_ in (*types, result))
-        zoned = name in _OF_SESSION and Timestamp(utc=True) in types
+        zoned = name in _OF_SESSION and not _INSTANTS.isdisjoint(types)
         touched = [field for field, names in _CALLS.items() if name in names]
         if isinstance(result, Int) and name in _WHOLE:
             touched += ["integer_overflow", "integer_division_by_zero"]
@@ -288,6 +291,8 @@ class _Guards:
                 touched.remove("digit_rounding")  # no digits
         if zoned:
             touched.append("time_zone")
+        if any(isinstance(type_, Nanos) for type_ in types):
+            touched.append("nanoseconds")
         if name.startswith("json"):
             touched.append("first_duplicate_wins")
         self.check(name, touched)
@@ -317,9 +322,11 @@ class _Guards:
             touched.append("lenient_float_casts")
         if _meets_zone(source, target):
             touched.append("time_zone")
+        if isinstance(source, Nanos):
+            touched.append("nanoseconds")
         if isinstance(source, String) and not isinstance(target, String | Json):
             touched.append("text_reading")
-        if isinstance(source, Timestamp) and isinstance(target, String):
+        if isinstance(source, Timestamp | Nanos) and isinstance(target, String):
             spelt = [_in_utc(rules.timestamp_text, source) for rules in (self.ours, self.theirs)]
             if spelt[0] is not spelt[1]:
                 touched.append("timestamp_text")
@@ -336,7 +343,7 @@ def _never_nan(operand: ir.Operand) -> bool:
     return not (isinstance(operand.value, float) and math.isnan(operand.value))
 
 
-def _in_utc(style: TimestampText, source: Timestamp) -> TimestampText:
+def _in_utc(style: TimestampText, source: Timestamp | Nanos) -> TimestampText:
     """Return the other engine's style, if it formats the type alike: zoned casts are calls."""
     local = not source.utc and style is TimestampText.LOCAL
     if local or style is TimestampText.OFFSET_IN_MINUTES:
@@ -345,5 +352,5 @@ def _in_utc(style: TimestampText, source: Timestamp) -> TimestampText:
 
 
 def _meets_zone(source: LogicalType, target: LogicalType) -> bool:
-    zoned = [type_.utc for type_ in (source, target) if isinstance(type_, Timestamp)]
+    zoned = [type_.utc for type_ in (source, target) if isinstance(type_, Timestamp | Nanos)]
     return any(zoned) and (not all(zoned) or Date() in (source, target) or len(zoned) == 1)

@@ -25,6 +25,7 @@ from rowsieve.predicate.like import lowered, parse_pattern
 from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.literal_values import check_literal, constant_type, from_scalar, int_range
 from rowsieve.predicate.members import bind_members
+from rowsieve.predicate.nanosecond_rules import arguments_of, cast_of_nanoseconds
 from rowsieve.predicate.nested_constants import adapted, is_made
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.predicate.simplify import simplify
@@ -384,7 +385,9 @@ class _Binder:
         name, arguments = _canonical_call(node)
         if (meeting := as_meeting(name, arguments)) is not None:
             return self.operand(meeting)[0], Bool()
-        bound = [self.operand(argument) for argument in arguments]
+        bound = arguments_of(
+            name, [self.operand(argument) for argument in arguments], self.semantics
+        )
         if name == "timezone" and len(bound) == 2:
             return at_time_zone(bound[0][0], *bound[1], self.semantics)
         if name == "date_trunc" and len(bound) == 3:
@@ -431,6 +434,9 @@ class _Binder:
         if source is None:
             assert isinstance(operand, ir.Literal)
             return self.cast_text(operand, node), node.type
+        fine = cast_of_nanoseconds(operand, source, node.type, self.semantics, try_=node.try_)
+        if fine is not None:
+            return fine, node.type
         if source == String() == node.type and _is_enum(node.operand):
             return operand, source  # written as a cast for an engine that orders enums
         if cast_rule(source, node.type) is None or isinstance(node.type, Enum):

@@ -31,6 +31,7 @@ from rowsieve.predicate.literal_values import (
     parse_text,
     scalar,
 )
+from rowsieve.predicate.nanosecond_rules import compares_times
 from rowsieve.predicate.nested_types import compare_nested_operands
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.predicate.stored_comparisons import (
@@ -144,7 +145,7 @@ def convert(
         if isinstance(operand, ir.Literal):
             check_literal(operand)  # rejects numbers with more digits than any decimal type
         return operand
-    if cast_rule(source, target) is None:
+    if cast_rule(source, target) is None or isinstance(source, Nanos):
         raise InvalidPredicate(
             f"a value of type {type_name(source)} cannot be converted to {type_name(target)}"
         )
@@ -316,7 +317,8 @@ def _compare_typed(
     left, left_type = _settled(left, left_type)
     right, right_type = _settled(right, right_type)
     targets = _comparison_types(left_type, right_type)
-    if targets is None:
+    mixed = left_type != right_type and Nanos in (type(left_type), type(right_type))
+    if targets is None or (mixed and not compares_times(semantics)):
         raise InvalidPredicate(
             f"{type_name(left_type)} {op.value} {type_name(right_type)} has no meaning; cast a side"
         )
@@ -359,6 +361,14 @@ def _comparison_types(
             return left, left
         case (Timestamp(), Timestamp()):
             return Timestamp(utc=True), Timestamp(utc=True)
+        case (Nanos(utc=utc), Timestamp(utc=other)) if utc == other:
+            return left, left
+        case (Timestamp(utc=utc), Nanos(utc=other)) if utc == other:
+            return right, right
+        case (Nanos(utc=False), Date()):
+            return left, left
+        case (Date(), Nanos(utc=False)):
+            return right, right
         case (Uuid(), Binary()) | (Binary(), Uuid()):
             return Binary(), Binary()
     return None

@@ -28,13 +28,14 @@ from rowsieve.predicate.functions.temporal import next_unit, truncate, unit_name
 from rowsieve.predicate.literal_values import from_scalar, int_range, scalar
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import OnFailure, Semantics
-from rowsieve.types.days import DAY_US
+from rowsieve.types.days import DAY_US, NANOS_OF_MICRO
 from rowsieve.types.logical import (
     Bool,
     Date,
     Decimal,
     Int,
     LogicalType,
+    Nanos,
     String,
     Time,
     Timestamp,
@@ -64,6 +65,8 @@ def undone(
     if isinstance(operand, ir.Cast):
         return _cast(op, operand, constant)
     if isinstance(operand, ir.Call) and (rule := INVERSES.get(operand.function)) is not None:
+        if any(isinstance(type_of(argument), Nanos) for argument in operand.arguments):
+            return None  # the rules count in microseconds
         return rule(_Question(op, operand, type_, constant, semantics))
     return None
 
@@ -110,6 +113,12 @@ def _cast(op: ir.ComparisonOp, node: ir.Cast, constant: ir.Literal) -> ir.Predic
             assert isinstance(constant.value, int)
             first = constant.value * DAY_US
             return _between_steps(op, inner, source, first, first + DAY_US)
+        case (Nanos(), Date()):
+            assert isinstance(constant.value, int)
+            day = DAY_US * NANOS_OF_MICRO
+            return _between_steps(
+                op, inner, source, constant.value * day, (constant.value + 1) * day
+            )
         case (Timestamp(), Timestamp()):
             return ir.Comparison(op, inner, ir.Literal(constant.value, source))
         case (Uuid(), _) if isinstance(constant.value, bytes) and len(constant.value) == 16:

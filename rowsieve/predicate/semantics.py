@@ -80,6 +80,17 @@ class TextReading(Enum):
     SPARK = "spark"  # 1e3, 2d, 2024-1-5; 1.9 as 1 where casts give NULL: see `spark_texts`
 
 
+class Nanoseconds(Enum):
+    """How casts and functions take timestamps with nanoseconds; other times have microseconds."""
+
+    KEPT = "kept"  # functions keep every digit; a cast rounds half away from 1970
+    KEPT_HALF_UP = "kept, half up"  # the same, but a cast rounds a half to the later time
+    KEPT_FLOOR = "kept, floor"  # the same, but a cast rounds to the earlier time
+    ROUNDED = "rounded"  # functions take microseconds, rounded half away from 1970
+    UNSPELLED = "kept, unspelled"  # functions keep every digit; a cast may mean either unit
+    REFUSED = "refused"  # the engine has no such functions, or they are unknown
+
+
 @dataclass(frozen=True, slots=True)
 class Semantics:
     """The rules of one engine.
@@ -128,6 +139,7 @@ class Semantics:
     `hours_make_days`: 36 hours of an interval without months are one calendar day and 12 hours.
     `timestamp_text`: how a cast formats a timestamp or an instant. `far_years`: how casts and
     formats write years before 1 and after 9999. `text_reading`: which texts a cast parses.
+    `nanoseconds`: how casts and functions take timestamps with nanoseconds.
     """
 
     name: str
@@ -167,6 +179,7 @@ class Semantics:
     timestamp_text: TimestampText = TimestampText.OFFSET
     far_years: FarYears = FarYears.BC_SUFFIX
     text_reading: TextReading = TextReading.STRICT
+    nanoseconds: Nanoseconds = Nanoseconds.KEPT
 
     SQL: ClassVar[Semantics]
     POSTGRES: ClassVar[Semantics]
@@ -237,6 +250,7 @@ Semantics.DATAFUSION = Semantics(
     timestamp_text=TimestampText.RFC_3339,
     far_years=FarYears.SIGNED_SHORT,
     text_reading=TextReading.DATAFUSION,
+    nanoseconds=Nanoseconds.UNSPELLED,
 )
 Semantics.SPARK = Semantics(
     "spark",
@@ -257,6 +271,7 @@ Semantics.SPARK = Semantics(
     timestamp_text=TimestampText.LOCAL,
     far_years=FarYears.SIGNED,
     text_reading=TextReading.SPARK,
+    nanoseconds=Nanoseconds.KEPT_FLOOR,
 )
 Semantics.DUCKDB = Semantics(
     "duckdb",
@@ -274,6 +289,7 @@ Semantics.DUCKDB = Semantics(
     timestamp_text=TimestampText.OFFSET_IN_MINUTES,
     far_years=FarYears.BC_BRACKETS,
     text_reading=TextReading.DUCKDB,
+    nanoseconds=Nanoseconds.ROUNDED,
 )
 Semantics.TRINO = Semantics(
     "trino",
@@ -286,6 +302,7 @@ Semantics.TRINO = Semantics(
     timestamp_text=TimestampText.REFUSED,
     far_years=FarYears.FAIL,
     text_reading=TextReading.TRINO,
+    nanoseconds=Nanoseconds.KEPT_HALF_UP,
 )
 Semantics.POLARS = Semantics(
     "polars",
@@ -300,6 +317,7 @@ Semantics.POLARS = Semantics(
     nested_nulls=NestedNulls.REFUSED,
     timestamp_text=TimestampText.REFUSED,
     far_years=FarYears.FAIL,
+    nanoseconds=Nanoseconds.UNSPELLED,
 )
 Semantics.PYARROW = Semantics(
     "pyarrow",
@@ -311,6 +329,7 @@ Semantics.PYARROW = Semantics(
     nested_nulls=NestedNulls.REFUSED,
     timestamp_text=TimestampText.REFUSED,
     far_years=FarYears.FAIL,
+    nanoseconds=Nanoseconds.REFUSED,
 )
 Semantics.ICEBERG = Semantics(
     "iceberg",
@@ -320,6 +339,7 @@ Semantics.ICEBERG = Semantics(
     nested_nulls=NestedNulls.REFUSED,
     timestamp_text=TimestampText.REFUSED,
     far_years=FarYears.FAIL,
+    nanoseconds=Nanoseconds.REFUSED,
 )
 Semantics.SUBSTRAIT = Semantics(
     "substrait",
@@ -329,6 +349,7 @@ Semantics.SUBSTRAIT = Semantics(
     nested_nulls=NestedNulls.REFUSED,
     timestamp_text=TimestampText.REFUSED,
     far_years=FarYears.FAIL,
+    nanoseconds=Nanoseconds.REFUSED,
 )
 
 _BY_NAME = {

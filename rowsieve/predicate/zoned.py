@@ -8,6 +8,7 @@ evaluator, the interpreter and all rewrites are independent of the session.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,7 @@ from rowsieve.types.logical import (
     Date,
     Int,
     LogicalType,
+    Nanos,
     String,
     Time,
     Timestamp,
@@ -194,10 +196,12 @@ def at_time_zone(
             "from row to row is not supported"
         )
     spelled = zone(name.value).name
-    if type_ == LOCAL:
-        return instant(spelled, operand, semantics.repeated_time, semantics.skipped_time), INSTANT
-    if type_ == INSTANT:
-        return local_time(spelled, operand), LOCAL
+    match type_:
+        case Timestamp(utc=False) | Nanos(utc=False):
+            rules = semantics.repeated_time, semantics.skipped_time
+            return instant(spelled, operand, *rules), replace(type_, utc=True)
+        case Timestamp(utc=True) | Nanos(utc=True):
+            return local_time(spelled, operand), replace(type_, utc=False)
     raise InvalidPredicate(
         f"AT TIME ZONE needs a timestamp, not {'text' if type_ is None else type_name(type_)}; "
         "cast the value"
@@ -211,14 +215,14 @@ def zoned_call(
     semantics: Semantics,
 ) -> ir.Operand | None:
     """Bind a call that depends on the zone, if it is not UTC; None for any other call."""
-    if INSTANT not in types or is_utc(semantics):
+    if not any(map(_is_instant, types)) or is_utc(semantics):
         return None
     name = semantics.time_zone
     if function in _OF_LOCAL_TIME:
         if function == "extract" and _unit(arguments[0]) == "epoch":
             return None
         local = (
-            local_time(name, operand) if type_ == INSTANT else operand
+            local_time(name, operand) if _is_instant(type_) else operand
             for operand, type_ in zip(arguments, types, strict=True)
         )
         return ir.Call(function, tuple(local))
@@ -304,6 +308,10 @@ def _call(function: str, name: str, *arguments: ir.Operand | str) -> ir.Operand:
 
 def _unit(operand: ir.Operand) -> str | None:
     return unit_name(operand.value) if isinstance(operand, ir.Literal) else None
+
+
+def _is_instant(type_: LogicalType) -> bool:
+    return isinstance(type_, Timestamp | Nanos) and type_.utc
 
 
 def _is_zero(operand: ir.Operand) -> bool:

@@ -23,6 +23,7 @@ from rowsieve.types.logical import (
     List,
     LogicalType,
     Map,
+    Nanos,
     Numeric,
     String,
     Time,
@@ -354,6 +355,49 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
     "json_path": [Sample(call("json_path", X, "a", "0"), Json())],
     "json_path_text": [Sample(call("json_path_text", X, "a", "0"), Json())],
 }
+
+
+def nanosecond_samples() -> list[Sample]:
+    """Calls and casts of timestamps with nanoseconds."""
+    local, instant = Nanos(utc=False), Nanos(utc=True)
+    times: tuple[LogicalType, ...] = (local, instant)
+    targets = (Date(), Timestamp(), Timestamp(utc=True), local, instant)
+    fields = (*_FIELDS, *_COUNTED_YEARS, *_CLOCKS)
+    return [
+        *(Sample(call("date_trunc", unit, X), t) for t in times for unit in _UNITS),
+        *(Sample(call("extract", field, X), t) for t in times for field in fields),
+        *(Sample(call("add_interval", X, *s), t) for t in times for s in _SHIFTS),
+        Sample(call("add_interval", X, Y, 0, 0), local, Int(8)),
+        Sample(call("add_interval", X, 1, Y, 0), local, Int(8)),
+        Sample(call("shift_timestamp", X, 0, 0, Y), local, Int(64)),
+        *(Sample(call("shift", X, *s), local) for s in _SHIFTS),
+        *(Sample(call("date_bin", 0, 900_000_000, X, _ORIGIN), t) for t in times),
+        *(Sample(call("date_bin", 5, 0, X, _ORIGIN), t) for t in times),
+        *(Sample(call("last_day", X), t) for t in times),
+        *(Sample(call("days_between", X, Y), t, Timestamp()) for t in times),
+        *(Sample(call("epoch_seconds", X), t) for t in times),
+        Sample(call("epoch_us", X), local),
+        *(Sample(call("local_time", zone, X), instant) for zone in ZONES),
+        *(Sample(call("instant", zone, X, "later", "shifted"), local) for zone in ZONES),
+        *(
+            Sample(call("zoned_trunc", unit, zone, X, "same", "first after"), instant)
+            for zone in ZONES
+            for unit in ("hour", "day", "year")
+        ),
+        *(
+            Sample(call("zoned_shift", zone, X, *shift, "same", "shifted"), instant)
+            for zone in ZONES[:3]
+            for shift in _SHIFTS
+        ),
+        *(
+            Sample(ir.Cast(X, target, try_), source)
+            for source in (*times, Date(), Timestamp(), Timestamp(utc=True))
+            for target in targets
+            for try_ in (False, True)
+            if source != target and isinstance(source, Nanos) | isinstance(target, Nanos)
+        ),
+        Sample(ir.Cast(X, String()), local),
+    ]
 
 
 def cast_samples() -> list[Sample]:

@@ -34,6 +34,7 @@ from rowsieve.types.logical import (
     List,
     LogicalType,
     Map,
+    Nanos,
     Numeric,
     String,
     Time,
@@ -115,6 +116,11 @@ def pool(type_: LogicalType) -> list[Any]:
         case Timestamp():
             edges = {*map(_micros, _MOMENTS), *map(_micros, ZONE_EDGES)}
             return sorted({*edges, -(2**63), 2**63 - 1})
+        case Nanos():
+            moments = {*map(_micros, _MOMENTS), *map(_micros, ZONE_EDGES)}
+            fine = {1_000 * moment + rest for moment in moments for rest in (-1, 0, 500)}
+            fine |= {end + step for end in (-(2**63), 2**63 - 1) for step in (-1, 0, 1)}
+            return sorted(n for n in fine if -(2**63) <= n < 2**63)
         case Uuid():
             return [bytes(16), b"\x01" * 16, b"a" * 16, b"\xab" * 16, b"\xff" * 16]
         case Interval():
@@ -142,7 +148,7 @@ def _micros(text: str) -> int:
 def between(low: Any, high: Any, rng: random.Random, type_: LogicalType) -> Any:
     """A value of the range that is likely no end of it."""
     match type_:
-        case Int() | Date() | Time() | Timestamp():
+        case Int() | Date() | Time() | Timestamp() | Nanos():
             near = rng.choice([low + rng.randint(0, 40), high - rng.randint(0, 40)])
             return near if low <= near <= high else rng.randint(low, high)
         case Decimal(scale=scale):

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.functions.registry import BUILT_IN
+from rowsieve.predicate.semantics import Semantics
 from tests.oracle_texts import known_texts
 from tests.predicate.claims import precision, violations
-from tests.predicate.sample_calls import SAMPLES, Sample, cast_samples
+from tests.predicate.sample_calls import SAMPLES, Sample, cast_samples, nanosecond_samples
 from tests.profiles import DEEP_FACTOR, IS_DEEP
 from tests.strategies import SEMANTICS
 
@@ -45,6 +49,17 @@ def test_results_of_a_function_agree_with_the_claims_of_its_row(name: str) -> No
 def test_results_of_a_cast_agree_with_the_claims_of_its_row() -> None:
     for index, sample in enumerate(cast_samples()):
         check(sample, [round_ * 10_000 + index for round_ in range(ROUNDS)])
+
+
+def test_results_over_nanoseconds_agree_with_the_claims() -> None:
+    rules = [*SEMANTICS, replace(Semantics.SQL, time_zone="America/New_York")]
+    bound = 0
+    for index, sample in enumerate(nanosecond_samples()):
+        for semantics in rules if IS_DEEP else (rules[index % len(rules)], Semantics.SQL):
+            with contextlib.suppress(InvalidPredicate):  # engines differ in what they have
+                assert violations(sample, semantics, index, 30) == []
+                bound += 1
+    assert bound > len(nanosecond_samples())
 
 
 def check(sample: Sample, seeds: list[int]) -> None:

@@ -30,6 +30,7 @@ from rowsieve.predicate.functions import (
     duckdb_texts,
     far_years,
     float_decimals,
+    nanosecond_casts,
     postgres_texts,
     spark_texts,
     spark_times,
@@ -55,6 +56,7 @@ from rowsieve.types.logical import (
     Interval,
     Json,
     LogicalType,
+    Nanos,
     Numeric,
     String,
     Struct,
@@ -100,6 +102,11 @@ def cast_rule(source: LogicalType, target: LogicalType) -> CastRule | None:
         case (Enum(), Enum()):
             return CastRule(_text_to_enum, increasing=False, can_fail=True)
         case (Numeric(), Struct()) if target != unbounded_numbers.NUMERIC_PARTS:
+            return None
+        case (Nanos(utc=utc), Timestamp(utc=other)) | (Timestamp(utc=utc), Nanos(utc=other)):
+            if utc != other:  # binding writes the zone
+                return None
+        case (Nanos(utc=True), Date() | String()) | (Date(), Nanos(utc=True)):
             return None
     return _RULES.get((type(source), type(target)))
 
@@ -409,6 +416,17 @@ _RULES: dict[tuple[type, type], CastRule] = {
         text_casts.from_timestamp, increasing=True, can_fail=True, rises_at=_in_near_years
     ),
     (Timestamp, Time): CastRule(_timestamp_to_time, increasing=False, can_fail=False),
+    (Nanos, Timestamp): CastRule(nanosecond_casts.to_timestamp, increasing=True, can_fail=True),
+    (Nanos, Date): CastRule(nanosecond_casts.to_date, increasing=True, can_fail=False),
+    (Nanos, Nanos): CastRule(nanosecond_casts.renamed, increasing=True, can_fail=False),
+    (Nanos, String): CastRule(
+        nanosecond_casts.to_text,
+        increasing=True,
+        can_fail=False,
+        rises_at=nanosecond_casts.has_ordered_text,
+    ),
+    (Timestamp, Nanos): CastRule(nanosecond_casts.from_timestamp, increasing=True, can_fail=True),
+    (Date, Nanos): CastRule(nanosecond_casts.from_date, increasing=True, can_fail=True),
     (Time, String): CastRule(text_casts.from_time, increasing=True, can_fail=False),
     (Uuid, String): CastRule(text_casts.from_uuid, increasing=True, can_fail=False),
     (Uuid, Binary): CastRule(_to_binary, increasing=True, can_fail=False),

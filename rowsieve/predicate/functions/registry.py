@@ -38,6 +38,7 @@ from rowsieve.predicate.functions import (
     unbounded_numbers,
     zoned_times,
 )
+from rowsieve.predicate.functions.nanosecond_calls import with_nanoseconds
 from rowsieve.predicate.functions.row import Argument, Function, Signature
 from rowsieve.predicate.ir import Literal, Operand
 from rowsieve.types.logical import LogicalType, type_name
@@ -71,7 +72,9 @@ _ROOMS = (
     unbounded_numbers,
     extents,
 )
-_ROWS: dict[str, Function] = {row.name: row for room in _ROOMS for row in room.ROWS}
+_ROWS: dict[str, Function] = {
+    row.name: with_nanoseconds(row) for room in _ROOMS for row in room.ROWS
+}
 
 BUILT_IN = frozenset(_ROWS)
 FUNCTIONS: Mapping[str, Function] = MappingProxyType(_ROWS)

@@ -163,9 +163,9 @@ def _extract(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) 
     if field in ("second", "epoch"):
         scaled = clock % (60 * _SECOND) if field == "second" else numbers
         if field == "epoch" and isinstance(signature.arguments[1], Date):
-            return Computed(_decimal(numbers * 86_400, nulls, 0).cast(pa.decimal128(22, 6)))
+            return Computed(as_decimal(numbers * 86_400, nulls, 0).cast(pa.decimal128(22, 6)))
         precision = 8 if field == "second" else 22
-        return Computed(_decimal(scaled, nulls, 6).cast(pa.decimal128(precision, 6)))
+        return Computed(as_decimal(scaled, nulls, 6).cast(pa.decimal128(precision, 6)))
     if field in _DATE_FIELDS:
         found = by_day(lambda each: _date_field(field, each), days)
     else:
@@ -173,7 +173,7 @@ def _extract(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) 
     return Computed(with_nulls(found, nulls, pa.int64()))
 
 
-def _decimal(unscaled: npt.NDArray[np.int64], nulls: Mask, scale: int) -> pa.Array:
+def as_decimal(unscaled: npt.NDArray[np.int64], nulls: Mask, scale: int) -> pa.Array:
     """Convert integers in units of 10^-scale to decimals by reinterpreting 128 bits."""
     words = np.empty((len(unscaled), 2), dtype=np.int64)
     words[:, 0] = unscaled
