@@ -112,6 +112,8 @@ def compare_operands(
         right, right_type = as_length(right, right_type, semantics)
     elif isinstance(left_type, Numeric) or isinstance(right_type, Numeric):
         left, left_type, right, right_type = as_numbers(left, left_type, right, right_type)
+    elif isinstance(left_type, Nanos) or isinstance(right_type, Nanos):
+        left, right = folded(left, semantics), folded(right, semantics)
     for type_ in (left_type, right_type):
         if type_ is not None and not is_ordered(type_):
             raise InvalidPredicate(

@@ -24,7 +24,9 @@ Typed: TypeAlias = tuple[ir.Operand, LogicalType | None]
 
 _LOCAL: Final = Nanos(utc=False)
 _SQL: Final = frozenset({Semantics.SQL.name, Semantics.POSTGRES.name})
-_COMPARED: Final = _SQL | {Semantics.DUCKDB.name, Semantics.DATAFUSION.name}
+_COMPARED: Final = _SQL | {
+    s.name for s in (Semantics.DUCKDB, Semantics.DATAFUSION, Semantics.SPARK)
+}
 # Functions whose result has the digits of the engine's, by its rules.
 _OF_FIELDS: Final = frozenset({"date_trunc", "extract", "last_day", "days_between"})
 _SHIFTS: Final = frozenset({"add_interval", "shift", "shift_timestamp"})

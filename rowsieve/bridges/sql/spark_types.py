@@ -52,6 +52,7 @@ from rowsieve.types.logical import (
     Int,
     LogicalType,
     Map,
+    Nanos,
     String,
     Struct,
     Timestamp,
@@ -90,12 +91,11 @@ class _Typer:
             case ir.Not(term=term):
                 return ir.Not(self.predicate(term))
             case ir.Comparison(op=op, left=left, right=right):
-                sides = self.compared(self.value(left), self.value(right))
-                return ir.Comparison(op, *map(_any_width, sides))
+                return ir.Comparison(op, *map(_any_width, self.sides(left, right)))
             case ir.InList(operand=operand, values=values):
                 return self.in_list(self.value(operand), values)
             case ir.IsNull(operand=operand):
-                return ir.IsNull(self.value(operand).operand)
+                return ir.IsNull(self.stored(self.value(operand).operand))
             case ir.Like(operand=operand):
                 value = self.value(operand)
                 if not isinstance(value.type, String | None):
@@ -127,6 +127,34 @@ class _Typer:
         if isinstance(common, Float):
             return self.as_type(left, common), self.as_type(right, common)
         return left.operand, right.operand
+
+    def sides(self, left: ir.Operand, right: ir.Operand) -> tuple[ir.Operand, ir.Operand]:
+        """Both sides of a comparison; columns with nanoseconds as stored, next to constants."""
+        values = self.value(left), self.value(right)
+        found = self.compared(*values)
+        return self.beside_constants(*found) if _same_clock(*values) else found
+
+    def beside_constants(
+        self, left: ir.Operand, right: ir.Operand
+    ) -> tuple[ir.Operand, ir.Operand]:
+        """Both sides, columns with nanoseconds as they are stored if the other side has no column.
+
+        Binding places a constant among the nanoseconds.
+        """
+        if _is_constant(right):
+            return self.stored(left), right
+        return (left, self.stored(right)) if _is_constant(left) else (left, right)
+
+    def stored(self, operand: ir.Operand) -> ir.Operand:
+        """A column with nanoseconds as it is stored; any other operand unchanged."""
+        match operand:
+            case ir.Cast(operand=ir.Column(name=name) as column, type=Timestamp()):
+                is_fine = isinstance(self.schema.field(name).type, Nanos)
+            case ir.Cast(operand=ir.BoundColumn(type=type_) as column, type=Timestamp()):
+                is_fine = isinstance(type_, Nanos)
+            case _:
+                return operand
+        return column if is_fine else operand
 
     def of_text(self, value: Value, other: LogicalType | None) -> Value:
         """Cast the text in a comparison with another type as Spark casts it."""
@@ -161,7 +189,7 @@ class _Typer:
         if values.type is None and isinstance(value.type, String | None):
             return ir.InList(value.operand, values)
         if values.type == value.type or not len(values) or self.binds(value.type, values.type):
-            return ir.InList(value.operand, values)
+            return ir.InList(self.stored(value.operand), values)
         if is_text(value) and isinstance(values.type, Int):
             return self.text_in_list(value, values)
         if len(values) > _MOST_MEMBERS:
@@ -201,9 +229,10 @@ class _Typer:
         common = self.with_text(sides)
         if common is not None or isinstance(common := self.common(*sides), Float):
             sides = [Value(self.as_type(side, common), common) for side in sides]
-        terms = tuple(
-            ir.Comparison(ir.ComparisonOp.EQ, sides[0].operand, side.operand) for side in sides[1:]
-        )
+        pairs = [(sides[0].operand, side.operand) for side in sides[1:]]
+        if all(_same_clock(sides[0], side) for side in sides[1:]):
+            pairs = [self.beside_constants(*pair) for pair in pairs]
+        terms = tuple(ir.Comparison(ir.ComparisonOp.EQ, *pair) for pair in pairs)
         return terms[0] if len(terms) == 1 else ir.Or(terms)
 
     def with_text(self, values: Sequence[Value]) -> LogicalType | None:
@@ -411,6 +440,16 @@ def _is_unread(operand: ir.Operand) -> bool:
     if isinstance(operand, ir.Cast):
         return isinstance(operand.operand, ir.Literal) and operand.operand.type == String()
     return isinstance(operand, ir.Literal) and operand.value is None
+
+
+def _same_clock(left: Value, right: Value) -> bool:
+    """Whether neither is converted between local times and instants."""
+    clocks = {value.type for value in (left, right) if isinstance(value.type, Timestamp)}
+    return len(clocks) < 2
+
+
+def _is_constant(operand: ir.Operand) -> bool:
+    return not any(isinstance(node, ir.Column | ir.BoundColumn) for node in ir.walk(operand))
 
 
 def _any_width(operand: ir.Operand) -> ir.Operand:

@@ -14,7 +14,9 @@ from rowsieve.types.logical import (
     Interval,
     Json,
     LogicalType,
+    Nanos,
     String,
+    Timestamp,
     Uuid,
 )
 
@@ -41,6 +43,8 @@ def held(operand: Operand, type_: LogicalType) -> Value:
         return Value(Cast(operand, String()), String())
     if isinstance(type_, Interval):
         return Value(Cast(operand, Binary()), Binary())
+    if isinstance(type_, Nanos):  # Spark reads it if it holds whole microseconds
+        return Value(Cast(operand, Timestamp(type_.utc)), Timestamp(type_.utc))
     return Value(operand, held_type(type_), loose=held_type(type_) != type_)
 
 
