@@ -21,7 +21,7 @@ from rowsieve.predicate import ir
 from rowsieve.predicate.functions.casts import cast_rule
 from rowsieve.predicate.functions.unbounded_numbers import NUMERIC_PARTS
 from rowsieve.predicate.operand_types import type_of
-from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics, TimestampText
+from rowsieve.predicate.semantics import NanOrder, Nanoseconds, OnFailure, Semantics, TimestampText
 from rowsieve.types.logical import (
     Date,
     Decimal,
@@ -322,7 +322,8 @@ class _Guards:
             touched.append("lenient_float_casts")
         if _meets_zone(source, target):
             touched.append("time_zone")
-        if isinstance(source, Nanos):
+        refused = self.theirs.nanoseconds is Nanoseconds.REFUSED
+        if isinstance(source, Nanos) or (refused and isinstance(target, Nanos)):
             touched.append("nanoseconds")
         if isinstance(source, String) and not isinstance(target, String | Json):
             touched.append("text_reading")

@@ -385,6 +385,16 @@ def _parse_nanos(stripped: str, text: str, type_: Nanos) -> int:
     return value
 
 
+def fine_moment(text: str, type_: Timestamp) -> int | None:
+    """Parse text with seven to nine digits of seconds to nanoseconds; None for any other text."""
+    if _NINE_DIGITS.search(text) is None:
+        return None
+    try:
+        return _parse_nanos(text.strip(), text, Nanos(type_.utc))
+    except InvalidPredicate:
+        return None
+
+
 def _refuse_offset(text: str) -> NoReturn:
     raise InvalidPredicate(
         f"the timestamp {text!r} has an offset but is compared with a timestamp without a zone; "

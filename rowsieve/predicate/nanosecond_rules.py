@@ -137,6 +137,8 @@ def _cast(
             if semantics.timestamp_text is TimestampText.REFUSED:
                 return None
             return ir.Cast(operand, target, try_)
+        case Date(), Nanos(utc=False):
+            return ir.Cast(operand, target, try_)
         case Timestamp() | Date(), Nanos(utc=utc):
             own = Timestamp(utc)
             return ir.Cast(_cast_times(operand, source, own, semantics, try_=try_), target, try_)

@@ -16,10 +16,12 @@ from typing import Any, Final, TypeAlias, assert_never
 from rowsieve.predicate import ir
 from rowsieve.shown import printable
 from rowsieve.types import interval_bytes, numeric_bytes
+from rowsieve.types.days import NANOS_OF_MICRO
 from rowsieve.types.logical import (
     Date,
     Interval,
     LogicalType,
+    Nanos,
     Numeric,
     Time,
     Timestamp,
@@ -157,6 +159,8 @@ def _constant(value: Any, type_: LogicalType | None = None) -> str:
             return (
                 f"({', '.join(inner[:_MOST_MEMBERS])}{', …' if len(inner) > _MOST_MEMBERS else ''})"
             )
+        case int() if isinstance(type_, Nanos):
+            return _fine_moment(value, type_)
         case int() if isinstance(type_, Date | Time | Timestamp):
             return _moment(value, type_)
         case _:
@@ -177,6 +181,13 @@ def _moment(value: int, type_: Date | Time | Timestamp) -> str:
         return f"{word} '{at.time()}'"
     zone = "Z" if isinstance(type_, Timestamp) and type_.utc else ""
     return f"{word} '{at.replace(tzinfo=None)}{zone}'"
+
+
+def _fine_moment(value: int, type_: Nanos) -> str:
+    micros, rest = divmod(value, NANOS_OF_MICRO)
+    at = _EPOCH + timedelta(microseconds=micros)
+    zone = "Z" if type_.utc else ""
+    return f"{type_name(type_).upper()} '{at:%Y-%m-%d %H:%M:%S.%f}{rest:03}{zone}'"
 
 
 def _uuid(value: bytes) -> str:

@@ -358,10 +358,9 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
 
 
 def nanosecond_samples() -> list[Sample]:
-    """Calls and casts of timestamps with nanoseconds."""
+    """Calls of timestamps with nanoseconds."""
     local, instant = Nanos(utc=False), Nanos(utc=True)
     times: tuple[LogicalType, ...] = (local, instant)
-    targets = (Date(), Timestamp(), Timestamp(utc=True), local, instant)
     fields = (*_FIELDS, *_COUNTED_YEARS, *_CLOCKS)
     return [
         *(Sample(call("date_trunc", unit, X), t) for t in times for unit in _UNITS),
@@ -389,14 +388,22 @@ def nanosecond_samples() -> list[Sample]:
             for zone in ZONES[:3]
             for shift in _SHIFTS
         ),
+    ]
+
+
+def nanosecond_casts() -> list[Sample]:
+    """Casts from and to timestamps with nanoseconds."""
+    fine: tuple[LogicalType, ...] = (Nanos(utc=False), Nanos(utc=True))
+    others: tuple[LogicalType, ...] = (Date(), Timestamp(), Timestamp(utc=True))
+    pairs = [(source, target) for source in (*fine, *others) for target in (*fine, *others)]
+    return [
         *(
             Sample(ir.Cast(X, target, try_), source)
-            for source in (*times, Date(), Timestamp(), Timestamp(utc=True))
-            for target in targets
+            for source, target in pairs
             for try_ in (False, True)
-            if source != target and isinstance(source, Nanos) | isinstance(target, Nanos)
+            if source != target and (source in fine or target in fine)
         ),
-        Sample(ir.Cast(X, String()), local),
+        Sample(ir.Cast(X, String()), Nanos(utc=False)),
     ]
 
 

@@ -16,7 +16,13 @@ from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.semantics import Semantics
 from tests.oracle_texts import known_texts
 from tests.predicate.claims import precision, violations
-from tests.predicate.sample_calls import SAMPLES, Sample, cast_samples, nanosecond_samples
+from tests.predicate.sample_calls import (
+    SAMPLES,
+    Sample,
+    cast_samples,
+    nanosecond_casts,
+    nanosecond_samples,
+)
 from tests.profiles import DEEP_FACTOR, IS_DEEP
 from tests.strategies import SEMANTICS
 
@@ -53,13 +59,14 @@ def test_results_of_a_cast_agree_with_the_claims_of_its_row() -> None:
 
 def test_results_over_nanoseconds_agree_with_the_claims() -> None:
     rules = [*SEMANTICS, replace(Semantics.SQL, time_zone="America/New_York")]
+    samples = [*nanosecond_samples(), *nanosecond_casts()]
     bound = 0
-    for index, sample in enumerate(nanosecond_samples()):
+    for index, sample in enumerate(samples):
         for semantics in rules if IS_DEEP else (rules[index % len(rules)], Semantics.SQL):
             with contextlib.suppress(InvalidPredicate):  # engines differ in what they have
                 assert violations(sample, semantics, index, 30) == []
                 bound += 1
-    assert bound > len(nanosecond_samples())
+    assert bound > len(samples)
 
 
 def check(sample: Sample, seeds: list[int]) -> None:

@@ -6,6 +6,7 @@ before. Rows are replaced in memory.
 
 from __future__ import annotations
 
+import contextlib
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
+from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.abstract import AbstractValue
 from rowsieve.predicate.functions import casts, registry
 from rowsieve.predicate.functions.casts import CastRule
@@ -32,7 +34,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Enum, Interval, Json, Numeric, is_ordered
 from tests.oracle_texts import known_texts
 from tests.predicate.claims import precision, violations
-from tests.predicate.sample_calls import SAMPLES, Sample, cast_samples
+from tests.predicate.sample_calls import SAMPLES, Sample, cast_samples, nanosecond_casts
 from tests.predicate.test_registry_claims import KNOWN
 from tests.strategies import SEMANTICS
 
@@ -122,7 +124,8 @@ def contradicted(samples: Sequence[Sample], seed: str) -> bool:
     for index, sample in enumerate(samples):
         for semantics in SEMANTICS:
             number = zlib.crc32(f"{seed} {index}".encode())
-            with known_texts():  # a wrong direction reads the ends of ranges
+            # A wrong direction reads the ends of ranges; engines lack some casts of nanoseconds.
+            with known_texts(), contextlib.suppress(InvalidPredicate):
                 if violations(sample, semantics, number, part_count=150):
                     return True
     return False
@@ -161,7 +164,7 @@ def test_a_wrong_claim_of_a_cast_is_noticed(
     own = casts._RULES[pair]
     samples = [
         sample
-        for sample in cast_samples()
+        for sample in (*cast_samples(), *nanosecond_casts())
         if isinstance(sample.x, pair[0]) and isinstance(target_of(sample), pair[1])
     ]
     before = precision(samples)

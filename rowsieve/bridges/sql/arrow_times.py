@@ -21,9 +21,10 @@ from typing import Any, Final
 
 from sqlglot import exp
 
+from rowsieve.bridges.sql.literals import finer_constant
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.predicate import ir
-from rowsieve.types.logical import Int, String, Timestamp
+from rowsieve.types.logical import Int, Nanos, String, Timestamp
 
 _UNITS: Final[Mapping[str, int]] = {  # nanoseconds
     **dict.fromkeys(("s", "Second"), 1_000_000_000),
@@ -134,6 +135,10 @@ def as_timestamp(reader: Reads, node: Any, operand: ir.Operand, to: ArrowTimesta
             micros, rest = divmod(operand.value * to.unit_ns, 1_000)
             if not rest and -(2**63) <= micros < 2**63:
                 return ir.Literal(micros, to.type)
+            if to.unit_ns == 1 and -(2**63) <= operand.value < 2**63:
+                return ir.Literal(operand.value, Nanos(to.type.utc))
+        if to.unit_ns == 1 and (fine := finer_constant(operand, to.type)) is not None:
+            return fine
         if operand.type is None:
             return _floor(reader.cast(node, operand, to.type), to)
     return _toward_zero(operand, reader.cast(node, operand, to.type), to)

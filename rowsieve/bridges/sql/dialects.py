@@ -24,6 +24,7 @@ from rowsieve.types.logical import (
     Int,
     Json,
     LogicalType,
+    Nanos,
     String,
     Time,
     Timestamp,
@@ -139,6 +140,7 @@ DUCKDB = Dialect(
         **_NAMED_UNSIGNED,
         Binary(): "BLOB",
         Timestamp(utc=True): "TIMESTAMPTZ",
+        Nanos(utc=False): "TIMESTAMP_NS",
         Uuid(): "UUID",
         Json(): "JSON",
     },
@@ -213,6 +215,8 @@ DATAFUSION_INSTANT = 'Timestamp(Microsecond, Some("UTC"))'
 DATAFUSION_TYPES: Mapping[LogicalType, str] = {
     Timestamp(utc=False): DATAFUSION_LOCAL,  # a TIMESTAMP has nanoseconds, which end in 2262
     Timestamp(utc=True): DATAFUSION_INSTANT,
+    Nanos(utc=False): "Timestamp(Nanosecond, None)",
+    Nanos(utc=True): 'Timestamp(Nanosecond, Some("UTC"))',
     Time(): "Time64(Microsecond)",  # a TIME has nanoseconds, and compares with no other
     Uuid(): "FixedSizeBinary(16)",
     Date(): "Date32",

@@ -1,8 +1,8 @@
 """Convert constants of SQL text to literals and back: numbers, typed strings, IN lists.
 
 Parsing is strict: a constant that is not exactly a value of its type is rejected, never rounded or
-guessed (`DATE '2013-1-1'`, a timestamp with nanoseconds). Written text reads back as the same
-literal.
+guessed (`DATE '2013-1-1'`, a TIMESTAMP with nanoseconds, unless the engine's has them). Written
+text reads back as the same literal.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from rowsieve.bridges.ticks import from_ticks
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.functions.casts import cast
 from rowsieve.predicate.functions.far_texts import far_constant
-from rowsieve.predicate.ir import Literal, PhysicalValue, ValueSet
-from rowsieve.predicate.literal_values import int_range, parse_text
-from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
+from rowsieve.predicate.ir import Literal, Operand, PhysicalValue, ValueSet
+from rowsieve.predicate.literal_values import fine_moment, int_range, parse_text
+from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY, NANOS_OF_MICRO
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
     Binary,
@@ -127,6 +127,8 @@ def typed(text: str, type_: LogicalType, dialect: Dialect) -> PhysicalValue:
             return moment
         case Timestamp(utc=True) if not OFFSET_TOLD.fullmatch(text):
             raise LookupError("its time zone is the session's")
+        case Timestamp() if (nanos := fine_moment(text, type_)) is not None:
+            return _whole_micros(text, nanos, dialect)
         case Bool() | Date() | Time() | Timestamp() | Uuid():
             far = far_constant(text, type_, dialect.semantics.text_reading)
             return parse_text(text, type_) if far is None else far
@@ -148,6 +150,36 @@ def typed(text: str, type_: LogicalType, dialect: Dialect) -> PhysicalValue:
             raise InvalidPredicate(f"a constant cannot be a {type_name(type_)}")
         case _:
             assert_never(type_)
+
+
+def _whole_micros(text: str, nanos: int, dialect: Dialect) -> int:
+    """Convert a TIMESTAMP constant with nine digits; engines cut or round what is left over."""
+    if nanos % NANOS_OF_MICRO:
+        name = dialect.types.get(Nanos(utc=False))
+        finer = f" or {name} {text!r}" if name is not None and "(" not in name else ""
+        raise InvalidPredicate(
+            f"a TIMESTAMP of {dialect.name} has microseconds, and {text!r} has nanoseconds; next "
+            f"to a column of nanoseconds write the plain text {text!r}{finer}"
+        )
+    return nanos // NANOS_OF_MICRO
+
+
+def finer_constant(operand: Operand, type_: LogicalType) -> Literal | None:
+    """Read quoted text as a TIMESTAMP of DataFusion, with nanoseconds; None for other constants.
+
+    An instant needs an offset.
+    """
+    if not isinstance(operand, Literal) or operand.type is not None:
+        return None
+    text = operand.value
+    if not isinstance(text, str) or not isinstance(type_, Timestamp):
+        return None
+    if type_.utc and not OFFSET_TOLD.fullmatch(text):
+        return None
+    nanos = fine_moment(text, type_)
+    if nanos is None or not nanos % NANOS_OF_MICRO:
+        return None
+    return Literal(nanos, Nanos(type_.utc))
 
 
 def _named_moment(text: str, dialect: Dialect) -> int | None:
@@ -192,8 +224,12 @@ def spelt(value: PhysicalValue, type_: LogicalType, dialect: Dialect) -> str:
         case Float() if isinstance(value, float):
             named = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, repr(value))
             return "NaN" if math.isnan(value) else named
-        case Nanos():
-            raise ValueError("a constant in nanoseconds has no text that engines read alike")
+        case Nanos(utc=utc) if isinstance(value, int):
+            micros, rest = divmod(value, NANOS_OF_MICRO)
+            days, clock = divmod(micros, DAY_US)
+            whole = _clock_text(clock - clock % 1_000_000)
+            fraction = f".{clock % 1_000_000:06d}{rest:03d}"
+            return f"{_date_text(days)} {whole}{fraction}{'+00:00' if utc else ''}"
         case _:
             return str(value)
 

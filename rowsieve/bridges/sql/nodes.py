@@ -26,7 +26,7 @@ from rowsieve.bridges.sql.list_calls import (
     patterns,
     row_among,
 )
-from rowsieve.bridges.sql.literals import negated, number, typed, value_set
+from rowsieve.bridges.sql.literals import finer_constant, negated, number, typed, value_set
 from rowsieve.bridges.sql.nested_access import bracket
 from rowsieve.bridges.sql.pattern_calls import PREDICATES as PATTERNS
 from rowsieve.bridges.sql.pattern_calls import similar
@@ -49,6 +49,7 @@ from rowsieve.types.logical import (
     Int,
     LogicalType,
     String,
+    Timestamp,
     type_name,
 )
 
@@ -495,6 +496,9 @@ def _cast(reader: Reader, node: Any) -> ir.Operand:
     try_ = isinstance(node, exp.TryCast) and bool(node.args.get("safe"))
     dated = type_ == Date() and not try_
     operand = of_local_time(reader, node.this) if dated else reader.operand(node.this)
+    has_nanos = reader.dialect.name == "datafusion" and isinstance(type_, Timestamp)
+    if has_nanos and (constant := finer_constant(operand, type_)) is not None:
+        return constant
     return reader.cast(node, operand, type_, try_=try_)
 
 

@@ -23,7 +23,7 @@ from rowsieve.bridges.sql.render_literals import cast_text, literal_text, quoted
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.types.encodings import is_text, logical_type
-from rowsieve.types.logical import Bool, Date, Int, LogicalType, String, Time, Timestamp
+from rowsieve.types.logical import Bool, Date, Int, LogicalType, Nanos, String, Time, Timestamp
 
 _TRUTHS = (ir.Literal(value=True, type=Bool()), ir.Literal(value=False, type=Bool()))
 
@@ -138,7 +138,7 @@ class Writer:
             return texts
         if isinstance(type_, Date):
             array = array.cast(pa.int32())
-        elif isinstance(type_, Time | Timestamp):
+        elif isinstance(type_, Time | Timestamp | Nanos):
             array = array.cast(pa.int64())
         literals = (_plainer(ir.Literal(value, type_), operand) for value in array.to_pylist())
         if array.null_count < len(array):

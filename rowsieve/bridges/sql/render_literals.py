@@ -19,6 +19,7 @@ from rowsieve.types.logical import (
     Interval,
     List,
     LogicalType,
+    Nanos,
     String,
     Struct,
     Time,
@@ -26,6 +27,8 @@ from rowsieve.types.logical import (
     Uuid,
     type_name,
 )
+
+_READ_NANOS = 9_223_372_000 * 10**9
 
 
 def quoted(text: str, dialect: Dialect) -> str:
@@ -62,6 +65,12 @@ def literal_text(literal: Literal, dialect: Dialect) -> tuple[str, bool]:
             held = Int(32 if isinstance(type_, Date) else 64)
             number = cast_text(f"'{value!s}'", held, dialect)
             return f"arrow_cast({number}, '{DATAFUSION_TYPES[type_]}')", False
+        case Nanos() if dialect.name == "datafusion":
+            return _moment_text(value, type_, dialect), False
+        case Nanos(utc=False) if dialect.name == "duckdb" and isinstance(value, int):
+            if abs(value) >= 2**63 - 1:
+                raise UnsupportedOperation("the last nanosecond is infinity in duckdb")
+            return f"{dialect.types[type_]} '{_spelt(value, type_, dialect)}'", False
         case Timestamp() | Time() if dialect.name == "datafusion":
             return cast_text(quoted(_spelt(value, type_, dialect), dialect), type_, dialect), False
         case Date() | Time() | Timestamp() if "(" not in dialect.types.get(type_, "("):
@@ -70,6 +79,14 @@ def literal_text(literal: Literal, dialect: Dialect) -> tuple[str, bool]:
             return f"INTERVAL '{interval_bytes.spelled(value)}'", False
         case _:
             return cast_text(quoted(_spelt(value, type_, dialect), dialect), type_, dialect), False
+
+
+def _moment_text(value: PhysicalValue, type_: Nanos, dialect: Dialect) -> str:
+    """Format nanoseconds; as a number near their ends, whose text DataFusion does not read."""
+    near_end = isinstance(value, int) and abs(value) > _READ_NANOS
+    text = str(value) if near_end else _spelt(value, type_, dialect)
+    operand = cast_text(f"'{text}'", Int(64), dialect) if near_end else quoted(text, dialect)
+    return cast_text(operand, type_, dialect)
 
 
 def _is_beyond_calendar(value: PhysicalValue, type_: Timestamp | Date, dialect: Dialect) -> bool:

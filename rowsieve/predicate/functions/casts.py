@@ -419,12 +419,7 @@ _RULES: dict[tuple[type, type], CastRule] = {
     (Nanos, Timestamp): CastRule(nanosecond_casts.to_timestamp, increasing=True, can_fail=True),
     (Nanos, Date): CastRule(nanosecond_casts.to_date, increasing=True, can_fail=False),
     (Nanos, Nanos): CastRule(nanosecond_casts.renamed, increasing=True, can_fail=False),
-    (Nanos, String): CastRule(
-        nanosecond_casts.to_text,
-        increasing=True,
-        can_fail=False,
-        rises_at=nanosecond_casts.has_ordered_text,
-    ),
+    (Nanos, String): CastRule(nanosecond_casts.to_text, increasing=True, can_fail=True),
     (Timestamp, Nanos): CastRule(nanosecond_casts.from_timestamp, increasing=True, can_fail=True),
     (Date, Nanos): CastRule(nanosecond_casts.from_date, increasing=True, can_fail=True),
     (Time, String): CastRule(text_casts.from_time, increasing=True, can_fail=False),

@@ -4,7 +4,7 @@ A cast to microseconds rounds as the semantics say; a date is the day of the tim
 fraction. Both are monotone. Microseconds outside the years 1677 to 2262 have no nanoseconds.
 
 Under the rules of DuckDB the greatest value and its negative are infinite. A cast of these, and of
-the value below them, to microseconds fails: functions of infinite times have rules of their own.
+the value below them, to microseconds or text fails: infinite times have rules of their own.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.predicate.arrays import Computed, Mask, filled, null_mask, with_nulls
-from rowsieve.predicate.functions.far_years import infinity
+from rowsieve.predicate.arrays import Computed, Mask, filled, null_mask, with_nulls, without
 from rowsieve.predicate.semantics import Nanoseconds, Semantics, TimestampText
 from rowsieve.types.days import DAY_US, NANOS_OF_MICRO
 from rowsieve.types.encodings import arrow_type
@@ -29,6 +28,7 @@ LEAST: Final = -(2**63)
 MOST: Final = 2**63 - 1
 _HALF: Final = NANOS_OF_MICRO // 2
 _DAY_NS: Final = DAY_US * NANOS_OF_MICRO
+_FARTHEST_DAY: Final = MOST // _DAY_NS + 2  # beyond the last day with nanoseconds
 
 
 def split(nanos: Numbers) -> tuple[Numbers, Numbers]:
@@ -60,9 +60,7 @@ def to_timestamp(
             up = rest >= _HALF
         case _:
             up = (rest > _HALF) | ((rest == _HALF) & (nanos >= 0))
-    failed = np.zeros(len(nanos), np.bool_)
-    if semantics.nanoseconds is Nanoseconds.ROUNDED:
-        failed = (_infinite(nanos) | (nanos == LEAST)) & ~nulls
+    failed = _infinite(nanos, semantics) & ~nulls
     array = with_nulls(micros + up, nulls | failed, arrow_type(target))
     return Computed(array, failed if failed.any() else None)
 
@@ -79,18 +77,9 @@ def to_text(values: pa.Array, _: LogicalType, __: LogicalType, semantics: Semant
     if semantics.timestamp_text is TimestampText.RFC_3339:
         short = pc.replace_substring_regex(text, r"\.?(?:000){1,3}$", "")
         return Computed(pc.replace_substring(short, " ", "T"))
-    text = pc.replace_substring_regex(text, r"\.?0*$", "")
-    nanos = filled(values)
-    if semantics.nanoseconds is Nanoseconds.ROUNDED and _infinite(nanos).any():
-        text = pc.if_else(pa.array(_infinite(nanos)), infinity(nanos), text)
-    return Computed(text)
-
-
-def has_ordered_text(values: pa.Array) -> Mask:
-    """Return the mask of values whose text sorts as they do under all semantics."""
-    nanos = filled(values)
-    ordered: Mask = ~(_infinite(nanos) | (nanos == LEAST))
-    return ordered
+    short = pc.replace_substring_regex(text, r"\.?0*$", "")
+    failed = _infinite(filled(values), semantics) & ~null_mask(values)
+    return Computed(without(short, failed), failed if failed.any() else None)
 
 
 def from_timestamp(
@@ -102,8 +91,8 @@ def from_timestamp(
 
 def from_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
     """Return the start of each day; fails outside the years 1677 to 2262."""
-    micros = filled(values).astype(np.int64) * DAY_US
-    return _checked(micros, null_mask(values), target)
+    days = np.clip(filled(values).astype(np.int64), -_FARTHEST_DAY, _FARTHEST_DAY)
+    return _checked(days * DAY_US, null_mask(values), target)
 
 
 def renamed(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
@@ -118,6 +107,7 @@ def _checked(micros: Numbers, nulls: Mask, target: LogicalType) -> Computed:
     return Computed(array, failed if failed.any() else None)
 
 
-def _infinite(nanos: Numbers) -> Mask:
-    infinite: Mask = (nanos == MOST) | (nanos == -MOST)
-    return infinite
+def _infinite(nanos: Numbers, semantics: Semantics) -> Mask:
+    """Return the mask of times that the engine treats as infinite, and of those beyond them."""
+    infinite: Mask = (nanos == MOST) | (nanos <= -MOST)
+    return infinite & (semantics.nanoseconds is Nanoseconds.ROUNDED)
