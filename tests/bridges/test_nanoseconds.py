@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import rowsieve as rs
 from rowsieve.bridges.languages import BRIDGES
+from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.sql.dialects import DIALECTS
 from rowsieve.bridges.where import to_predicate
-from rowsieve.errors import InvalidPredicate
+from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.semantics import Semantics
@@ -157,7 +158,8 @@ def test_zeros_after_the_microseconds_are_no_digits(dialect: str) -> None:
     [
         "t::timestamp > '1970-01-01'",
         "date_trunc('day', t) = '1970-01-01'",
-        "t + INTERVAL '1 day' > u",
+        "extract(hour FROM t) > 12",
+        "last_day(t) > '1970-01-01'",
     ],
 )
 def test_functions_are_not_written_for_engines_with_other_rules(where: str, target: str) -> None:
@@ -174,3 +176,13 @@ def test_times_of_both_units_are_compared_or_left(target: str) -> None:
     rows = batch_of([-1_501, -1, 0, 1, 999, None])
     if target in ("duckdb", "datafusion", "datafusion_exprs", "polars", "pyarrow_exprs"):
         assert found.expression is None or kept(target, found.expression, rows) == []
+
+
+@pytest.mark.parametrize("where", ["extract(hour FROM t) > 12", "t::date > '1970-01-01'"])
+def test_rules_of_nanoseconds_are_not_passed_on(where: str) -> None:
+    ours = Semantics.POSTGRES
+    root = bind(to_predicate(where, "postgres", COLUMNS), COLUMNS, ours, simplified=False).root
+    assert with_meaning_kept(root, ours, Semantics.SQL) == root
+    for theirs in (Semantics.DUCKDB, Semantics.DATAFUSION, Semantics.SPARK):
+        with pytest.raises(UnsupportedOperation, match="nanoseconds|timestamp_ns"):
+            with_meaning_kept(root, ours, theirs)

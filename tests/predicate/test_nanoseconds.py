@@ -37,6 +37,7 @@ DAY_NS = 86_400 * 10**9
 LEAST, MOST = -(2**63), 2**63 - 1
 MICRO = 1_700_000_000_123_456  # 2023-11-14 22:13:20.123456
 EXTREMES = [LEAST, LEAST + 1, LEAST + 2, LEAST + DAY_NS, MOST - 500, MOST - 1, MOST]
+EXTREMES += [LEAST + 999, LEAST + 1_000, MOST - 1_000, MOST - 999]  # a microsecond before the ends
 SMALL = [
     -1_500,
     -1_499,
@@ -337,7 +338,15 @@ def call(name: str, *arguments: Any) -> ir.Call:
     return ir.Call(name, tuple(given))
 
 
-SHIFTS = ((1, 0, 0), (-13, 2, -1), (0, -1, 0), (0, 0, 1), (12 * 200, 0, 0), (0, 40_000, -7))
+SHIFTS = (
+    (1, 0, 0),
+    (-13, 2, -1),
+    (0, -1, 0),
+    (0, 0, 1),
+    (0, 0, -1),
+    (12 * 200, 0, 0),
+    (0, 40_000, -7),
+)
 MODELS |= {
     **{f"trunc {u}": (call("date_trunc", u, T), partial(started, unit=u)) for u in UNITS},
     **{f"extract {f}": (call("extract", f, Z), partial(field_of, field=f)) for f in FIELDS},
