@@ -3,8 +3,8 @@
 Engines differ in the unit of a function's argument, so an operation is bound only where its result
 is known to be the engine's. All others are rejected.
 
-Source: DuckDB 2.0, DataFusion 55 and polars 2.1, by `tests/predicate/test_nanoseconds.py`; Spark
-has no such type, and sees whole microseconds only.
+Source: DuckDB 2.0 and DataFusion 55, by `tests/predicate/test_nanoseconds.py`; Spark has no such
+type, and sees whole microseconds only.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ _SHIFTS: Final = frozenset({"add_interval", "shift", "shift_timestamp"})
 _ZONED: Final = frozenset({"local_time", "instant", "zoned_trunc", "zoned_shift"})
 _KNOWN: Final[Mapping[Nanoseconds, frozenset[str]]] = {
     Nanoseconds.KEPT: frozenset(PLACES),
-    Nanoseconds.KEPT_HALF_UP: _OF_FIELDS | _SHIFTS | _ZONED,
     Nanoseconds.KEPT_FLOOR: frozenset(PLACES),
     Nanoseconds.UNSPELLED: _OF_FIELDS | _SHIFTS,
     Nanoseconds.ROUNDED: _ZONED,

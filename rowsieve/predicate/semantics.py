@@ -84,7 +84,6 @@ class Nanoseconds(Enum):
     """How casts and functions take timestamps with nanoseconds; other times have microseconds."""
 
     KEPT = "kept"  # functions keep every digit; a cast rounds half away from 1970
-    KEPT_HALF_UP = "kept, half up"  # the same, but a cast rounds a half to the later time
     KEPT_FLOOR = "kept, floor"  # the same, but a cast rounds to the earlier time
     ROUNDED = "rounded"  # functions take microseconds, rounded half away from 1970
     UNSPELLED = "kept, unspelled"  # functions keep every digit; a cast may mean either unit
@@ -302,7 +301,7 @@ Semantics.TRINO = Semantics(
     timestamp_text=TimestampText.REFUSED,
     far_years=FarYears.FAIL,
     text_reading=TextReading.TRINO,
-    nanoseconds=Nanoseconds.KEPT_HALF_UP,
+    nanoseconds=Nanoseconds.REFUSED,
 )
 Semantics.POLARS = Semantics(
     "polars",
@@ -317,7 +316,7 @@ Semantics.POLARS = Semantics(
     nested_nulls=NestedNulls.REFUSED,
     timestamp_text=TimestampText.REFUSED,
     far_years=FarYears.FAIL,
-    nanoseconds=Nanoseconds.UNSPELLED,
+    nanoseconds=Nanoseconds.REFUSED,
 )
 Semantics.PYARROW = Semantics(
     "pyarrow",

@@ -53,13 +53,9 @@ def to_timestamp(
     """Round to microseconds; fails for infinite times."""
     nanos, nulls = filled(values), null_mask(values)
     micros, rest = split(nanos)
-    match semantics.nanoseconds:
-        case Nanoseconds.KEPT_FLOOR | Nanoseconds.UNSPELLED:
-            up = np.zeros(len(nanos), np.bool_)
-        case Nanoseconds.KEPT_HALF_UP:
-            up = rest >= _HALF
-        case _:
-            up = (rest > _HALF) | ((rest == _HALF) & (nanos >= 0))
+    up = (rest > _HALF) | ((rest == _HALF) & (nanos >= 0))
+    if semantics.nanoseconds is Nanoseconds.KEPT_FLOOR:
+        up = np.zeros(len(nanos), np.bool_)
     failed = _infinite(nanos, semantics) & ~nulls
     array = with_nulls(micros + up, nulls | failed, arrow_type(target))
     return Computed(array, failed if failed.any() else None)
