@@ -31,7 +31,7 @@ from rowsieve.predicate.literal_values import (
     parse_text,
     scalar,
 )
-from rowsieve.predicate.nanosecond_rules import compares_times
+from rowsieve.predicate.nanosecond_rules import compared_constant, compares_times
 from rowsieve.predicate.nested_types import compare_nested_operands
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.predicate.stored_comparisons import (
@@ -131,6 +131,9 @@ def compare_operands(
     if isinstance(right, ir.Literal) and not isinstance(left, ir.Literal):
         if right.value is None:
             return ir.Comparison(op, left, ir.Literal(None, left_type))
+        right = compared_constant(right, left_type, semantics)
+        if isinstance(right_type, Nanos) and right.type is not None:
+            right_type = right.type
         if (number := _on_grid(left_type, right.value, right_type)) is not None:
             return _narrow(op, left, left_type, number)
     return _compare_typed(op, left, left_type, right, right_type, semantics)

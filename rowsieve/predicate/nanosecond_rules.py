@@ -12,12 +12,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
+import numpy as np
+import pyarrow as pa
+
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
+from rowsieve.predicate.arrays import filled, null_mask, with_nulls
 from rowsieve.predicate.functions.nanosecond_calls import PLACES
 from rowsieve.predicate.functions.temporal import unit_name
 from rowsieve.predicate.semantics import Nanoseconds, Semantics, TimestampText
 from rowsieve.predicate.zoned import cast_of_session, instant, is_utc, local_time
+from rowsieve.types.days import NANOS_OF_MICRO
 from rowsieve.types.logical import Date, LogicalType, Nanos, String, Timestamp, type_name
 
 Typed: TypeAlias = tuple[ir.Operand, LogicalType | None]
@@ -65,6 +70,30 @@ def arguments_of(name: str, bound: Sequence[Typed], semantics: Semantics) -> lis
 def compares_times(semantics: Semantics) -> bool:
     """Whether other times become nanoseconds in comparisons, and fail outside their years."""
     return semantics.name in _COMPARED
+
+
+def compared_constant(
+    literal: ir.Literal, beside: LogicalType | None, semantics: Semantics
+) -> ir.Literal:
+    """Return a constant as it is compared with a value: DataFusion cuts it to the value's unit."""
+    match beside, literal.type, literal.value:
+        case Timestamp(utc=utc), Nanos(utc=other), int(nanos) if utc == other:
+            if semantics.nanoseconds is Nanoseconds.UNSPELLED:
+                return ir.Literal(_cut(nanos), Timestamp(utc))
+    return literal
+
+
+def cut_members(members: pa.Array) -> pa.Array:
+    """Cut nanoseconds to microseconds, as DataFusion does for a list next to microseconds."""
+    nanos, nulls = filled(members), null_mask(members)
+    micros, rest = np.divmod(nanos, NANOS_OF_MICRO)
+    micros = micros + ((nanos < 0) & (rest > 0))
+    return with_nulls(micros, nulls, pa.timestamp("us", members.type.tz))
+
+
+def _cut(nanos: int) -> int:
+    whole = abs(nanos) // NANOS_OF_MICRO
+    return whole if nanos >= 0 else -whole
 
 
 def _rounded(operand: ir.Operand, type_: LogicalType | None) -> Typed:

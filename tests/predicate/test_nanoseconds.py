@@ -203,6 +203,17 @@ DATAFUSION = [
     "t {op} day",
     "t::VARCHAR {op} '1969-12-31T23:59:59.999999500'",
     "t::VARCHAR {op} '1970-01-01T00:00:00'",
+    "u {op} TIMESTAMP '1970-01-01 00:00:00.000000499'",
+    "u {op} TIMESTAMP '1969-12-31 23:59:59.999999501'",
+    "TIMESTAMP '1969-12-31 23:59:59.999998501' {op} u",
+    "u + INTERVAL '1 day' {op} TIMESTAMP '1970-01-02 00:00:00.000000499'",
+    "date_trunc('day', u) {op} TIMESTAMP '1970-01-01 00:00:00.000000499'",
+    "u {op} TIMESTAMP '1969-12-31 00:00:00.000000499' + INTERVAL '1 day'",
+    "(u IN (TIMESTAMP '1970-01-01 00:00:00.000000499', TIMESTAMP '1960-01-01')) {op} TRUE",
+    f"(u IN (arrow_cast({-(2**62) + 1}, 'Timestamp(ns)'))) {{op}} TRUE",
+    f"u {{op}} arrow_cast({-(2**62) + 1}, 'Timestamp(Nanosecond, None)')",
+    "day {op} TIMESTAMP '1970-01-01 00:00:00.000000499'",
+    "t {op} TIMESTAMP '1970-01-01 00:00:00.000000499'",
 ]
 OPS = ("=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM")
 
