@@ -24,7 +24,12 @@ from typer.testing import CliRunner
 import rowsieve as rs
 from rowsieve.bridges.languages import BRIDGES
 from rowsieve.cli.app import app as cli
-from rowsieve.errors import InvalidPredicate, SchemaMismatch, UnsupportedOperation
+from rowsieve.errors import (
+    EvaluationError,
+    InvalidPredicate,
+    SchemaMismatch,
+    UnsupportedOperation,
+)
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.semantics import Semantics
@@ -288,3 +293,19 @@ def test_the_command_line_prints_every_digit(output: str, tmp_path: Path) -> Non
     printed = CliRunner().invoke(cli, [*query, "--output", output])
     assert printed.exit_code == 0, printed.output
     assert text(BASE + 1) in printed.output
+
+
+def test_assignments_convert_as_casts_do() -> None:
+    table = table_of([BASE + 499, BASE + 500, None, 2**63 - 1])
+    table.add_column("u", "timestamp")
+    table.add_column("w", "timestamp_ns")
+    table.update({"u": "t", "w": "t + INTERVAL '1 microsecond'"}, where="id < 3")
+    rows = table.scan("id < 3", order_by_key=True).to_arrow()
+    assert rows.column("u").cast(pa.int64()).to_pylist() == [MICROS, MICROS + 1, None]
+    assert rows.column("w").cast(pa.int64()).to_pylist() == [BASE + 1_499, BASE + 1_500, None]
+    table.update({"w": "u"}, where="id < 3")
+    rows = table.scan("id < 3", order_by_key=True).to_arrow()
+    assert rows.column("w").cast(pa.int64()).to_pylist() == [BASE, BASE + 1_000, None]
+    for assigned in ("t + INTERVAL '1 microsecond'", "TIMESTAMP '1500-01-01'"):
+        with pytest.raises(EvaluationError, match="'w'"):
+            table.update({"w": assigned}, where="id = 3")
