@@ -48,7 +48,7 @@ def answer(table: rs.Table, where: str, dialect: str, pruning: Any) -> list[int]
     return sorted(found.column("id").to_pylist())
 
 
-@judged(120)
+@judged(60)
 @given(
     st.sampled_from(CONDITIONS),
     st.sampled_from(OPS),

@@ -98,7 +98,7 @@ def kept(target: str, expression: Any, batch: pa.RecordBatch) -> list[int] | Non
     return sorted(rows.to_pylist())
 
 
-@judged(150)
+@judged(100)
 @given(
     st.sampled_from(["duckdb", "datafusion", "datafusion_exprs", "polars", "pyarrow_exprs"]),
     conditions(),

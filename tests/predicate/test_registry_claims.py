@@ -64,7 +64,7 @@ def test_results_over_nanoseconds_agree_with_the_claims() -> None:
     for index, sample in enumerate(samples):
         for semantics in rules if IS_DEEP else (rules[index % len(rules)], Semantics.SQL):
             with contextlib.suppress(InvalidPredicate):  # engines differ in what they have
-                assert violations(sample, semantics, index, 30) == []
+                assert violations(sample, semantics, index, 20) == []
                 bound += 1
     assert bound > len(samples)
 
