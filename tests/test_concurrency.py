@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from rowsieve import Table
 from rowsieve.errors import CommitConflict, EvaluationError, InvalidData, InvalidInput
 from rowsieve.storage import retries
 from tests.oracle_table import bag, merge_by_row, to_rows
+from tests.processes import start
 from tests.profiles import IS_DEEP
 from tests.small_tables import appended, apply, files, keyed, kv, meddled, pairs
 
@@ -302,10 +302,7 @@ def count(table: Table) -> None:
 
 
 def run_processes(work: Callable[[str, int], None], path: str) -> None:
-    context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=work, args=(path, n)) for n in range(1, WRITERS + 1)]
-    for process in processes:
-        process.start()
+    processes = [start(work, path, n) for n in range(1, WRITERS + 1)]
     for process in processes:
         process.join()  # its updates have deadlines, elapsed time here is the machine's
     assert [process.exitcode for process in processes] == [0] * WRITERS

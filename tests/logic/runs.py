@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
 import sys
 import tempfile
@@ -23,17 +22,15 @@ from typing import Any
 
 from tests.logic import archives
 from tests.logic.script import run_foreign
+from tests.processes import PROCESSES, start
 
 TIMEOUT_S = 1800
-_PROCESSES = multiprocessing.get_context("forkserver")
-_PROCESSES.set_forkserver_preload(["tests.logic.script"])
 
 
 def run_apart(path: Path, cwd: Path, timeout_s: int = TIMEOUT_S) -> dict[str, Any]:
     """The outcome of one file, as a dictionary; `crashed` says how its process ended otherwise."""
-    own, theirs = _PROCESSES.Pipe(duplex=False)
-    process = _PROCESSES.Process(target=_run_here, args=(str(path.resolve()), str(cwd), theirs))
-    process.start()
+    own, theirs = PROCESSES.Pipe(duplex=False)
+    process = start(_run_here, str(path.resolve()), str(cwd), theirs)
     theirs.close()
     try:
         if not own.poll(timeout_s):

@@ -17,6 +17,7 @@ from rowsieve.errors import InvalidInput, SnapshotExpired, StoreError, Unsupport
 from rowsieve.retention import expiring, retaining
 from rowsieve.retention.leases import LEASES, Lease, lease_files
 from rowsieve.storage.commit_log import CommitLog
+from tests.processes import PROCESSES, start
 from tests.retention.small_histories import (
     expected,
     later_by,
@@ -292,10 +293,8 @@ def hold_for_ever(uri: str, ready: Any) -> None:
 
 def test_the_lease_of_a_killed_process_is_over_after_its_duration(tmp_path: Path) -> None:
     table = with_history(tmp_path / "t", versions=4)
-    context = multiprocessing.get_context("spawn")
-    ready = context.Event()
-    process = context.Process(target=hold_for_ever, args=(table.uri, ready), daemon=True)
-    process.start()
+    ready = PROCESSES.Event()
+    process = start(hold_for_ever, table.uri, ready, daemon=True)
     assert ready.wait(60)
     time.sleep(1.2)  # longer than the duration: it is renewed
     assert table.expire_versions(retain_last=1).leased_version == 1

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from rowsieve import Table
 from rowsieve.errors import SnapshotExpired
 from rowsieve.retention import retaining
 from rowsieve.retention.leases import LEASES
+from tests.processes import PROCESSES, start
 from tests.profiles import IS_DEEP
 from tests.retention.small_histories import expected, paths, rows_of, table_of, with_history
 
@@ -71,17 +72,14 @@ def check(rows: list[dict[str, Any]]) -> None:
 
 def test_a_writer_two_expirers_and_readers_at_once(tmp_path: Path) -> None:
     table = with_history(tmp_path / "t", versions=1)
-    spawn = multiprocessing.get_context("spawn")
-    stop = spawn.Event()
+    stop = PROCESSES.Event()
     others = [
-        spawn.Process(target=expire, args=(table.uri, stop, 0.0)),
-        spawn.Process(target=expire, args=(table.uri, stop, 3600.0)),
-        spawn.Process(target=read, args=(table.uri, stop, True)),
-        spawn.Process(target=read, args=(table.uri, stop, False)),
+        start(expire, table.uri, stop, 0.0),
+        start(expire, table.uri, stop, 3600.0),
+        start(partial(read, leased=True), table.uri, stop),
+        start(partial(read, leased=False), table.uri, stop),
     ]
-    writer = spawn.Process(target=write, args=(table.uri, ROUNDS))
-    for process in (*others, writer):
-        process.start()
+    writer = start(write, table.uri, ROUNDS)
     writer.join(1200)
     stop.set()
     for process in others:

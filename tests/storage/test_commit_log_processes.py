@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
 from rowsieve.objects import open_store
 from rowsieve.storage.commit_log import CommitLog
+from tests.processes import start
 from tests.storage.log_fixtures import commit_many, create
 
 WRITERS, COMMITS = 8, 20
@@ -17,12 +17,7 @@ WRITERS, COMMITS = 8, 20
 def test_eight_processes_lose_nothing(tmp_path: Path) -> None:
     uri = str(tmp_path / "table")
     create(open_store(uri))
-    spawn = multiprocessing.get_context("spawn")
-    writers = [
-        spawn.Process(target=commit_many, args=(uri, writer, COMMITS)) for writer in range(WRITERS)
-    ]
-    for process in writers:
-        process.start()
+    writers = [start(commit_many, uri, writer, COMMITS) for writer in range(WRITERS)]
     for process in writers:
         process.join()
     assert [process.exitcode for process in writers] == [0] * WRITERS

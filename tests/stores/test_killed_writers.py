@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import signal
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pyarrow as pa
 
 import rowsieve as rs
 from tests import profiles
+from tests.processes import start
 from tests.stores.s3_server import S3
 
 WRITERS = 4
@@ -30,7 +29,7 @@ def test_writers_that_are_killed_lose_nothing_and_repeat_nothing(s3: S3, tmp_pat
         os.mkfifo(path)
     acknowledged: list[list[int]] = [[] for _ in told]
     pipes = [os.open(path, os.O_RDONLY | os.O_NONBLOCK) for path in told]
-    running = [start(uri, s3, writer, told[writer]) for writer in range(WRITERS)]
+    running = [start(write, uri, s3.options, i, str(told[i])) for i in range(WRITERS)]
     chance = random.Random(7)
     kills = KILLS
     while any(process.is_alive() for process in running):
@@ -48,7 +47,7 @@ def test_writers_that_are_killed_lose_nothing_and_repeat_nothing(s3: S3, tmp_pat
             assert pid is not None
             os.kill(pid, signal.SIGKILL)
             running[victim].join()
-            running[victim] = start(uri, s3, victim, told[victim])
+            running[victim] = start(write, uri, s3.options, victim, str(told[victim]))
     for pipe, numbers in zip(pipes, acknowledged, strict=True):
         numbers.extend(heard(pipe))
         os.close(pipe)
@@ -63,13 +62,6 @@ def test_writers_that_are_killed_lose_nothing_and_repeat_nothing(s3: S3, tmp_pat
     history = table.history()
     assert [commit.version for commit in history] == list(range(len(keys), -1, -1))
     assert {commit.rows_written for commit in history[:-1]} == {1}
-
-
-def start(uri: str, s3: S3, writer: int, told: Path) -> BaseProcess:
-    spawn = multiprocessing.get_context("spawn")
-    process = spawn.Process(target=write, args=(uri, s3.options, writer, str(told)))
-    process.start()
-    return process
 
 
 def write(uri: str, options: dict[str, str], writer: int, told: str) -> None:

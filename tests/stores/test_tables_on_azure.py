@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +17,7 @@ from rowsieve.errors import StoreError
 from rowsieve.objects import open_store
 from rowsieve.storage.commit_log import CommitLog
 from tests import profiles, small_tables
+from tests.processes import start
 from tests.storage.log_fixtures import commit_many, create
 from tests.stores.azure_server import KEY, Azure, azure_server
 from tests.stores.proxy import Fault, Proxy, Request, proxy_to
@@ -80,10 +80,7 @@ def uri(azure: Azure) -> str:
 def test_four_processes_commit_and_lose_nothing(azure: Azure) -> None:
     uri = azure.fresh_uri()
     create(open_store(uri))
-    spawn = multiprocessing.get_context("spawn")
-    writers = [spawn.Process(target=commit_many, args=(uri, i, COMMITS)) for i in range(WRITERS)]
-    for process in writers:
-        process.start()
+    writers = [start(commit_many, uri, i, COMMITS) for i in range(WRITERS)]
     for process in writers:
         process.join()
     assert [process.exitcode for process in writers] == [0] * WRITERS

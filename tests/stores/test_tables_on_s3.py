@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from rowsieve.objects import open_store
 from rowsieve.storage.commit_log import CommitLog
 from tests import profiles, small_tables
+from tests.processes import start
 from tests.storage.log_fixtures import commit_many, create
 from tests.stores.s3_server import S3
 from tests.test_concurrency import (
@@ -58,10 +58,7 @@ def test_a_race_on_s3(race: tuple[Act, Act, list[tuple[int, int]]]) -> None:
 def test_four_processes_commit_and_lose_nothing(tables_on_s3: list[str]) -> None:
     uri = small_tables.fresh_uri()
     create(open_store(uri))
-    spawn = multiprocessing.get_context("spawn")
-    writers = [spawn.Process(target=commit_many, args=(uri, i, COMMITS)) for i in range(WRITERS)]
-    for process in writers:
-        process.start()
+    writers = [start(commit_many, uri, i, COMMITS) for i in range(WRITERS)]
     for process in writers:
         process.join()
     assert [process.exitcode for process in writers] == [0] * WRITERS
