@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from hypothesis.vendor.pretty import for_type_by_name
+from typer.main import get_command
 
 from rowsieve.predicate.functions import registered, registry
 from tests.stores.s3_server import S3, s3_server
@@ -57,6 +59,14 @@ def functions_of_its_own() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def commands_built_once() -> Iterator[None]:
+    """Typer's runner builds all commands from their annotations for each one that it invokes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.testing._get_command", cache(get_command))
+        yield
+
+
 @pytest.fixture(scope="session")
 def s3() -> Iterator[S3]:
     """One S3 server on loopback for the whole run."""
@@ -74,7 +84,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         other.stop()  # it may be a local one that never runs a failed task again
     settings = {
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": (
+            "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+            "-XX:ReservedCodeCacheSize=240m"  # 48 MB else: code is swept and compiled again
+        ),
         "spark.log.level": "OFF",
         "spark.sql.shuffle.partitions": "3",
         "spark.connect.grpc.binding.address": "localhost",

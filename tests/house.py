@@ -79,6 +79,17 @@ def imports_of(path: Path, known: frozenset[str], *, at_first_use: bool) -> froz
     return frozenset((found & known) - {module_of(path)})
 
 
+def packages_imported_by(path: Path) -> set[str]:
+    """The packages, of ours and of others, that a file imports when it is imported itself."""
+    found: set[str] = set()
+    for node in _running(tree_of(path), inside_functions=False):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add((node.module or "").partition(".")[0])
+    return found
+
+
 def _running(tree: ast.AST, *, inside_functions: bool) -> Iterator[ast.AST]:
     todo = [tree]
     while todo:

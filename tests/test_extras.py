@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
@@ -127,25 +126,6 @@ def test_every_extra_that_a_message_names_exists() -> None:
     assert {"cli", "datafusion", "spark"} <= named
 
 
-def test_the_core_imports_its_own_dependencies_alone() -> None:
-    core = {requirement_name(text) for text in project()["dependencies"]}
-    # their extras bring what they import
-    session = (
-        *("sql_session", "hybrid_table", "native_scan", "own_table", "session_settings"),
-        *("hidden_rows", "closed_frame", "kept_queries", "plan_checks"),
-        *("statement_queries", "assigned_values", "changes_function"),
-    )
-    ours = tuple(f"providers/datafusion/{name}.py" for name in session)
-    elsewhere = ("cli/", "demo/", "providers/spark/", *ours)
-    found = {
-        root
-        for path in PACKAGE.rglob("*.py")
-        if not path.relative_to(PACKAGE).as_posix().startswith(elsewhere)
-        for root in imported_at_once(path)
-    }
-    assert found - sys.stdlib_module_names - {"rowsieve"} == core
-
-
 def test_the_lock_of_the_demo_names_the_releases_of_the_other() -> None:
     demo, dev = (pins(ROOT / "requirements" / f"{name}.lock") for name in ("demo", "dev"))
     assert demo - dev == set()
@@ -158,28 +138,6 @@ def test_the_lock_of_the_demo_names_the_releases_of_the_other() -> None:
 def pins(lock: Path) -> set[str]:
     """The releases that a lock names, as `name==version`."""
     return set(re.findall(r"^[\w.-]+==[\w.]+", lock.read_text(), re.MULTILINE))
-
-
-def imported_at_once(path: Path) -> set[str]:
-    """The packages that a file imports when it is imported itself."""
-    tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) or (
-            isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        ):
-            node.body = []
-    modules = [
-        name
-        for node in ast.walk(tree)
-        for name in (
-            [alias.name for alias in node.names]
-            if isinstance(node, ast.Import)
-            else [node.module or ""]
-            if isinstance(node, ast.ImportFrom)
-            else []
-        )
-    ]
-    return {name.partition(".")[0] for name in modules}
 
 
 def project() -> dict[str, dict[str, list[str]]]:

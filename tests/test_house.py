@@ -1,9 +1,14 @@
-"""Imports point one way: a room may import what stands on a lower floor, or in itself."""
+"""Imports point one way: a room may import what stands on a lower floor, or in itself.
+
+All tests that read the syntax trees of the package are here: one process parses them, once.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
+import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -137,3 +142,38 @@ def test_no_test_hides_another_of_its_name() -> None:
     ignored = re.compile(r"type: ignore\[[^\]]*no-redef")
     files = Path(__file__).parent.rglob("*.py")
     assert [str(path) for path in files if ignored.search(path.read_text())] == []
+
+
+def test_the_core_imports_its_own_dependencies_alone() -> None:
+    project = tomllib.loads((house.REPOSITORY / "pyproject.toml").read_text())["project"]
+    core = {re.split(r"[<>=;\[ ]", text, maxsplit=1)[0] for text in project["dependencies"]}
+    # their extras bring what they import
+    session = (
+        *("sql_session", "hybrid_table", "native_scan", "own_table", "session_settings"),
+        *("hidden_rows", "closed_frame", "kept_queries", "plan_checks"),
+        *("statement_queries", "assigned_values", "changes_function"),
+    )
+    ours = tuple(f"providers/datafusion/{name}.py" for name in session)
+    elsewhere = ("cli/", "demo/", "providers/spark/", *ours)
+    found = {
+        root
+        for path in sources()
+        if not path.relative_to(ROOT).as_posix().startswith(elsewhere)
+        for root in house.packages_imported_by(path)
+    }
+    assert found - sys.stdlib_module_names - {"rowsieve"} == core
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": ["b"], "b": ["c"], "c": ["a", "d"], "d": ["e"], "e": ["d"], "f": ["a"]}
+    found = sorted(sorted(one) for one in house._strongly_connected(graph))
+    assert found == [["a", "b", "c"], ["d", "e"], ["f"]]
+
+
+def test_the_figures_of_the_house_are_printed() -> None:
+    lines: list[str] = []
+    house.main(lines.append)
+    (total,) = (line for line in lines if line.startswith("rowsieve: "))
+    assert total.startswith(f"rowsieve: {sum(map(house.line_count, house.sources())):,} lines")
+    assert {"longest files:", "circles of rooms:", "names that only tests use:"} <= set(lines)
+    assert "  predicate/functions/text_building.py" in lines  # where lpad is

@@ -95,11 +95,10 @@ class Workshop:
     def __init__(self, root: Path, suites: Mapping[str, tuple[str, ...]]) -> None:
         self._root = root
         self._suites = suites
-        unwanted = shutil.ignore_patterns("__pycache__", "mutants", "providers")
+        # With bytecode, where there is some: a copy has the time of its source, a mutant another.
+        unwanted = shutil.ignore_patterns("mutants", "providers")
         shutil.copytree(REPOSITORY / "tests", root / "tests", ignore=unwanted)
-        shutil.copytree(
-            REPOSITORY / "rowsieve", root / "rowsieve", ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(REPOSITORY / "rowsieve", root / "rowsieve")
         shutil.copy(REPOSITORY / "pyproject.toml", root)
         conftest = root / "tests" / "conftest.py"
         text = conftest.read_text().replace("import settings", "import Phase, settings")

@@ -49,9 +49,9 @@ def violations(sample: Sample, semantics: Semantics, seed: int, part_count: int 
     ]
 
 
-@functools.lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=32)
 def _drawn(sample: Sample, seed: int, part_count: int) -> Parts:
-    """The parts of a sample; kept, as they are asked for under each semantics in turn."""
+    """The parts of a sample; kept, as each semantics and each mutant asks for them in turn."""
     random_, nans = random.Random(seed), random.Random(~seed)
     return draw_parts(sample.columns, random_, part_count, nans=nans, texts=sample.texts)
 
@@ -65,7 +65,7 @@ def precision(samples: Sequence[Sample], part_count: int = 30) -> list[int]:
     """In how many parts a lower bound, an upper bound, no NULL and no failure is known."""
     known = [0, 0, 0, 0]
     for index, sample in enumerate(samples):
-        parts = draw_parts(sample.columns, random.Random(index), part_count, texts=sample.texts)
+        parts = _of_index(sample, index, part_count)
         may = interpret_operand(bind_operand(sample.operand, schema_of(sample.columns)), parts)
         counts = (
             part_count - may.lower.null_count,
@@ -75,6 +75,12 @@ def precision(samples: Sequence[Sample], part_count: int = 30) -> list[int]:
         )
         known = [total + count for total, count in zip(known, counts, strict=True)]
     return known
+
+
+@functools.lru_cache(maxsize=64)
+def _of_index(sample: Sample, index: int, part_count: int) -> Parts:
+    """The parts of a sample; kept, as many mutants of a row are asked for theirs."""
+    return draw_parts(sample.columns, random.Random(index), part_count, texts=sample.texts)
 
 
 def outside(values: pa.Array, failed: Any, may: AbstractValue, part: Any) -> Any:
