@@ -62,7 +62,7 @@ _Located: TypeAlias = tuple[Snapshot | None, list[int], dict[int, LogEntry | Non
 """The newest checkpoint; existing versions; entries read so far; entries with loading parts."""
 
 _seen_lock = ForkSafeLock()
-_seen: dict[tuple[str, str], int] = {}  # (store, table uuid) -> highest version of this process
+_seen: dict[str, dict[str, int]] = {}  # store -> table uuid -> highest version of this process
 
 
 class _EntryMissing(Exception):
@@ -115,9 +115,10 @@ class LogHead:
 
     def remember(self, snapshot: Snapshot) -> Snapshot:
         """Record a version as seen, so that no later read of this process returns an older one."""
-        key = (self._store.uri, snapshot.table.uuid)
+        uuid = snapshot.table.uuid
         with _seen_lock:
-            _seen[key] = max(snapshot.version, _seen.get(key, -1))
+            versions = _seen.setdefault(self._store.uri, {})
+            versions[uuid] = max(snapshot.version, versions.get(uuid, -1))
         self._newest = snapshot
         return snapshot
 
@@ -128,9 +129,7 @@ class LogHead:
         during the read do not matter to it.
         """
         with _seen_lock:
-            return {
-                uuid: version for (uri, uuid), version in _seen.items() if uri == self._store.uri
-            }
+            return dict(_seen.get(self._store.uri, {}))
 
     def _follow(self, known: Snapshot) -> tuple[Snapshot, tuple[LogEntry, ...]] | None:
         """Read the entries after a snapshot without listing the log; None if that is not safe.
