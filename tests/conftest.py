@@ -5,6 +5,7 @@ A failure of `make test` is then a failure of the code at hand; `make test-deep`
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,11 @@ settings.load_profile("deep" if os.environ.get("ROWSIEVE_TESTS") == "deep" else 
 for_type_by_name(
     "rowsieve.predicate.semantics", "Semantics", lambda shown, to, _: to.text(repr(shown))
 )
+
+
+def pytest_collection_finish() -> None:
+    """No garbage collection walks the half million objects that collecting the tests has made."""
+    gc.freeze()
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -41,15 +39,6 @@ from benchmarks.report import print_bars
 from benchmarks.result import Bar, Case, WrongAnswer
 from benchmarks.suite.runners import InProcess
 from tests import profiles
-
-
-@pytest.fixture(autouse=True)
-def no_old_garbage() -> Iterator[None]:
-    """Each sample collects garbage first; what the rest of the tests left need not be walked."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
 
 STARTS_SPARK = {"procedure_engines"}
 
