@@ -15,15 +15,15 @@ from __future__ import annotations
 import decimal
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, TypeAlias, TypeVar, assert_never
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from rowsieve.types.logical import LogicalType
+from rowsieve.predicate import spelled
+from rowsieve.predicate.spelled import MOST_CHARACTERS, Piece, ShownAsSql, Spelled
+from rowsieve.predicate.value_set import ValueSet as ValueSet  # noqa: PLC0414 - exported
+from rowsieve.types.logical import LogicalType, type_name
 
 FlatValue: TypeAlias = bool | int | float | decimal.Decimal | str | bytes | None
 PhysicalValue: TypeAlias = FlatValue | tuple["PhysicalValue", ...]
@@ -46,23 +46,29 @@ class ComparisonOp(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class Column(Spelled):
     """A column by the name the user wrote."""
 
     name: str
 
+    def _pieces(self) -> Sequence[Piece]:
+        return (spelled.name_text(self.name),)
+
 
 @dataclass(frozen=True, slots=True)
-class BoundColumn:
+class BoundColumn(Spelled):
     """A column of the table; `bind` replaces a `Column` by it."""
 
     field_id: int
     name: str
     type: LogicalType
 
+    def _pieces(self) -> Sequence[Piece]:
+        return (spelled.name_text(self.name),)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Literal:
+class Literal(Spelled):
     """A constant. Two literals are equal only if no function can distinguish their values.
 
     So 0.0 differs from -0.0, and 4 from 4.0, although they are equal in Python: replacing one
@@ -81,6 +87,9 @@ class Literal:
         value = self.value
         return hash((value if type(value) is int else _identity(value), self.type))
 
+    def _pieces(self) -> Sequence[Piece]:
+        return (spelled.constant_text(self.value, self.type),)
+
 
 def _identity(value: PhysicalValue) -> tuple[type, object]:
     """Return a key that is equal only for values that no function can distinguish."""
@@ -97,48 +106,70 @@ def _identity(value: PhysicalValue) -> tuple[type, object]:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Spelled):
     """A call of a registered function by its lower-case name: `date_trunc`, `add`, `lower`."""
 
     function: str
     arguments: tuple[Operand, ...]
 
+    def _pieces(self) -> Sequence[Piece]:
+        return (f"{self.function}(", *spelled.listed(self.arguments[:MOST_CHARACTERS]), ")")
+
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(Spelled):
     """`CAST(operand AS type)`; with `try_`, a value that does not fit gives NULL."""
 
     operand: Operand
     type: LogicalType
     try_: bool = False
 
+    def _pieces(self) -> Sequence[Piece]:
+        word = "TRY_CAST(" if self.try_ else "CAST("
+        return (word, self.operand, f" AS {type_name(self.type)})")
+
 
 @dataclass(frozen=True, slots=True)
-class FieldAccess:
+class FieldAccess(Spelled):
     """A field of a struct, by name."""
 
     operand: Operand
     name: str
 
+    def _pieces(self) -> Sequence[Piece]:
+        return (self.operand, f".{spelled.name_text(self.name)}")
+
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Case(Spelled):
     """`CASE WHEN … THEN … ELSE … END`; a simple CASE is written with comparisons."""
 
     branches: tuple[tuple[Predicate, Operand], ...]
     otherwise: Operand
 
+    def _pieces(self) -> Sequence[Piece]:
+        whens: list[Piece] = []
+        for condition, result in self.branches[:MOST_CHARACTERS]:
+            whens += [" WHEN ", condition, " THEN ", result]
+        return ("CASE", *whens, " ELSE ", self.otherwise, " END")
+
 
 @dataclass(frozen=True, slots=True)
-class Now:
+class Now(Spelled):
     """The time of the statement, an instant; replaced by one literal per statement."""
 
+    def _pieces(self) -> Sequence[Piece]:
+        return ("now()",)
+
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Spelled):
     """A predicate as a boolean value, as in `(a = b) IS NULL`."""
 
     predicate: Predicate
+
+    def _pieces(self) -> Sequence[Piece]:
+        return ("(", self.predicate, ")")
 
 
 Operand: TypeAlias = (
@@ -149,25 +180,20 @@ Operand: TypeAlias = (
 # Predicates
 
 
-class ShownAsSql:
-    """Provides a `repr` of bounded length that reads like SQL; see `rowsieve.predicate.spelled`."""
-
-    __slots__ = ()
-
-    def __repr__(self: Any) -> str:
-        from rowsieve.predicate.spelled import text_of  # noqa: PLC0415 - it knows all nodes
-
-        return text_of(self)
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class TruePredicate(ShownAsSql):
     """TRUE on every row."""
+
+    def _pieces(self) -> Sequence[Piece]:
+        return ("TRUE",)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FalsePredicate(ShownAsSql):
     """FALSE on every row."""
+
+    def _pieces(self) -> Sequence[Piece]:
+        return ("FALSE",)
 
 
 TRUE = TruePredicate()
@@ -182,12 +208,18 @@ class Comparison(ShownAsSql):
     left: Operand
     right: Operand
 
+    def _pieces(self) -> Sequence[Piece]:
+        return (self.left, f" {self.op.value} ", self.right)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Not(ShownAsSql):
     """NOT; NULL for a NULL operand."""
 
     term: Predicate
+
+    def _pieces(self) -> Sequence[Piece]:
+        return ("NOT (", self.term, ")")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -196,6 +228,9 @@ class And(ShownAsSql):
 
     terms: tuple[Predicate, ...]
 
+    def _pieces(self) -> Sequence[Piece]:
+        return _junction(" AND ", self.terms[:MOST_CHARACTERS]) or ("TRUE",)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Or(ShownAsSql):
@@ -203,59 +238,8 @@ class Or(ShownAsSql):
 
     terms: tuple[Predicate, ...]
 
-
-class ValueSet:
-    """The members of an IN list as one immutable Arrow array, which may contain NULLs."""
-
-    __slots__ = ("_array", "_hash", "_ordered", "type")
-
-    def __init__(self, array: pa.Array, type_: LogicalType | None = None) -> None:
-        if isinstance(array, pa.ChunkedArray):
-            array = array.combine_chunks()
-        self._array = array
-        self.type = type_
-        self._hash: int | None = None
-        self._ordered: pa.Array | None = None
-
-    @property
-    def array(self) -> pa.Array:
-        """The members in the order given."""
-        return self._array
-
-    @property
-    def ordered(self) -> pa.Array:
-        """The members without NULLs, ascending; sorted at first use and cached."""
-        if self._ordered is None:
-            members = self._array.drop_null()
-            self._ordered = members.take(pc.sort_indices(members))
-        return self._ordered
-
-    def __len__(self) -> int:
-        return len(self._array)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ValueSet):
-            return NotImplemented
-        if self.type != other.type or self._array.type != other._array.type:
-            return False
-        return bool(_bits(self._array).equals(_bits(other._array)))
-
-    def __hash__(self) -> int:
-        if self._hash is None:
-            head = tuple(_shown(value) for value in self._array[:8])
-            self._hash = hash((len(self._array), str(self._array.type), head))
-        return self._hash
-
-    def __repr__(self) -> str:
-        shown = ", ".join(_shown(value) for value in self._array[:5])
-        return f"ValueSet({shown}{', …' if len(self) > 5 else ''}; {len(self)} values)"
-
-
-def _bits(array: pa.Array) -> pa.Array:
-    """Cast floats to the integers of their bits, so NaN equals itself and -0.0 differs from 0.0."""
-    if pa.types.is_float64(array.type):
-        return array.view(pa.int64())
-    return array.view(pa.int32()) if pa.types.is_float32(array.type) else array
+    def _pieces(self) -> Sequence[Piece]:
+        return _junction(" OR ", self.terms[:MOST_CHARACTERS]) or ("FALSE",)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -265,12 +249,18 @@ class InList(ShownAsSql):
     operand: Operand
     values: ValueSet
 
+    def _pieces(self) -> Sequence[Piece]:
+        return (self.operand, f" IN ({spelled.members_text(self.values)})")
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class IsNull(ShownAsSql):
     """`operand IS NULL`; never NULL. NaN is not NULL."""
 
     operand: Operand
+
+    def _pieces(self) -> Sequence[Piece]:
+        return (self.operand, " IS NULL")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -282,12 +272,20 @@ class Like(ShownAsSql):
     escape: str | None = None
     ignore_case: bool = False
 
+    def _pieces(self) -> Sequence[Piece]:
+        word = " ILIKE " if self.ignore_case else " LIKE "
+        escape = "" if self.escape is None else f" ESCAPE {spelled.quoted(self.escape)}"
+        return (self.operand, f"{word}{spelled.quoted(self.pattern)}{escape}")
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BooleanOperand(ShownAsSql):
     """A boolean operand used as a predicate."""
 
     operand: Operand
+
+    def _pieces(self) -> Sequence[Piece]:
+        return (self.operand,)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -297,6 +295,9 @@ class Opaque(ShownAsSql):
     description: str
     source: str
     columns: tuple[str, ...] = ()
+
+    def _pieces(self) -> Sequence[Piece]:
+        return (f"OPAQUE({spelled.short(self.description)})",)
 
 
 Predicate: TypeAlias = (
@@ -320,6 +321,13 @@ _T = TypeVar("_T")
 
 _LEAVES: Final = frozenset((Column, BoundColumn, Literal))
 _FEW: Final = 4  # terms that are compared rather than hashed
+
+
+def _junction(word: str, terms: Sequence[Predicate]) -> Sequence[Piece]:
+    pieces: list[Piece] = []
+    for term in terms:
+        pieces += (word, "(", term, ")") if isinstance(term, And | Or) else (word, term)
+    return pieces[1:]
 
 
 def conjoin(terms: Iterable[Predicate]) -> Predicate:
@@ -512,10 +520,3 @@ def column_names(root: Node) -> tuple[str, ...]:
 def literal(value: Any, type_: LogicalType | None = None) -> Literal:
     """Make a literal from a physical Python value."""
     return Literal(value, type_)
-
-
-def _shown(value: pa.Scalar) -> str:
-    try:
-        return str(value)
-    except (OverflowError, ValueError):  # a time that Python cannot represent
-        return str(value.value)

@@ -11,9 +11,9 @@ import re
 import uuid
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias
 
-from rowsieve.predicate import ir
+from rowsieve.predicate.value_set import ValueSet
 from rowsieve.shown import printable
 from rowsieve.types import interval_bytes, numeric_bytes
 from rowsieve.types.days import NANOS_OF_MICRO
@@ -35,12 +35,33 @@ _MOST_MEMBERS: Final = 5  # of an IN list
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-Piece: TypeAlias = str | ir.Predicate | ir.Operand
+
+class Spelled:
+    """A node that has a text of pieces."""
+
+    __slots__ = ()
+
+    def _pieces(self) -> Sequence[Piece]:
+        """Return the text in pieces; of `MOST_CHARACTERS` members of a list, as more cannot fit."""
+        raise NotImplementedError
+
+
+class ShownAsSql(Spelled):
+    """A node whose `repr` is that text, with a bounded length."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return text_of(self)
+
+
+Piece: TypeAlias = str | Spelled
 """Text, or a node that is not formatted yet."""
 
 
-def text_of(node: ir.Predicate | ir.Operand, most: int = MOST_CHARACTERS) -> str:
-    """Format the node with at most `most` characters and an ellipsis."""
+def text_of(node: Spelled) -> str:
+    """Format the node with at most `MOST_CHARACTERS` characters and an ellipsis."""
+    most = MOST_CHARACTERS
     written: list[str] = []
     length = 0
     pending: list[Piece] = [node]
@@ -50,84 +71,21 @@ def text_of(node: ir.Predicate | ir.Operand, most: int = MOST_CHARACTERS) -> str
             written.append(piece)
             length += len(piece)
         else:
-            pending.extend(reversed(_pieces(piece, most)))
+            pending.extend(reversed(piece._pieces()))
     text = "".join(written)
     return text if length <= most and not pending else f"{text[:most]}…"
 
 
-def _pieces(node: ir.Predicate | ir.Operand, most: int) -> Sequence[Piece]:
-    match node:
-        case ir.TruePredicate():
-            return ("TRUE",)
-        case ir.FalsePredicate():
-            return ("FALSE",)
-        case ir.Comparison(op=op, left=left, right=right):
-            return (left, f" {op.value} ", right)
-        case ir.Not(term=term):
-            return ("NOT (", term, ")")
-        case ir.And(terms=terms):
-            return _joined(" AND ", terms, most)
-        case ir.Or(terms=terms):
-            return _joined(" OR ", terms, most)
-        case ir.InList(operand=operand, values=values):
-            return (operand, f" IN ({_members(values)})")
-        case ir.IsNull(operand=operand):
-            return (operand, " IS NULL")
-        case ir.Like(operand=operand, pattern=pattern, escape=escape, ignore_case=ignore_case):
-            word = " ILIKE " if ignore_case else " LIKE "
-            tail = "" if escape is None else f" ESCAPE {_quoted(escape)}"
-            return (operand, f"{word}{_quoted(pattern)}{tail}")
-        case ir.BooleanOperand(operand=operand):
-            return (operand,)
-        case ir.Opaque(description=description):
-            return (f"OPAQUE({_short(description)})",)
-        case _:
-            return _operand(node, most)
-
-
-def _operand(node: ir.Operand, most: int) -> Sequence[Piece]:
-    match node:
-        case ir.Column(name=name) | ir.BoundColumn(name=name):
-            return (_name(name),)
-        case ir.Literal(value=value, type=type_):
-            return (_constant(value, type_),)
-        case ir.Call(function=function, arguments=arguments):
-            return (f"{function}(", *_listed(", ", arguments[:most]), ")")
-        case ir.Cast(operand=operand, type=type_, try_=try_):
-            return ("TRY_CAST(" if try_ else "CAST(", operand, f" AS {type_name(type_)})")
-        case ir.FieldAccess(operand=operand, name=name):
-            return (operand, f".{_name(name)}")
-        case ir.Case(branches=branches, otherwise=otherwise):
-            whens: list[Piece] = []
-            for condition, result in branches[:most]:
-                whens += [" WHEN ", condition, " THEN ", result]
-            return ("CASE", *whens, " ELSE ", otherwise, " END")
-        case ir.Now():
-            return ("now()",)
-        case ir.Condition(predicate=predicate):
-            return ("(", predicate, ")")
-        case _:
-            assert_never(node)
-
-
-def _joined(word: str, terms: Sequence[ir.Predicate], most: int) -> Sequence[Piece]:
-    """Join terms by `word`; at most `most` terms, since more cannot fit."""
-    if not terms:
-        return ("TRUE" if word == " AND " else "FALSE",)
-    pieces: list[Piece] = []
-    for term in terms[:most]:
-        pieces += (word, "(", term, ")") if isinstance(term, ir.And | ir.Or) else (word, term)
-    return pieces[1:]
-
-
-def _listed(word: str, items: Iterable[ir.Operand]) -> Sequence[Piece]:
+def listed(items: Iterable[Spelled]) -> Sequence[Piece]:
+    """The items with commas between them."""
     pieces: list[Piece] = []
     for item in items:
-        pieces += (word, item)
+        pieces += (", ", item)
     return pieces[1:]
 
 
-def _members(values: ir.ValueSet) -> str:
+def members_text(values: ValueSet) -> str:
+    """The first members of an IN list, and how many more there are."""
     shown = []
     for value in values.array[:_MOST_MEMBERS]:
         try:
@@ -135,27 +93,28 @@ def _members(values: ir.ValueSet) -> str:
         except (OverflowError, ValueError):  # a time that Python cannot represent
             plain = value.value
         temporal = isinstance(values.type, Date | Time | Timestamp | Uuid)
-        shown.append(_quoted(str(plain)) if temporal and plain is not None else _constant(plain))
+        shown.append(quoted(str(plain)) if temporal and plain is not None else constant_text(plain))
     more = len(values) - len(shown)
     return ", ".join([*shown, *([f"… {more:,} more"] if more else [])])
 
 
-def _constant(value: Any, type_: LogicalType | None = None) -> str:
+def constant_text(value: Any, type_: LogicalType | None = None) -> str:
+    """A physical value as a constant of its type."""
     match value:
         case None:
             return "NULL"
         case bool():
             return "TRUE" if value else "FALSE"
         case str():
-            return _quoted(value)
+            return quoted(value)
         case bytes():
             if isinstance(type_, Interval) and len(value) == 16:
                 return f"INTERVAL '{interval_bytes.spelled(value)}'"
             if isinstance(type_, Numeric):
-                return f"NUMERIC '{_short(numeric_bytes.spelled(value))}'"
-            return _uuid(value) if isinstance(type_, Uuid) else f"X'{_short(value.hex())}'"
+                return f"NUMERIC '{short(numeric_bytes.spelled(value))}'"
+            return _uuid(value) if isinstance(type_, Uuid) else f"X'{short(value.hex())}'"
         case tuple() | list():
-            inner = [_constant(item) for item in value[: _MOST_MEMBERS + 1]]
+            inner = [constant_text(item) for item in value[: _MOST_MEMBERS + 1]]
             return (
                 f"({', '.join(inner[:_MOST_MEMBERS])}{', …' if len(inner) > _MOST_MEMBERS else ''})"
             )
@@ -164,7 +123,7 @@ def _constant(value: Any, type_: LogicalType | None = None) -> str:
         case int() if isinstance(type_, Date | Time | Timestamp):
             return _moment(value, type_)
         case _:
-            return _short(str(value))
+            return short(str(value))
 
 
 def _moment(value: int, type_: Date | Time | Timestamp) -> str:
@@ -194,18 +153,21 @@ def _uuid(value: bytes) -> str:
     return f"UUID '{uuid.UUID(bytes=value)}'" if len(value) == 16 else f"X'{value.hex()}'"
 
 
-def _name(name: str) -> str:
+def name_text(name: str) -> str:
+    """The name of a column or field, quoted unless it is plain."""
     if _PLAIN_NAME.fullmatch(name):
         return name
     doubled = name.replace('"', '""')
-    return f'"{_short(doubled)}"'
+    return f'"{short(doubled)}"'
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A constant of text."""
     doubled = text.replace("'", "''")
-    return f"'{_short(doubled)}'"
+    return f"'{short(doubled)}'"
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """The first characters, with control characters escaped."""
     shown = printable(text[: _MOST_TEXT + 1])
     return shown if len(shown) <= _MOST_TEXT else f"{shown[:_MOST_TEXT]}…"
