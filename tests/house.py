@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -179,19 +180,43 @@ def only_in_tests() -> list[str]:
     """Names that one place in the package defines and only tests use: code to drop or to explain.
 
     By words, so that a name which something else has too is not found; what a document or an
-    example names is public.
+    example names is public. Python and engines call methods by name: special ones, and those of
+    classes that have a base of an engine.
     """
     ours, tests = _names_in_code(ROOT), _words(REPOSITORY / "tests")
+    ours += _words(REPOSITORY, "pyspark_rowsieve.py", deep=False)
     public = _words(REPOSITORY / "docs", "*.md") + _words(REPOSITORY / "examples")
     return [
         f"{path.relative_to(ROOT)}:{node.name}"
         for path in sources()
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, Definition)
-        and ours[node.name] == 1
-        and tests[node.name]
-        and not public[node.name]
+        for node in _own_definitions(tree_of(path))
+        if ours[node.name] == 1 and tests[node.name] and not public[node.name]
     ]
+
+
+def _own_definitions(tree: ast.Module) -> Iterator[Definition]:
+    """Functions, classes and methods that nothing outside of the package calls by name."""
+    others = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if _package_of(node, alias) not in sys.stdlib_module_names | {"rowsieve"}
+    }
+    called: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            parts = [part for base in node.bases for part in ast.walk(base)]
+            names = {part.id for part in parts if isinstance(part, ast.Name)}
+            called |= set(node.body) if names & others else set()
+    for node in ast.walk(tree):
+        if isinstance(node, Definition) and node not in called and not node.name.startswith("__"):
+            yield node
+
+
+def _package_of(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
+    module = alias.name if isinstance(node, ast.Import) else node.module or ""
+    return module.partition(".")[0]
 
 
 def _names_in_code(folder: Path) -> Counter[str]:
@@ -199,14 +224,17 @@ def _names_in_code(folder: Path) -> Counter[str]:
     for path in folder.rglob("*.py"):
         with tokenize.open(path) as file:
             tokens = tokenize.generate_tokens(file.readline)
-            found.update(token.string for token in tokens if token.type == tokenize.NAME)
+            for token in tokens:
+                if token.type == tokenize.NAME:
+                    found[token.string] += 1
+                elif token.type == tokenize.STRING and token.string.startswith(("f", "rf")):
+                    found.update(re.findall(r"\w+", token.string))  # whole before Python 3.12
     return found
 
 
-def _words(folder: Path, pattern: str = "*.py") -> Counter[str]:
-    return Counter(
-        word for path in folder.rglob(pattern) for word in re.findall(r"\w+", path.read_text())
-    )
+def _words(folder: Path, pattern: str = "*.py", *, deep: bool = True) -> Counter[str]:
+    files = folder.rglob(pattern) if deep else folder.glob(pattern)
+    return Counter(word for path in files for word in re.findall(r"\w+", path.read_text()))
 
 
 def report() -> Iterator[str]:

@@ -17,7 +17,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import InvalidInput
-from rowsieve.objects.fetching import finish_aside
+from tests.objects.background import finish_aside
 
 USES = """
 import logging, os, shutil, sys

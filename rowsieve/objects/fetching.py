@@ -89,11 +89,6 @@ def _on_background_end(task: Future[None]) -> None:
     _background.discard(task)
 
 
-def finish_aside() -> None:
-    """Wait for all tasks that `aside` started."""
-    wait(tuple(_background))
-
-
 class _Span:
     """Bytes [start, stop) of an object; `data` is set once they are requested."""
 

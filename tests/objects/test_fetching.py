@@ -13,6 +13,7 @@ from obstore.store import MemoryStore
 
 from rowsieve.errors import StoreError
 from rowsieve.objects import FetchingStore, RemoteStore, fetching, together
+from tests.objects.background import finish_aside
 from tests.profiles import examples
 
 DATA = bytes(range(256)) * 4
@@ -133,7 +134,7 @@ def test_few_tasks_go_on_aside_so_that_requests_find_room(monkeypatch: pytest.Mo
     for _ in range(fetching.MOST_ASIDE + 2):
         fetching.aside(store, task)
     assert released.is_set(), "nobody waited"
-    fetching.finish_aside()
+    finish_aside()
     assert began.count(False) <= fetching.MOST_ASIDE
     assert len(began) == fetching.MOST_ASIDE + 2
 
@@ -143,7 +144,7 @@ def test_a_failure_in_the_background_is_logged(caplog: pytest.LogCaptureFixture)
         raise StoreError("no checkpoint today")
 
     fetching.aside(Counting(), task)
-    fetching.finish_aside()
+    finish_aside()
     while fetching._background:
         pass  # the log is written before a task is forgotten
     assert "no checkpoint today" in caplog.text

@@ -11,7 +11,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import InvalidInput, RowsieveError, StoreError
 from rowsieve.objects import durable, open_store
-from rowsieve.objects.fetching import finish_aside
+from tests.objects.background import finish_aside
 from tests.small_tables import KV, kv
 from tests.stores.proxy import Fault, Proxy, Request
 from tests.stores.s3_server import S3

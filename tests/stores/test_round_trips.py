@@ -11,9 +11,9 @@ import pytest
 import rowsieve as rs
 from rowsieve import Table
 from rowsieve.compaction import slices
-from rowsieve.objects.fetching import finish_aside
 from rowsieve.storage import log_head
 from tests import profiles
+from tests.objects.background import finish_aside
 from tests.stores.proxy import Proxy, proxy_to
 from tests.stores.s3_server import S3
 from tests.stores.trips import counted, replayed

@@ -17,9 +17,9 @@ from rowsieve import Table
 from rowsieve.byte_cache import ByteCache
 from rowsieve.executor import live_rows
 from rowsieve.executor.visibility import VisibilityCache
-from rowsieve.objects.fetching import finish_aside
 from rowsieve.parquet import bloom_reader, footer
 from rowsieve.planner.cache import PLANS
+from tests.objects.background import finish_aside
 from tests.stores.proxy import Proxy, proxy_to
 from tests.stores.s3_server import S3, s3_server
 from tests.stores.trips import counted
