@@ -1,5 +1,7 @@
 """The house in figures: `make house` prints them, so that a bar on them has its command.
 
+`python -m tests.house --all` lists all files and all long functions, not the ten longest.
+
 Lines per room, circles of imports, the longest files and functions, file names that are used twice,
 the files that name one function of conditions, and names that only tests use.
 """
@@ -156,15 +158,24 @@ def twins() -> dict[str, list[str]]:
 
 
 def long_functions() -> dict[str, int]:
-    """Functions longer than a screen, longest first."""
+    """Functions longer than a screen without their docstrings, longest first."""
     found = {
         f"{path.relative_to(ROOT)}:{node.name}": length
         for path in sources()
         for node in ast.walk(tree_of(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (length := (node.end_lineno or node.lineno) - node.lineno + 1) > LONGEST_FUNCTION
+        and (length := _length(node)) > LONGEST_FUNCTION
     }
     return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def _length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The lines of a function, without those of its docstring."""
+    length = (function.end_lineno or function.lineno) - function.lineno + 1
+    first = function.body[0]
+    if ast.get_docstring(function, clean=False) is not None:
+        length -= (first.end_lineno or first.lineno) - first.lineno + 1
+    return length
 
 
 def files_naming(function: str) -> list[str]:
@@ -237,8 +248,8 @@ def _words(folder: Path, pattern: str = "*.py", *, deep: bool = True) -> Counter
     return Counter(word for path in files for word in re.findall(r"\w+", path.read_text()))
 
 
-def report() -> Iterator[str]:
-    """The figures, line by line."""
+def report(most: int | None = 10) -> Iterator[str]:
+    """The figures, line by line; of the longest files and functions at most so many."""
     rooms = lines_by_room()
     yield f"rowsieve: {sum(lines for _, lines in rooms.values()):,} lines in {len(sources())} files"
     yield from (f"  {room:12} {lines:7,} in {files:3}" for room, (files, lines) in rooms.items())
@@ -248,11 +259,11 @@ def report() -> Iterator[str]:
     yield from _listed("circles of modules at import", map(", ".join, circles(at_first_use=False)))
     yield from _listed("circles with imports at first use", _brief(circles(at_first_use=True)))
     yield from _listed("circles of rooms", map(", ".join, room_circles()))
-    longest = sorted(sources(), key=line_count, reverse=True)[:10]
+    longest = sorted(sources(), key=line_count, reverse=True)[:most]
     shown = (f"{line_count(path):4} {path.relative_to(ROOT)}" for path in longest)
     yield from _listed("longest files", shown)
     functions = long_functions()
-    shown = (f"{length:4} {name}" for name, length in list(functions.items())[:10])
+    shown = (f"{length:4} {name}" for name, length in list(functions.items())[:most])
     yield from _listed(f"functions over {LONGEST_FUNCTION} lines: {len(functions)}, longest", shown)
     shown = (f"{name}: {', '.join(folders)}" for name, folders in twins().items())
     yield from _listed(f"file names used twice: {len(twins())}", shown)
@@ -273,11 +284,11 @@ def _brief(found: Sequence[Sequence[str]]) -> Iterator[str]:
         yield ", ".join(one[:6]) + more
 
 
-def main(write: Callable[[str], object] = print) -> None:
-    """Print the figures."""
-    for line in report():
+def main(write: Callable[[str], object] = print, *, all_of_them: bool = False) -> None:
+    """Print the figures; all files and functions, or the ten longest."""
+    for line in report(None if all_of_them else 10):
         write(line)
 
 
 if __name__ == "__main__":
-    main()
+    main(all_of_them="--all" in sys.argv[1:])

@@ -111,15 +111,21 @@ def _read_ipc(source: Input, _schema: pa.Schema | None) -> pa.Table:
             return pa.ipc.open_stream(opened).read_all()
 
 
-def _read_csv(source: Input, schema: pa.Schema | None) -> pa.Table:
-    """An empty field is NULL, `""` is empty text."""
+def _delimiter(source: Input) -> str:
+    """The delimiter that was given, or that of the kind of file."""
     delimiter = source.delimiter
     if delimiter is None:
-        delimiter = "\t" if _kind(source) == "tsv" else ","
+        return "\t" if _kind(source) == "tsv" else ","
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise InvalidInput(
             f"--delimiter is one ASCII character, no quote and no end of a line, not {delimiter!r}"
         )
+    return delimiter
+
+
+def _read_csv(source: Input, schema: pa.Schema | None) -> pa.Table:
+    """An empty field is NULL, `""` is empty text."""
+    delimiter = _delimiter(source)
     with source.open() as opened:
         text = opened.read()
     _refuse_wide(source, text)

@@ -48,11 +48,7 @@ def groups_to_rewrite(
     def is_candidate(unit: Unit) -> bool:
         if selected is not None and selected.isdisjoint(unit.parts):
             return False
-        divides = unit.row_count > ROW_GROUP_ROWS  # parts consist of whole row groups
-        fits = options.min_file_size_bytes <= unit.size_bytes and not (
-            divides and unit.size_bytes > options.max_file_size_bytes
-        )
-        return options.rewrite_all or unit.dirty or not fits or is_unsorted(unit)
+        return options.rewrite_all or unit.dirty or not _fits(unit, options) or is_unsorted(unit)
 
     def is_worth(run: Sequence[Unit]) -> bool:
         if any(map(is_unsorted, run)):
@@ -73,6 +69,14 @@ def groups_to_rewrite(
         snapshot.parts.take([part for unit in group for part in unit.parts])
         for group in _in_order(groups, options.job_order)
     ]
+
+
+def _fits(unit: Unit, options: RewriteOptions) -> bool:
+    """Whether the size is within its limits, or cannot get there."""
+    divides = unit.row_count > ROW_GROUP_ROWS  # parts consist of whole row groups
+    return options.min_file_size_bytes <= unit.size_bytes and not (
+        divides and unit.size_bytes > options.max_file_size_bytes
+    )
 
 
 def has_deletes(parts: PartTable) -> list[bool]:

@@ -98,13 +98,7 @@ class FileOptions:
 
         With `shredding`, the last column of the rows is its struct.
         """
-        ordered = [
-            column
-            for column in schema
-            if is_ordered(column.type)
-            and (column in key or not is_opaque(column.alias))
-            and not _is_unclear(column.name, schema)
-        ]
+        ordered = _ordered_columns(schema, key)
         repeating = {
             c.name
             for c in ordered
@@ -264,6 +258,17 @@ def _footer_of(draft: Draft) -> memoryview:
 def _is_worth_compressing(rows: pa.Table) -> bool:
     """Whether a column is large enough to justify setting up zstd for each column."""
     return max(sizes_of(rows), default=0) >= _LEAST_COMPRESSED_BYTES
+
+
+def _ordered_columns(schema: Schema, key: Sequence[Field]) -> list[Field]:
+    """The columns that may have statistics, dictionaries and deltas."""
+    return [
+        column
+        for column in schema
+        if is_ordered(column.type)
+        and (column in key or not is_opaque(column.alias))
+        and not _is_unclear(column.name, schema)
+    ]
 
 
 def _is_unclear(name: str, schema: Schema) -> bool:

@@ -51,6 +51,10 @@ from rowsieve.table import Table
 _COMMENT: Final = re.compile(r"--[^\n]*(?:\n|$)|/\*.*?\*/", re.DOTALL)
 _EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
 _QUERY: Final = re.compile(r"[\s(]*(explain|select|with|values)\b", re.IGNORECASE)
+_NO_VALUES: Final = (
+    "sql: a view or prepared statement over a Rowsieve table takes no values when it is created; "
+    "write them in its text, or as $1 in EXECUTE"
+)
 _KEPT: Final = re.compile(
     r"\s*(prepare|create\s+(or\s+replace\s+)?(temp(orary)?\s+)?view)\b", re.IGNORECASE
 )
@@ -230,10 +234,7 @@ class SessionContext(datafusion.SessionContext):
             named = self._refreshed(whole)
             if _KEPT.match(statement) and (named or kept or self._catalogs_in(whole)):
                 if param_values or named_params:
-                    raise UnsupportedOperation(
-                        "sql: a view or prepared statement over a Rowsieve table takes no values "
-                        "when it is created; write them in its text, or as $1 in EXECUTE"
-                    )
+                    raise UnsupportedOperation(_NO_VALUES)
                 return self._kept.keep(query, plan)
             executes = any(not each.is_view for each in kept)
             if named and (executes or _QUERY.match(statement)):

@@ -63,11 +63,7 @@ def commit_parts(
     head = log.latest()
     if already_committed(head, job.token):
         return
-    if not parts and not (may_empty and job.operation == "overwrite" and len(head.parts)):
-        if job.operation == "overwrite" and not may_empty:
-            raise EmptyData(
-                "overwrite got no rows; nothing was committed. To empty the table, delete its rows"
-            )
+    if not parts and not _empties(job, head, may_empty=may_empty):
         return
     _refuse_repeated(store, added, job)
     check = partial(_check_same_table, job)
@@ -92,6 +88,17 @@ def commit_parts(
         return request_for(snapshot)
 
     log.commit(request_for(head), head, rebase)
+
+
+def _empties(job: WriteJob, head: Snapshot, *, may_empty: bool) -> bool:
+    """Whether a job without parts commits an overwrite that leaves the table empty."""
+    if job.operation != "overwrite":
+        return False
+    if not may_empty:
+        raise EmptyData(
+            "overwrite got no rows; nothing was committed. To empty the table, delete its rows"
+        )
+    return len(head.parts) > 0
 
 
 def _commit_merge(
