@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from functools import partial
 from pathlib import Path
 
@@ -39,6 +40,13 @@ from benchmarks.report import print_bars
 from benchmarks.result import Bar, Case, WrongAnswer
 from benchmarks.suite.runners import InProcess
 from tests import profiles
+
+
+@pytest.fixture(autouse=True)
+def no_old_garbage() -> None:
+    """Each sample collects garbage first; what the rest of the tests left need not be walked."""
+    gc.freeze()
+
 
 STARTS_SPARK = {"procedure_engines"}
 

@@ -60,8 +60,9 @@ def _folder(requirements: Path) -> Path:
 def _make(folder: Path, requirements: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
-    _run([sys.executable, "-m", "venv", str(folder)])
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")]
+    pip.append("--disable-pip-version-check")
+    _run([sys.executable, "-m", "venv", "--without-pip", str(folder)])
     _run([*pip, "install", "--quiet", "--no-deps", "--requirement", str(requirements)])
     (folder / READY).touch()
 
