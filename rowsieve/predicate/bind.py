@@ -25,7 +25,11 @@ from rowsieve.predicate.like import lowered, parse_pattern
 from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.literal_values import check_literal, constant_type, from_scalar, int_range
 from rowsieve.predicate.members import bind_members
-from rowsieve.predicate.nanosecond_rules import arguments_of, cast_of_nanoseconds
+from rowsieve.predicate.nanosecond_rules import (
+    arguments_of,
+    cast_of_nanoseconds,
+    compared_members,
+)
 from rowsieve.predicate.nested_constants import adapted, is_made
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.predicate.simplify import simplify
@@ -336,6 +340,8 @@ class _Binder:
         elif isinstance(type_, Enum):
             values = enum_members(values, type_)
             operand, type_ = as_text(operand), String()
+        elif isinstance(type_, Timestamp):
+            values = compared_members(values, operand, self.semantics)
         assert type_ is not None
         common, values = bind_members(type_, values, self.semantics)
         return ir.InList(convert(operand, type_, common, self.semantics), values)

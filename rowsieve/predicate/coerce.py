@@ -131,7 +131,7 @@ def compare_operands(
     if isinstance(right, ir.Literal) and not isinstance(left, ir.Literal):
         if right.value is None:
             return ir.Comparison(op, left, ir.Literal(None, left_type))
-        right = compared_constant(right, left_type, semantics)
+        right = compared_constant(right, left, left_type, semantics)
         if isinstance(right_type, Nanos) and right.type is not None:
             right_type = right.type
         if (number := _on_grid(left_type, right.value, right_type)) is not None:

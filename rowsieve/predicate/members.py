@@ -16,8 +16,7 @@ from rowsieve.predicate.functions.casts import cast, cast_rule
 from rowsieve.predicate.functions.decimals import int_as_decimal
 from rowsieve.predicate.ir import ComparisonOp, Literal, ValueSet
 from rowsieve.predicate.literal_values import check_offset, parse_text, scalar
-from rowsieve.predicate.nanosecond_rules import cut_members
-from rowsieve.predicate.semantics import NanOrder, Nanoseconds, Semantics
+from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.predicate.zoned import depends_on_zone, instants_of, is_utc
 from rowsieve.types.days import NANOS_OF_MICRO
 from rowsieve.types.encodings import arrow_type
@@ -49,11 +48,7 @@ def bind_members(
         raise InvalidPredicate(f"values of type {type_name(type_)} cannot be looked up with IN")
     if isinstance(type_, Nanos) and pa.types.is_timestamp(values.array.type):
         return type_, ValueSet(_in_nanoseconds(values.array, type_), type_)
-    members = values.array
-    cut = semantics.nanoseconds is Nanoseconds.UNSPELLED and isinstance(type_, Timestamp)
-    if cut and pa.types.is_timestamp(members.type) and members.type.unit == "ns":
-        members = cut_members(members)
-    array, member_type = _plain(members)
+    array, member_type = _plain(values.array)
     if member_type is None:
         return type_, ValueSet(pa.nulls(len(array), arrow_type(type_)), type_)
     if member_type == String() and values.type is None and type_ != String():

@@ -73,22 +73,49 @@ def compares_times(semantics: Semantics) -> bool:
 
 
 def compared_constant(
-    literal: ir.Literal, beside: LogicalType | None, semantics: Semantics
+    literal: ir.Literal, operand: ir.Operand, type_: LogicalType | None, semantics: Semantics
 ) -> ir.Literal:
-    """Return a constant as it is compared with a value: DataFusion cuts it to the value's unit."""
-    match beside, literal.type, literal.value:
+    """Return a constant as it is compared with an operand: DataFusion cuts it to microseconds."""
+    match type_, literal.type, literal.value:
         case Timestamp(utc=utc), Nanos(utc=other), int(nanos) if utc == other:
             if semantics.nanoseconds is Nanoseconds.UNSPELLED:
+                if nanos % NANOS_OF_MICRO:
+                    _check_unit(operand)
                 return ir.Literal(_cut(nanos), Timestamp(utc))
     return literal
 
 
-def cut_members(members: pa.Array) -> pa.Array:
-    """Cut nanoseconds to microseconds, as DataFusion does for a list next to microseconds."""
+def compared_members(values: ir.ValueSet, operand: ir.Operand, semantics: Semantics) -> ir.ValueSet:
+    """Return a list as it is compared with an operand of microseconds, likewise."""
+    members = values.array
+    is_fine = pa.types.is_timestamp(members.type) and members.type.unit == "ns"
+    if semantics.nanoseconds is not Nanoseconds.UNSPELLED or not is_fine:
+        return values
     nanos, nulls = filled(members), null_mask(members)
     micros, rest = np.divmod(nanos, NANOS_OF_MICRO)
+    if rest.any():
+        _check_unit(operand)
     micros = micros + ((nanos < 0) & (rest > 0))
-    return with_nulls(micros, nulls, pa.timestamp("us", members.type.tz))
+    return ir.ValueSet(with_nulls(micros, nulls, pa.timestamp("us", members.type.tz)))
+
+
+def _check_unit(operand: ir.Operand) -> None:
+    """InvalidPredicate if the operand may have nanoseconds in DataFusion.
+
+    A cast to a timestamp has them there or not, by the name of its type, which is not kept here.
+    """
+    match operand:
+        case ir.BoundColumn():
+            return
+        case ir.Call(function=name, arguments=arguments) if name in PLACES:
+            for place in PLACES[name]:
+                _check_unit(arguments[place])
+            return
+    raise InvalidPredicate(
+        "a constant with nanoseconds cannot be compared with a computed timestamp under the rules "
+        "of datafusion: whether it is cut to microseconds depends on the type of a cast; compare "
+        "with whole microseconds"
+    )
 
 
 def _cut(nanos: int) -> int:

@@ -28,7 +28,7 @@ COLUMNS = pa.schema(
         ("t", pa.string()),
         ("b", pa.bool_()),
         ("d", pa.decimal128(9, 2)),
-        ("l", pa.list_(pa.int64())),
+        ("m", pa.map_(pa.string(), pa.int64())),
         ("two words", pa.int8()),
     ]
 )
@@ -62,7 +62,7 @@ def test_zorder_names_its_columns() -> None:
         ("i DOWN", "cannot be read"),
         ("i; DROP", "cannot be read"),
         ("i, i DESC", "twice"),
-        ("l", "have no order"),
+        ("m", "have no order"),
         ("zorder(i)", "has 1 columns"),
         ("hilbert(i)", "has 1 columns"),
         ("hilbert(i, t, i)", "twice"),

@@ -170,3 +170,24 @@ def test_constants_beside_a_cast_have_its_unit(condition: str, name: str) -> Non
 def test_casts_whose_type_matters_otherwise_are_refused(text: str, why: Any) -> None:
     with pytest.raises(InvalidPredicate, match=why):
         to_predicate(text, "datafusion", SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "arrow_cast(day, 'Timestamp(ns)') IN (arrow_cast(1, 'Timestamp(ns)'))",
+        "arrow_cast(day, 'Timestamp(ns)') = arrow_cast(-1, 'Timestamp(ns)')",
+        "date_trunc('day', arrow_cast(day, 'Timestamp(us)')) < arrow_cast(1, 'Timestamp(ns)')",
+    ],
+)
+def test_nanoseconds_beside_a_cast_are_refused(text: str) -> None:
+    with pytest.raises(InvalidPredicate, match="compare with whole microseconds"):
+        bind(to_predicate(text, "datafusion", SCHEMA), SCHEMA, Semantics.DATAFUSION)
+
+
+def test_a_list_beside_a_column_is_cut_to_its_microseconds() -> None:
+    text = "ts IN (arrow_cast(1, 'Timestamp(ns)'))"
+    batch = batch_of([0, 1])
+    bound = bind(to_predicate(text, "datafusion", SCHEMA), SCHEMA, Semantics.DATAFUSION)
+    kept = evaluate(bound, with_all_columns(batch)).true.nonzero()[0].tolist()
+    assert kept == datafusion_rows(text, batch) == [0]
