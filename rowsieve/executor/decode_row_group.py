@@ -187,7 +187,7 @@ class RowGroup:
         return self.row_count if pages is None else self._rows_of(pages)
 
     def _rows_of(self, pages: Pages) -> int:
-        """The rows of ascending pages, of which only the last can be shorter."""
+        """Count the rows of ascending pages; only the last page can be shorter."""
         if not len(pages):
             return 0
         page_rows = self.file.page_rows

@@ -121,7 +121,7 @@ class PageReader:
         return requests(spans, self._gap_bytes)
 
     def _row_count(self, row_group: int, pages: Pages) -> int:
-        """The rows of ascending pages of a row group, whose last page may be shorter."""
+        """Count the rows of ascending pages of a row group; only its last page can be shorter."""
         if not len(pages):
             return 0
         page_rows, last = self._directory.page_rows, int(pages[-1])
