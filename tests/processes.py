@@ -1,4 +1,4 @@
-"""Processes of tests that write, read or die beside each other.
+"""Starts processes that write, read or die while a test runs.
 
 Each is forked from one server per test process, which has imported what they need: a process that
 starts from nothing spends more than half a second on imports, several times what its test does.
