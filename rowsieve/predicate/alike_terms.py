@@ -41,7 +41,7 @@ class AlikeTerms:
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """The terms of an OR: those of a shape that is frequent, and the others."""
+    """The terms of an OR: groups of a frequent shape, and all other terms."""
 
     alike: tuple[AlikeTerms, ...]
     others: tuple[ir.Predicate, ...]
@@ -94,7 +94,7 @@ _Constants: TypeAlias = list[ir.PhysicalValue]
 def _comparisons(
     term: ir.Predicate,
 ) -> list[tuple[ir.BoundColumn, ir.ComparisonOp, ir.PhysicalValue]] | None:
-    """Return the comparisons of a term; None if it has another part.
+    """Return the comparisons of a term; None if it has a condition of another kind.
 
     Columns are compared with constants of their type, neither NULL nor NaN.
     """

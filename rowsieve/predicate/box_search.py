@@ -1,4 +1,4 @@
-"""Find the points that lie in one of many boxes, in time that hardly grows with their number.
+"""Find the points that lie in one of many boxes; the time hardly grows with the number of boxes.
 
 A box is a half-open range of ranks on each axis. One axis is searched: the boxes of one cell of the
 other axes become disjoint ranges on it, and a binary search finds a point's range. On the other
@@ -121,7 +121,7 @@ def _disjoint(starts: Ranks, stops: Ranks) -> tuple[Ranks, Ranks]:
 
 
 def _split(kind: int, count: int) -> tuple[int, ...]:
-    """Return the levels of the axes that a number of `levels` stands for."""
+    """Decode a number of `levels` to the level of each axis."""
     found = []
     for _ in range(count):
         kind, level = divmod(kind, _LEVELS)

@@ -73,7 +73,7 @@ def compare_enums(
 ) -> ir.Predicate:
     """Bind `left op right` by the order of the labels if a side is an enum.
 
-    InvalidPredicate for text that is no label, and for a side that is neither text nor such an
+    InvalidPredicate for text that is not a label, and for a side that is neither text nor such an
     enum.
     """
     if isinstance(left, ir.Literal) and not isinstance(right, ir.Literal):

@@ -15,7 +15,7 @@ from rowsieve.predicate import ir
 from rowsieve.types.logical import Float
 
 MEETS: Final = frozenset({"st_intersects_extent", "list_overlaps"})
-"""Calls that mean it: that of DuckDB, and the operator `&&`, which is one of lists otherwise."""
+"""Calls with this meaning: DuckDB's, and the operator `&&`, which otherwise compares lists."""
 
 _BOX: Final = "st_makeenvelope"
 

@@ -1,4 +1,4 @@
-"""Limits on the size of a predicate, checked before any recursive function gets it."""
+"""Limits on the size of a predicate, checked before any recursive function sees the tree."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def _in_microseconds(array: pa.Array) -> tuple[pa.Array, LogicalType]:
 
 
 def _in_nanoseconds(array: pa.Array, type_: Nanos) -> pa.Array:
-    """Convert timestamps of any unit; drop those that no nanosecond of 64 bits is equal to."""
+    """Convert timestamps of any unit; drop those without an equal 64-bit nanosecond."""
     if (array.type.tz is not None) != type_.utc:
         raise InvalidPredicate(
             f"{type_name(type_)} IN a list of {array.type} has no meaning: one side has a zone"

@@ -32,7 +32,7 @@ _SQL: Final = frozenset({Semantics.SQL.name, Semantics.POSTGRES.name})
 _COMPARED: Final = _SQL | {
     s.name for s in (Semantics.DUCKDB, Semantics.DATAFUSION, Semantics.SPARK)
 }
-# Functions whose result has the digits of the engine's, by its rules.
+# Functions whose result has as many digits as the engine's.
 _OF_FIELDS: Final = frozenset({"date_trunc", "extract", "last_day", "days_between"})
 _SHIFTS: Final = frozenset({"add_interval", "shift", "shift_timestamp"})
 _ZONED: Final = frozenset({"local_time", "instant", "zoned_trunc", "zoned_shift"})
@@ -45,12 +45,12 @@ _KNOWN: Final[Mapping[Nanoseconds, frozenset[str]]] = {
 }
 # Functions of microseconds that an engine applies to rounded nanoseconds.
 _OF_ROUNDED: Final = (frozenset(PLACES) - _ZONED) | {"epoch_us"}
-# Fields with a fraction, which engines give as floats or with six digits.
+# Fields with a fraction, which engines return as floats or with six digits.
 _FRACTIONS: Final = frozenset({"second", "epoch"})
 
 
 def arguments_of(name: str, bound: Sequence[Typed], semantics: Semantics) -> list[Typed]:
-    """Return the arguments of a call as its engine takes them; raise for an unknown call."""
+    """Convert the arguments of a call as its engine does; raise for an unsupported call."""
     fine = [type_ for _, type_ in bound if isinstance(type_, Nanos)]
     if name == "timezone":  # binding chooses one of two calls
         name = "local_time"
@@ -75,7 +75,7 @@ def compares_times(semantics: Semantics) -> bool:
 def compared_constant(
     literal: ir.Literal, operand: ir.Operand, type_: LogicalType | None, semantics: Semantics
 ) -> ir.Literal:
-    """Return a constant as it is compared with an operand: DataFusion cuts it to microseconds."""
+    """Convert a constant for a comparison with an operand: DataFusion cuts it to microseconds."""
     match type_, literal.type, literal.value:
         case Timestamp(utc=utc), Nanos(utc=other), int(nanos) if utc == other:
             if semantics.nanoseconds is Nanoseconds.UNSPELLED:
@@ -86,7 +86,7 @@ def compared_constant(
 
 
 def compared_members(values: ir.ValueSet, operand: ir.Operand, semantics: Semantics) -> ir.ValueSet:
-    """Return a list as it is compared with an operand of microseconds, likewise."""
+    """Convert an IN list for an operand in microseconds, likewise."""
     members = values.array
     is_fine = pa.types.is_timestamp(members.type) and members.type.unit == "ns"
     if semantics.nanoseconds is not Nanoseconds.UNSPELLED or not is_fine:
@@ -102,7 +102,8 @@ def compared_members(values: ir.ValueSet, operand: ir.Operand, semantics: Semant
 def _check_unit(operand: ir.Operand) -> None:
     """InvalidPredicate if the operand may have nanoseconds in DataFusion.
 
-    A cast to a timestamp has them there or not, by the name of its type, which is not kept here.
+    In DataFusion a cast to a timestamp has them or not, depending on the name of its type, which
+    the tree does not keep.
     """
     match operand:
         case ir.BoundColumn():

@@ -74,7 +74,7 @@ def touches(term: ir.Predicate, facts: Facts) -> bool:
 def said_together(
     predicate: BoundPredicate, terms: Sequence[ir.Predicate]
 ) -> tuple[Facts, Sequence[ir.Predicate]]:
-    """Return the facts that the conjuncts imply together, and the conjuncts to test within them.
+    """Combine the facts that the conjuncts imply; also return the conjuncts to test within them.
 
     `terms` are those of the predicate. The result is cached on the predicate, since parts, row
     groups and pages are tested one after another.

@@ -142,8 +142,8 @@ def _ordered_items(
         return ir.Comparison(by, length, ir.Literal(than, Int(32)))
 
     known = value[:_MOST_FIELDS]
-    found: ir.Predicate = ir.TruePredicate()  # what items behind these decide
-    if len(known) == len(value) and op is not ir.ComparisonOp.GE:  # `>=` has what is longer
+    found: ir.Predicate = ir.TruePredicate()  # later items decide
+    if len(known) == len(value) and op is not ir.ComparisonOp.GE:  # a longer list is greater
         same = {ir.ComparisonOp.LT: ir.ComparisonOp.LT, ir.ComparisonOp.GT: ir.ComparisonOp.GT}
         found = longer(len(value), same.get(op, ir.ComparisonOp.LE))
     for place in reversed(range(len(known))):

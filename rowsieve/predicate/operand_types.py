@@ -10,7 +10,7 @@ from rowsieve.types.logical import Bool, LogicalType, Struct, Timestamp
 
 
 def type_of(node: ir.Operand) -> LogicalType:
-    """The type of the values of a bound operand."""
+    """Return the type of a bound operand's values."""
     match node:
         case ir.BoundColumn(type=type_) | ir.Cast(type=type_):
             return type_

@@ -12,8 +12,8 @@ from rowsieve.predicate.arrays import Mask, as_mask, compare, filled, null_mask
 from rowsieve.predicate.ir import ComparisonOp, ValueSet
 from rowsieve.predicate.semantics import NanOrder
 
-_SHORT_LIST = 16  # with at least this many rows per member, searching for each member is faster
-_LONG_LIST = 2  # from this many members per row on, searching is faster than hashing
+_SHORT_LIST = 16  # rows per member; above it, searching the column for each member is faster
+_LONG_LIST = 2  # members per row; above it, searching the members is faster than hashing
 
 
 def members_within(lower: pa.Array, upper: pa.Array, values: ValueSet) -> tuple[Mask, Mask]:
@@ -62,7 +62,7 @@ def is_member(column: pa.Array, values: ValueSet) -> Mask | None:
 
 
 def _is_member_if_ascending(column: pa.Array, values: ValueSet) -> Mask | None:
-    """`is_member` for a list that is short beside the column; None unless the column ascends.
+    """`is_member` for a list that is much shorter than the column; None unless the column ascends.
 
     Checks every value of the column, whatever the file promises.
     """

@@ -1,9 +1,9 @@
 """Fast paths: compare integer-like columns with constants by the bounds alone.
 
-Most questions to statistics are of this kind, and a small read asks three times: for parts, row
-groups and pages. The general path builds abstract values and compares them with Arrow kernels, at
-ten times the cost of numpy. `plain_verdicts` decides a whole predicate that restricts each of its
-columns to an interval, `plain_truth` a single comparison of any predicate.
+Most predicates consist of such comparisons, and a small read evaluates them three times: over
+parts, row groups and pages. The general path builds abstract values and compares them with Arrow
+kernels, at ten times the cost of numpy. `plain_verdicts` decides a whole predicate that restricts
+each of its columns to an interval, `plain_truth` a single comparison of any predicate.
 
 Soundness: all other cases use the general path: other types, NaN, a missing bound, contradictory
 bounds, a constant of another type. The answer is always the one of the general path.
@@ -83,7 +83,7 @@ Interval: TypeAlias = tuple[BoundColumn, int | None, int | None]
 
 
 def _intervals_of(predicate: BoundPredicate) -> tuple[Interval, ...] | None:
-    """The interval of each column if all conjuncts compare integer-like columns with constants."""
+    """Return each column's interval; None unless all conjuncts compare integer-like columns."""
     known = predicate.remembered
     if "intervals" not in known:
         known["intervals"] = _intervals(root_conjuncts(predicate.root))
@@ -174,7 +174,7 @@ def _outcomes(
     upper: npt.NDArray[Any],
     value: int | npt.NDArray[Any],
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Whether some number within the bounds satisfies the comparison, and whether some does not."""
+    """Return two masks: some number within the bounds satisfies it, and some number does not."""
     match op:
         case ComparisonOp.LT:
             return lower < value, upper >= value

@@ -18,7 +18,7 @@ from rowsieve.predicate.arrays import null_mask, without
 from rowsieve.predicate.like import after_prefix
 
 _CHUNK = 65_536
-_LONGEST = 256  # bytes compared
+_LONGEST = 256  # bytes compared at most
 
 
 def common_prefix(lower: pa.Array, upper: pa.Array) -> pa.Array:

@@ -1,4 +1,4 @@
-"""What was derived from the terms of an OR, kept with the predicate for its next evaluation."""
+"""Cache what is derived from the terms of an OR, with the predicate that owns the terms."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _D = TypeVar("_D")
 def derived_once(
     terms: Terms, kind: str, remembered: dict[Hashable, Any], derive: Callable[[Terms], _D]
 ) -> _D:
-    """Derive from terms, or return what was derived from this very tuple.
+    """Return `derive(terms)`, computed once for this tuple object.
 
-    `remembered` belongs to the predicate. It holds the tuples, so that none gets another's `id`.
+    `remembered` is the predicate's cache. Its entries hold the tuples, so that no other tuple gets
+    the same `id`.
     """
     kept: dict[int, tuple[Terms, _D]] = remembered.setdefault(kind, {})
     held = kept.get(id(terms))

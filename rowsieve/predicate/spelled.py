@@ -2,7 +2,7 @@
 
 For people only: no engine parses it (see `rowsieve.bridges.sql`). Its length is bounded, so
 formatting a predicate of a million terms costs no more than one of ten. Names and values are
-untrusted: control characters are escaped. The walk is iterative.
+untrusted: control characters are escaped. The walk over the tree is iterative.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Spelled:
-    """A node that has a text of pieces."""
+    """A node that returns its own text as tokens."""
 
     __slots__ = ()
 
     def _pieces(self) -> Sequence[Piece]:
-        """Return the text in pieces; of `MOST_CHARACTERS` members of a list, as more cannot fit."""
+        """Return the text as tokens; of a list only the first `MOST_CHARACTERS` members."""
         raise NotImplementedError
 
 
@@ -56,7 +56,7 @@ class ShownAsSql(Spelled):
 
 
 Piece: TypeAlias = str | Spelled
-"""Text, or a node that is not formatted yet."""
+"""Text, or a node to be formatted later."""
 
 
 def text_of(node: Spelled) -> str:
@@ -77,7 +77,7 @@ def text_of(node: Spelled) -> str:
 
 
 def listed(items: Iterable[Spelled]) -> Sequence[Piece]:
-    """The items with commas between them."""
+    """Separate the items by commas."""
     pieces: list[Piece] = []
     for item in items:
         pieces += (", ", item)
@@ -85,7 +85,7 @@ def listed(items: Iterable[Spelled]) -> Sequence[Piece]:
 
 
 def members_text(values: ValueSet) -> str:
-    """The first members of an IN list, and how many more there are."""
+    """Format the first members of an IN list, and the number of the others."""
     shown = []
     for value in values.array[:_MOST_MEMBERS]:
         try:
@@ -99,7 +99,7 @@ def members_text(values: ValueSet) -> str:
 
 
 def constant_text(value: Any, type_: LogicalType | None = None) -> str:
-    """A physical value as a constant of its type."""
+    """Format a physical value as a constant of its type."""
     match value:
         case None:
             return "NULL"
@@ -154,7 +154,7 @@ def _uuid(value: bytes) -> str:
 
 
 def name_text(name: str) -> str:
-    """The name of a column or field, quoted unless it is plain."""
+    """Format the name of a column or field, quoted unless it is plain."""
     if _PLAIN_NAME.fullmatch(name):
         return name
     doubled = name.replace('"', '""')
@@ -162,12 +162,12 @@ def name_text(name: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A constant of text."""
+    """Format a text constant."""
     doubled = text.replace("'", "''")
     return f"'{short(doubled)}'"
 
 
 def short(text: str) -> str:
-    """The first characters, with control characters escaped."""
+    """Return the first characters, with control characters escaped."""
     shown = printable(text[: _MOST_TEXT + 1])
     return shown if len(shown) <= _MOST_TEXT else f"{shown[:_MOST_TEXT]}…"

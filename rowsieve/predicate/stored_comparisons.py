@@ -1,11 +1,11 @@
 """Comparisons of types whose stored values do not sort as SQL compares them.
 
-They are intervals, unbounded numbers and JSON.
+These types are intervals, unbounded numbers and JSON.
 
 SQL compares intervals by length, with months of 30 days: 1 month equals 30 days. An engine that
 reads our tables sees 16 bytes or text instead, and compares these (`Semantics.compares_storage`).
-Other semantics have no rule for them, so we refuse to compare. Unbounded numbers compare exactly by
-their bytes, and with a float as floats.
+Comparisons under semantics without a rule for these types are refused. Unbounded numbers compare
+exactly by their bytes, and with a float as floats.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def as_length(
 
 
 def lengths(values: ir.ValueSet) -> ir.ValueSet:
-    """Return the lengths of the members of an IN list; InvalidPredicate if they are none."""
+    """Return the lengths of the intervals in an IN list; InvalidPredicate for other members."""
     array = values.array
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
@@ -162,7 +162,7 @@ def as_exact(operand: ir.Operand, type_: LogicalType | None) -> tuple[ir.Operand
 
 
 def exact_members(values: ir.ValueSet) -> ir.ValueSet:
-    """Return the exact bytes of the members of an IN list; InvalidPredicate if they are none."""
+    """Return the exact bytes of the members of an IN list; InvalidPredicate for other members."""
     array = values.array
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()

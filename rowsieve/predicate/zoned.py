@@ -1,7 +1,7 @@
 """Rewrite casts and calls that depend on the session's time zone, during binding.
 
 Casts, fields, truncations and intervals of instants use the local time of a zone. In UTC they are
-unchanged. In another zone they become calls that name the zone (`functions/zones.py`), so the
+unchanged. In another zone they become calls that name the zone (`functions/zoned_times.py`), so the
 evaluator, the interpreter and all rewrites are independent of the session.
 """
 
@@ -38,7 +38,7 @@ from rowsieve.types.logical import (
 from rowsieve.types.time_zones import RepeatedTime, SkippedTime, zone
 
 LOCAL, INSTANT = Timestamp(utc=False), Timestamp(utc=True)
-# Functions of text and a format that are bound to the zone of the session, before both.
+# Functions that take the session's zone as their first argument, before text and a format.
 READ_IN_ZONE = frozenset({"parse_java_instant", "try_parse_java_instant"})
 _SHIFTS = frozenset({"add_interval", "shift", "shift_timestamp"})
 _OF_LOCAL_TIME = frozenset({"extract", "last_day", "days_between"})

@@ -4,7 +4,7 @@ Soundness: each text either has the value that DuckDB gives it, or is invalid (a
 TRY_CAST), or raises `UnreadText`. Text that raises, because its rules are not implemented here: an
 exponent with many digits, a far or short date, another spelling of a UUID.
 
-Source: DuckDB 2.0 on random texts, see `tests/predicate/test_duckdb_texts.py`.
+Source: DuckDB 2.0 on random texts, see `tests/predicate/test_engine_texts.py`.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from rowsieve.types.logical import (
 
 _READING = TextReading.DUCKDB
 _SCALED = rf"^[+-]?{NUMBER}[eE][+-]?{DIGITS}\.?$"
-_MOST_SCALED_DIGITS = 18  # so many, and an exponent of up to 19: 64 bits hold all that lies between
+_MOST_SCALED_DIGITS = 18  # with an exponent of up to 19, 64 bits hold all intermediate results
 _MOST_FRACTION = 36
 _FLOAT = rf"^\+?-?(?:{DIGITS}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?{DIGITS})?$"
 _FAR_EXPONENT = r"[eE][+-]?0*[0-9]{5}"
 _ODD_FLOAT = rf"^\+?-?{NUMBER}(?:[eE][+-]?{DIGITS}\.?)?$|^\+?-?(?i:nan)\("
-_SIGNED_FRACTION = r"^-.*[.eE]"  # even of zero, DuckDB refuses it as an unsigned number
+_SIGNED_FRACTION = r"^-.*[.eE]"  # DuckDB refuses a sign in an unsigned number, even before zero
 _HEX = "^0[xX]([0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)$"
 _BITS = "^0[bB]([01]+(?:_[01]+)*)$"
 _NAMED_MOMENT = r"^\s*[+-]?(?i:inf|epoch)"

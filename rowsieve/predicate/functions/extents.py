@@ -1,7 +1,7 @@
 """`st_xmin`, `st_ymin`, `st_xmax`, `st_ymax`: the sides of the extent of a geometry in WKB.
 
-They are NULL for an empty geometry, and for bytes that are no WKB. Parts have statistics of them
-for columns of geometries (`rowsieve.geometry.1`).
+They are NULL for an empty geometry, and for bytes that are not valid WKB. Parts have statistics of
+them for columns of geometries (`rowsieve.geometry.1`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 DuckDB reads `10000-01-01`, `-0043-03-15` and `0044-03-15 (BC) 10:20`, PostgreSQL `10000-01-01` and
 `0044-03-15 10:20 BC`, DataFusion the dates `+10000-01-01` and `-0043-03-15`. Soundness: a text has
-the engine's value, has none, or raises `UnreadText`: the last is for local times where 64 bits end.
+the engine's value, has none, or raises `UnreadText`: local times at the ends of the 64-bit range
+do.
 Source: DuckDB 2.0, PostgreSQL 18, DataFusion 55; see `tests/predicate/test_engine_texts.py`.
 """
 
@@ -35,11 +36,11 @@ _PARTS: Final = ("sign", "year", "month", "day", "era", "hour", "minute", "secon
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The far texts of an engine; `first` and `last` are the days that it has at most."""
+    """The far texts of an engine; `first` and `last` bound the days that the engine has."""
 
     date: str
     time: str | None
-    far: str  # found in far texts, and not in other ones of these forms
+    far: str  # occurs in each far text of these forms, and in no near one
     first: int
     last: int
     bounded: bool = True  # other days have no value; otherwise they are not known
@@ -69,7 +70,7 @@ _FORMS: Final[Mapping[TextReading, _Form]] = {
 
 
 def with_far_years(near: Reader, reading: TextReading) -> Reader:
-    """Read the far texts of an engine too, besides those that `near` reads."""
+    """Extend `near` by the far texts of an engine."""
     form = _FORMS[reading]
 
     def read(

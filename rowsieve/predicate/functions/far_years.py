@@ -1,6 +1,6 @@
 """Format dates and local times outside the years 1 to 9999 by the rules of each engine.
 
-Soundness: the result is exactly the engine's text, or the value fails; it is never NULL. These
+Soundness: the result is exactly the engine's text, or the value fails; no result is NULL. These
 texts do not sort as their times do (`+10000` sorts before `9999`), so they have no bounds.
 
 Source: DuckDB 2.0, PostgreSQL 18, DataFusion 55 and Spark 4.3, see

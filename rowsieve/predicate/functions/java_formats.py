@@ -1,9 +1,10 @@
-"""Patterns of texts of a Java format: `yyyy-MM-dd HH:mm:ss`, `d MMM yy`, `yyyy-MM-dd[ HH:mm]`.
+"""Translate Java formats to regular expressions: `yyyy-MM-dd HH:mm:ss`, `d MMM yy`, `[ HH:mm]`.
 
-Soundness: an allow-list of fields. A format is `UnknownFormat` if it has other fields, fields that
-name no one time, or fields beside each other that Java may divide in another way. Java reads an
-optional section wherever it can and never comes back to it: sections are read at the end of the
-format or of another section only, and of those in a row each starts with other characters.
+Soundness: an allow-list of fields. A format with other fields raises `UnknownFormat`, and so do
+fields that do not determine one time, and adjacent fields between which Java may divide the digits
+otherwise. Java parses an optional section wherever it matches and never backtracks, so a section
+must end the format or another section, and consecutive sections must start with different
+characters.
 Source: `java.time.format.DateTimeFormatterBuilder`, with the texts of English.
 """
 
@@ -60,12 +61,12 @@ _SIGNED_YEAR: Final = "(?P<sign>[+-]?)(?P<year>0{0,13}[0-9]{4,6})"
 
 
 class UnknownFormat(ValueError):
-    """Say why a format is not read."""
+    """The format is not supported; the message says why."""
 
 
 @cache
 def pattern_of(form: str) -> tuple[str, str]:
-    """The regular expressions of texts of a format and of those with years that are too long.
+    """Return the regular expressions for a format, and for texts whose years are too long.
 
     Their groups are the parts: `sign year short_year month name day day_of_year hour clock_hour
     half_hour last_hour half minute second fraction offset`, empty in a text without their section.
@@ -78,9 +79,9 @@ def pattern_of(form: str) -> tuple[str, str]:
 
 
 class _Walk:
-    """Reads a format from left to right; afterwards `choices` has the fields of each kind of text.
+    """Parses a format from left to right; `choices` collects fields by optional sections.
 
-    There is a choice for every set of the optional sections.
+    Afterwards it has the fields of the text for each combination of sections.
     """
 
     def __init__(self, form: str) -> None:
@@ -88,10 +89,10 @@ class _Walk:
             raise UnknownFormat(f"the format {form!r} has more than {_MOST_SECTIONS} sections")
         self.choices: list[list[str]] = [[]]
         self._form, self._place = form, 0
-        self._beside = ""  # the field right before this place, if its digits may go on
+        self._beside = ""  # the previous field, if more digits may belong to it
 
     def read(self, *, inside: bool = False) -> tuple[str, str]:
-        """The pattern up to the end of the format or section; what its sections start with."""
+        """Parse up to the end of the format or section; also return its sections' starts."""
         pieces: list[str] = []
         starts = ""
         while self._place < len(self._form):
@@ -111,7 +112,7 @@ class _Walk:
         return "".join(pieces), starts
 
     def _section(self, starts: str) -> tuple[str, str]:
-        """An optional section, which must not start like those before it, and its own starts."""
+        """Parse an optional section, which must not start like earlier ones; and its starts."""
         self._place += 1
         if self._form[self._place : self._place + 1] in ("", "[", "]"):
             raise self._unknown("an optional section without a field or text of its own")
@@ -127,7 +128,7 @@ class _Walk:
         return f"(?:{first}{pattern})?", own + inner
 
     def _piece(self) -> tuple[str, str]:
-        """The pattern of the field or text at this place, and what it may start with."""
+        """Parse the field or text at this place; also return its possible first characters."""
         form = self._form
         piece = _PIECE.match(form, self._place)
         if piece is None:
@@ -158,7 +159,7 @@ def has_names(form: str) -> bool:
 
 
 def _check_parts(fields: list[str], form: str) -> None:
-    """Refuse fields that name no one time, or one part of it twice."""
+    """Refuse fields that do not determine one time, or repeat a unit of time."""
     parts = "".join(field[0] for field in fields).translate(_SAME_PART)
     date, clock, others = (
         "".join(sorted((part for part in parts if part in order), key=order.index))
@@ -173,7 +174,7 @@ def _check_parts(fields: list[str], form: str) -> None:
 
 
 def _pattern(field: str, form: str) -> str:
-    """The regular expression of a field."""
+    """Return the regular expression of a field."""
     letter, count = field[0], len(field)
     if field == "yyyy":
         return _SIGNED_YEAR

@@ -1,15 +1,15 @@
-"""Text of a constant Java format as a time: `parse_java_timestamp(text, 'yyyy-MM-dd HH:mm:ss')`.
+"""Parse text by a constant Java format: `parse_java_timestamp(text, 'yyyy-MM-dd HH:mm:ss')`.
 
-Read as Spark's `to_timestamp(text, format)` reads it where `timeParserPolicy` is CORRECTED: two
+The result is that of Spark's `to_timestamp(text, format)` with `timeParserPolicy` CORRECTED: two
 digits for `MM dd HH hh KK kk mm ss`, one or more for `M d H h K k m s`, four for `yyyy` or more
 behind a sign, two of this century for `yy`, three for `DDD`, up to as many as there are letters for
 `S`, English names of months for `MMM LLL` and `MMMM LLLL`, AM or PM for `a`, an offset for `X x Z`;
-optional sections `[…]` at the end. What the format or the text leaves out is 1970-01-01 00:00, and
-AM. An instant is that of the local time at the offset, or in a constant zone: the earlier of
+optional sections `[…]` at the end. Fields that the format or the text omits are those of 1970-01-01
+00:00 AM. An instant is that of the local time at the offset, or in a constant zone: the earlier of
 repeated ones, skipped ones shifted. A local time drops the offset.
-Soundness: an allow-list of formats; a text has Spark's value, has none, or raises `UnreadText`: the
-last is for years beyond 64 bits, on which Spark fails even where it tries, and for four letters
-that Java takes for others whatever their case.
+Soundness: an allow-list of formats; a text has Spark's value, has none, or raises `UnreadText`.
+Texts with years beyond 64 bits raise it, because Spark fails on them even in `try_to_timestamp`,
+and so do texts with four letters that Java treats as other letters when it ignores case.
 Source: `DateTimeFormatterHelper` of Spark 4.3 and `java.time.format.DateTimeFormatterBuilder`; held
 against Spark by `tests/predicate/test_java_times.py`.
 """
@@ -60,7 +60,7 @@ _INSTANT: Final = Timestamp(utc=True)
 
 
 def read_times(values: pa.Array, form: str, target: Timestamp, zone_of_session: str) -> Computed:
-    """Texts of the format as timestamps; instants are those of local times of the zone."""
+    """Parse texts of the format as timestamps; a local time becomes its instant in the zone."""
     near, far = pattern_of(form)
     found = pc.extract_regex(values, pattern=near)
     parts = _with_all(found)
@@ -99,7 +99,7 @@ def _has_its_sign(parts: pa.Array) -> Mask:
 
 
 def _days(parts: pa.Array) -> tuple[Numbers, Mask]:
-    """Days since 1970, and where there is such a day: one of a month, or one of a year."""
+    """Return days since 1970, and the mask of days that exist in their month or year."""
     days, good = days_of_parts(parts)
     of_year = number_of_part(parts, "day_of_year")
     first, last = (
@@ -119,7 +119,7 @@ def _replaced(parts: pa.Array, constants: Mapping[str, str]) -> pa.Array:
 
 
 def _with_all(parts: pa.Array) -> pa.Array:
-    """The parts; those that the format or a text lacks are empty, or those of 1970-01-01."""
+    """Add the fields that the format or a text lacks: empty, or those of 1970-01-01."""
     known = {field.name: pc.fill_null(parts.field(field.name), "") for field in parts.type}
     if (short := known.get("short_year")) is not None:
         year = pc.binary_join_element_wise("20", short, "")
@@ -137,7 +137,7 @@ def _with_all(parts: pa.Array) -> pa.Array:
 
 
 def _hours(parts: pa.Array) -> Numbers:
-    """Hours from 0; at least 24 where the part is no hour of its kind."""
+    """Return hours from 0; at least 24 where the field is out of its range."""
     known = {field.name for field in parts.type}
     if "last_hour" in known:
         last = number_of_part(parts, "last_hour", absent=24)
@@ -156,7 +156,7 @@ def _hours(parts: pa.Array) -> Numbers:
 
 
 def _is_whole(parts: pa.Array) -> Mask:
-    """Whether a text has a whole date and hour, so that Java bounds an offset that is dropped."""
+    """Whether a text has a whole date and hour: then Java limits even an offset that is dropped."""
     known = {field.name for field in parts.type}
 
     def has(*names: str) -> Mask:
@@ -171,7 +171,7 @@ def _is_whole(parts: pa.Array) -> Mask:
 
 
 def _minutes_east(parts: pa.Array) -> tuple[Numbers, Mask]:
-    """Minutes of the offsets, `_NO_OFFSET` where Java parses none; and where there is one."""
+    """Return offsets in minutes, `_NO_OFFSET` where Java parses none, and the mask of offsets."""
     if "offset" not in {field.name for field in parts.type}:
         return np.zeros(len(parts), np.int64), np.zeros(len(parts), np.bool_)
     text = pc.fill_null(parts.field("offset"), "")
@@ -196,7 +196,7 @@ def _resolve_instant(arguments: Sequence[Argument]) -> Signature | None:
 
 
 def _form(arguments: Sequence[Argument], place: int) -> str | None:
-    """The format; None unless it is read, and follows text as the last argument."""
+    """Return the format, the last argument after text; None unless constant and supported."""
     if len(arguments) != place + 1 or not isinstance(arguments[0].type, String | None):
         return None
     form = arguments[place].constant

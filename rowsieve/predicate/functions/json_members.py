@@ -3,10 +3,10 @@
 msgspec decodes all documents in one call to classes that have only the keys of the path, and keeps
 the original text of the value there. Numbers and strings elsewhere are checked and thrown away.
 
-Soundness: gives what `find_member` of `json_access` gives, of which it is the fast form: documents
-in which the two could differ are left to it, by their positions. These are documents that are not
-objects, may nest too deep, have very long numbers or are malformed; and, where the first of several
-equal keys counts, all of a batch in which a key may repeat.
+Soundness: the results are those of `find_member` in `json_access`, the slow path. Documents on
+which the two could differ are reported by position and left to the slow path: documents that are
+not objects, may nest too deep, have very long numbers or are malformed; and, where the first of
+several equal keys counts, all of a batch in which a key may repeat.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ def followed(path: Sequence[Key], *, adaptive: bool) -> tuple[str, ...]:
 def members(
     texts: pa.Array, path: tuple[str, ...], *, first_wins: bool
 ) -> tuple[pa.Array, Mask] | None:
-    """Return the JSON text at a path in each document, and which documents are not decided.
+    """Return the JSON text at a path in each document, and the mask of undecided documents.
 
     (n,) each; NULL where there is none, and where it is not decided. `texts`: documents, none of
-    them NULL. None if this way has no advantage, or does not know the path.
+    them NULL. None if the fast path does not pay, or cannot follow the path.
     """
     if len(texts) < _FEWEST or not path or texts.nbytes > _MOST_BYTES:
         return None

@@ -1,7 +1,7 @@
 """Lists made of lists and maps: a slice, the distinct items, the keys of a map.
 
-A slice has a constant start, from 1, and a constant number of items; what is beyond the list is
-left out. Distinct items keep the order of their first places, one NULL among them.
+A slice has a constant start, from 1, and a constant number of items; positions beyond the list are
+omitted. Distinct items keep the order of their first places, one NULL among them.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ def _joined(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Compu
 
 
 def _pairs(values: pa.Array, others: pa.Array, semantics: Semantics) -> tuple[Mask, Mask]:
-    """Return two masks, (n,) bool: an item is in both lists; an item is in `others` only."""
+    """Return two masks, (n,) bool: some item is in both lists; some item is in `others` only."""
     items, rows = item_rows(others)
     inside = _found(values.take(pa.array(rows)), items, semantics)
     shared, missing = (np.zeros(len(values), dtype=np.bool_) for _ in range(2))

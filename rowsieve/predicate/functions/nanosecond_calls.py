@@ -1,4 +1,4 @@
-"""Functions of timestamps with nanoseconds, made of those of microseconds.
+"""Functions of timestamps with nanoseconds, derived from those of microseconds.
 
 A time is a whole number of microseconds, rounded down, and the nanoseconds after it. Dates, fields
 and starts of units depend on the microseconds alone; a shift by an interval or to another zone

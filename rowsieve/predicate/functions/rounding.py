@@ -40,7 +40,7 @@ _MOST_FLOAT_DIGITS = 15
 
 
 def _resolve_whole(arguments: Sequence[Argument]) -> Signature | None:
-    """Integers and floats keep their type; a decimal loses its scale and may gain a digit."""
+    """Keep the type of integers and floats; a decimal loses its scale and may gain a digit."""
     if len(arguments) != 1 or not isinstance(arguments[0].type, Int | Float | Decimal):
         return None
     return Signature((arguments[0].type,), _rounded_type(arguments[0].type, 0))

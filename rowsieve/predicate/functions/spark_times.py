@@ -1,8 +1,8 @@
-"""Casts of text to dates and timestamps as Spark reads it: `2024`, `2024-1-5`, `2024-01-05T1:2`.
+"""Casts from text to dates and timestamps by Spark's rules: `2024`, `2024-1-5`, `2024-01-05T1:2`.
 
-Soundness: a text has Spark's value, is no value (an error, or NULL), or raises
-`UnreadText`. The last is for a time without a date, which is one of today, for the few
-days at the ends of 64 bits, and for zones that only one of Java's database and ours may know.
+Soundness: a text has Spark's value, is invalid (an error, or NULL), or raises `UnreadText`. Text
+that raises: a time without a date, which Spark completes with today, the few days at the ends of 64
+bits, and zones that Java's database may have without ours, or ours without Java's.
 Source: `SparkDateTimeUtils` of Spark 4.3 and `java.time.ZoneId`; held against Spark by
 `tests/predicate/test_spark_texts.py`.
 """
@@ -77,7 +77,7 @@ def to_timestamp(
 
 
 def read_moments(values: pa.Array, target: Timestamp, zone_name: str) -> Computed:
-    """Texts as timestamps; an instant without a zone of its own is a local time of the zone."""
+    """Parse texts as timestamps; an instant without a zone is a local time of `zone_name`."""
     text = trimmed(values)
     if target.utc:
         refuse(text, matches(text, _OF_TODAY), target, "a time without a date is one of today")
@@ -98,9 +98,9 @@ def read_moments(values: pa.Array, target: Timestamp, zone_name: str) -> Compute
 def _in_zones(
     micros: Numbers, good: Mask, parts: pa.Array, text: pa.Array, target: Timestamp, session: str
 ) -> Mask:
-    """Turn local times into instants in place where the type asks for them; where they exist.
+    """Convert local times to instants in place if the type requires it; return the valid ones.
 
-    A zone that does not exist spoils the text, even where it is dropped.
+    A text with an unknown zone is invalid, even if the zone is dropped.
     """
     exists = np.ones(len(micros), dtype=np.bool_)
     names = pc.fill_null(parts.field("zone"), "").dictionary_encode()
@@ -124,7 +124,7 @@ def _in_zones(
 
 
 def zone_of(name: str) -> object:
-    """The zone that Java reads of the name, `_NOT_KNOWN` if that is not known; None if none."""
+    """Return the zone that Java finds for the name, `_NOT_KNOWN` if uncertain; None if none."""
     name = _ONE_DIGIT_HOUR.sub(r"\g<1>0\2:", name.strip(JAVA_SPACE), count=1)
     name = _ONE_DIGIT_MINUTE.sub(r"\g<1>0\2", name)
     prefix = _PREFIXED.match(name)
@@ -147,7 +147,7 @@ def zone_of(name: str) -> object:
 
 
 def days_of_parts(parts: pa.Array) -> tuple[Numbers, Mask]:
-    """Days since 1970 of matched texts, and where these name a day that exists."""
+    """Return days since 1970 of matched texts, and the mask of days that exist."""
     year = number_of_part(parts, "year")
     year = np.where(as_mask(pc.equal(parts.field("sign"), "-")), -year, year)
     month, day = (number_of_part(parts, name, absent=1) for name in ("month", "day"))
@@ -163,7 +163,7 @@ def _first_day(months: Numbers) -> Numbers:
 
 
 def number_of_part(parts: pa.Array, name: str, *, absent: int = 0) -> Numbers:
-    """The digits of a part as numbers, `absent` where there are none."""
+    """Return the digits of a field as numbers, `absent` where there are none."""
     digits = pc.fill_null(parts.field(name), "")
     present = pc.if_else(pc.equal(digits, ""), str(absent), digits)
     found: Numbers = present.cast(pa.int64()).to_numpy(zero_copy_only=False)
@@ -171,7 +171,7 @@ def number_of_part(parts: pa.Array, name: str, *, absent: int = 0) -> Numbers:
 
 
 def micros_of_fraction(parts: pa.Array) -> Numbers:
-    """Microseconds of a second; further digits are dropped."""
+    """Return the microseconds of a second; further digits are dropped."""
     digits = pc.utf8_slice_codeunits(pc.fill_null(parts.field("fraction"), ""), 0, 6)
     found: Numbers = pc.utf8_rpad(digits, 6, "0").cast(pa.int64()).to_numpy(zero_copy_only=False)
     return found

@@ -1,4 +1,4 @@
-"""Casts from and to text. Parsing is strict and agrees with `literals.parse_text`.
+"""Casts from and to text. Parsing is strict and agrees with `literal_values.parse_text`.
 
 Parsing is not monotone, nor is formatting numbers: '10' sorts before '9'. Formatting dates, times
 and UUIDs is monotone, because their digits come in order of significance.

@@ -95,7 +95,7 @@ def decimals(
 
 
 def _few(scaled: pa.Array, most_digits: int) -> Mask:
-    """Whether digits and exponent stay within so many digits in all steps."""
+    """Whether all steps of scaling by the exponent stay within `most_digits` digits."""
     parts = pc.extract_regex(scaled, r"^[+-]?(?P<digits>[0-9.]*)[eE](?P<exponent>[+-]?[0-9]+)$")
     digits = pc.utf8_length(pc.replace_substring(parts.field("digits"), ".", ""))
     short = matches(scaled, _SHORT_EXPONENT)

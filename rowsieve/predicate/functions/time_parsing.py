@@ -1,10 +1,9 @@
-"""Text of a constant format as a date or a timestamp: `parse_timestamp(text, '%Y-%m-%d %H:%M:%S')`.
+"""Parse dates and timestamps by a constant format: `parse_timestamp(text, '%Y-%m-%d %H:%M:%S')`.
 
-Every field has a fixed number of digits: `%Y` four, `%f` six, `%g` three, the others two; all else
-stands for itself. Soundness: engines also read shorter numbers, spaces and more, each by rules of
-its own: text that has digits and not this form raises `UnreadText`, as do the moments by name that
-DuckDB has. Text of this form that names no day or time of day fails, as does any other text without
-a digit.
+Every field has a fixed number of digits: `%Y` four, `%f` six, `%g` three, the others two; other
+characters are literal. Soundness: engines also parse shorter numbers, spaces and more, each by its
+own rules, so text with digits in another form raises `UnreadText`, as do DuckDB's named times. Text
+of this form with an impossible day or time of day fails, as does any other text without a digit.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from rowsieve.types.logical import Date, LogicalType, String, Timestamp
 
 FIELDS = {"Y": 4, "m": 2, "d": 2, "H": 2, "M": 2, "S": 2, "f": 6, "g": 3}
 _NAMES = {"Y": "year", "m": "month", "d": "day", "H": "hour", "M": "minute", "S": "second"}
-# DuckDB 2.0 makes 1900-01-01 of these, whatever the format.
+# DuckDB 2.0 parses these as 1900-01-01, whatever the format.
 _DUCKDB_NAMES = r"(?i)^[ \t\n\v\f\r]*(-?infinity|epoch)[ \t\n\v\f\r]*$"
 _COMPLETE = frozenset(map(frozenset, ("Ymd", "YmdHM", "YmdHMS", "YmdHMSf", "YmdHMSg")))
 
 
 def _pattern(form: str) -> str | None:
-    """The regular expression of texts of this form; None if they name no time."""
+    """Return the regular expression of a format; None if its fields do not determine a time."""
     pieces = pieces_of(form, FIELDS)
     if pieces is None:
         return None
@@ -52,7 +51,7 @@ def _pattern(form: str) -> str | None:
 def _resolver(
     result: LogicalType, *, bare: bool = False
 ) -> Callable[[Sequence[Argument]], Signature | None]:
-    """Of text and a constant format; `bare`: or of text alone, which is read as a cast does."""
+    """Resolve text and a constant format; `bare`: also text alone, which is parsed like a cast."""
 
     def resolve(arguments: Sequence[Argument]) -> Signature | None:
         if not arguments or arguments[0].type not in (None, String()):
@@ -84,7 +83,7 @@ def _parse(arguments: Sequence[pa.Array], signature: Signature, semantics: Seman
         odd |= matches(values, _DUCKDB_NAMES)
     if semantics.text_reading is TextReading.DATAFUSION and isinstance(target, Timestamp):
         odd |= good & (abs(micros) > datafusion_texts.NANOSECONDS)
-    if semantics.text_reading is not TextReading.STRICT:  # which reads this form alone
+    if semantics.text_reading is not TextReading.STRICT:  # this engine parses only this form
         refuse(values, odd, target, semantics.text_reading, form=signature.option)
     if isinstance(target, Date):
         return text_casts.days_of(micros, good, values, target)
@@ -94,7 +93,7 @@ def _parse(arguments: Sequence[pa.Array], signature: Signature, semantics: Seman
 
 
 def _with_clock(parts: pa.Array) -> pa.Array:
-    """The parts with empty ones for fields that the format lacks."""
+    """Add empty fields for those that the format lacks."""
     names = [*_NAMES.values(), "fraction"]
     known = {field.name for field in parts.type}
     empty = pa.array(np.repeat("", len(parts)), pa.string())

@@ -110,7 +110,7 @@ def _near_texts(days: Days, clock: Days, form: str) -> pa.Array:
 
 
 def _of_any_width(field: str, days: Days, clock: Days) -> pa.Array:
-    """Names, and numbers without zeros in front."""
+    """Format names, and numbers without leading zeros."""
     found = pa.array(_field(_plain(field), days, clock))
     if field in _UNPADDED:
         return found.cast(pa.string())
@@ -118,7 +118,7 @@ def _of_any_width(field: str, days: Days, clock: Days) -> pa.Array:
 
 
 def _plain(field: str) -> str:
-    """The field without its hyphen."""
+    """Return the field without its hyphen."""
     return field.removeprefix("-")
 
 

@@ -115,7 +115,7 @@ def to_uuid(
 
 
 def _moments(values: pa.Array, pattern: str, target: LogicalType) -> tuple[text_casts.Micros, Mask]:
-    """Microseconds, and where the text is a time; one that does not exist is no cast's failure."""
+    """Return microseconds and the mask of valid times; UnreadText for times that never occur."""
     text = trimmed(values, " ")
     parts = pc.extract_regex(text, pattern=pattern)
     micros, good = text_casts.local_micros(parts)

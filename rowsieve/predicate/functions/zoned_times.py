@@ -333,7 +333,7 @@ def _text_range(
 
 
 def _ends(value: AbstractValue) -> tuple[Micros, Micros, Mask]:
-    """Return both bounds as numbers, and the mask of missing ones, which are the ends of time."""
+    """Return both bounds as numbers and the mask of missing ones, set to the ends of time."""
     no_lower, no_upper = null_mask(value.lower), null_mask(value.upper)
     lower = np.where(no_lower, _LEAST, filled(value.lower))
     upper = np.where(no_upper, _MOST, filled(value.upper))

@@ -298,7 +298,7 @@ def _check_space(row_count: int) -> None:
 
 
 def _check_whole(value: object, name: str) -> None:
-    """Refuse what is not a whole number; checked here, for row sets are made for every part."""
+    """Refuse a value that is not a whole number; `checked` is too slow for each part's row set."""
     if type(value) is not int and (isinstance(value, bool) or not isinstance(value, Integral)):
         raise InvalidInput(f"{name} must be a whole number, not {type(value).__name__}")
     if int(value).bit_length() > _MOST_BITS:
