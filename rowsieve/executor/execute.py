@@ -55,7 +55,7 @@ from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Float
 from rowsieve.types.schema import Schema
 
-CORES = os.cpu_count() or 1  # asking again reads files
+CORES = os.cpu_count() or 1  # a second call would read files again
 NETWORK_THREADS = 32  # for a remote store, where each thread mostly waits
 PREFETCH_DIVISOR = 8  # prefetched bytes take at most this fraction of a read's memory
 GROUPS_AHEAD = 16  # row groups that one read prefetches
@@ -451,7 +451,7 @@ def refine(plan: ScanPlan, store: ObjectStore) -> ScanPlan:
 
 
 def _given(result: Result) -> Result:
-    """The task of a result that is known already."""
+    """Return a task for a result that is already known."""
     return result
 
 

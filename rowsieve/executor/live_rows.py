@@ -81,7 +81,7 @@ class LiveRows:
             prune_together([self._sources[part] for part in sorted(parts)], self._predicate)
 
     def left(self, reads: Sequence[Read]) -> Sequence[Read]:
-        """The reads that may have a row, as far as pruning by key is done; it starts none.
+        """The reads that may have a row, by the pruning done so far; prunes nothing itself.
 
         A read is left out only if the predicate is FALSE or NULL on all rows of its part and cannot
         fail.

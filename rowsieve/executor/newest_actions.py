@@ -36,9 +36,9 @@ def newest_actions(
 ) -> Iterator[tuple[pa.Table, pa.Table]]:
     """Read parts, newest first; yield the rows and the deleted keys that survive, in key order.
 
-    No key is in both tables, or in two pairs of tables. `at_once` reads everything and sorts it
-    once, which is fastest for many tiny parts. Otherwise parts are merged in windows, and
-    `memory_bytes` limits what these buffer.
+    No key is in both tables, or in two pairs of tables. `at_once` reads all parts and sorts once,
+    which is fastest for many tiny parts. Otherwise parts are merged in windows, and `memory_bytes`
+    limits what these buffer.
     """
     if store.overlaps:
         store = FetchingStore(store, memory_bytes // 2)

@@ -17,7 +17,7 @@ from typing import Final, Self, TypeVar
 from rowsieve.executor.windows import Numbered
 from rowsieve.locks import ForkSafeLock
 
-FEW: Final = 5  # tasks; fewer are done sooner than threads can start
+FEW: Final = 5  # tasks; fewer end before threads would have started
 
 T = TypeVar("T")
 

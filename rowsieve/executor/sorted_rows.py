@@ -1,4 +1,4 @@
-"""Sort rows in bounded memory: those of a task, or of parts that are merged.
+"""Sort the rows of a task, or of merged parts, in bounded memory.
 
 Rows that fit in memory are sorted there. More rows are read twice: the first pass reads only the
 columns of the order and ranks every row; the second one writes each row into the temporary file of
@@ -23,7 +23,7 @@ from rowsieve.types.schema import Schema
 from rowsieve.types.sort_order import SortOrder
 
 SORT_BYTES: Final = 64 * 2**20
-"""The most bytes of rows that are sorted at once."""
+"""Bytes of rows sorted in memory at most."""
 
 _RANK: Final = "rank"  # a column of the temporary files, after those of the rows
 

@@ -1,4 +1,4 @@
-"""Converts text and bytes to the view types of Arrow, in which engines like DataFusion hold them.
+"""Converts text and bytes to Arrow's view types, which engines such as DataFusion use.
 
 A view is 16 bytes that hold a short value, or point to a longer one. An array that is decoded with
 a dictionary becomes views into its dictionary, without a copy of the values.

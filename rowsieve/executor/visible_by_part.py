@@ -1,4 +1,4 @@
-"""The visible rows of each file, for readers that read files by themselves."""
+"""The visible rows of each file, for engines with a Parquet reader of their own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def visible_by_part(
 ) -> Iterator[tuple[PlannedPart, RowSet | None]]:
     """Yield every part with rows that the plan reads, and its visible rows; None if all are.
 
-    The plan's predicate does not count.
+    The plan's predicate excludes none of them.
     """
     unfiltered = plan.asking(TRUE, plan.semantics)
     found: dict[str, tuple[PlannedPart, RowSet | None]] = {}

@@ -103,7 +103,7 @@ def _find(
 def _candidates(
     ref: FileRef, tail: Tail, of_groups: PrunedGroups, of_pages: KeptPages | None
 ) -> Candidates:
-    """`of_pages` is None for a file without a row group that is left."""
+    """`of_pages` is None for a file whose row groups are all refuted."""
     directory = PageDirectory.of(tail.metadata)
     page_rows = 0 if directory is None else directory.page_rows
     count, by_bloom = len(of_groups.verdicts), of_groups.by_bloom

@@ -1,7 +1,7 @@
 """The facts of a version's parts that pruning uses: verdicts, row counts, commits, overlap groups.
 
-`PartFacts` reads them from the manifest, and only those of the parts that are left. `KnownParts`
-keeps them in memory between the plans of one version.
+`PartFacts` reads them from the manifest, and only for the parts not yet refuted. `KnownParts` keeps
+them in memory between the plans of one version.
 
 Soundness: kept facts depend on the manifest and the schema alone, never on a predicate. Before the
 merge, only key columns may judge a part (trap T1). Facts of one version are never used for another

@@ -67,7 +67,7 @@ class PrunedGroups:
     left: bool = True
 
     def without(self, refuted: Collection[int]) -> PrunedGroups:
-        """The same file after Bloom filters refuted these row groups."""
+        """Return the same file without these row groups, which Bloom filters refuted."""
         if not refuted:
             return self
         verdicts = _without(self.verdicts, refuted)
@@ -115,7 +115,7 @@ def prune_row_groups(
 
 
 def cut_by(values: Values, counts: Sequence[int]) -> list[Values]:
-    """Cut an array or a list into pieces of these lengths."""
+    """Cut an array or a list into runs of these lengths."""
     ends = list(accumulate(counts))
     return [values[end - count : end] for count, end in zip(counts, ends, strict=True)]
 
@@ -145,7 +145,7 @@ def probe_blooms(
 def _refuted_by_blooms(
     points: Sequence[Point], statistics: RowGroupStatistics, groups: Sequence[int], blooms: Blooms
 ) -> set[int]:
-    """The groups of which a filter has none of a point's values."""
+    """Return the groups whose filter has none of a point's values."""
     refuted: set[int] = set()
     for point in points:
         column = statistics.file_column(point.column.field_id)
@@ -167,7 +167,7 @@ def _refuted_by_blooms(
 def _without_value(
     blooms: Blooms, column: FileColumn, groups: Sequence[int], probes: Probes | None
 ) -> Iterator[int]:
-    """The groups of which a filter has none of these probes."""
+    """Return the groups whose filter has none of these probes."""
     for start in range(0, len(groups), _FILTERS_AT_ONCE):
         some = groups[start : start + _FILTERS_AT_ONCE]
         for group, bloom in zip(some, blooms.filters(column, some), strict=True):

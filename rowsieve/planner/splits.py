@@ -32,7 +32,7 @@ def split_bytes_for_cores(
 def even_split_bytes(
     stored: int, *, least: int, most: int | None = None, cores: int | None = None
 ) -> int:
-    """`split_bytes_for_cores` of so many stored bytes."""
+    """Return `split_bytes_for_cores` for parts with `stored` bytes in total."""
     even = max(least, stored // (2 * (cores or os.cpu_count() or 1)))
     return even if most is None else min(most, even)
 

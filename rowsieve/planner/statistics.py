@@ -109,7 +109,7 @@ def plan_statistics(plan: ScanPlan, snapshot: Snapshot) -> ScanStatistics:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Returned:
-    """The parts that rows are returned of; arrays of length n.
+    """The parts with returned rows; arrays of length n.
 
     `rows`: upper bound of the rows returned; `counted`: whether it is exact; `whole`: whether every
     row of the file is returned.

@@ -1,13 +1,13 @@
 """Which commits write a checkpoint.
 
-Every `checkpoint_interval` versions it is the turn of a checkpoint. A commit that only changes
-columns passes its turn on: it takes no time that grows with the number of parts. The next commit
-that changes rows writes the checkpoint, and so does the commit of the next turn, whatever it
-changes. So a checkpoint is late by less than one interval.
+A checkpoint is due every `checkpoint_interval` versions. A commit that only changes columns writes
+none, so that its time does not grow with the number of parts. The next commit that changes rows
+writes it instead, or the commit at which the next checkpoint is due, whatever that changes. So a
+checkpoint is late by less than one interval.
 
 Soundness: a checkpoint that is missing, early or late changes no result. The rule depends on the
 log entries since the last checkpoint alone, so processes agree on it, unless one began from a
-checkpoint between two turns, as `rewrite_manifests` writes: it takes the turn later.
+checkpoint that `rewrite_manifests` wrote in between: it writes the next one later.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def checkpoint_interval(properties: Mapping[str, str]) -> int:
 
 
 def is_turn(version: int, properties: Mapping[str, str]) -> bool:
-    """Whether it is the turn of a checkpoint; never with an invalid `checkpoint_interval`."""
+    """Whether a checkpoint is due at this version; never with an invalid `checkpoint_interval`."""
     try:
         return version > 0 and version % checkpoint_interval(properties) == 0
     except InvalidInput:
@@ -42,7 +42,7 @@ def is_turn(version: int, properties: Mapping[str, str]) -> bool:
 
 
 def owes_after(entry: LogEntry, properties: Mapping[str, str], *, owed: bool) -> bool:
-    """Whether a checkpoint is due after an entry because changes of columns passed it on.
+    """Whether a checkpoint is overdue after an entry, because changes of columns wrote none.
 
     `owed`: the same for the version before; `properties` are those of the entry's version.
     """
@@ -52,6 +52,6 @@ def owes_after(entry: LogEntry, properties: Mapping[str, str], *, owed: bool) ->
 
 
 def has_checkpoint(snapshot: Snapshot, before: Snapshot) -> bool:
-    """Whether the commit of a version writes a checkpoint; `before` is its predecessor."""
+    """Whether the commit of a version writes a checkpoint; `before` is the version before it."""
     due = before.owes_checkpoint or is_turn(snapshot.version, snapshot.table.properties)
     return due and not snapshot.owes_checkpoint

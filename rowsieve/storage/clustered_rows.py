@@ -1,7 +1,7 @@
-"""Collect rows without a key into runs, and put each run into the order of the table's property.
+"""Collect rows without a key into runs, and sort each run by the table's property `cluster_by`.
 
-A run is all rows of a change, or as many as `RUN_BYTES` of rows that a writer gets in batches. Only
-the place of a row depends on the order, never whether it is read.
+A run is all rows of a change, or about `RUN_BYTES` of rows if a writer receives them in batches.
+The order decides where a row is stored, never whether it is read.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ClusteredRows:
 
     @property
     def is_full(self) -> bool:
-        """Whether the run is to be taken before more rows are added."""
+        """Whether the caller must take the run before it adds more rows."""
         return self._size_bytes >= RUN_BYTES
 
     def take(self) -> pa.Table | None:

@@ -1,8 +1,8 @@
 """Ids of commits and of checkpoints' files: unique, and naming the version they were based on.
 
 An id is a UUID of version 8 (RFC 9562) in 32 hexadecimal digits: 74 random bits, and in the last 12
-digits the newest version that the writer had read. So the name of a file that no commit refers to
-says whether a commit may still come that refers to it (invariants, rule 15).
+digits the newest version that the writer had read. So the name of an unreferenced file says whether
+a later commit may still refer to it (invariants, rule 15).
 """
 
 from __future__ import annotations

@@ -111,8 +111,8 @@ class CommitLog(LogReader):
         """Create a table with one commit, version 0; TableExists if a table exists here.
 
         `write` stores the first parts. It is called after the directory and the store were checked.
-        `uploads` are those of its files that may go on when it returns. `is_vacant`: the caller has
-        checked that the directory is.
+        `uploads` are uploads of its files that may still run when `write` returns. `is_vacant`: the
+        caller has checked that the directory is.
         """
         _check_info(table_info)
         if not is_vacant:

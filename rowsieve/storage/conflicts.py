@@ -63,7 +63,7 @@ class Kind(Enum):
 
     BLIND = "blind"  # not at all
     READING = "reading"  # on the rows that match its condition
-    REPLACING = "replacing"  # on the list of parts: it replaces all of them
+    REPLACING = "replacing"  # on the list of parts: the change replaces all of them
     REWRITING = "rewriting"  # on the parts that it rewrites, not on rows
     SETTING = "setting"  # on the properties of the table, not on rows
     ALTERING = "altering"  # on the columns of the table, not on rows

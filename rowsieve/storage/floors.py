@@ -83,7 +83,7 @@ def check_bases(
 ) -> None:
     """CommitConflict if a new file was written on a version below the head's floor (rule 15).
 
-    Such a file may be deleted at any time. Files that the head has already are not new.
+    Such a file may be deleted at any time. Files of the head are not new.
     """
     if is_given_up(added, removed, head):
         floor = floors_of(head.table.properties).oldest_base

@@ -48,7 +48,7 @@ def separated_bounds(
 ) -> list[tuple[KeyBound, KeyBound]]:
     """Return the lower and upper bounds of parts in key order, from their first and last rows.
 
-    Bounds of neighbours that overlap when they are short are as long as it takes.
+    Where short bounds of neighbours would overlap, both get as long as necessary.
     """
     lower = [key_bound(key, first, "lower", limit) for first, _ in ends]
     upper = [key_bound(key, last, "upper", limit) for _, last in ends]

@@ -243,7 +243,7 @@ class LogReader(LogHead):
         return any(probe() for probe in self.probes())
 
     def probes(self) -> Sequence[Callable[[], object]]:
-        """Requests that look for a table; if there is one, at least one of them finds something."""
+        """Requests that look for a table; if one exists, at least one request finds something."""
         return [
             partial(self._store.exists, log_path(0)),
             partial(self._versions, LOG, None, version_of),
@@ -257,7 +257,7 @@ class LogReader(LogHead):
         """
         at_once = _TIMES_AT_ONCE if self._store.overlaps else 1
         found: int | None = None
-        left = list(checkpoints)  # those that may be later than `found`, and in time
+        left = list(checkpoints)  # checkpoints that may be after `found`, but not after the time
         while left:
             step = -(-len(left) // (at_once + 1))
             places = list(islice(range(step - 1 if len(left) > 1 else 0, len(left), step), at_once))

@@ -56,7 +56,7 @@ _COMPRESSION_LEVEL: Final = (
 )
 _FALSE_POSITIVES: Final = 0.03  # 64 KiB for a full row group of distinct keys; 2% takes 128 KiB
 _SAMPLE_ROWS: Final = 4_096
-_LEAST_COMPRESSED_BYTES: Final = 1_024  # per column: zstd hardly shrinks less
+_LEAST_COMPRESSED_BYTES: Final = 1_024  # per column; zstd hardly shrinks fewer
 # Decoding zstd pages costs about as much as all other decoding together. Numbers with random low
 # bits do not shrink, so they are stored uncompressed.
 _WORTH_COMPRESSING: Final = 0.9  # largest ratio of compressed to encoded bytes

@@ -33,7 +33,7 @@ class PartSketches:
             sketch.add(rows.column(field.name))
 
     def finish(self) -> Mapping[str, bytes]:
-        """What the manifest's columns of these names hold for the part."""
+        """Return the manifest's values for the part, by column name."""
         return {sketch_name(f): sketch.to_bytes() for f, sketch in self._sketches.items()}
 
 
@@ -98,7 +98,7 @@ def distinct_count(parts: PartTable, field: Field) -> int | None:
 
 
 def _kind(field: Field) -> str | None:
-    """What the field's values are hashed as; None where equal values may have other bytes."""
+    """Return the kind of the field's hashes; None if equal values may differ in bytes."""
     if isinstance(field.type, (Interval, Json)):
         return None
     return kind_of(arrow_type(field.type))

@@ -1,7 +1,7 @@
 """Adds the hidden columns of the property `json_shredding` to the rows of a data file.
 
-Soundness: the values come from the documents as the table has them, before they get the names and
-forms of the file. A file never has hidden columns for a JSON column that is not one of its columns.
+Soundness: the values are taken from the table's documents, before columns get their names and forms
+in the file. A file has hidden columns only for JSON columns that it has.
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ class TableInfo:
 class Snapshot:
     """A table at one version. `tokens`: the last idempotent commit by application id.
 
-    `owes_checkpoint`: a change of columns took the turn of a checkpoint, and the next commit that
-    changes rows writes it; see `rowsieve.storage.checkpoint_turns`.
+    `owes_checkpoint`: a checkpoint was due at a change of columns, and the next commit that changes
+    rows writes it; see `rowsieve.storage.checkpoint_turns`.
     """
 
     version: int

@@ -5,8 +5,8 @@ A stored vector is a cache: the rows of a part that newer parts hide, known from
 vectors has none of them, and NULL in `vector.complete_through` means that a part has no vector. A
 vector without hidden rows has no file. One file holds the vectors of several parts.
 
-Soundness (invariants I3 and I4): the vector counts only as part of the manifest entry, so that an
-operation which brings an entry of an older version back must bring its vector back too.
+Soundness (invariants I3 and I4): the vector counts only as part of the manifest entry, so an
+operation that restores an entry of an older version must restore its vector too.
 """
 
 from __future__ import annotations
