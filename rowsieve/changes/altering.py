@@ -68,7 +68,7 @@ def alter_columns(
 def check_same_columns(operation: str, schema_id: int, head: Snapshot) -> None:
     """CommitConflict if the head has other columns than the schema that data was prepared for.
 
-    Names in a condition, and the columns of the data, have their meaning in that schema.
+    Names in a condition and in the data refer to the columns of that schema.
     """
     if head.schema.id != schema_id:
         raise CommitConflict(
@@ -120,7 +120,7 @@ def check_restorable(head: Snapshot, target: Snapshot) -> None:
 
 
 def far_dates(snapshot: Snapshot, fields: Iterable[Field]) -> str:
-    """Return a date column that is a timestamp in `fields`, and may have dates beyond that.
+    """Return a date column that is a timestamp in `fields` and may have dates beyond its range.
 
     Empty if there is none. Hidden rows count as well: they are decoded with the others.
     """

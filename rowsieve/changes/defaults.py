@@ -1,4 +1,4 @@
-"""Give the rows of an append the columns, and the fields of structs, that they lack."""
+"""Add the columns and fields of structs that the rows of an append lack."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rowsieve.types.stored_defaults import constant
 
 
 def with_defaults(table: pa.Table, schema: Schema) -> pa.Table:
-    """Add what the rows lack, with its default; NULL unless it has another one.
+    """Add the missing columns and fields with their defaults; NULL where there is none.
 
     Of the fields of structs, only those that were added to the table later may be missing. Items
     of lists and maps are not changed. A NOT NULL column without a default is not added.

@@ -32,7 +32,7 @@ def new_table(columns: pa.Schema, key: Sequence[str], properties: Mapping[str, s
     The properties are those that `check_properties` returned.
     """
     schema, _ = schema_of(columns)
-    names = KeyOrder.of(schema, key).names if key else ()  # the names of key= in any case
+    names = KeyOrder.of(schema, key).names if key else ()  # key= may spell names in another case
     schema, next_id = schema_of(columns, not_null=names)
     check_columns(properties, schema, names)
     info = TableInfo(

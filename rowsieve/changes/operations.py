@@ -64,7 +64,8 @@ def delete_where(change: Change, snapshot: Snapshot, question: Question) -> Muta
 def delete_planned(change: Change, snapshot: Snapshot, plan: ScanPlan) -> Mutation | None:
     """Delete exactly the rows that a plan of this snapshot returns.
 
-    StalePlan for a plan of another version; InvalidInput for a plan whose result may vary.
+    StalePlan for a plan of another version; InvalidInput for a plan whose result may differ between
+    reads.
     """
     _check_determined(change, snapshot, plan)
     if not snapshot.table.key:

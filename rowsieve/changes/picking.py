@@ -4,7 +4,7 @@ Soundness: only blind operations are repeated, which did not depend on the rows 
 conflict matrix). Their rows and keys are read and written anew, in files and with a commit_ts of
 their own, so nothing that is known about an older part changes (invariants I1, I4). A commit that
 the newest version is built on, or that was picked before, is not repeated: in a table without a key
-its rows would be there twice. Rows that are newer than the commit are never overwritten.
+its rows would occur twice. Rows that are newer than the commit are never overwritten.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def near_keys(keys: pa.Table, order: KeyOrder) -> Predicate:
 def without_present(
     store: ObjectStore, snapshot: Snapshot, order: KeyOrder, rows: pa.Table
 ) -> pa.Table:
-    """The rows whose key the version does not have; `rows` have the table's types, no key twice."""
+    """Return the rows whose key the version lacks; `rows` have the table's types, unique keys."""
     if not rows.num_rows or not len(snapshot.parts):
         return rows
     names = list(order.names)

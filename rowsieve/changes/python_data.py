@@ -90,7 +90,7 @@ def _array(values: Any, what: str, map_type: Map | None) -> Any:
 
 
 def _handed_over(values: Any, what: str, take: Callable[[Any], Any]) -> Any:
-    """Import values that an object of another library exports as Arrow data."""
+    """Import the Arrow data that another library's object exports."""
     refuse_polars_objects(values, what)
     try:
         return take(values)

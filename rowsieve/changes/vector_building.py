@@ -54,8 +54,7 @@ def plan_vectors(
     """Store the vectors of all parts whose vectors are not complete; None if there are none.
 
     `question`: only overlap groups with a part that may hold a row for which it is TRUE. `if_many`:
-    only groups where the keys that vectors do not cover are too many to be looked up. The caller
-    commits.
+    only groups where too many keys are not covered by vectors to look them up. The caller commits.
     """
     groups = list(overlapping_parts(store, snapshot, question))
     if if_many:
@@ -77,7 +76,7 @@ def plan_vectors(
 
 
 def with_eager_vectors(store: ObjectStore, head: Snapshot, request: CommitRequest) -> CommitRequest:
-    """Return the request with the vectors that its new parts make necessary.
+    """Return the request with the vectors that become necessary by its new parts.
 
     For the commit right after `head`, if the table's property `visibility` is "eager"; otherwise
     the request itself, and also if another commit follows `head` already, after which a file may be
@@ -172,7 +171,7 @@ def group_plan(
 
 
 def lacking_rows(store: ObjectStore, plan: ScanPlan, newest: int) -> Iterator[tuple[str, RowSet]]:
-    """By id, the rows that newer parts hide, of each part of a group whose vector lacks some."""
+    """Return, by part id, the rows that newer parts hide, for parts whose vector lacks some."""
     pieces = (piece for split in plan.splits for piece in split.pieces)
     parts = list({part.part_id: part for piece in pieces for part in piece.parts}.values())
     lacking = {part.part_id for part in readable(store, parts) if complete_through(part) < newest}
@@ -187,7 +186,7 @@ def lacking_rows(store: ObjectStore, plan: ScanPlan, newest: int) -> Iterator[tu
 def _hidden_rows(
     store: ObjectStore, snapshot: Snapshot, group: list[int]
 ) -> Iterator[tuple[int, RowSet]]:
-    """The same by places in the snapshot."""
+    """Return the rows that newer parts hide, by the part's index in the snapshot."""
     ids = snapshot.parts.part_ids
     places = {ids[i]: i for i in group}
     for part_id, hidden in lacking_rows(store, *group_plan(store, snapshot, group)):
@@ -201,7 +200,7 @@ def vectors_request(
     metadata: Mapping[str, str],
     uploads: Uploads | None = None,
 ) -> CommitRequest:
-    """The request that gives the parts at these places these vectors."""
+    """Return the request that sets the vectors of the parts at these indices."""
     places = sorted(refs)
     entries = snapshot.parts.take(np.array(places))
     info = with_vectors_protocol(snapshot.table)
@@ -222,7 +221,7 @@ def vectors_mutation(
     metadata: Mapping[str, str],
     uploads: Uploads,
 ) -> Mutation | None:
-    """The mutation that gives the parts at these places these vectors; None if there are none."""
+    """Return the mutation that sets the vectors of the parts at these indices; None without any."""
     if not refs:
         return None
     request = vectors_request(operation, snapshot, refs, metadata, uploads)

@@ -1,10 +1,10 @@
 """Merge the files of stored deletion vectors of a table with a key.
 
-Each commit of vectors writes a file. Small files, and those with vectors of parts that are gone,
-are written again as files of `FILE_BYTES`; full files stay.
+Each commit of vectors writes a file. Small files, and files with vectors of removed parts, are
+rewritten as files of `FILE_BYTES`; full files stay.
 
-Soundness (invariants I3 and I4): a vector stays complete through the version that it was, and one
-that cannot be read is dropped: it is a cache. Files of rows stay as they are.
+Soundness (invariants I3 and I4): a vector stays complete through the same version, and one that
+cannot be read is dropped: it is a cache. Files of rows stay as they are.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Statistics of columns: what a part may say about its rows before it is read."""
+"""Statistics of columns: facts about a part's rows that are known before it is read."""

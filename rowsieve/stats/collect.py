@@ -1,7 +1,7 @@
 """Collects the statistics of a part's columns, batch by batch.
 
-Every field gets counts, and bounds if its type has an order. Members of structs, elements and
-lengths of lists, and keys and values of maps have statistics of their own. The table's options add
+Every field gets counts, and bounds if its type has an order. Fields of structs, elements and
+lengths of lists, and keys and values of maps have their own statistics. The table's options add
 statistics of numbers in text, of text in one case, and of JSON paths.
 
 Soundness: every value of every batch lies within the bounds; see `rowsieve.stats.values`.

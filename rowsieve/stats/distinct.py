@@ -32,7 +32,7 @@ _SHIFT: Final = np.uint64(_RANK_BITS)
 _RANK_MASK: Final = np.uint64((1 << _RANK_BITS) - 1)
 _SPARSE, _DENSE = b"\x00", b"\x01"
 _ENTRY: Final = np.dtype([("register", "<u2"), ("rank", "u1")])
-_MOST_SPARSE: Final = _REGISTERS // _ENTRY.itemsize  # registers for which sparse is shorter
+_MOST_SPARSE: Final = _REGISTERS // _ENTRY.itemsize  # non-zero registers
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def joined(sketches: Iterable[Sketch]) -> Sketch | None:
 
 
 def kind_of(type_: pa.DataType) -> str | None:
-    """What values of a type are hashed as; None for types without a sketch.
+    """Return the kind that values of a type are hashed as; None for types without a sketch.
 
     Types to which a column can be widened keep the kind if equal values keep their hashes.
     """

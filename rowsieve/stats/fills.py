@@ -1,11 +1,11 @@
 """Statistics of columns that were added after a part was written: those of their fill default.
 
-Soundness (trap T20): rows that are older than a column have its fill default, all of them, so the
-statistics are exact. Fields of an added struct are NULL there, and added lists and maps have no
-items. A field that was added to a struct has its fill default or, where the struct is NULL, NULL.
-Values that conditions derive from the column are those of the default: the length of an interval,
-the bytes of an unbounded number, the extent of a geometry, the values at a JSON path. A JSON path
-that a collector of statistics would not describe is unknown.
+Soundness (trap T20): all rows that are older than a column have its fill default, so the statistics
+are exact. Fields of an added struct are NULL there, and added lists and maps have no items. A field
+that was added to a struct has its fill default or, where the struct is NULL, NULL. Values that
+conditions derive from the column are those of the default: the length of an interval, the bytes of
+an unbounded number, the extent of a geometry, the values at a JSON path. A JSON path that a
+collector of statistics would not describe is unknown.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rowsieve.types.stored_defaults import constant, is_nan
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """What files of schemas older than `added` have for a subject: bounds, and which rows are NULL.
+    """The statistics of a subject in files of schemas older than `added`: bounds, and NULLs.
 
     `is_null`: all rows are NULL. `maybe_null`: rows may also have NULL, because a struct around the
     field may be NULL. The bounds are NULL for NULL and NaN, and where nothing is known. `kinds` has
@@ -67,11 +67,11 @@ class Fill:
 
 
 Fills: TypeAlias = tuple[Fill, ...]
-"""What older files have for one subject, oldest first: the first one that applies is the value."""
+"""The fills of one subject, oldest first: the first one that applies is the value."""
 
 
 def fill_for(fills: Fills, written_with: int) -> Fill | None:
-    """Return what a file of this schema has; None if the file has the column itself."""
+    """Return the fill for a file of this schema; None if the file has the column itself."""
     return next((fill for fill in fills if written_with < fill.added), None)
 
 
@@ -130,7 +130,7 @@ def _derived_fills(field: Field, fills: Fills) -> Iterator[tuple[Subject, Fills]
 
 
 def _no_items(field: Field, fills: Fills) -> Iterator[tuple[Subject, Fills]]:
-    """The fills of what is inside a list or map that is NULL in older files: no values at all."""
+    """The fills of fields inside a list or map that is NULL in older files: no values at all."""
     none = constant(None, field.type)
     yield field.id, tuple(Fill(each.added, field.type, none, none) for each in fills)
     if isinstance(field.type, Struct):

@@ -123,10 +123,10 @@ def decode_documents(values: Values, tree: PathTree) -> Documents:
 
 
 def documents_by_row(texts: pa.Array, tree: PathTree) -> tuple[list[Any], Mask]:
-    """Decode JSON texts, none of them NULL, in order; also (n,) whether nothing is known of a text.
+    """Decode JSON texts, none of them NULL, in order; also the mask of unknown texts.
 
-    That is so if it is malformed, may nest too deep, or repeats a wanted key in one object. Such a
-    document is `MISSING`.
+    A text is unknown, and its document `MISSING`, if it is malformed, may nest too deep, or repeats
+    a wanted key in one object.
     """
     unknown = may_exceed_limits(texts)
     if not unknown.any():

@@ -71,7 +71,7 @@ class JsonPath:
 
 
 def path_of(operand: Operand) -> JsonPath | None:
-    """The constant JSON path that an operand extracts from a column; None if it is none."""
+    """The constant JSON path that an operand extracts from a column; None for other operands."""
     if isinstance(operand, BoundColumn):
         return (
             JsonPath(operand.field_id, (), as_text=False)

@@ -42,7 +42,7 @@ JSON: Final = "json"
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
-    """What conditions compare instead of the stored values: a function's name, type and kernel."""
+    """A function whose values conditions compare instead of the stored ones: name, type, kernel."""
 
     what: str
     type: logical.LogicalType

@@ -23,7 +23,7 @@ _BOUNDS: Final = frozenset({"lower", "upper"})
 def statistics_columns(
     parts: Sequence[Mapping[Subject, ColumnStatistics]], schema: Schema
 ) -> dict[str, pa.Array]:
-    """Tabulate the subjects that a part knows something of; what the other parts lack is NULL.
+    """Tabulate the subjects with a known fact in some part; NULL for the other parts.
 
     Other subjects have no columns: the budget drops the statistics of most columns of a wide
     table.

@@ -22,7 +22,7 @@ GEOMETRY: Final = "geometry.1"
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """The storage of an alias in words, the test for it, and whether its order is the storage's."""
+    """The storage type of an alias as text, its test, and whether values sort as stored."""
 
     form: str
     fits: Callable[[LogicalType], bool]

@@ -1,4 +1,4 @@
-"""Space-filling curves: rows that are near in every column come near each other.
+"""Space-filling curves: they place rows with similar values in all columns near each other.
 
 A row is a point whose coordinates are the ranks of its values, so every type with an order has
 coordinates, and skewed values fill the space as evenly as others. The Z-order (Morton, 1966)

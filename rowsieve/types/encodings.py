@@ -122,9 +122,9 @@ def arrow_field(field: logical.Field) -> pa.Field:
 
 
 def member_field(field: logical.Field) -> pa.Field:
-    """Return the Arrow field of a struct's member; it is nullable, even if the member is NOT NULL.
+    """Return the Arrow field for a field of a struct; nullable, even if the field is NOT NULL.
 
-    Where the struct is NULL, the member is NULL as well: engines read it without its struct.
+    Where the struct is NULL, the field is NULL as well: engines may read it without its struct.
     """
     return arrow_field(field).with_nullable(nullable=True)
 

@@ -27,7 +27,7 @@ _LABEL: Final = re.compile(r"\s*'((?:[^']|'')*)'\s*(,|$)")
 
 
 def enum_of(labels: Sequence[object], column: str) -> Enum:
-    """Return the enum with these labels; SchemaMismatch, which names the column, if there is none.
+    """Return the enum with these labels; SchemaMismatch, which names the column, if invalid.
 
     Labels are distinct text of at most 255 bytes without a zero byte; there are 1 to 10,000.
     """
@@ -58,7 +58,7 @@ def declared(metadata: Mapping[bytes, bytes] | None, extension: bytes, column: s
     labels = _of_polars(found[_POLARS_KEY]) if _POLARS_KEY in found else None
     try:
         return None if labels is None else enum_of(labels, column)
-    except SchemaMismatch:  # no label, too many or too long ones: plain text holds the values
+    except SchemaMismatch:  # no label, too many or too long labels: the column is plain text
         return None
 
 

@@ -184,7 +184,7 @@ def evolve(
 
 
 def changes_fields(old: Schema, new: Schema, key: Sequence[str] = ()) -> bool:
-    """Whether a reader must know more than which columns were added, dropped or made wider numbers.
+    """Whether a change is more than adding, dropping or widening whole columns of numbers.
 
     True if a field inside a column, the type of a key column, or a date was changed.
     """

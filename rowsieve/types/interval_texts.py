@@ -48,7 +48,7 @@ class IntervalParts:
 
 
 def parse_interval(text: str) -> IntervalParts:
-    """Parse `1 month 2 days 03:04:05`; ValueError says what is wrong."""
+    """Parse `1 month 2 days 03:04:05`; the ValueError for other text says what is wrong."""
     found, place = IntervalParts(), 0
     while place < len(text):
         if clock := _CLOCK.match(text, place):

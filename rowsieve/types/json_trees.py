@@ -1,8 +1,8 @@
 """Writes the nodes of decoded Variants as JSON texts, all of them at once.
 
-A text is a sequence of pieces: keys, scalars and punctuation. The nodes say where each piece
-stands, and one `take` copies the bytes. Keys of an object are sorted by their bytes. Soundness: an
-object that has a key twice is a ValueError.
+A text is a sequence of tokens: keys, scalars and punctuation. The positions of the tokens follow
+from the nodes, and one `take` copies the bytes. Keys of an object are sorted by their bytes.
+Soundness: an object that has a key twice is a ValueError.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class TooLong(ValueError):
-    """Texts that do not fit into one array; fewer of them may."""
+    """The texts do not fit into one array; fewer texts may fit."""
 
 
 def written(nodes: Nodes, rows: int) -> pa.Array:
@@ -70,7 +70,7 @@ def written(nodes: Nodes, rows: int) -> pa.Array:
 
 
 def _places(nodes: Nodes, parent: Ints, depth: Ints, order: Ints, leads: Ints) -> tuple[Ints, Ints]:
-    """The first piece of each node, and how many pieces it has with those of its members."""
+    """Return the first token of each node, and its number of tokens, children included."""
     size = leads + 1
     for each in (*nodes.objects, *nodes.arrays):
         size[each] += 1

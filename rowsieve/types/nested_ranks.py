@@ -1,4 +1,4 @@
-"""Ranks of whole lists, structs and other values that no kernel of Arrow sorts.
+"""Rank lists, structs and other values for which Arrow has no sort kernel.
 
 Structs compare by their fields in order; lists item by item, and a list sorts before every longer
 one that begins with it; inside, NULL is above every value, and NaN above every number. Intervals

@@ -52,7 +52,7 @@ def is_stored(type_: pa.DataType) -> bool:
 
 
 def parsed(texts: pa.Array) -> tuple[pa.Array, Mask]:
-    """Encode texts such as `-1.50`, `1e3`, `NaN`; return the numbers and where a text is one.
+    """Encode texts such as `-1.50`, `1e3`, `NaN`; also return the mask of texts that are numbers.
 
     Numbers are NULL where the text is NULL or not a number.
     """
@@ -168,7 +168,7 @@ def of_exact(exact: pa.Array) -> pa.Array:
 
 
 def encoded(number: Decimal | int | str) -> bytes:
-    """Return the exact bytes of one number; ValueError if it is none."""
+    """Return the exact bytes of one number; ValueError for a value that is not a number."""
     found = exact_of(from_text(pa.array([str(number)], pa.string())))[0].as_py()
     assert isinstance(found, bytes)
     return found
@@ -282,7 +282,7 @@ def _put_digits(
 
 
 def _check_layout(exact: pa.Array) -> None:
-    """Raise ValueError for bytes that have not the parts of a number."""
+    """Raise ValueError for bytes that do not have the layout of a number."""
     starts, lengths, data = _spans(exact)
     valid = _mask(exact.is_valid())
     if (valid & (lengths == 0)).any():

@@ -1,9 +1,9 @@
 """The opaque forms of values: `<type>.0`, plain bytes, and their structured form `<type>.1`.
 
-A table writes one of both (property `value_forms`), and reads both, also of one column in different
-files. Soundness: an opaque form has no statistics and no dictionary, so nothing is pruned by it;
-values are compared and merged only after they are decoded. Key columns, and fields inside columns,
-always have their structured form.
+A table writes one form (property `value_forms`) and reads both, even for one column whose files
+differ in form. Soundness: an opaque form has no statistics and no dictionary, so nothing is pruned
+by it; values are compared and merged only after they are decoded. Key columns, and fields inside
+columns, always have their structured form.
 """
 
 from __future__ import annotations

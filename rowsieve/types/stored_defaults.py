@@ -24,7 +24,7 @@ def constant_text(value: Any, type_: logical.LogicalType, name: str) -> str | No
     """Return the text of a Python value or an Arrow scalar for the column `name`.
 
     SchemaMismatch if the type cannot hold the value exactly; InvalidSchemaChange if the column has
-    no constants, or no Arrow value can be made of it.
+    no constants, or if pyarrow cannot convert the value.
     """
     if value is None or (isinstance(value, pa.Scalar) and not value.is_valid):
         return None

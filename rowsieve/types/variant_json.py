@@ -1,8 +1,8 @@
 """Decodes columns of Parquet Variants to JSON text: plain, and shredded into typed columns.
 
-A Variant is a struct of `metadata` and `value`, both bytes; shredded, it also has `typed_value`, or
-has it instead of `value`. Keys of objects are sorted by their bytes. Numbers keep all of their
-digits; other scalars become text as in `rowsieve.types.variant_texts`.
+A Variant is a struct of `metadata` and `value`, both bytes. A shredded one has `typed_value`
+besides `value`, or instead of it. Keys of objects are sorted by their bytes. Numbers keep all of
+their digits; other scalars become text as in `rowsieve.types.variant_texts`.
 
 Soundness: bytes that are not a Variant, and shredded columns that contradict each other, are a
 ValueError, never another value. Source: VariantEncoding.md and VariantShredding.md of Parquet.
@@ -187,7 +187,7 @@ class _Shredded:
                 value.take(pa.array(chosen)), node[chosen], row[chosen], merged[chosen], depth
             )
         nothing = np.flatnonzero(~has_value & ~has_typed)
-        if len(nothing):  # as the specification has it: a missing value is null
+        if len(nothing):  # by the specification, a missing value is null
             self.nodes.set_texts(node[nothing], pa.array(["null"] * len(nothing), TEXT))
 
     def _add_binary(

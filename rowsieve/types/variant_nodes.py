@@ -25,7 +25,7 @@ DEEPEST: Final = 1_000
 """Levels of a value, as in Spark."""
 NO_KEY: Final = -1
 ROOT: Final = -1
-_PAD: Final = 32  # zeros at the end of the bytes, so that no gather leaves them
+_PAD: Final = 32  # zeros after the bytes, so that no gather reads past their end
 _PRIMITIVE, _SHORT_STRING, _OBJECT, _ARRAY = range(4)
 
 Ints = npt.NDArray[np.int64]
@@ -37,7 +37,7 @@ class Places:
     """Where nodes lie: (n,) each. `node`: the number of each; `key`: `Nodes.keys`, or `NO_KEY`.
 
     `start` and `stop` bound the bytes of a value; `keys` and `key_count` are those of its metadata.
-    `merged`: whether it is the rest of an object whose other fields are known.
+    `merged`: whether it holds the remaining fields of an object whose other fields are known.
     """
 
     node: Ints
@@ -63,8 +63,8 @@ class Places:
 class Nodes:
     """Nodes of JSON trees, by number: the parent, the key and the position in it, the depth.
 
-    `objects` and `arrays`: the numbers of these nodes. `scalars` and `texts`: of the others, and
-    their JSON texts. `keys`: texts of keys, which may repeat.
+    `objects` and `arrays`: the numbers of these nodes. `scalars` and `texts`: the numbers of all
+    other nodes, and their JSON texts. `keys`: texts of keys, which may repeat.
     """
 
     count: int = 0
@@ -80,7 +80,7 @@ class Nodes:
     key_count: int = 0
 
     def add(self, parent: Ints, key: Ints, place: Ints, depth: int) -> Ints:
-        """Add nodes and return their numbers."""
+        """Add nodes; return their numbers."""
         numbers = np.arange(self.count, self.count + len(parent), dtype=np.int64)
         self.count += len(parent)
         self.parent.append(parent)

@@ -1,4 +1,4 @@
-"""Which types hold all values of another type, in the same order: what a column may be widened to.
+"""Widening: which types hold all values of another type, in the same order.
 
 Soundness: a widened value compares with all others as before, so bounds and sort orders that were
 taken of the narrow values still hold.

@@ -2,8 +2,8 @@
 
 Points, lines, polygons and collections of them, in ISO's form and in PostGIS's with flags (EWKB),
 with z and m, in both byte orders. An empty geometry has no extent. Soundness: bytes that are not
-whole WKB, and geometries with an infinite coordinate, have no extent either: nothing is said of
-them. Source: OGC 06-103r4, section 8; PostGIS, "EWKB".
+complete WKB, and geometries with an infinite coordinate, have no extent either, which means
+"unknown". Source: OGC 06-103r4, section 8; PostGIS, "EWKB".
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Extents: TypeAlias = npt.NDArray[np.float64]
 def extents(values: pa.Array) -> Extents:
     """Return the extents of an array of binary; a NULL has none.
 
-    The parts and rings of all geometries are read together, step by step; collections, and what is
-    unusual, one after another.
+    The parts and rings of all geometries are read together, step by step; collections and unusual
+    geometries are read one by one.
     """
     found = np.full((len(values), 4), np.nan)
     if not len(values):
@@ -62,7 +62,7 @@ def side_of(values: pa.Array, side: str) -> pa.Array:
 
 
 class _Steps:
-    """Reads one part or ring of every geometry at a time; `read`: those that were whole WKB."""
+    """Reads one part or ring of every geometry at a time; `read`: the complete geometries."""
 
     def __init__(self, data: npt.NDArray[np.uint8], starts: _Integers, ends: _Integers) -> None:
         self._data = np.concatenate([data, np.zeros(32, np.uint8)])
@@ -110,7 +110,7 @@ class _Steps:
         self._parts[many] = self._count(many)
 
     def _count(self, rows: _Integers) -> _Integers:
-        """Read four bytes as a number; beyond the end of a geometry it is odd."""
+        """Read four bytes as a number; a geometry that ends before is left to `_Reader`."""
         place = self._place[rows]
         beyond = place + 4 > self._ends[rows]
         self._odd[rows[beyond]] = True
@@ -121,7 +121,7 @@ class _Steps:
         return np.where(beyond, 0, found)
 
     def _run(self, rows: _Integers, counts: _Integers) -> None:
-        """Note a run of points, which begins at the places of the rows."""
+        """Record a run of points that begins at each row's current position."""
         size = 8 * self._dims[rows] * counts
         beyond = self._place[rows] + size > self._ends[rows]
         self._odd[rows[beyond]] = True
@@ -130,7 +130,7 @@ class _Steps:
         self._place[fine] += size[~beyond]
 
     def extents(self) -> Extents:
-        """Return the extents of the rows that were read; those of others mean nothing."""
+        """Return the extents; undefined for rows that were not read."""
         low = np.full((len(self._ends), 2), np.inf)
         high, bad = -low, np.zeros(len(self._ends), bool)
         joined = [np.concatenate(column) for column in zip(*self._runs, strict=True)]
