@@ -1,1 +1,1 @@
-"""Files and tables of others: read in place, imported without a copy, and written for others."""
+"""Files and tables of other writers: read in place, or imported without a copy."""

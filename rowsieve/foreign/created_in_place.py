@@ -1,11 +1,11 @@
-"""Creates a table of files that are not ours, where they are, as version 0.
+"""Creates a table from files that are not ours, in place, as version 0.
 
 Rows that the files' table hides get deletion vectors of our own. Changes write files of the table's
 own; compaction copies the rows into such files. The foreign files are never changed or deleted
 (invariants, rule 15).
 
 Soundness: in a table with a key a deletion vector is derived and may be dropped (invariant I3), so
-hidden rows would come back; they are refused there.
+hidden rows would come back; so such files are refused.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class PlacedFiles:
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
-    """Where a table is created, and with what; `operation` is the function that was called."""
+    """Place, key and properties of a table to create; `operation` names the called function."""
 
     operation: str
     store: ObjectStore
@@ -95,7 +95,7 @@ class NewTable:
         return cls(operation, store, tuple(key or ()), checked, notes, storage_options)
 
     def check(self, files: Sequence[Location]) -> None:
-        """Check the place: TableExists, or InvalidInput for files that it cannot have."""
+        """Check the place: TableExists for a table; InvalidInput for files that it cannot use."""
         check_place(self.operation, Location.parse(self.store.uri), files)
         if CommitLog(self.store).exists():
             raise TableExists(

@@ -1,4 +1,4 @@
-"""Reads the footers of files that are not ours, many at once, and what they say of columns.
+"""Reads the footers of many files that are not ours, and the types of their columns.
 
 Soundness: a file whose footer cannot be parsed, or whose row groups contradict its row count, is an
 error that names the file. Nothing else of a file is believed without a check.
@@ -78,7 +78,7 @@ def read_footers(store: ObjectStore, uris: Sequence[str]) -> list[Footer]:
 
 
 def _checksum(store: ObjectStore, uri: str, start: int, stop: int) -> str:
-    return checksum(store.get_range(uri, start, stop))  # the bytes are not kept
+    return checksum(store.get_range(uri, start, stop))  # keeps only the checksum
 
 
 def _index_start(footer: Footer) -> int | None:

@@ -2,8 +2,9 @@
 
 `from_delta` opens, `import_delta` imports without copying rows. deltalake reads the log; the files
 are planned and read by us. Partition values are constant columns, deletion vectors hide rows, and
-columns are found by the names, or by the ids, that column mapping gives them in the files; without
-it what a column says of these is not used. Times of type `timestamp` are instants, also in INT96.
+columns are found in the files by the names or ids of the log's column mapping, which a column's
+metadata gives; without column mapping, that metadata is ignored. Times of type `timestamp` are
+instants, also in INT96.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ def _opened(
 
 @contextmanager
 def _reading(operation: str, location: Location) -> Iterator[None]:
-    """Convert the errors of deltalake for what it finds in a table only when it reads the files."""
+    """Convert errors that deltalake raises only when it reads the files."""
     delta: Any = imported("deltalake", "delta")
     try:
         yield
@@ -225,7 +226,7 @@ def _uri_of(table: Location, path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Mapped:
-    """What a file is searched for, by the table's field ids: names, or Parquet's ids as text."""
+    """The keys that find columns in files, by the table's field ids: names, or Parquet ids."""
 
     keys: Mapping[int, str]
     by_id: bool
@@ -279,7 +280,7 @@ class _Mapped:
 
 
 def _keys(field: Field, described: Any, key: str | None) -> Iterator[tuple[int, str]]:
-    """What the log says of a field and those inside it, by field id; their names without a key."""
+    """The log's keys of a field and the fields inside it, by field id; names without a key."""
     metadata = described.get("metadata", {})
     yield field.id, field.name if key is None else str(metadata.get(key, field.name))
     yield from _keys_inside(field.type, described["type"], key)

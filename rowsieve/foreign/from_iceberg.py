@@ -77,9 +77,9 @@ def from_iceberg(
 ) -> Table:
     """Open a snapshot of a pyiceberg table as a read-only table; copies nothing.
 
-    Field ids and position deletes are honoured. UnsupportedOperation, which names it, for what the
-    table has and we do not read; VersionNotFound for an unknown snapshot; MissingExtra without
-    pyiceberg.
+    Field ids and position deletes are honoured. UnsupportedOperation, which names the feature, for
+    a table with an unsupported feature; VersionNotFound for an unknown snapshot; MissingExtra
+    without pyiceberg.
     """
     scan = _scan("from_iceberg", table, snapshot_id)
     store = open_store(_location(table.location()).uri, storage_options)

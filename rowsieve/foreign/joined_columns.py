@@ -1,9 +1,9 @@
 """Joins the columns of files that are not ours into one schema, by name or by field id.
 
-A column that a file lacks is NULL there, and so is a field of a struct. Of two types of a column,
-the one that holds all values of the other is taken; else the files cannot be read together. All
-columns are nullable: what a file says about that is not relied on. Text of `schema=` decides for
-itself: a value that would change is an error when it is read.
+A column that a file lacks is NULL there, and so is a field of a struct. If a column has two types,
+the type that holds all values of the other is used; if neither does, the files cannot be read
+together. All columns are nullable, whatever a file declares. Types in `schema=` take precedence: a
+value that would change is an error when it is read.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _by_name(struct: logical.Struct, member: pa.Field) -> logical.Field | None:
 
 
 def _own_columns(footer: Footer, *, by_field_id: bool) -> dict[str, pa.Field]:
-    """The columns of a file by what they are matched by."""
+    """The columns of a file by the name or field id that matches them."""
     if not by_field_id:
         return {field.name: field for field in footer.schema}
     found: dict[str, pa.Field] = {}
@@ -132,7 +132,7 @@ def _own_columns(footer: Footer, *, by_field_id: bool) -> dict[str, pa.Field]:
 def _joined(
     known: tuple[pa.Field, str] | None, field: pa.Field, uri: str, *, by_id: bool
 ) -> tuple[pa.Field, str]:
-    """Join a column with what is known of it, with the file that this is of; by id not inside."""
+    """Join a column with the known one; also return the file of its type. `by_id`: as a whole."""
     if known is None or pa.types.is_null(known[0].type):
         return field, uri
     first, where = known
@@ -224,7 +224,7 @@ def _chosen(
 def _check_fits(schema: pa.Schema, field: pa.Field, uri: str) -> None:
     """Raise SchemaMismatch if the type of `schema=` cannot hold values of a file's column.
 
-    Fields that only one of them has do not matter: they are NULL, or not read.
+    Fields that only one of them has are NULL or not read, so they may have any type.
     """
     wanted = schema.field(field.name)
     common = wanted.with_type(_within(wanted.type, field.type))

@@ -1,7 +1,7 @@
 """Proves that files are sorted by a key and have each key once, by reading their key columns.
 
-Small files are read together (`rowsieve.foreign.many_keys`); large ones, and those in which that
-finds a fault, are read one by one.
+Small files are read together (`rowsieve.foreign.many_keys`); large files, and small ones with a
+fault, are read one by one.
 
 Soundness (invariants, rule 10 and I5): rows of a part are in key order, keys are not NULL, and no
 key is in two parts. Floats are refused as keys in place: -0.0 and NaN have several stored forms.

@@ -1,11 +1,11 @@
 """Reads the key columns of many small files that are not ours with one call of the decoder.
 
 Opening a file costs far more than decoding some thousand keys. So the column chunks of the keys of
-several files, whose schemas are equal byte by byte, are copied to one Parquet file in memory, a row
-group for each of theirs.
+several files, whose schemas are equal byte by byte, are copied to one Parquet file in memory, with
+one row group for each of theirs.
 
-Soundness: what is odd gives None, and the caller reads the files one by one. Keys are converted as
-a read of the table converts them.
+Soundness: for anything unexpected the result is None, and the caller reads the files one by one.
+Keys are converted as a read of the table converts them.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def small_batches(files: Sequence[PlacedFile], order: KeyOrder) -> Iterator[Batc
 def _leaves_of(
     order: KeyOrder, mapping: FileMapping, leaves: dict[str, list[int]]
 ) -> dict[int, tuple[str, int]] | None:
-    """The stored key columns by field id; None if one is not flat, or in neither of both."""
+    """The stored key columns by field id; None if one is nested, or neither stored nor constant."""
     found: dict[int, tuple[str, int]] = {}
     for field in order.fields:
         if (name := mapping.names.get(field.id)) is None:
@@ -138,7 +138,7 @@ def read_keys(store: ObjectStore, batch: Batch, order: KeyOrder) -> pa.RecordBat
             return None
         return _in_order(batch, table, order)
     except (RowsieveError, pa.ArrowException, OSError, KeyError):
-        return None  # read one by one, the files give the error
+        return None  # the caller reads the files one by one, which reports the error
 
 
 def _fetched(store: ObjectStore, file: PlacedFile, batch: Batch) -> list[GroupPages]:

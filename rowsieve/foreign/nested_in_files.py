@@ -1,11 +1,11 @@
-"""The columns with fields as a file has them: fields by the table's ids, under the file's names.
+"""Describe nested columns as a file has them: the table's field ids under the file's names.
 
-A file may lack fields that its table got later, have some that were dropped since, and have others
+A file may lack fields that were added later, have fields that were dropped since, and have fields
 under earlier names or in another order. The reader matches them by id.
 
 Soundness: a field that a file lacks is NULL there, as a column is. A field that only the file has
-gets a negative id, which no field of a table ever has: it must not answer for one that is added
-later.
+gets a negative id, which no field of a table ever has: otherwise it could supply the values of a
+field that is added later.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FieldIn = Callable[[logical.Struct, pa.Field], logical.Field | None]
 
 
 def columns_in_file(schema: Schema, stored: Mapping[int, pa.Field], field_in: FieldIn) -> Schema:
-    """Return the columns with fields that a file has, with the names and fields that it has.
+    """Return the nested columns of a file, with its names and fields.
 
     `stored`: the file's columns by id.
     """
@@ -67,7 +67,7 @@ def _as_stored(
 
 
 def by_key(keys: Mapping[int, str], key_of: Callable[[pa.Field], str]) -> FieldIn:
-    """Find fields by what they have in files: `keys` by field id, and `key_of` a file's field."""
+    """Return a `FieldIn` that compares `keys`, by field id, with `key_of` a file's field."""
 
     def found(struct: logical.Struct, member: pa.Field) -> logical.Field | None:
         wanted = key_of(member)

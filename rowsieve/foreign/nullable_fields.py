@@ -1,6 +1,6 @@
-"""Fields of files that are not ours, as columns of a table may have them: nullable, of any size.
+"""Convert fields of files that are not ours to fields of a table: nullable, of any size.
 
-What a file says about NULL is not relied on.
+A file's declarations about NULL are not trusted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from rowsieve.types.encodings import EXTENSION_KEYS
 
 
 def nullable_field(field: pa.Field) -> pa.Field:
-    """The field with all its members nullable; only what names its extension type is kept."""
+    """Return the field, nullable at every depth; its metadata keeps the extension's name only."""
     metadata = field.metadata or {}
     kept = {key: metadata[key] for key in EXTENSION_KEYS if key in metadata}
     type_ = field.type if kept else _of_any_size(field.type)
@@ -19,7 +19,7 @@ def nullable_field(field: pa.Field) -> pa.Field:
 
 
 def _of_any_size(type_: pa.DataType) -> pa.DataType:
-    """The type of bytes without a size: other files may have values of other sizes."""
+    """Return bytes of any size for a fixed-size type: other files may have other sizes."""
     return pa.binary() if pa.types.is_fixed_size_binary(type_) else type_
 
 

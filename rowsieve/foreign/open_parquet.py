@@ -1,7 +1,7 @@
 """Open Parquet files of other writers as a read-only table: `open_parquet`.
 
-The relation has one version, which exists in memory only. It is planned and read as any table is;
-nothing is written anywhere.
+The table has one version, which exists in memory only. It is planned and read like any other table;
+nothing is written.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 In a directory and a glob, names that begin with `.` or `_` are skipped, as other engines do (a
 directory `_day=1` is not), and so are files that are not named `*.parquet`, `*.pq` or `*.parq`.
 Soundness: a path that does not exist, a directory without files, and the directory of a table of
-another format are errors, never an empty relation. A file is known by its place without symbolic
-links, so that one file under two names does not count twice.
+another format are errors, never an empty relation. A file is identified by its path with symbolic
+links resolved, so that a file with two names does not count twice.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def find_files(source: Any, storage_options: Mapping[str, Any] | None) -> list[F
 
 
 def _once(files: Iterator[FoundFile]) -> Iterator[FoundFile]:
-    """Each file once, by its own name if that was found; InvalidInput if its folders differ."""
+    """Keep each file once, preferably under its own name; InvalidInput if its folders differ."""
     found: dict[Location, FoundFile] = {}
     for file in files:
         known = found.setdefault(file.location, file)
@@ -211,7 +211,7 @@ def _in_folder(folder: Location, depth: int | None = None) -> Iterator[FoundFile
 
 
 def _refuse(error: OSError) -> None:
-    """Raise StoreError: a folder that is skipped would be rows that are missing."""
+    """Raise StoreError: skipping a folder would lose rows."""
     raise StoreError(
         f"cannot list {error.filename}: {error.strerror}; its files would be missing"
     ) from error

@@ -1,10 +1,10 @@
-"""Makes parts of an existing table of files that are not ours, where they are: `place_files`.
+"""Adds files that are not ours to an existing table as parts, in place: `place_files`.
 
 The columns of a file are found by name or by field id. A column that a file lacks has its default;
 the directories of a file may give it a constant.
 
-Soundness: the table can be read after the files were added. So a column whose values may not fit
-the table's type, a NOT NULL column and a column with fields are read once. Keys are proved
+Soundness: the table stays readable after the files are added. So columns whose values may not fit
+the table's type, NOT NULL columns and nested columns are read once. Keys are proved
 (`rowsieve.foreign.key_proof`). The files are never ours to delete (invariants, rule 15).
 """
 
@@ -37,7 +37,7 @@ from rowsieve.types.schema import Schema
 from rowsieve.types.widening import holds_all_of
 
 Constants = Mapping[str, str | None]
-"""The text of the value of all rows of a file, by column; that of `stored_defaults`."""
+"""The constant value of a file's columns, by name, as the text of `stored_defaults`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""Makes the parts of files that are not ours: mappings of columns, and statistics of whole files.
+"""Builds the parts of files that are not ours: column mappings, and statistics of whole files.
 
 The statistics of all row groups of all files are decoded together, column by column, and joined by
 file. Soundness: that of `rowsieve.parquet.foreign_statistics`; a file has a bound only if each of
-its row groups has one, or no values but NULL.
+its row groups has one, or only NULLs.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Chunks:
     upper: list[Any] = field(default_factory=list)
 
     def add(self, file: int, rows: int, found: ChunkStatistics) -> None:
-        """Add those of one row group."""
+        """Add the statistics of one row group."""
         self.file.append(file)
         self.rows.append(rows)
         self.nulls.append(-1 if found.nulls is None else found.nulls)
@@ -64,7 +64,7 @@ class _Chunks:
         self.upper.append(None if found.upper is None else value_in(found.upper, self.leaf))
 
     def stored(self) -> StoredBounds:
-        """All of them in the form that decoding takes."""
+        """Return all statistics in the form that `foreign_column` takes."""
         rows, nulls = np.array(self.rows, np.int64), np.array(self.nulls, np.int64)
         return StoredBounds(rows, nulls, np.array(self.bounded, np.bool_), self.lower, self.upper)
 

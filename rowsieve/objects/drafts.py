@@ -1,12 +1,12 @@
-"""Objects that are written piece by piece, before they get a name.
+"""Drafts: objects that are written in several calls before they get a name.
 
 A draft is in memory while it is small. On a local disk a larger one continues in a temporary file
 of the final directory, so that memory does not grow with the size of an object. A remote store gets
 an object in one request, so there a draft stays in memory.
 
 Soundness (invariants, rules 3 and 4): the name appears once, with all bytes, after they are synced.
-A draft that is given up removes its temporary file. After a crash the file is a leftover like that
-of any put (`.tmp-*`), which nothing lists.
+An abandoned draft removes its temporary file. After a crash the file is a leftover like that of any
+put (`.tmp-*`), which no listing shows.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class DraftFile:
                 view, start = view[count:], start + count
 
     def publish(self) -> None:
-        """Sync the bytes, give them the final name, and sync it; the draft is over then."""
+        """Sync the bytes, give them the final name, and sync it; this ends the draft."""
         try:
             self._publish(self._descriptor, self._temporary)
         finally:
@@ -151,7 +151,7 @@ class Draft(io.RawIOBase):
             self._memory.getbuffer()[start : start + len(data)] = data
 
     def in_memory(self) -> memoryview:
-        """All bytes of a draft without a file."""
+        """Return all bytes of a draft without a file."""
         return self._memory.getbuffer()
 
     def _flush(self, *, least_bytes: int) -> None:

@@ -27,8 +27,8 @@ def put_fresh(store: ObjectStore, path: str, data: bytes | memoryview) -> None:
     """Create an object under a name that nobody else uses (it contains a fresh uuid).
 
     "Already exists" may be the result of a hidden retry of our own put, so the stored bytes decide.
-    StoreError if no attempt succeeds, at once where another one cannot; CorruptData if the name
-    holds other bytes.
+    StoreError if no attempt succeeds, at once for an error that a retry cannot change; CorruptData
+    if the name holds other bytes.
     """
     patience = Patience(_ATTEMPTS)
     while True:

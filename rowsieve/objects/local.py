@@ -97,7 +97,7 @@ class LocalStore:
             with io.FileIO(self._readable(path), opener=_open_regular) as file:
                 return file.readall()
         except OSError:
-            with self._reading(path):  # costs as much as the read
+            with self._reading(path):  # entered only here: it costs as much as the read
                 raise
 
     def get_range(self, path: str, start: int, stop: int) -> bytes:

@@ -34,7 +34,7 @@ class Uploads:
         self._failed: BaseException | None = None
 
     def draft(self, path: str) -> Draft:
-        """Begin an object that is written piece by piece, then published."""
+        """Begin an object that is written in several calls, then published."""
         return Draft(self._store, path)
 
     def publish(self, draft: Draft) -> None:
@@ -48,7 +48,7 @@ class Uploads:
             raise StoreError(f"{error}; no commit refers to it") from error
 
     def put(self, path: str, data: bytes | memoryview) -> None:
-        """Start a put, which ends by `wait`; may raise the error of an earlier put."""
+        """Start a put that `wait` completes; may raise the error of an earlier put."""
         if not self._store.overlaps:
             put_fresh(self._store, path, data)
             return

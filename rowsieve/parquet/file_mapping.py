@@ -1,4 +1,4 @@
-"""How the columns of a file that is not ours map to a table's columns, and the footer that says so.
+"""Map the columns of a file that is not ours to a table's columns, by an adapted footer.
 
 A file of our writer has field ids, and a mark in its footer. A file of another writer is read with
 an adapted footer, which is made when its tail is read: the top-level columns get the table's field
@@ -79,12 +79,12 @@ class FileMapping(msgspec.Struct, frozen=True):
         return {field.id: field for field in schema_from_json(self.nested)}
 
     def to_text(self) -> str:
-        """The form in which a manifest has it."""
+        """Encode as the text that a manifest stores."""
         return msgspec.json.encode(self).decode()
 
     @staticmethod
     def from_text(text: str) -> FileMapping:
-        """Decode `to_text`; CorruptData for other text."""
+        """Decode the output of `to_text`; CorruptData for other text."""
         return _decoded(text)
 
 
@@ -135,7 +135,7 @@ def _adapted(
     for field in sorted([*kept, RawField(PAIRS, 9, 0, 0), RawField(ORDERS, 9, 0, 0)]):
         if field.number == PAIRS:
             yield PAIRS, *written
-        elif field.number == ORDERS:  # bounds in another order are gone
+        elif field.number == ORDERS:  # bounds in another order are removed
             yield ORDERS, 9, ordered_list(len(leaves_in(footer)))
         elif field.number == SCHEMA:
             yield SCHEMA, *encoded_value(_with_ids(footer, field.start, mapping, path))
@@ -146,11 +146,11 @@ def _adapted(
 
 
 def _with_ids(footer: bytes, start: int, mapping: FileMapping, path: str) -> list[EncodedStruct]:
-    """The schema elements; the ids of mapped top-level columns are the table's, others are gone."""
+    """The schema elements: mapped top-level columns get the table's ids, others get none."""
     ids = {name: field_id for field_id, name in mapping.names.items()}
     count, position = read_list_head(footer, start)
     found: list[EncodedStruct] = []
-    left = 0  # elements of the top-level column that remain
+    left = 0  # remaining elements of the top-level column
     for i in range(count):
         element, _ = read_struct(footer, position)
         fields, position = raw_fields(footer, position)

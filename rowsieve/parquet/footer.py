@@ -7,8 +7,8 @@ stores a checksum of the tail, and each read of the tail verifies it. Damaged by
 
 The tail of a file that is not ours is its footer, with the page index if that lies right before it.
 The footer is adapted to the table (`rowsieve.parquet.file_mapping`) after the checksum of the tail
-was verified. Somebody may replace such a file, so a cached tail is that of a local file that has
-not changed since.
+was verified. Another program may replace such a file, so the cache key of a local one includes its
+size and time of change.
 """
 
 from __future__ import annotations
@@ -173,12 +173,12 @@ def _key(store: ObjectStore, ref: ParquetRef) -> tuple[object, ...]:
 
 
 def _stamp(ref: ParquetRef) -> tuple[int, ...] | None:
-    """What changes when a local file that is not ours is replaced; None for other files."""
+    """A stamp that changes when a local file that is not ours is replaced; None for other files."""
     if ref.columns is None or (path := _local_path(ref.path)) is None:
         return None
     try:
         found = path.stat()
-    except OSError:  # reading it says why
+    except OSError:  # the read will report the cause
         return None
     return found.st_mtime_ns, found.st_ino, found.st_size
 

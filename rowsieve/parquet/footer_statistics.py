@@ -1,4 +1,4 @@
-"""Reads the statistics in the footers of other writers, and keeps what is well formed (trap T32).
+"""Reads the statistics in other writers' footers, and keeps the well-formed ones (trap T32).
 
 pyarrow must not see them first: it stops the process at a bound that is shorter than its type.
 Soundness: a bound of the wrong length is unknown, and so is a negative count. Bounds of text,
@@ -57,7 +57,7 @@ class Leaf(NamedTuple):
 
 
 class ChunkStatistics(NamedTuple):
-    """What is well formed in the statistics of a column chunk; None is unknown."""
+    """The well-formed statistics of a column chunk; None is unknown."""
 
     nulls: int | None = None
     lower: bytes | None = None
@@ -114,7 +114,7 @@ def row_group_statistics(
 
 
 def checked(statistics: ThriftStruct | None, leaf: Leaf, *, by_type: bool) -> ChunkStatistics:
-    """Keep what is well formed, and in the order of the type."""
+    """Keep the statistics that are well formed and in the order of the type."""
     if not isinstance(statistics, dict):
         return UNKNOWN
     nulls = statistics.get(_NULLS)
@@ -130,7 +130,7 @@ def checked(statistics: ThriftStruct | None, leaf: Leaf, *, by_type: bool) -> Ch
 
 
 def value_in(bound: bytes, leaf: Leaf) -> Any:
-    """Decode a bound of the right length to the value that `StoredBounds` has."""
+    """Decode a bound of the right length to a value for `StoredBounds`."""
     match leaf.physical:
         case 0:
             return bound != b"\0"
@@ -145,7 +145,7 @@ def value_in(bound: bytes, leaf: Leaf) -> Any:
 
 
 def sound_row_groups(footer: bytes, field: RawField) -> bytes:
-    """Encode the row groups of a footer again, with statistics that are well formed."""
+    """Re-encode the row groups of a footer with the well-formed statistics only."""
     leaves = leaves_in(footer)
     by_type = orders_by_type(footer, len(leaves))
     count, position = read_list_head(footer, field.start)
@@ -185,7 +185,7 @@ def _statistics(footer: bytes, field: RawField, leaf: Leaf, by_type: bool) -> by
 
 
 def _changed(data: bytes, fields: Sequence[RawField], number: int, encode: Any) -> EncodedStruct:
-    """Encode a struct again, with the value of one field changed."""
+    """Re-encode a struct with the value of one field changed."""
     return join_fields(
         (
             each.number,
@@ -197,7 +197,7 @@ def _changed(data: bytes, fields: Sequence[RawField], number: int, encode: Any) 
 
 
 def is_bound(bound: Any, leaf: Leaf) -> bool:
-    """Whether these are the bytes of a bound of the right length."""
+    """Whether the bytes have the length of a bound of this column."""
     if not isinstance(bound, bytes):
         return False
     wanted = leaf.width if leaf.physical == _FIXED else _LENGTHS.get(leaf.physical, len(bound))

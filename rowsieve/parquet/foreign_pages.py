@@ -1,14 +1,14 @@
 """Gives the abstract interpreter the statistics of pages of files that are not ours.
 
-Pages of different columns begin at different rows there. So the rows of a row group are cut where a
-page of any column of the predicate begins; the statistics of a cell are those of the page of each
-column that it lies in.
+In such files, pages of different columns begin at different rows. So the rows of a row group are
+cut where a page of any column of the predicate begins; for each column, a cell has the statistics
+of the page that contains it.
 
 Soundness: bounds and counts need the care of `rowsieve.parquet.foreign_statistics`, which converts
-them. An index that does not fit its row group and its column chunk, contradicts these or itself
-(`rowsieve.parquet.index_checks`), or is not well formed, is not used; then the statistics of the
-row group hold in all its cells. The index is in the tail, whose checksum the manifest has; it is
-used only if the footer declares the order of bounds.
+them. An index is ignored if it is malformed, does not fit its row group and column chunk, or
+contradicts them or itself (`rowsieve.parquet.index_checks`); all cells then have the statistics of
+the row group. The index is in the tail, whose checksum the manifest has; it is used only if the
+footer declares the order of bounds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from rowsieve.stats.model import Derived, Subject
 from rowsieve.types.logical import is_ordered
 
 Numbers = npt.NDArray[np.int64]
-_MOST_PAGES: Final = 100_000  # of a column chunk; more are not worth the time
+_MOST_PAGES: Final = 100_000  # of a column chunk; for more, the check costs more than it saves
 # The row groups of a footer, their chunks, the statistics of each, and where its indexes lie.
 _PLACES: Final[Wanted] = {4: {1: {3: {12: None}, 4: None, 5: None, 6: None, 7: None}}}
 _LOCATIONS: Final[Wanted] = {1: dict.fromkeys((1, 2, 3))}
@@ -46,7 +46,7 @@ _INDEX: Final[Wanted] = dict.fromkeys((1, 2, 3, 4, 5))
 
 @dataclass(frozen=True, slots=True)
 class ChunkIndex:
-    """The pages of a column chunk: the first row of each in its row group, and what is stored."""
+    """The pages of a column chunk: the first row of each in its row group, and their statistics."""
 
     starts: Numbers
     stored: StoredBounds
@@ -187,7 +187,7 @@ def _parsed(
         return None
     rows = np.diff(np.append(starts, metadata.num_rows))
     stored = _stored(index, rows, leaf)
-    of_chunk = checked(chunk[3].get(12), leaf, by_type=True)  # others are gone from the footer
+    of_chunk = checked(chunk[3].get(12), leaf, by_type=True)  # others were removed from the footer
     if stored is None or contradicts(stored, of_chunk, leaf, index.get(4)):
         return None
     return ChunkIndex(starts, stored)

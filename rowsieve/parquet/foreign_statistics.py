@@ -2,12 +2,12 @@
 
 Other writers leave out, truncate, invert or miscompute bounds. Soundness, by column and row group:
 
-- bounds that are malformed, or not in the order of the type, are gone before they get here
+- bounds that are malformed, or not in the order of the type, have been removed before
   (`rowsieve.parquet.footer_statistics`);
 - a lower bound above the upper bound, a NaN bound, and counts above the row count are unknown;
 - a float column may have NaN whatever its bounds are, and then has no upper bound (trap T13);
-- INT96, half floats and types that the table converts otherwise than by widening have no bounds;
-- truncated bounds still bound, so they count; the sort order that a file claims is never used.
+- INT96, half floats and types that the table does not just widen have no bounds;
+- truncated bounds are valid and count; the sort order that a file claims is never used.
 """
 
 from __future__ import annotations

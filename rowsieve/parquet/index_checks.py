@@ -1,6 +1,6 @@
-"""Whether the page index of a column chunk contradicts itself or its chunk; then it is not used.
+"""Check whether a column chunk's page index contradicts itself or its chunk, and so is ignored.
 
-Nothing else tells a wrong index of another writer from a right one, and a wrong one hides rows.
+No checksum covers the index of another writer, and a wrong index hides rows.
 Soundness: a contradiction that is found means "unknown". An index that is wrong but consistent, as
 the statistics of a footer may be, is believed.
 """

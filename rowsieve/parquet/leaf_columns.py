@@ -53,7 +53,7 @@ def file_columns(metadata: pq.FileMetaData) -> dict[int, FileColumn]:
             leaf = schema.column(index)
             if field_id is None or leaf.path != path:  # the path of a repeated leaf is longer
                 continue
-            if is_opaque(alias_name(member)):  # whatever its bounds are, they are not its values'
+            if is_opaque(alias_name(member)):  # its bounds are those of bytes, not of its values
                 continue
             column = FileColumn(
                 index, member.name, member.type, str(leaf.physical_type), int(leaf.length)

@@ -36,13 +36,13 @@ _VERSION_FIELD: Final = 0x15  # field 1, 32 bits
 _LIST_FIELD: Final = 0x19  # the field after it, a list
 _CACHED_LEAVES: Final = 4_096
 _CACHED_SCHEMAS: Final = 16  # per file
-# A chunk in thrift: its field 2, then field 3, a struct whose first four fields precede the next.
+# A chunk in Thrift: field 2, then field 3, a struct that begins with four known fields.
 _CHUNK: Final = b"\x26\x00\x1c"
-_I64: Final = b"\x16"  # the next field, 64 bits
-_LIST: Final = b"\x19"  # the next field, a list
+_I64: Final = b"\x16"  # the next field number, 64 bits
+_LIST: Final = b"\x19"  # the next field number, a list
 _LIST_FIRST: Final = b"\x19"  # field 1, a list
-_STRUCT: Final = 12  # the kind of a list's values
-_FIRST_PAGE: Final = b"\x26"  # the field after the next
+_STRUCT: Final = 12  # the kind of values in a list
+_FIRST_PAGE: Final = b"\x26"  # the next field number but one
 _DICTIONARY: Final = b"\x26"
 _END: Final = b"\x00"
 _ENCODINGS: Final = (I32(0), I32(3), I32(5), I32(8))  # plain, run lengths, deltas, dictionary

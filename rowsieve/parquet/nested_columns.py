@@ -1,4 +1,4 @@
-"""Gives a nested column of a file the fields that it has in the table now.
+"""Converts a nested column of a file to the fields that the table has now.
 
 Fields inside structs, lists and maps are found by id, as columns are: one that was dropped is not
 read, one that was added later is a constant, a renamed one is found, a widened one is cast. Lists
@@ -82,7 +82,7 @@ class _Matching:
                 return self._map(type_, key, value, first)
             case _:
                 self._check_form(stored, field)
-                leaves = list(range(first, first + leaf_count(type_)))  # a number has two
+                leaves = list(range(first, first + leaf_count(type_)))  # a number has two leaves
                 return leaves, self._flat(type_, field)
 
     def _struct(
@@ -104,7 +104,7 @@ class _Matching:
         same_ids = [_id_of(member) for member in members] == [field.id for field in fields]
         if unchanged and same_ids:
             return leaves, None
-        return leaves or [first], _struct_converter(sources, target)  # any leaf tells what is NULL
+        return leaves or [first], _struct_converter(sources, target)  # any leaf shows its NULLs
 
     def _map(
         self, type_: pa.DataType, key: Field, value: Field, first: int

@@ -1,14 +1,14 @@
-"""The hidden columns of a file with values at JSON paths, and the facts that their bounds give.
+"""Hidden columns of a file with the values at JSON paths, and facts from their bounds.
 
 A file of our writer may have one more top-level column, a struct with a member for each path, and
 in it the columns of `rowsieve.stats.json_shredding`. A key of the footer names the struct and the
 paths. No schema has the struct: only this module reads it, and only the bounds and NULL counts of
 row groups and pages.
 
-Soundness: facts fail open. Without the key, with an unknown version, with other columns than the
-key promises, or where the counts of a path's columns contradict each other, nothing is known. The
-bounds of `kinds` stand for every kind between them, bounds of doubles are widened, because long
-integers were rounded; a longest string stands for all that begin with it.
+Soundness: facts fail open. Nothing is known without the key, with an unknown version, with columns
+that the key does not describe, or if the counts of a path's columns contradict each other. The
+bounds of `kinds` include every kind between them. Bounds of doubles are widened, because long
+integers were rounded. A string of the greatest length stands for all that begin with it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds out in which form a file of ours stores the values of a column.
+"""Determines the form in which a file of ours stores a column's values.
 
 The form is the name of the field's extension: `rowsieve.uuid.1`, or `rowsieve.uuid.0` for opaque
 bytes. Soundness: values of a form that is not known are never guessed from their storage type. A

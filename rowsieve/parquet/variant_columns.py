@@ -1,4 +1,4 @@
-"""Finds the columns of a Parquet file that are Variants, at any depth, and names their type.
+"""Finds the Variants in a Parquet file, at any depth, and marks them with an extension type.
 
 pyarrow reads a Variant as a struct of its bytes and does not say that it is one. The footer does:
 by the logical type VARIANT, or, in files of older Spark, by Spark's own schema beside it.
@@ -36,7 +36,7 @@ class _Element:
 def with_variants(
     schema: pa.Schema, footer: bytes, pairs: Mapping[bytes, bytes] | None
 ) -> pa.Schema:
-    """Return the schema with the extension of Variants on the fields that are one.
+    """Return the schema with Variant's extension on the fields that are Variants.
 
     `footer`: the encoded footer that the schema is of; `pairs`: its key-value pairs.
     """
@@ -76,7 +76,7 @@ def _marked(each: pa.Field, element: _Element, *, marked: bool = False) -> pa.Fi
         return each
     members = _members(type_)
     elements = _elements(type_, element)
-    if len(members) != len(elements):  # of a layout that is not known
+    if len(members) != len(elements):  # its layout is unknown
         return each
     marks = [_marked(*both) for both in zip(members, elements, strict=True)]
     if pa.types.is_struct(type_):
