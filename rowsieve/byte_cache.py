@@ -1,4 +1,4 @@
-"""An LRU cache with a size limit in bytes, which forgets what is no longer used."""
+"""An LRU cache with a size limit in bytes, which also evicts values that are no longer used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_VERSIONS: Final = 8
 
 
 class Origin(NamedTuple):
-    """The version of a table that a value was made of; `table` tells tables apart."""
+    """The version of a table that a value was derived from; `table` identifies the table."""
 
     table: Hashable
     version: int
@@ -38,11 +38,12 @@ class ByteCache(Generic[K, V]):
     `put` never replaces a value: a key keeps its value until eviction, so callers may cache data by
     the identity of a value. A value larger than the limit is not stored.
 
-    What nobody needs any more is evicted long before the limit is reached, so that a process that
-    changes a table again and again does not fill its memory: a value with an `origin`, once values
-    of `_MOST_VERSIONS` other versions of the table were put after all of its own; and a value that
-    was not used while the cache was used `_ROUNDS` times as often as it has values, and at least
-    `_FEWEST_USES` times. Reading all values in turn, as a scan of a large table does, keeps them.
+    Unused values are evicted long before the limit is reached, so that a process that changes a
+    table again and again does not fill its memory. A value with an `origin` is evicted once values
+    of `_MOST_VERSIONS` other versions of its table were put after all values of its own version.
+    Any value is evicted if it was not used while the cache was used `_ROUNDS` times per value in
+    it, and at least `_FEWEST_USES` times. Reading all values in turn, as a scan of a large table
+    does, keeps them.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -82,7 +83,7 @@ class ByteCache(Generic[K, V]):
                 self._evict(next(iter(self._entries)))
 
     def _note(self, key: K, origin: Origin) -> None:
-        """Note a value of a version, and evict those of the version that is one too many."""
+        """Record a value's version; evict the version put longest ago if there are too many."""
         versions = self._versions.setdefault(origin.table, OrderedDict())
         versions.setdefault(origin.version, set()).add(key)
         versions.move_to_end(origin.version)
@@ -103,7 +104,7 @@ class ByteCache(Generic[K, V]):
             del self._versions[origin.table]
 
     def _is_coldest_unused(self) -> bool:
-        """Whether the least recently used value is one that nobody needs any more."""
+        """Whether the least recently used value has not been used for too long."""
         idle = self._uses - next(iter(self._entries.values())).last_use
         return idle > max(_FEWEST_USES, _ROUNDS * len(self._entries))
 

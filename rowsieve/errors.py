@@ -96,7 +96,7 @@ class UnsupportedOperation(RowsieveError):
 
 
 class UnreadText(UnsupportedOperation):
-    """A cast met a text that the dialect's engine reads by rules which are unknown to Rowsieve.
+    """A cast met a text whose meaning in the dialect's engine is unknown to Rowsieve.
 
     `texts` is an Arrow array of all such texts that were met at once.
     """

@@ -59,8 +59,8 @@ class Reading(Maintaining):
         """Estimate the number of different values of columns, NULL excluded; reads no rows.
 
         From the sketches that `CALL system.analyze(…, distinct_counts => true)` collects, with a
-        standard error of 1.6%. Hidden rows count. None for a column of a type without sketches,
-        and for one with newer parts, which `analyze` then reads.
+        standard error of 1.6%. Hidden rows count. None for a column whose type has no sketches, and
+        for a column that some newer part has no sketch of; `analyze` adds it.
         """
         snapshot = self._resolve(None, None)
         names = snapshot.schema.names if columns is None else columns

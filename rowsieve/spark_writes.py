@@ -1,4 +1,4 @@
-"""The methods of `Table` by which Spark writes a DataFrame into it."""
+"""The methods of `Table` that write a Spark DataFrame into it."""
 
 from __future__ import annotations
 

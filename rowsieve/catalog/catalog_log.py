@@ -57,7 +57,7 @@ class CatalogState:
         return self.namespaces.get(namespace) is False
 
     def placed(self, locations: Mapping[str, str | None]) -> CatalogState:
-        """The state with names at these locations; a dropped namespace that gets one is back."""
+        """The state with names at these locations; restores dropped namespaces of these names."""
         back = {name.partition(".")[0] for name, place in locations.items() if place is not None}
         kept = {name: there for name, there in self.namespaces.items() if there or name not in back}
         return replace(self, locations={**self.locations, **locations}, namespaces=kept)

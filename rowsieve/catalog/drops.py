@@ -1,8 +1,8 @@
-"""Tables and namespaces of a catalog are dropped, with their files if that is asked for.
+"""Drop tables and namespaces of a catalog, with `purge` also their files.
 
 Soundness: a drop is one change of the catalog's log, made from the newest state and a listing of
-the folders. A table that is created meanwhile puts a change of its own: the drop of its namespace
-then looks again, or the table comes after it and brings the namespace back.
+the folders. A concurrent creation of a table is another change of the log: if it comes first, the
+drop of its namespace lists the folders again; if it comes second, it restores the namespace.
 """
 
 from __future__ import annotations

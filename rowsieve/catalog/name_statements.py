@@ -108,5 +108,5 @@ def name_statement(text: str) -> NameStatement | None:
 
 
 def _plain(name: str) -> str:
-    """A table's name without quotes; InvalidInput if a quoted part has characters of no name."""
+    """A table's name without quotes; InvalidInput if a quoted name has invalid characters."""
     return ".".join(identifier(part.strip('"`')) for part in re.findall(_PART, name))

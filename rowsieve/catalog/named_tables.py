@@ -333,7 +333,7 @@ class Catalog(Dropping):
                     delete_files(store, close(store))
             raise
         if location == name.folder and (
-            name.plain in now.locations  # a drop has seen it already
+            name.plain in now.locations  # a drop has already deleted it
             or not now.is_dropped(name.namespace)
         ):
             return now

@@ -1,7 +1,7 @@
 """Where the tables of a catalog are: which names exist, in which folders, in which namespaces.
 
-Soundness: a name that the log gives a location is there, and nowhere else; one that it gives none
-was dropped or renamed. Every other name is the folder `namespace/name`, unless its namespace was
+Soundness: a name with a location in the log is there, and nowhere else; a name with NULL was
+dropped or renamed. Every other name is the folder `namespace/name`, unless its namespace was
 dropped: then tables in its folders have no names until it is created again.
 """
 

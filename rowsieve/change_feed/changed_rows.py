@@ -1,9 +1,9 @@
 """Finds the rows that are visible in exactly one of two consecutive versions.
 
-A row of a part never changes, so a row that both versions show is no change, and one that a single
-version shows is. Both versions are planned and resolved as for a read, and their row sets are
-subtracted. Only parts that can contribute are planned (`commit_parts.py`). If the touched parts
-have few keys, the plans also ask for these keys alone.
+A row of a part never changes, so a row that both versions show is unchanged, and a row that only
+one version shows has changed. Both versions are planned and resolved as for a read, and their row
+sets are subtracted. Only parts that can contribute are planned (`commit_parts.py`). If the touched
+parts have few keys, the plans also ask for these keys alone.
 
 Soundness: the visible row of a key changes only if a part with this key was added, removed, or
 given another deletion vector. The plans' predicate is a superset of the keys of such parts, or a

@@ -142,7 +142,7 @@ class ChangeFeed:
         return None if before is None else before(), entries()
 
     def _beside(self, task: Callable[[], T]) -> Callable[[], T]:
-        """Begin a task across a network; return what waits for its result, or does it."""
+        """Begin the task now if requests overlap; return a function that gives its result."""
         return apart(task).result if self._store.overlaps else task
 
     def _rows_of(self, commits: Sequence[CommitParts]) -> Iterator[pa.RecordBatch]:

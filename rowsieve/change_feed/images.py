@@ -42,7 +42,8 @@ def paired(
 ) -> Iterator[Labelled]:
     """Match rows by key; both sides are in key order, and have each key once.
 
-    With `skip_same`, a row that has the same values in all columns on both sides is no change.
+    With `skip_same`, a row that has the same values in all columns on both sides is unchanged and
+    omitted.
     """
     streams = [Stream(((0, batch) for batch in side), deletes=False) for side in (before, after)]
     for window in windows(streams, order):

@@ -136,7 +136,7 @@ def _global_options(
 
     Every command takes a table as a folder or a URI, or by name after --catalog.
     """
-    del version, debug  # the first has a callback, the group of commands reads the other
+    del version, debug  # the callback reads the first, the group of commands the second
     use_catalog(catalog)
 
 
@@ -198,8 +198,8 @@ def main() -> None:
         sys.stdout.flush()
     except OSError as error:
         code = code or _unsaid(error)
-        # The interpreter flushes once more as it leaves, and would say so in its own words.
+        # The interpreter flushes once more at exit, and would print a traceback of its own.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if was_interrupted():
-        os._exit(code)  # or threads would be waited for that ask a store
+        os._exit(code)  # otherwise the exit waits for threads with requests to a store
     sys.exit(code)

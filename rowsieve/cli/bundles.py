@@ -47,13 +47,13 @@ class FileOptions:
     null: Nulls = None
 
     def input(self, path: Path) -> Input:
-        """The file, to be read so."""
+        """The file with these options."""
         return Input(path, self.file_format, self.delimiter, self.null or ())
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeaningOptions:
-    """By which rules a condition is meant."""
+    """Options that decide the meaning of a condition."""
 
     dialect: Dialect = "postgres"
     time_zone: TimeZone = None
@@ -67,7 +67,7 @@ class MeaningOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class CommitOptions:
-    """Where the table is, what is kept with the commit, and how it is shown."""
+    """Options of a commit: the table's store, metadata, and the output."""
 
     metadata: Notes = None
     storage_option: StorageOptions = None
@@ -84,7 +84,7 @@ class CommitOptions:
         return read_pairs(self.storage_option, "--storage-option")
 
     def table(self, uri: str) -> Table:
-        """Open the table that is changed, and tell `progress`."""
+        """Open the table to change, and track its commits in `progress`."""
         return watch(open_at(uri, self.storage_option))
 
     def show(self, commit: Commit) -> None:
@@ -94,7 +94,7 @@ class CommitOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class OnceOptions(CommitOptions):
-    """The same of a commit that is made at most once."""
+    """Options of a commit that is made at most once."""
 
     token: TokenText = None
 

@@ -1,6 +1,7 @@
 """The commands that change a table, from create to compact.
 
-Each command tells `progress` which table it changes, so that Ctrl-C reports what was committed.
+Each command registers the table that it changes with `progress`, so that Ctrl-C reports what was
+committed.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def watch(table: Table) -> Table:
 
 
 def what_the_command_did() -> str:
-    """Describe what the command has committed as far as it knows; reads nothing."""
+    """Describe the command's commits as far as they are known; reads nothing."""
     change = _CURRENT.get()
     if change is None:
         return "nothing was changed"
@@ -71,7 +71,7 @@ def what_the_command_did() -> str:
 
 
 def what_was_committed() -> str:
-    """Describe what the command has committed; reads the table if that is unknown."""
+    """Describe the command's commits; reads the table if they are unknown."""
     change = _CURRENT.get()
     if not isinstance(change, Change) or change.committed is not None:
         return what_the_command_did()

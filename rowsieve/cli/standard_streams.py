@@ -15,7 +15,7 @@ def open_standard_streams() -> None:
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if _is_open(number):
             continue
-        # Only stderr may lose what is written to it: an answer that is lost is an error.
+        # Only stderr may lose its output: a lost answer on stdout must be an error.
         opened = os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
         if opened != number:
             os.dup2(opened, number)

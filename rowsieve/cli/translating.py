@@ -102,7 +102,7 @@ def _columns(
 
 
 def _in_syntax(condition: str, source: str, target: str, strict: bool) -> Pasted:
-    """The condition in the target's syntax, whatever its words mean there."""
+    """The condition in the target's syntax, even if it means something else there."""
     words = in_syntax(condition, source, target)
     if strict:
         raise InvalidInput("--syntax-only guarantees nothing, so it excludes --strict")
@@ -130,13 +130,13 @@ def _print_as_json(made: Pasted) -> None:
 
 
 def _print_as_text(made: Pasted) -> None:
-    """The translation goes to stdout; what is to be known of it, as comments, to stderr."""
+    """The translation goes to stdout; notes and the residual go to stderr, as comments."""
     if made.text is not None:
         typer.echo(made.text)
     told = [made.exactness.value]
     told += [f"with {statement}" for statement in made.imports]
     if made.residual is not None:
         told.append(f"to be checked besides: {made.residual}")
-    mark = "#" if made.is_python else "--"  # a comment, should it be pasted, too
+    mark = "#" if made.is_python else "--"  # every line of a note stays a comment when it is pasted
     for line in (*told, *made.notes):
         typer.echo(f"{mark} rowsieve: {printable(line)}", err=True)

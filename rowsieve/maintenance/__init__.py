@@ -1,1 +1,1 @@
-"""Maintenance: what would make a table cheaper to read or store, and doing it."""
+"""Maintenance: make a table cheaper to read and store, and recommend when."""

@@ -1,8 +1,8 @@
-"""What would make a table cheaper to read, and why; from the manifest alone, no file is opened.
+"""Recommend actions that make a table cheaper to read; reads only the manifest, opens no file.
 
-The numbers count what a read must do: parts that a compaction would rewrite, hidden rows, and the
-read amplification, which is the number of parts that a read must look at for one row: 1.0 if no two
-parts overlap.
+The numbers measure the work of a read: parts that a compaction would rewrite, hidden rows, and the
+read amplification, which is the number of parts that a read must look at for one row (1.0 if no two
+parts overlap).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Action(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """One action that would pay, the parts and bytes that it concerns, and the reason."""
+    """One action that would pay off, its parts and bytes, and the reason."""
 
     action: Action
     reason: str

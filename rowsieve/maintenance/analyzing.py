@@ -1,9 +1,9 @@
 """Collect the statistics of parts that were written without them, from their rows.
 
-On request also sketches of the different values of some columns (`rowsieve.stats.distinct`), which
-only rewrites collect; once a column has some, parts that are written later lack them. They are
-columns of the manifest as statistics are, `stats.<field id>.distinct.sketch`, and stay with the
-entry of their part, whose rows never change.
+On request, also collect sketches of the distinct values of some columns
+(`rowsieve.stats.distinct`), which only rewrites collect; once a column has some, parts that are
+written later lack them. They are columns of the manifest as statistics are, `stats.<field
+id>.distinct.sketch`, and stay with the entry of their part, whose rows never change.
 
 Soundness: statistics cover every row and tombstone of a part, hidden ones included (trap T4). A
 part keeps its commit_ts (invariant I1). Parts with older columns are passed over: their statistics
@@ -46,10 +46,10 @@ from rowsieve.types.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What a call collects: statistics of all columns, and sketches of `sketched`.
+    """The request of a call: statistics of all columns, and sketches of `sketched`.
 
-    `columns` are those whose statistics are trimmed last. A part that has all of this is read only
-    with `rewrite_all`.
+    The statistics of `columns` are trimmed last. A part that has all of this is read only with
+    `rewrite_all`.
     """
 
     columns: tuple[str, ...] = ()

@@ -35,7 +35,7 @@ BytesPerSecond = Annotated[float, Example("50e6", "a number of bytes")]
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """What `maintain` did, the table's files before and after it, and the advice after it.
+    """The result of `maintain`: its commits, the files before and after, and the advice after it.
 
     `compactions` are the passes in order, `compaction` is the last one. `analyzed` is None if no
     part lacked statistics, `stored` if no deletion vectors were worth storing.

@@ -67,8 +67,8 @@ class StoringVectors(Retaining):
     ) -> Commit:
         """Write the stored deletion vectors of a table with a key into as few files as possible.
 
-        Joins small files, and drops what they hold of parts that are gone and what cannot be read.
-        Commits nothing if at most one file is small, and none has vectors of parts that are gone.
+        Joins small files; drops unreadable vectors and vectors of removed parts. Commits nothing if
+        at most one file is small, and none has vectors of parts that are gone.
         """
         self._writable("rewrite_position_delete_files")
         notes = dict(metadata or {})

@@ -2,11 +2,13 @@
 
 In place, the files become parts of the table that are not ours to delete
 (`rowsieve.procedures.placed_additions`, rule 15). With `copy => TRUE`, which needs a table without
-a key, a task writes the rows of some files as parts of the table; the files are not part of it.
+a key, a task writes the rows of some files as parts of the table; the table does not refer to the
+files.
 
 Soundness: the same files are added once: their names, sizes and last bytes are the token of the
-commit, so a repeated call is a no-op, and a file that was replaced meanwhile is another one. A file
-that the table has already is refused. Copied rows are checked and converted as `append` does it.
+commit, so a repeated call is a no-op, and a file that was replaced meanwhile counts as a new one. A
+file that the table has already is refused. Copied rows are checked and converted as `append` does
+it.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import schema_from_json, schema_to_json
 
 _TASK_BYTES: Final = 128 * 2**20
-_LAST_BYTES: Final = 64 * 1024  # of a file, in the token: its footer at least, usually
+_LAST_BYTES: Final = 64 * 1024  # of a file that its token covers; usually its whole footer
 
 
 class CopyTask(msgspec.Struct, frozen=True, tag="copy"):
@@ -174,7 +176,7 @@ class AddFiles(DistributedProcedure):
         )
 
     def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
-        """Make parts of the files, or of their rows."""
+        """Turn the files, or their rows, into parts."""
         work = msgspec.msgpack.decode(task, type=CopyTask | placed_additions.PlaceTask)
         if isinstance(work, CopyTask):
             yield _copy(work, storage_options)
@@ -219,7 +221,7 @@ class AddFiles(DistributedProcedure):
 
 
 def _copy(work: CopyTask, storage_options: StorageOptions) -> tuple[int, bytes]:
-    """Write the rows of the files as parts; a batch of rows is in memory."""
+    """Write the rows of the files as parts; holds one batch of rows in memory."""
     source = open_store(work.source, storage_options)
     store, schema = open_store(work.table_uri, storage_options), schema_from_json(work.schema)
     writer = PartWriter(store, schema, (), work.properties, work.version)

@@ -1,7 +1,7 @@
 """`analyze`: collect statistics of parts that were written without them.
 
 A task reads some parts and collects the statistics that a writer would have collected, JSON paths
-that occur included, and on request sketches of the different values. The commit replaces the
+that occur included, and on request sketches of the distinct values. The commit replaces the
 manifest entries of these parts, not their files.
 
 Soundness: statistics cover every row and tombstone of the part, hidden ones included (trap T4). A

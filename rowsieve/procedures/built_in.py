@@ -20,7 +20,7 @@ GROUP: Final = "rowsieve.procedures"
 
 
 def built_in() -> ProcedureRegistry:
-    """A new registry with all of them, and with those that installed packages offer."""
+    """Return a new registry of the built-in procedures, and of those in installed packages."""
     return ProcedureRegistry(
         [
             RewriteDataFiles(),

@@ -3,7 +3,7 @@
     Output <- TableFinish <- CallDistributedProcedure <- Filter <- TableScan
 
 `optimised` pushes the filter into the scan, which prunes parts by it; then the target of the call
-is refreshed from the scan, so that the procedure begins with the condition that is in force.
+is refreshed from the scan, so that the procedure begins with the pushed condition.
 """
 
 from __future__ import annotations

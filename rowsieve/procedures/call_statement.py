@@ -28,7 +28,7 @@ _COMMENT = re.compile(r"\s*(?:--[^\n]*(?:\n|$)|/\*.*?\*/)", re.DOTALL)
 _CALL = re.compile(r"CALL\b(.*)", re.DOTALL | re.IGNORECASE)
 _NAME = r'(?:"(?:[^"]|"")+"|`(?:[^`]|``)+`|[\w-]+)'
 _EXECUTE = re.compile(
-    rf"ALTER\s+TABLE\s+({_NAME}(?:\.{_NAME})*)\s+EXECUTE\s+(\w+)\s*+"  # *+: no backtracking
+    rf"ALTER\s+TABLE\s+({_NAME}(?:\.{_NAME})*)\s+EXECUTE\s+(\w+)\s*+"  # `*+` never backtracks
     r"(\(.*?\))?\s*+(?:WHERE\s++(.+))?",
     re.DOTALL | re.IGNORECASE,
 )
@@ -36,7 +36,7 @@ _EXPLAIN = re.compile(r"EXPLAIN\s+(?=CALL\s|ALTER\s+TABLE\s)(.+)", re.DOTALL | r
 _SHOW = re.compile(r"SHOW\s+PROCEDURES", re.IGNORECASE)
 _DESCRIBE = re.compile(r"(?:DESCRIBE|DESC)\s+PROCEDURE\s+(?:\w+\.)*+(\w+)", re.IGNORECASE)
 _PROCEDURES_OF_TABLES: Final[Mapping[str, str]] = {"optimize": "rewrite_data_files"}
-"""What `ALTER TABLE … EXECUTE` calls them, and their names."""
+"""Procedures by the name that `ALTER TABLE … EXECUTE` uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def classify(text: str) -> Statement | None:
 
 
 def statement_of(text: str) -> str:
-    """The text without comments before it and without what ends it."""
+    """Return the text without leading comments and without a semicolon at its end."""
     return _without_comments(text).rstrip(_ENDS)
 
 
@@ -139,7 +139,7 @@ def _call(text: str) -> Call:
 
 
 def _execution(table: str, command: str, arguments: str | None, where: str | None) -> Call:
-    """`ALTER TABLE … EXECUTE command(arguments) WHERE …` as the call that it stands for."""
+    """Convert `ALTER TABLE … EXECUTE command(arguments) WHERE …` to the equivalent call."""
     if (procedure := _PROCEDURES_OF_TABLES.get(command.lower())) is None:
         raise InvalidInput(
             f"ALTER TABLE … EXECUTE {command}: only {', '.join(_PROCEDURES_OF_TABLES)} can be "
@@ -162,7 +162,7 @@ def _execution(table: str, command: str, arguments: str | None, where: str | Non
 
 
 def _parsed(text: str) -> Any:
-    """The tree of a call; its name gets the prefix `system`, for alone it could be a keyword."""
+    """Parse a call to a tree; its name gets the prefix `system`: alone it may be a keyword."""
     try:
         whole = f"system.{text.lstrip()}"
         tokens = Trino().tokenize(whole)
@@ -177,7 +177,7 @@ def _parsed(text: str) -> Any:
         with damage_as_parse_error():
             return Trino().parser().parse(tokens, whole)[0]
     except sqlglot.errors.ParseError as error:
-        if isinstance(error.__cause__, IndexError):  # for an odd number of a map's arguments
+        if isinstance(error.__cause__, IndexError):  # a map with an odd number of arguments
             raise InvalidInput(f"CALL {_shown(text)}: a map has a key without a value") from error
         raise InvalidInput(
             f"CALL {_shown(text)} cannot be read: a part is missing or too many; a call looks "
@@ -188,12 +188,12 @@ def _parsed(text: str) -> Any:
 
 
 def _shown(text: str) -> str:
-    """The beginning of a text, for a message."""
+    """Return the beginning of a text, for a message."""
     return repr(text.strip()[:60])
 
 
 def _with_varied_maps(tokens: Sequence[Any]) -> list[Any]:
-    """The tokens with `map` as VAR_MAP, sqlglot's map of alternating keys and values.
+    """Replace the token `map` by VAR_MAP, sqlglot's map of alternating keys and values.
 
     The function of Trino takes two arrays only. A subclass of its parser could change that, but the
     classes of sqlglot's compiled build (`sqlglot[c]`) cannot be subclassed.
@@ -208,7 +208,7 @@ def _with_varied_maps(tokens: Sequence[Any]) -> list[Any]:
 
 
 def _value(procedure: str, node: Any) -> Value:
-    """The value of a literal."""
+    """Return the value of a literal."""
     match node:
         case exp.Null():
             return None

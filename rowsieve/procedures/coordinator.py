@@ -1,7 +1,7 @@
 """Runs statements on the coordinator: resolve, bind, plan, run the tasks, finish.
 
 `finish` is called once, after every task has a complete report; if a task or the engine fails,
-nothing is committed. Of a procedure with stages this holds for every stage. The context of a call
+nothing is committed. In a procedure with stages this applies to each stage. The context of a call
 ends with the call, whatever happens.
 """
 
@@ -124,20 +124,20 @@ class Coordinator:
 
 
 class _Told:
-    """Passes on the progress of a procedure that runs here, and tells its end."""
+    """Reports the progress of a procedure that runs in this process, and its end."""
 
     def __init__(self, tell: Progress | None) -> None:
         self._tell = tell
         self._done, self._total = 0, 1
 
     def __call__(self, done: int, total: int) -> None:
-        """Tell that `done` of `total` rows or files are done."""
+        """Report that `done` of `total` rows or files are done."""
         self._done, self._total = done, total
         if self._tell is not None:
             self._tell(done, total)
 
     def end(self) -> None:
-        """Tell the end, unless the procedure has; rows that are hidden are never done."""
+        """Report the end, unless the procedure has: it never counts hidden rows as done."""
         if self._done < self._total:
             self(self._total, self._total)
 
@@ -148,7 +148,7 @@ def run_plan(plan: OutputNode, engine: Engine) -> pa.Table:
     procedure = target.procedure
     context = CallContext(target.scan)
     try:
-        context.table.require_writable(procedure.name)  # before the work, not after it
+        context.table.require_writable(procedure.name)  # refuse before the work, not after it
         handle = procedure.begin(context, target.arguments)
         if not handle.tasks:
             return procedure.finish(context, handle, [])

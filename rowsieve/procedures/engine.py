@@ -47,19 +47,19 @@ class Engine(Protocol):
     def cancel(self) -> None:
         """Stop running tasks as soon as possible; `run` then raises CallCancelled.
 
-        May be called from any thread; without a job that runs it does nothing.
+        May be called from any thread; does nothing if no job runs.
         """
 
     def tell(self, done: int, total: int) -> None:
-        """Tell the progress of work that the coordinator does itself, as that of tasks is told."""
+        """Report the progress of work on the coordinator, like that of tasks."""
 
 
 class LocalEngine:
     """Runs tasks in threads of this process, or in processes of this machine.
 
-    At most so many tasks are in memory at a time. Processes pay where a task computes in Python;
-    each job starts them anew, which takes a second, and a script that uses them needs
-    `if __name__ == "__main__"`.
+    At most that many tasks are in memory at a time. Processes pay off where a task computes in
+    Python; each job starts new ones, which takes a second, and a script that uses them needs `if
+    __name__ == "__main__"`.
     """
 
     @checked

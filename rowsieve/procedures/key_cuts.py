@@ -22,7 +22,7 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.keys import sort_form
 from rowsieve.types.logical import Field
 
-_MOST_FILES = 64  # the largest ones, whose row groups are looked at
+_MOST_FILES = 64  # the largest files, whose row groups give the cuts
 
 
 def key_ranges(

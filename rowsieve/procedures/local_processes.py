@@ -1,9 +1,9 @@
 """Processes of this machine that run tasks for `LocalEngine`.
 
-They are started anew and import what they need, so they share no lock and no thread with this
-process. They get its `Config`, such as the memory of a read. `multiprocessing` sends them the
-procedure and the task, and nothing that was stored.
-Soundness: a task that runs in a process that dies gives no report, so that nothing is committed.
+They start as new processes and import what they need, so they share no lock and no thread with this
+process. They get its `Config`, such as the memory of a read. `multiprocessing` pickles only the
+procedure and the task for them, never stored data.
+Soundness: a task whose process dies gives no report, so nothing is committed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: RowsieveError) -> Failure:
-        """What is sent of an error; some cannot be made again from what `pickle` keeps of them."""
+        """Reduce an error to what is sent; `pickle` cannot rebuild some errors."""
         return cls(tuple(kind.__name__ for kind in type(error).__mro__), str(error))
 
     def error(self) -> RowsieveError:
@@ -60,7 +60,7 @@ def process_pool(procedure: DistributedProcedure, count: int) -> ProcessPoolExec
             f"LocalEngine(processes=…) cannot send {procedure.name} to another process: {error}; "
             "define its class in a module, or use threads"
         ) from error
-    config = replace(current(), reporter=None)  # it reports of tables, which tasks do not open
+    config = replace(current(), reporter=None)  # reports are of tables, which tasks do not open
     return ProcessPoolExecutor(count, get_context("spawn"), configure, (config,))
 
 
@@ -71,7 +71,7 @@ def run_apart(
     attempt: str,
     storage_options: StorageOptions,
 ) -> Outcome:
-    """Run a task in this process for another one."""
+    """Run a task in this process for the coordinator's process."""
     try:
         return run_task(procedure, number, task, attempt, storage_options)
     except RowsieveError as error:

@@ -1,4 +1,4 @@
-"""`migrate`: rewrite the parts whose files have an older form than those that are written now.
+"""`migrate`: rewrite the parts whose files have an older form than today's writers use.
 
 These are files of other writers that were imported in place, and parts with older columns: readers
 adapt them at each read, and some engines and procedures pass them over. Soundness: that of

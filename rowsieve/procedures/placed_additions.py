@@ -1,4 +1,4 @@
-"""The part of `add_files` that adds foreign files where they are: its tasks, and its commit.
+"""Tasks and commit of `add_files` for foreign files that are added in place.
 
 A task reads the footers of some files, and the columns that must be proved; its fragment has the
 parts, and the first and last key of each. The commit checks that keys of different tasks are
@@ -40,9 +40,9 @@ _FIRST, _LAST = b"rowsieve.first_keys", b"rowsieve.last_keys"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The files of a call: the constants that its directories give each file, by its URI.
+    """The files of a call: by URI, the constants from the file's directories.
 
-    `below`: the path of each file below the folder, glob or file that was given.
+    `below`: the path of each file relative to the given folder, glob or file.
     """
 
     constants: Mapping[str, Mapping[str, str | None]]
@@ -156,7 +156,7 @@ def commit(
         check_open(operation, head)
         check_new(uris, head)
         added = parts
-        if is_given_up(added, (), head):  # no file of ours that could be deleted
+        if is_given_up(added, (), head):  # safe: none of the files is ours to delete
             added = added.with_base_version(head.version)
         info = None
         if PLACED_FILES not in head.table.features:

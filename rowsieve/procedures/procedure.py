@@ -1,4 +1,4 @@
-"""What a procedure is: a name, parameters, result columns, and what it does.
+"""Base classes of procedures: name, parameters, result columns, and the work.
 
 A distributed procedure runs in three steps. `begin` runs on the coordinator, pins a version of the
 table and cuts the work into tasks. `work` runs one task on any worker, any number of times, and
@@ -6,7 +6,7 @@ returns fragments: bytes that only this procedure reads. `finish` runs on the co
 fragments of every task, each task counted once, and commits. A procedure whose handle has stages
 commits each of them by itself: a stage that fails loses only its own work.
 
-Soundness: `work` must not commit and must write files under new names only, for a task may run
+Soundness: `work` must not commit and must write files under new names only, because a task may run
 twice at the same time. `begin` and `finish` never run on a worker.
 """
 
@@ -72,7 +72,7 @@ class CallContext:
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """What `begin` decided: the version it pinned, the tasks, and what `finish` needs of them.
+    """The result of `begin`: the pinned version, the tasks, and details for `finish`.
 
     A task is bytes that only this procedure reads; `details` stay on the coordinator. `stages` are
     numbers of consecutive tasks that are run and committed before the next ones begin; without
@@ -100,13 +100,13 @@ class Procedure(ABC):
         """Run on a table; return rows with `columns`."""
 
     def run(self, table: Table, arguments: Mapping[str, Value], progress: Progress) -> pa.Table:
-        """The same, telling the progress meanwhile; who calls it tells the end."""
+        """Run like `call`, and report progress meanwhile; the caller reports the end."""
         del progress
         return self.call(table, arguments)
 
 
 class TablesByName(Protocol):
-    """What a procedure of the catalog may do with it."""
+    """The methods of a catalog that its procedures may call."""
 
     def register_table(self, name: str, uri: str) -> Table:
         """Give a table that exists elsewhere a name."""

@@ -1,8 +1,8 @@
 """The procedures that a catalog knows, by name. Thread-safe.
 
 A registry may have a group of entry points: a package offers its procedures there, each under the
-procedure's name. A package is imported when a procedure of it is first called or described, or when
-all procedures are listed, and not before.
+procedure's name. A package is imported only when one of its procedures is first called or
+described, or when all procedures are listed.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class ProcedureRegistry:
             self.add(procedure)
         except InvalidInput:
             with self._lock:
-                if name not in self._procedures:  # else another thread has added it
+                if name not in self._procedures:  # otherwise another thread has added it
                     raise
 
 

@@ -57,8 +57,7 @@ Rows: TypeAlias = pa.Table | pa.RecordBatch
 class RewriteTask(msgspec.Struct, frozen=True):
     """One task: the plan of its input parts, the table's properties, and the order to sort by.
 
-    `notes` are what `RewriteDataFiles.changed` needs, `sketched` the names of columns of which the
-    table has sketches.
+    `notes` are for `RewriteDataFiles.changed`; `sketched` names the columns with sketches.
     """
 
     plan: bytes
@@ -84,7 +83,7 @@ class _Group:
 
 @dataclass(slots=True)
 class _Rewrite:
-    """What `begin` decided, and what the stages have done since."""
+    """The decisions of `begin`, and the results of the stages so far."""
 
     base: Snapshot
     groups: Sequence[_Group]
@@ -226,15 +225,15 @@ class RewriteDataFiles(DistributedProcedure):
         return None
 
     def notes(self, arguments: Mapping[str, Value]) -> dict[str, str]:
-        """What `changed` needs to know; called by `begin`."""
+        """Return notes for `changed`, which workers get with their tasks; called by `begin`."""
         del arguments
         return {}
 
     def changed(self, rows: Rows, notes: Mapping[str, str]) -> Rows:
-        """The rows to write instead of some that were read; a rewrite changes nothing.
+        """Return the rows to write in place of the rows read; by default the same.
 
-        A procedure that extends this one may change them, but neither their order, their keys nor
-        their columns. Runs on workers.
+        A subclass may change values, but not the order, keys and columns of the rows. Runs on
+        workers.
         """
         del notes
         return rows
@@ -384,7 +383,7 @@ def _plans(
 ) -> list[ScanPlan]:
     """Plans of all visible rows of the parts, one for each task; in key order if there is a key.
 
-    With a key there is a task for each new file, so that several run at a time.
+    With a key there is one task for each new file, so that tasks run concurrently.
     """
     only = replace(snapshot, parts=parts)
     ranges: list[Predicate] = [TRUE]

@@ -68,7 +68,7 @@ class RewriteOptions:
                 raise InvalidInput(f"rewrite_data_files: the option {plain} is given twice")
             given[field] = read(plain, text)
         target = given.get("target_file_size_bytes", target_bytes)
-        if "file_size_threshold" in given:  # Trino: rewrite what is smaller
+        if "file_size_threshold" in given:  # Trino's option: rewrite smaller files
             threshold = given.pop("file_size_threshold")
             given.setdefault("min_file_size_bytes", threshold)
             given.setdefault("max_file_size_bytes", max(threshold, target * 9 // 5))

@@ -72,7 +72,7 @@ def groups_to_rewrite(
 
 
 def _fits(unit: Unit, options: RewriteOptions) -> bool:
-    """Whether the size is within its limits, or cannot get there."""
+    """Whether the size is within the limits, or no rewrite can bring it there."""
     divides = unit.row_count > ROW_GROUP_ROWS  # parts consist of whole row groups
     return options.min_file_size_bytes <= unit.size_bytes and not (
         divides and unit.size_bytes > options.max_file_size_bytes

@@ -57,7 +57,7 @@ def run_task(
 
 
 def fragments_by_task(reports: Iterable[pa.RecordBatch], task_count: int) -> list[Sequence[bytes]]:
-    """The fragments of each task, of the first complete report of it.
+    """The fragments of each task, from its first complete report.
 
     CorruptData if a task has no complete report, or a report is of an unknown task.
     """

@@ -23,7 +23,7 @@ _CLAUSE: Final = ("FOR", "VERSION", "AS", "OF")
 
 def with_named_versions(statement: str) -> str:
     """Rewrite every `name FOR VERSION AS OF n`; the table keeps its name as an alias."""
-    if found := _PREFIX.match(statement):  # sqlglot takes what follows as one token
+    if found := _PREFIX.match(statement):  # sqlglot makes one token of the text after it
         return found[0] + with_named_versions(statement[found.end() :])
     try:
         tokens = Postgres().tokenize(statement)

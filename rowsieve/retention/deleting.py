@@ -1,4 +1,4 @@
-"""Deletes files in runs, and tells after each how many are gone."""
+"""Deletes files in runs, and reports progress after each run."""
 
 from __future__ import annotations
 

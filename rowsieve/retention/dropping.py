@@ -2,8 +2,8 @@
 
 Soundness: the closing commit raises both floors above every version. A reader creates its lease
 first and reads the floor then (invariants, rule 16), so after that commit a reader is refused, or
-its lease is listed. A writer that commits later is refused, too. Only files that are the table's
-own by their place and name are deleted: a folder may hold other tables and files of others.
+its lease is listed. A writer that commits later is refused, too. Only files whose place and name
+show that they are the table's own are deleted: a folder may hold other tables and files of others.
 
 The newest version stays readable until the end, so that an interrupted deletion can be recognised
 by `is_closed` and repeated.

@@ -1,9 +1,9 @@
-"""Expire versions: choose the oldest one to keep, then delete what only older ones needed.
+"""Expire versions: choose the oldest version to keep, then delete files that only older ones need.
 
 Soundness (invariants, rules 6 and 16): the caller commits the floor before it calls
 `delete_expired`, and passes the oldest version that a lease protects, of leases listed after that
-commit. Data files go first, the log after them, so that an interrupted call can be repeated: what
-the log still names is found again. Log entries go in ascending order, and only below a version
+commit. Data files go first, the log after them, so that an interrupted call can be repeated: the
+log still names the files that are left. Log entries go in ascending order, and only below a version
 whose checkpoint was read back and is of the commit that the log has there; a checkpoint of a later
 version is verified too, as the fallback.
 """
@@ -102,7 +102,7 @@ def delete_expired(
     If the checkpoints cannot be verified, the log stays whole and a later call tries again.
     """
     files = LogFiles.of(store)
-    oldest = max(oldest, files.first_version)  # a lease of what was deleted already
+    oldest = max(oldest, files.first_version)  # a lease on a version that was deleted before
     if all(version >= oldest for version in (*files.entries, *files.checkpoints)):
         return {}
     needed = needed_files(log, store, oldest, head)

@@ -2,8 +2,8 @@
 
 Soundness: the files of every version from `oldest` to the head are its parts, their tombstones and
 deletion vectors; any error while they are collected stops the caller before it deletes anything. A
-file of an expired version is garbage only if none of those versions needs it. What cannot be read
-of expired versions is left to the removal of orphans.
+file of an expired version is garbage only if none of those versions needs it. Unreadable parts of
+expired versions are left to the removal of orphans.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     _rowsieve/leases/<version, 20 digits>.<duration in ms>.<lease id>.<renewal>.json
 
-The name says it all, so that one listing shows every lease; the content is for people. A renewal is
-a new file under the next number, and then the old one is deleted.
+The name has all facts, so one listing shows every lease; the content is for people. A renewal is a
+new file under the next number, and then the old one is deleted.
 
 Soundness (invariants, rules 12 and 16): a holder creates its file and only then reads the table's
 floor. An expiry commits the floor and only then lists the leases. So either the holder sees that
@@ -41,7 +41,7 @@ SECOND_LOOK_S = 1.0
 
 LONGEST_S: Final = 30 * 86_400.0
 _SHORTEST_S: Final = 0.1
-_RENEWALS: Final = 3  # per duration, so that one may fail
+_RENEWALS: Final = 3  # renewals per duration, so that one may fail
 _NAME: Final = re.compile(
     rf"{LEASES}/(?P<version>\d{{20}})\.(?P<duration_ms>\d{{1,12}})\.(?P<id>[0-9a-f]{{32}})"
     r"\.(?P<renewal>\d{1,9})\.json",
@@ -88,7 +88,7 @@ def lease_files(store: ObjectStore) -> list[LeaseFile]:
 
 
 def oldest_leased(leases: Iterable[LeaseFile], over: Collection[LeaseFile] = ()) -> int | None:
-    """Return the oldest version that a lease protects, those that are over left out."""
+    """Return the oldest version that a lease protects; `over` are leases to ignore."""
     return min((lease.version for lease in leases if lease not in over), default=None)
 
 
@@ -193,7 +193,8 @@ def _process_name() -> str:
 class LeaseWatch:
     """The leases of others, as an expiry sees them before its commit and once more after it.
 
-    `own` is a lease of the expiry itself, just created: it tells the time by the store's clock.
+    `own` is a lease of the expiry itself, just created: its file shows the time of the store's
+    clock.
     """
 
     def __init__(self, store: ObjectStore, own: Lease) -> None:

@@ -1,12 +1,13 @@
 """Remove orphans: files that no version of the table has, and that no commit can bring any more.
 
-Failed and interrupted writes leave them. Their names say on which version their writer was based.
+Failed and interrupted writes leave such files. Their names say on which version their writer was
+based.
 
 Soundness (invariants, rule 15): the caller commits a floor F, and since then every commit with
-files that were based on a version below F is refused. Of the files listed before that commit, one
-with a base below F that no kept version has belongs to nobody, whatever any clock says. Lists of
-parts beside the log follow the same rule by their commit ids; ids of older writers name no version,
-and such writers refuse a table with a floor. `grace_s` is patience with writers that are slow.
+files that were based on a version below F is refused. A file listed before that commit, with a base
+below F and in no kept version, is unreferenced for ever, whatever any clock says. Lists of parts
+beside the log follow the same rule by their commit ids; ids of older writers name no version, and
+such writers refuse a table with a floor. `grace_s` is patience with writers that are slow.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _TEMPORARY_S: Final = 3_600.0
 
 @dataclass(frozen=True, slots=True)
 class Orphans:
-    """Files that nobody has at a version of the table, by path, with their sizes.
+    """Unreferenced files at a version of the table: sizes by path.
 
     `data` and `lists` are deleted once a floor is committed, `others` at any time.
     """
@@ -65,7 +66,7 @@ class Orphans:
 
 
 def floor_for(log: LogReader, head: Snapshot, grace_s: float) -> int:
-    """Return the floor that refuses what was based on versions superseded before the grace period.
+    """Return the floor that refuses files based on versions superseded before the grace period.
 
     Without grace it is the version of the commit of the floor itself.
     """
@@ -101,7 +102,7 @@ def delete_orphans(
     now: Snapshot,
     progress: Progress | None = None,
 ) -> Orphans:
-    """Delete what is an orphan at `now`, too, which has the floor; return what was deleted."""
+    """Delete the files that are still orphans at `now`, which has the floor; return their sizes."""
     kept = added_files(log, store, found.head, now)
     data = {path: size for path, size in found.data.items() if path not in kept}
     lists = found.lists

@@ -194,7 +194,7 @@ class Retaining(Evolving):
     ) -> RemovedFiles:
         """Give disk space back: `expire_versions`, then `remove_orphans` with `grace_s`.
 
-        Each of them tells its own `progress`.
+        Each of them reports its own `progress`.
         """
         checked_grace(grace_s)  # before anything expires
         expired = self.expire_versions(
