@@ -109,7 +109,7 @@ class TableVersion(UnreadableDataset):
         """The rows that pass the filter, batch by batch.
 
         Polars calls this method with a filter under its own semantics and does not apply the filter
-        again. Only the calling code tells that Polars is the caller.
+        again. Only the calling frame shows that Polars is the caller.
         """
         read_filter = polars_filter if _is_polars(sys._getframe(1)) else pyarrow_filter
         return self._scanner(read_filter, columns, filter, batch_size, options).to_batches()
@@ -247,7 +247,7 @@ def _both(first: pc.Expression | None, second: pc.Expression | None) -> pc.Expre
 
 
 def _check_read(columns: object, batch_size: Any) -> None:
-    """Refuse wrong types here: who calls `to_batches` decides how a filter is read."""
+    """Refuse wrong types here, in the method whose caller decides the semantics of the filter."""
     if not isinstance(columns, list | dict | None):
         raise InvalidInput(
             "columns= must be a list of names or a mapping of names to pyarrow expressions, not "

@@ -1,9 +1,9 @@
 """Translates filters that Arrow consumers push to predicates.
 
 The same pyarrow expression selects different rows for different consumers. pyarrow and DuckDB use
-pyarrow's semantics: DuckDB writes expressions that mean under these semantics what its SQL means.
-Polars writes the expression that looks like its own, and uses its own semantics: NaN is the
-greatest number, and both IN and NOT IN are not TRUE for NULL.
+pyarrow's semantics: DuckDB writes expressions that have its SQL's meaning under these semantics.
+Polars writes the expression that looks like its own, but means it under its own semantics: NaN is
+the greatest number, and both IN and NOT IN are not TRUE for NULL.
 
 Soundness: none of the three applies a pushed filter again. Under pyarrow's semantics, pyarrow
 itself evaluates on the remaining rows what we cannot translate; under Polars' semantics, we refuse

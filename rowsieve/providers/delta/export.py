@@ -28,7 +28,7 @@ from rowsieve.types.stored_names import has_tags, tag_of
 
 LOG: Final = "_delta_log"
 _TABLE: Final = "rowsieve.table"
-_ENGINE: Final = "rowsieve"  # what a commit of ours names; others keep our table's properties
+_ENGINE: Final = "rowsieve"  # the engine that our commits name; others keep our table's properties
 _FLAT: Final[Mapping[logical.LogicalType, str]] = {
     logical.Bool(): "boolean",
     logical.Int(8): "byte",
@@ -60,7 +60,7 @@ class _Metadata(msgspec.Struct):
 
 
 class _Action(msgspec.Struct):
-    """What is read of a line of the log."""
+    """The fields that we read of a line of the log."""
 
     add: _File | None = None
     remove: _File | None = None
@@ -146,7 +146,8 @@ def _read(target: ObjectStore, table_uuid: str) -> tuple[int, set[str], str]:
     """The next version of the log, the files of the last one, and the table's id.
 
     UnsupportedOperation unless each version is an export of this table: the next one replaces it.
-    Others keep the properties of a table when they change it, so the commit has to name us, too.
+    Other writers keep the properties of a table when they change it, so the commit must name us,
+    too.
     """
     names = target.list(LOG)
     if any(not name.endswith(".json") for name in names):

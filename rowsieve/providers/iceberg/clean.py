@@ -1,8 +1,9 @@
-"""Which versions Iceberg's readers read as we do: the check before an export.
+"""Check before an export that Iceberg's readers read the same rows from the files as we do.
 
 Iceberg finds columns by field id, gives NULL for a column that a file lacks, and widens int to
-long, float to double, and the precision of decimals. So files of earlier columns are read right if
-that is all that changed. The types of such files are those of one file for each schema.
+long, float to double, and the precision of decimals. So files with earlier columns are read
+correctly if no other change was made since. The types of such files are those of one file for each
+schema.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class _Before:
 def export_metadata(target: ObjectStore, snapshot: Snapshot, source: ObjectStore) -> int:
     """Write the version as the next metadata file in `target`; return its number.
 
-    If the newest one has this version already, that is the result. UnsupportedOperation if readers
+    Returns the newest number if its file has this version already. UnsupportedOperation if readers
     of Iceberg would read other rows than we do; CommitConflict if another process wrote that file.
     """
     check_exportable(snapshot, source)

@@ -1,9 +1,9 @@
 """The statistics of data files as Iceberg's metrics: counts, and bounds as bytes.
 
 Soundness: readers skip files by them, and answer MIN, MAX and COUNT from them. So counts are exact,
-and bounds too, but for text and bytes, whose bounds no reader takes for values. A float column that
-may hold NaN has no bounds. Nor has one that ends at a zero: our statistics widen zeros to those of
-the other sign, which are not exact. What is unknown or contradictory is left out.
+and so are bounds, except those of text and bytes, which no reader takes for values. A float column
+that may hold NaN has no bounds. Nor has one that ends at a zero: our statistics widen zeros to
+those of the other sign, which are not exact. Unknown and contradictory facts are omitted.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(slots=True)
 class FileMetrics:
-    """What is known of one file, by field id."""
+    """The known metrics of one file, by field id."""
 
     value_counts: dict[int, int] = field(default_factory=dict)
     null_value_counts: dict[int, int] = field(default_factory=dict)

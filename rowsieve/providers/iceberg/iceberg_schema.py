@@ -1,7 +1,7 @@
 """Columns as Iceberg's schema: field ids are those that the files have.
 
-What Iceberg has no type for is refused by name. Soundness: unsigned 32-bit and 64-bit integers are
-refused, because readers in Java take them for signed ones.
+A column whose type Iceberg lacks is refused by name. Soundness: unsigned 32-bit and 64-bit integers
+are refused, because readers in Java take them for signed ones.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FLAT: Final[Mapping[logical.LogicalType, str]] = {
 
 
 def iceberg_schema(schema: Schema, key: Sequence[str]) -> dict[str, Any]:
-    """Return the JSON of the schema; UnsupportedOperation for what Iceberg cannot say."""
+    """Return the JSON of the schema; UnsupportedOperation for columns that Iceberg lacks."""
     _check_names(schema)
     keys = [schema.field(name) for name in key]
     identifies = not any(isinstance(field.type, logical.Float) for field in keys)

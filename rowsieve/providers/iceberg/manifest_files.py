@@ -142,7 +142,7 @@ class ManifestFiles:
         return kind(self._spec, self._schema, output, snapshot_id, "deflate")
 
     def _written(self, writer: Any) -> Any:
-        self._put(writer._output_file)  # what we gave it
+        self._put(writer._output_file)  # the stream that we gave it
         return writer.to_manifest_file()
 
     def _put(self, output: _Output) -> None:

@@ -1,1 +1,1 @@
-"""What engines need to read our Parquet files with their own readers."""
+"""Facts that engines need to read our Parquet files with their own readers."""

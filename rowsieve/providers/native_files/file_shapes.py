@@ -1,4 +1,4 @@
-"""Where an engine's own Parquet reader finds a table's columns in one of our files.
+"""Describe where an engine's own Parquet reader finds a table's columns in one of our files.
 
 A file is read by the names and types that its columns had when it was written. The provider of the
 engine renames the result, casts it to wider types and fills it with defaults.

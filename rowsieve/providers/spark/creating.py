@@ -63,7 +63,7 @@ def create_with_parts(job: WriteJob, log: CommitLog, added: PartTable) -> None:
 
 
 def check_existing(options: WriteOptions, head: Snapshot, *, overwrite: bool) -> None:
-    """Compare the options of a new table with the table that exists; TableExists if they say so."""
+    """Compare the options with the existing table; TableExists if they require a new one."""
     if options.if_exists and overwrite:
         raise InvalidInput("option if_exists is for the save mode append; omit it to overwrite")
     if options.if_exists == "error":

@@ -132,7 +132,7 @@ def reads_feed(options: Mapping[str, str]) -> bool:
 
 
 def _refuse_filters_of_commits(options: Mapping[str, str]) -> None:
-    """Refuse Delta's options that pass over commits, by which rows would get lost."""
+    """Refuse Delta's options that skip commits, because rows would be lost."""
     if (found := next((name for name in _CHANGES_ONLY if name in options), None)) is not None:
         raise UnsupportedOperation(
             f"option {found}: a stream here has the rows of all commits, with their change types; "

@@ -111,7 +111,7 @@ def read_commits(
 
 
 def _condition(options: FeedOptions, target: Snapshot) -> tuple[Predicate, Semantics, bool]:
-    """The condition as far as it does not need the session, and whether this is all of it."""
+    """The conditions that do not depend on the session, and whether these are all."""
     semantics, schema = options.semantics or Semantics.SPARK, feed_schema(target)
     if options.predicate is not None:
         return options.predicate, semantics, True

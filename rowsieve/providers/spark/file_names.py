@@ -1,9 +1,9 @@
-"""Finds names in our files that Spark's Parquet reader takes for something else.
+"""Finds names in our files that Spark's Parquet reader misreads.
 
-What was seen in Spark 4.3.0, each without an error: a column `_tmp_metadata_row_index` is
-overwritten with row numbers where it is read, and without rows where another column asks for these;
-`${user.name}` inside a name is replaced, because Spark passes the names in a Hadoop setting, so the
-column is not found and is NULL. Names that differ in case alone are ambiguous, also in a struct.
+Seen in Spark 4.3.0, each without an error: a column `_tmp_metadata_row_index` is overwritten with
+row numbers where it is read, and without rows where another column asks for these; `${user.name}`
+inside a name is replaced, because Spark passes the names in a Hadoop setting, so the column is not
+found and is NULL. Names that differ in case alone are ambiguous, also in a struct.
 
 Soundness: may find too many names, never too few.
 """
@@ -55,7 +55,7 @@ def _members(type_: pa.DataType) -> list[pa.Field]:
 
 
 def _folded(name: str) -> str:
-    """The name for comparison whatever its case: equal at least where Java's strings are.
+    """Fold the name's case for comparison: equal at least where Java's strings are.
 
     Java compares characters by upper case and then by lower case, so final sigma equals sigma, and
     an I with a dot or without one equals i.

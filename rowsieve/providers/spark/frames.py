@@ -204,7 +204,7 @@ def write_rows(
 
 
 def _activate(spark: Any) -> None:
-    """Make this the active session of the thread, in which Spark looks for data sources to write.
+    """Make this the thread's active session, in which Spark looks up the data source of a write.
 
     A thread that is not the main one has none, and Spark then finds no source of Python's.
     """

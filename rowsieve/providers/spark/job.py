@@ -69,7 +69,7 @@ class WriteJob:
         return self.operation == "merge"
 
     def check_columns(self, schema: pa.Schema) -> None:
-        """SchemaMismatch if no rows with these columns could be written."""
+        """SchemaMismatch unless rows with these columns can be written."""
         rows = schema.empty_table()
         if self.op is None or self.sequence is None:
             self.changes_of(rows)

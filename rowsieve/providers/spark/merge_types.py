@@ -1,4 +1,4 @@
-"""Which of Spark's types a merge may assign to a column, or compare with a key, by their names."""
+"""Check by their names which Spark types a merge may assign to a column or compare with a key."""
 
 from __future__ import annotations
 

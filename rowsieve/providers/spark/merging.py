@@ -42,7 +42,7 @@ from rowsieve.types.logical import Uuid
 if TYPE_CHECKING:
     from rowsieve.table import Table
 
-_NO_UUID: Final = (  # the last line of Spark's error, from which ours is made
+_NO_UUID: Final = (  # Spark's error ends with it; ours is made of it
     "rowsieve.errors.SchemaMismatch: merge_spark: the key column {name!r} is uuid in the table, "
     "but a value of the source is no UUID, such as 123e4567-e89b-12d3-a456-426614174000: "
 )

@@ -23,7 +23,7 @@ CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 
 @dataclass(frozen=True, slots=True)
 class OddNames:
-    """Names of a text that only sessions of one setting find."""
+    """Names in a text that only sessions with one value of the setting find."""
 
     other_case: str | None = None  # the table has it in another case
     ambiguous: str | None = None  # the table has it in two cases

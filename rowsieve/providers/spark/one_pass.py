@@ -2,12 +2,12 @@
 
 `write_spark` range-partitions and sorts rows by key, which costs more than the write itself. A
 DataFrame may have this order already, for example files that were exported by key. With
-`presorted=True` it is first written as it is. The commit decides by the key ranges of the parts
-that were written, never by a look at the input, which may have other rows each time Spark computes
-it. If ranges overlap, it removes these files and commits nothing, and `write_spark` writes the
-DataFrame again with a shuffle.
+`presorted=True` it is first written as it is. The commit decides by the key ranges of the written
+parts, never by the input, whose rows may differ each time Spark computes it. If ranges overlap, it
+removes these files and commits nothing, and `write_spark` writes the DataFrame again with a
+shuffle.
 
-A task whose first batch is not sorted by key only receives the others, and writes nothing.
+A task whose first batch is not sorted by key receives the other batches, but writes nothing.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def is_worth_keeping(parts: PartTable, order: KeyOrder) -> bool:
 
 
 def remove_uncommitted(store: ObjectStore, parts: PartTable) -> None:
-    """Delete the files of parts that no commit has been asked to add, and none will be."""
+    """Delete the files of parts that no commit adds, now or later."""
     files = [*parts.files("data"), *parts.files("deletes")]
     try:
         store.delete([file.path for file in files if file is not None and file.owned])

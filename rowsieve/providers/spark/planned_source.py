@@ -62,7 +62,7 @@ def planned_frame(read: SparkRead) -> Any:
 
 
 class PlannedSource(DataSource):
-    """A source of splits that were planned before."""
+    """A source of splits that are already planned."""
 
     @classmethod
     def name(cls) -> str:

@@ -168,7 +168,7 @@ def files_of_tasks(
 
 
 def depends_on_time(session: Any, plan: Any) -> bool:
-    """Whether the plan means something else later: by `now()`, casts of 'today', or the user."""
+    """Whether the plan depends on time or user: `now()`, casts of 'today', `current_user`."""
     current = _class(session, "catalyst.trees.TreePattern").CURRENT_LIKE()
     replace_calls, read_special = (
         getattr(_class(session, f"catalyst.optimizer.{name}$"), "MODULE$")

@@ -139,7 +139,7 @@ class SparkEngine:
 
     @contextmanager
     def _reported(self, count: int, partitions: int) -> Iterator[None]:
-        """Tell the progress from a thread, as Spark's driver sees it."""
+        """Report the progress that Spark's driver sees, from a thread."""
         if self._progress is None:
             yield
             return
@@ -190,7 +190,7 @@ def _condition(error: Exception) -> str | None:
 
 
 def _runner(job: Job) -> Callable[[int, bytes], bytes]:
-    """The function that runs a task on a worker; it holds no task, for every task gets it."""
+    """Return the function that runs a task on a worker; holds no task, as each task gets it."""
     procedure, storage_options = job.procedure, dict(job.storage_options)
 
     def run(number: int, task: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""What pruning a query of Spark's left out, by which conditions, and why not more."""
+"""The report of pruning a Spark query: parts left out, conditions used, and why not more."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def pruned(frame: Any) -> Any:
 
 
 def explained(frame: Any) -> PruneReport:
-    """What `pruned` leaves out of the frame, by which conditions; and why not more."""
+    """Report which parts `pruned` leaves out, by which conditions, and why not more."""
     check_frame(frame, "explain_prune")
     found = _attempt(frame)
     reads = []
@@ -170,7 +170,7 @@ def _fails_itself(frame: Any) -> bool:
 
 
 def _message(error: Exception) -> str:
-    """What the error says; Py4J's own says first which object, which is another one every time."""
+    """The error's message; Py4J's begins with the name of an object, which differs every time."""
     if isinstance(error, Py4JJavaError):
         return shortened(str(error.java_exception))
     text = str(error)
@@ -178,7 +178,7 @@ def _message(error: Exception) -> str:
 
 
 def _kind(error: Exception, detail: str) -> str:
-    """What errors of the same kind share: a JVM leaves out messages of errors that come often."""
+    """A key that errors of one kind share: a JVM omits the messages of frequent errors."""
     if isinstance(error, Py4JJavaError):
         return str(error.java_exception.getClass().getName())
     return detail
@@ -345,7 +345,7 @@ def _use(place: _Place, output: Sequence[Any], conditions: Sequence[Any]) -> _Us
 def _may_fail(predicate: ir.Predicate, place: _Place) -> bool:
     """Whether a call or cast in the predicate may fail on a row of the version, or on the time.
 
-    Each is asked alone: Spark may evaluate one that the value of the whole does not depend on.
+    Each is checked alone, because Spark may evaluate one on which the whole value does not depend.
     """
     schema, semantics = place.rules.schema, place.rules.semantics
     if (failing := may_fail_at(predicate, schema, semantics)) is None:

@@ -152,7 +152,7 @@ def path_of(node: Node, columns: Columns) -> tuple[tuple[str, ...], LogicalType]
     if kind != "AttributeReference":
         raise refusal(kind)
     field = columns.get(int(node.fields["exprId"]["id"]))
-    if field is None:  # of another relation, in a correlated subquery
+    if field is None:  # a column of another relation, in a correlated subquery
         raise refusal(kind)
     if node.fields["dataType"] != spark_schema([field])[0].dataType.jsonValue():
         raise refusal(kind)

@@ -1,9 +1,9 @@
-"""Reads resolved conditions with functions: each as the SQL text that Spark would resolve so.
+"""Reads resolved conditions with functions: writes the SQL text that Spark would resolve to each.
 
 The text is read by the bridge for Spark's SQL, under the rules of the session: its mode, ANSI or
-not, and its time zone. Soundness: a class that is not listed is refused; so are one that has other
-rules than the session has, as in a view made under others, and one that reads a setting when it
-runs. Casts stand in the tree already, so the bridge has no types to change.
+not, and its time zone. Soundness: a class that is not listed is refused; so are a class with other
+rules than the session's, as in a view made under other settings, and a class that reads a setting
+when it runs. The tree already has all casts, so the bridge has no types to change.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ _PLAIN: Final[Mapping[str, str]] = {
     "DateDiff": "datediff",
     "TruncDate": "trunc",
 }
-# The same of classes that have a time zone.
+# Likewise for classes that have a time zone.
 _ZONED: Final[Mapping[str, str]] = {
     "Hour": "hour",
     "Minute": "minute",
     "Second": "second",
     "TruncTimestamp": "date_trunc",
 }
-# The same of classes that have a mode: by a context, or by whether they fail.
+# Likewise for classes that have a mode: by a context, or by whether they fail.
 _MODAL: Final[Mapping[str, str]] = {
     "Add": "+",
     "Subtract": "-",

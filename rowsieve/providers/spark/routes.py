@@ -123,7 +123,7 @@ class SparkRoutes:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a read wants: the columns that it reads, and a reason that rules out Spark's reader."""
+    """The request of a read: its columns, and a reason that rules out Spark's reader."""
 
     columns: tuple[Field, ...]
     refusal: Reason | None = None
@@ -184,7 +184,7 @@ def choose_routes(
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """What the files of one schema are for Spark; `shape` is None if it cannot read the columns."""
+    """The files of one schema, for Spark; `shape` is None if it cannot read the columns."""
 
     shape: Shape | None
     is_misread: bool
@@ -250,7 +250,7 @@ class _Chooser:
         return None
 
     def _file(self, part: PlannedPart) -> _File:
-        """What the part's file is for Spark; one file of each schema shows the names in all."""
+        """Describe the part's file for Spark; one file of each schema shows the names in all."""
         schema_id = self._schemas[part.part_id]
         if schema_id not in self._files:
             assert part.data is not None

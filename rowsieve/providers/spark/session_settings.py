@@ -48,12 +48,12 @@ _PLAIN: Final[Mapping[str, str]] = {
     "spark.sql.path.enabled": "false",
     "spark.sql.icu.caseMappings.enabled": "true",
 }
-# The same of text that formats times or reads them by a format.
+# Likewise for text that formats times or parses them by a format.
 _OF_FORMATS: Final[Mapping[str, str]] = dict([PARSER_POLICY])
 _FIXED: Final = Semantics.of_spark(ansi=True, time_zone="UTC")
 _OTHERS: Final = (
     Semantics.of_spark(ansi=False, time_zone="UTC"),
-    Semantics.of_spark(ansi=True, time_zone="Asia/Kathmandu"),  # at no time UTC's
+    Semantics.of_spark(ansi=True, time_zone="Asia/Kathmandu"),  # never at UTC's offset
 )
 
 

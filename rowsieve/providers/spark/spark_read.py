@@ -1,4 +1,4 @@
-"""What a DataFrame of one version of a table reads."""
+"""The description of a DataFrame's read of one table version."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _APPLICATION: Final = "spark-stream:"
 
 @dataclass(frozen=True, slots=True)
 class StreamWritten(WriterCommitMessage):
-    """What a task has of a batch: parts as a manifest, or rows in Arrow's stream format."""
+    """A task's share of a batch: parts as a manifest, or rows in Arrow's stream format."""
 
     query_id: str
     table_uuid: str

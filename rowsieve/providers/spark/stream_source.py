@@ -8,7 +8,7 @@ Spark does not keep the first offset of a query: if the first batch is repeated,
 the table may have newer versions by then. So every offset also says where the stream began, and the
 end of the first batch decides.
 
-Soundness: no version is passed over. A version that is gone is SnapshotExpired, other columns than
+Soundness: no version is skipped. A version that is gone is SnapshotExpired, other columns than
 those of the DataFrame stop the query before the version that has them, and a table that was
 replaced is TableNotFound. While a query runs, a lease protects the versions after its offset.
 """
@@ -186,7 +186,7 @@ class _Batch:
 
 
 class _Driver:
-    """What the process of the driver knows of the table."""
+    """The driver process's view of the table."""
 
     def __init__(self, options: FeedOptions, pinned: PinnedFeed) -> None:
         self._options = options
@@ -195,7 +195,7 @@ class _Driver:
         self._log = CommitLog(self._store)
         self._planner = CommitPlanner(self._log, pinned.target)
         self._head: Snapshot | None = None
-        self._stop: Snapshot | None = None  # where the trigger availableNow ends
+        self._stop: Snapshot | None = None  # the version at which the trigger availableNow ends
         self._lease: Lease | None = None
         self._batch: _Batch | None = None
         self.newest: Offset | None = None

@@ -120,7 +120,7 @@ def prune(frame: Any) -> Any:
 
 
 def explain_prune(frame: Any) -> PruneReport:
-    """What `prune` leaves out of the frame: each read's parts and conditions, and why not more.
+    """Report what `prune` leaves out of the frame, by read: parts, conditions, and why not more.
 
     `str()` sums it up. Reads no rows.
     """

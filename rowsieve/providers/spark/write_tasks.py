@@ -174,7 +174,7 @@ class TaskParts:
         self._finished: list[PartTable] = []
         self._rows = 0
         self._deleted = 0
-        self.overlap = False  # whether two of its parts may have a key in common
+        self.overlap = False  # whether two of its parts may share a key
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Buffer a batch; writes a part when the run is full."""
