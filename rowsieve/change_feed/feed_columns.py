@@ -42,7 +42,7 @@ ADDED: Final = (CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP)
 
 @dataclass(frozen=True, slots=True)
 class FeedColumns:
-    """What a reader of the feed asks for, bound to the schema of one version.
+    """The request of a reader of the feed, bound to the schema of one version.
 
     `schema`: the columns of the output; `names`: those of the table among them. `to_read`: these,
     the key and those of the condition. `everything`: all columns of the table.

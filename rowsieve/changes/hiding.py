@@ -90,7 +90,7 @@ def hide_and_add(
 def _returned(store: ObjectStore, plan: ScanPlan) -> dict[str, tuple[RowSet, RowSet]]:
     """Return the rows that the plan returns, by part, and those that its vector hides already.
 
-    Parts of which it returns no row are absent.
+    Parts without a returned row are absent.
     """
     execution = Execution(plan, store)
     predicate = execution.predicate

@@ -86,7 +86,7 @@ class Violation:
 
 @dataclass(slots=True)
 class Outcome:
-    """What an audit checked: claims about parts and row groups, rows, bytes.
+    """Counters of an audit: checked claims about parts and row groups, rows, bytes.
 
     `violations` counts rows.
     """

@@ -28,7 +28,7 @@ from rowsieve.types.keys import KeyOrder
 
 
 class Action(Enum):
-    """What can be done, by the method or procedure of that name."""
+    """An action, by the name of its method or procedure."""
 
     COMPACT = "compact"
     ANALYZE = "analyze"

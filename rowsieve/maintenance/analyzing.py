@@ -116,7 +116,7 @@ def plan_missing(
 ) -> Mutation | None:
     """Collect the statistics that parts lack; None if they lack none, or statistics are off.
 
-    Sketches too, of the columns of which other parts have some.
+    Also collects sketches of columns that other parts have sketches of.
     """
     if snapshot.table.properties.get("statistics", "on") != "on":
         return None

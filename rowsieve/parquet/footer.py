@@ -40,7 +40,7 @@ _AFTER_FOOTER: Final = 8  # its length and the magic number
 
 
 class ParquetRef(Protocol):
-    """What opening a file requires; manifests store it."""
+    """The facts that opening a file requires; manifests store them."""
 
     @property
     def path(self) -> str:
@@ -114,8 +114,8 @@ def expect_tails(
     """Prefetch the ends of these files: one request each, for the tail and the bytes before it.
 
     The bytes before the tail have the bloom filters, and in a small file the pages. A file whose
-    tail is cached needs no request, except a small file of which the caller reads all pages
-    (`with_pages`): these arrive with the tails of the other files then, not one file after another.
+    tail is cached needs no request, except a small file whose pages the caller reads
+    (`with_pages`): they then arrive with the tails of the other files, not one file after another.
     """
     if store.overlaps:
         store.expect(_ends(store, refs, with_pages=with_pages), keep=True)

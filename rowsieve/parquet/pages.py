@@ -54,7 +54,7 @@ def seal_chunks_and_pages(
 ) -> None:
     """Write the digests of a complete file's chunks and pages into the blanks in its tail.
 
-    Reads each chunk once. There is no directory of pages if they have other rows than expected.
+    Reads each chunk once. Without the expected page boundaries there is no directory.
     """
     page_starts = _page_starts(bytes(tail), metadata, tail_start)
     of_chunks: list[str] = []

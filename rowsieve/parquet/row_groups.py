@@ -48,7 +48,7 @@ from rowsieve.types.logical import LogicalType, is_ordered
 from rowsieve.types.schema import Schema
 
 CACHE_BYTES: Final = 32 * 1024 * 1024
-MOST_JOINED: Final = 64  # subjects of which joined statistics are kept
+MOST_JOINED: Final = 64  # subjects whose joined statistics are cached
 _BYTES_PER_GROUP: Final = 2_048  # the bounds of so many subjects in one row group
 
 

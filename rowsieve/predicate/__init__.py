@@ -1,7 +1,7 @@
 """Predicates: the expression tree, binding, exact evaluation and abstract interpretation.
 
 `bind` resolves names and types, `evaluate` computes a predicate on each row of a batch, and
-`interpret` computes which outcomes are possible on parts of which only statistics are known. The
+`interpret` computes from statistics which outcomes are possible on parts that were not read. The
 interpreter never refutes a part that holds a row that the evaluator keeps, or a row on which it
 fails.
 

@@ -1,8 +1,8 @@
 """`geometry && ST_MakeEnvelope(x1, y1, x2, y2)`: whether the extent of a geometry meets a box.
 
-It binds to comparisons of the sides of the extent, of which parts have statistics. NULL gives
-NULL, and an empty geometry FALSE, as in PostGIS. PostGIS rounds boxes outward to float32 for `&&`;
-the sides here are float64, as those of DuckDB's `ST_Intersects_Extent`.
+It binds to comparisons of the extent's sides, which have statistics. NULL gives NULL, and an empty
+geometry FALSE, as in PostGIS. PostGIS rounds boxes outward to float32 for `&&`; the sides here are
+float64, as those of DuckDB's `ST_Intersects_Extent`.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class JobOrder(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RewriteOptions:
-    """Which parts are rewritten, and into parts of which size.
+    """Selects the parts to rewrite, and the size of the new parts.
 
     A part is a candidate if its size is below `min_file_size_bytes` or above `max_file_size_bytes`,
     if deletes or newer versions may hide some of its rows, or with `rewrite_all`. A run of

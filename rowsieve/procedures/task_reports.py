@@ -1,4 +1,4 @@
-"""What a worker sends to the coordinator: rows of (row, fragment, context).
+"""Reports of workers to the coordinator: rows of (row, fragment, context).
 
 The first row of a task has the number of rows that it processed and no fragment; every other row
 has one fragment. The context is the same in all rows of a task: which task, which attempt, and

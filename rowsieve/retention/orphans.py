@@ -118,7 +118,8 @@ def delete_orphans(
 def _check_head(log: LogReader, store: ObjectStore, head: Snapshot, names: Sequence[str]) -> None:
     """CorruptData if a file says by its name that a version was read which the log does not have.
 
-    The newest entries of the log were lost then, and the files that only they name are no orphans.
+    In that case the newest entries of the log were lost, and files that only they name are not
+    orphans.
     """
     bases = (base_of_path(name) if "/" in name else base_of(name) for name in names)
     newest = max((base for base in bases if base is not None), default=-1)

@@ -3,8 +3,8 @@
 A `Sketch` has 4,096 registers; its estimate has a standard error of 1.6%. NULLs do not count, and
 equal values count once: both zeros, all NaN, and numbers that were widened to a longer type.
 
-Soundness: a sketch is no proof, so nothing is pruned by it. One that is damaged or of values of
-another kind is unknown, never wrong.
+Soundness: a sketch proves nothing, so nothing is pruned by it. A sketch that is damaged or of
+another kind counts as unknown.
 
 Sources: Flajolet et al., "HyperLogLog", 2007; for the estimate Ertl, "New cardinality estimation
 algorithms for HyperLogLog sketches", 2017, algorithm 6, which needs no table of corrections.

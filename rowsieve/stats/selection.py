@@ -34,7 +34,7 @@ _STEP = re.compile(r'"((?:[^"]|"")+)"|([^\s",.]+)')
 
 @dataclass(frozen=True, slots=True)
 class StatisticsOptions:
-    """What to collect in addition to counts and bounds of every field.
+    """The statistics to collect in addition to counts and bounds of every field.
 
     `text`: ids of columns that get statistics of numbers in text and of text in one case.
     `sampled_text`: ids of columns where a sample decides; these statistics are dropped first if

@@ -2,9 +2,9 @@
 
 The three parts are separate arguments, added in this order: the months, limiting the day to the
 last one of the new month (31 January plus a month is 28 or 29 February), then the days, then the
-microseconds. There is no daylight saving here. Without months the result is monotone in the date.
-With months it is monotone in whole days only: 30 January 23:00 comes after 31 January 01:00 once
-both are 29 February, so bounds are taken of whole days (trap T11).
+microseconds. The arithmetic ignores daylight saving. Without months the result is monotone in the
+date. With months it is monotone in whole days only: 30 January 23:00 comes after 31 January 01:00
+once both are 29 February, so bounds are taken of whole days (trap T11).
 
 `add_interval` converts a date to a timestamp; `shift` keeps a date if no microseconds are added;
 `shift_timestamp` does not accept dates.

@@ -1,7 +1,7 @@
 """`Function`: one frozen row of the registry per function.
 
 Soundness depends on the claims of a row. `direction`: with the other arguments fixed, the function
-is monotone in this argument over every range at both ends of which it is defined, and it is defined
+is monotone in this argument over every range that it is defined at both ends of, and it is defined
 everywhere in that range. `can_fail`: false only if it never fails, under any semantics. `nulls`:
 when the result is NULL. `bounds`: a rule from the ranges of the arguments to the range of the
 result, for functions that are not monotone. Without a claim, the result may be anything, NULL or an

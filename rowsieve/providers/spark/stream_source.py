@@ -93,7 +93,7 @@ class Offset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def all_rows_of(self) -> int | None:
-        """The version of which the next batch has all rows."""
+        """The version whose rows the next batch has in full; None for a batch of changes."""
         return self.began if self.snapshot and self.is_first else None
 
     @property
