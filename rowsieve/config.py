@@ -47,8 +47,8 @@ class Config:
         check_switches("Config", self.pruning, self.audit_percent, self.audit_on_violation)
         if self.reporter is not None and not callable(getattr(self.reporter, "report", None)):
             raise InvalidInput(
-                f"Config: reporter must have a method report(), and "
-                f"{repr_of(self.reporter)} has none"
+                f"Config: reporter must have a method report(), and {repr_of(self.reporter)} has "
+                "none; give an object such as LoggingReporter()"
             )
 
 

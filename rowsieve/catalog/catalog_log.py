@@ -33,7 +33,7 @@ from rowsieve.objects import ObjectExists, ObjectNotFound, ObjectStore, together
 from rowsieve.objects.durable import Patience
 from rowsieve.storage.create_only import prove_create_only
 from rowsieve.storage.retries import RETRY_TIMEOUT_S, Retries
-from rowsieve.storage.sealed_lines import seal, unseal
+from rowsieve.storage.sealed_lines import damaged, seal, unseal
 
 FOLDER: Final = "_catalog"
 _PROTOCOL: Final = 2
@@ -200,10 +200,10 @@ def _decoded(data: bytes, where: str, version: int) -> CatalogState:
         properties = msgspec.convert(lines["properties"], dict[str, str])
         namespaces = msgspec.convert(lines.get("namespaces", {}), dict[str, bool])
     except msgspec.ValidationError as error:
-        raise CorruptData(f"{where} is not an entry of a catalog: {error}") from error
+        raise damaged(f"{where} is not an entry of a catalog: {error}") from error
     if change.version != version:
-        raise CorruptData(f"{where} says that it is version {change.version}")
+        raise damaged(f"{where} says that it is version {change.version}")
     for name, location in locations.items():
         if location is not None and "://" not in location and not _FOLDER.fullmatch(location):
-            raise CorruptData(f"{where} places {name!r} at {location!r}, outside the catalog")
+            raise damaged(f"{where} places {name!r} at {location!r}, outside the catalog")
     return CatalogState(locations, properties, namespaces, change.version, change.id)

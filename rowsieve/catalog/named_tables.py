@@ -223,7 +223,10 @@ class Catalog(Dropping):
 
         def without(now: CatalogState) -> CatalogState:
             if missing := sorted(set(names) - now.properties.keys()):
-                raise InvalidInput(f"unset_properties: the catalog has no property {missing[0]!r}")
+                known = ", ".join(sorted(now.properties)) or "none"
+                raise InvalidInput(
+                    f"unset_properties: the catalog has no property {missing[0]!r}; it has: {known}"
+                )
             kept = {name: now.properties[name] for name in now.properties if name not in names}
             return replace(now, properties=kept)
 
@@ -313,7 +316,10 @@ class Catalog(Dropping):
 
     def _coordinator(self, engine: Any, dialect: str, session: Session | None) -> Coordinator:
         if engine is not None and not (hasattr(engine, "run") and hasattr(engine, "cancel")):
-            raise InvalidInput(f"engine must have run and cancel, and {repr_of(engine)} has not")
+            raise InvalidInput(
+                f"engine must have run and cancel, and {repr_of(engine)} has not; give a "
+                "LocalEngine or a SparkEngine"
+            )
         return Coordinator(self.procedures, self._find, engine, dialect, session, catalog=self)
 
     def _find(self, namespace: str, name: str) -> Table:

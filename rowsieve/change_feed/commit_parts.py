@@ -82,7 +82,10 @@ class CommitParts:
         try:
             form = msgspec.msgpack.decode(data, type=_Form)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise InvalidInput(f"these bytes are not the parts of a commit: {error}") from error
+            raise InvalidInput(
+                f"these bytes are not the parts of a commit: {error}; pass those of "
+                "CommitParts.to_bytes"
+            ) from error
         before, after = (
             PartTable.from_ipc(each) if each else PartTable.empty()
             for each in (form.before, form.after)

@@ -53,7 +53,7 @@ def checked_range(head: Snapshot, from_version: int, to_version: int | None) -> 
     if last > head.version or from_version > last + 1:
         raise VersionNotFound(
             f"changes: the newest version is {head.version}, so there are no changes of version "
-            f"{max(last, from_version)} yet"
+            f"{max(last, from_version)} yet; commit first, or begin with an earlier version"
         )
     check_changes_kept(head, from_version)
     return range(from_version, last + 1)

@@ -114,7 +114,8 @@ def _from_reader(reader: pa.RecordBatchReader, operation: str) -> pa.Table:
                 raise InvalidData(
                     f"{operation}: batch {len(batches)} of the RecordBatchReader has the columns "
                     f"{_columns_shown(batch.schema)}, but the reader's schema has "
-                    f"{_columns_shown(schema)}; nothing was written"
+                    f"{_columns_shown(schema)}; nothing was written. Give batches with the "
+                    "reader's schema"
                 )
             batches.append(batch)
     except InvalidData:
@@ -122,7 +123,7 @@ def _from_reader(reader: pa.RecordBatchReader, operation: str) -> pa.Table:
     except Exception as error:
         raise InvalidData(
             f"{operation}: the RecordBatchReader failed after {len(batches)} batches, nothing was "
-            f"written: {type(error).__name__}: {error}"
+            f"written: {type(error).__name__}: {error}; correct the reader and try again"
         ) from error
     return pa.Table.from_batches(batches, schema)
 

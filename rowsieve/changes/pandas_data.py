@@ -35,7 +35,8 @@ def from_pandas(frame: Any, operation: str) -> pa.Table:
         return pa.Table.from_pandas(frame, preserve_index=named)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InvalidData(
-            f"{operation}: the DataFrame could not be converted to Arrow: {error}"
+            f"{operation}: the DataFrame could not be converted to Arrow: {error}; give each "
+            "column values of one type"
         ) from error
 
 

@@ -118,7 +118,8 @@ def _inferred(values: Any, what: str) -> pa.Array:
                 continue
         row = next(i for i, value in enumerate(values) if _is_too_long(value))
         raise InvalidData(
-            f"{what}, row {row}: {_short(values[row])} has more than 38 digits"
+            f"{what}, row {row}: {_short(values[row])} has more than 38 digits; give it as text "
+            "for a numeric column, or as a float"
         ) from None
     except _FAILURES as error:
         if not _is_array(values[:0]):
@@ -128,7 +129,8 @@ def _inferred(values: Any, what: str) -> pa.Array:
             ) from error
         row = _first_failing(values)
         raise InvalidData(
-            f"{what}, row {row}: {_short(values[row])} does not fit the values before it: {error}"
+            f"{what}, row {row}: {_short(values[row])} does not fit the values before it: {error}; "
+            "give each column values of one type"
         ) from error
 
 

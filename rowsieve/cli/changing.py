@@ -255,7 +255,7 @@ def _by_column(assignments: dict[str, str], names: list[str]) -> dict[str, str]:
     for given, value in assignments.items():
         name = given if given in names else given.strip()
         if name in found:
-            raise typer.BadParameter(f"--set names {name!r} twice")
+            raise typer.BadParameter(f"--set names {name!r} twice; give it once")
         found[name] = value.strip()  # offsets in messages count from here
     return found
 

@@ -63,7 +63,9 @@ class Input:
         mode = self.path.stat().st_mode
         if stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
             return stat.S_ISFIFO(mode)
-        raise InvalidInput(f"{self.path} is neither a regular file nor a pipe")
+        raise InvalidInput(
+            f"{self.path} is neither a regular file nor a pipe; give one of these, or - for stdin"
+        )
 
 
 def read_rows(source: Input, schema: pa.Schema | None = None) -> pa.Table:

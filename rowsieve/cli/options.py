@@ -26,7 +26,7 @@ def existing_file(path: Path | None) -> Path | None:
     if not path.exists():
         raise typer.BadParameter(f"file {str(path)!r} does not exist; stdin is -")
     if path.is_dir():
-        raise typer.BadParameter(f"{str(path)!r} is a directory")
+        raise typer.BadParameter(f"{str(path)!r} is a directory; give a file")
     if not os.access(path, os.R_OK):
         raise typer.BadParameter(f"file {str(path)!r} is not readable")
     return path
@@ -125,7 +125,7 @@ def read_pairs(texts: list[str] | None, option: str) -> dict[str, str]:
         if not (name and equals):
             raise typer.BadParameter(f"{option} takes NAME=VALUE, not {text!r}")
         if name in pairs:
-            raise typer.BadParameter(f"{option} names {name!r} twice")
+            raise typer.BadParameter(f"{option} names {name!r} twice; give it once")
         pairs[name] = value
     return pairs
 

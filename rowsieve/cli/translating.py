@@ -105,7 +105,9 @@ def _in_syntax(condition: str, source: str, target: str, strict: bool) -> Pasted
     """The condition in the target's syntax, even if it means something else there."""
     words = in_syntax(condition, source, target)
     if strict:
-        raise InvalidInput("--syntax-only guarantees nothing, so it excludes --strict")
+        raise InvalidInput(
+            "--syntax-only guarantees nothing, so it excludes --strict: leave one of them out"
+        )
     return Pasted(
         words.expression,
         is_python=False,

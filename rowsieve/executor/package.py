@@ -68,7 +68,10 @@ class Packaging:
         values, failed = compute(self._computed[name], rows)
         if failed.any():
             row = rows.slice(int(np.flatnonzero(failed)[0]), 1).to_pylist()[0]
-            raise EvaluationError(f"column {name!r} of the result cannot be computed for row {row}")
+            raise EvaluationError(
+                f"column {name!r} of the result cannot be computed for row {row}; guard the "
+                "expression with CASE, NULLIF or TRY_CAST, or exclude such rows"
+            )
         return values
 
     def _output_field(self, stored: pa.Schema, name: str) -> pa.Field:

@@ -98,15 +98,23 @@ def _read(store: ObjectStore, uri: str) -> tuple[int, bytes]:
     try:
         size = store.size(uri)
         if size < len(_MAGIC) + _AFTER_FOOTER:
-            raise InvalidInput(f"{uri} is not a Parquet file: it has {size} bytes")
+            raise InvalidInput(
+                f"{uri} is not a Parquet file: it has {size} bytes; leave it out, or write it again"
+            )
         end = store.get_range(uri, max(0, size - _FIRST_BYTES), size)
         if end[-4:] == _ENCRYPTED:
             raise UnsupportedOperation(f"{uri} is encrypted, which is not supported; decrypt it")
         if end[-4:] != _MAGIC:
-            raise InvalidInput(f"{uri} is not a Parquet file: it does not end with PAR1")
+            raise InvalidInput(
+                f"{uri} is not a Parquet file: it does not end with PAR1; leave it out, or write "
+                "it again"
+            )
         length = int.from_bytes(end[-_AFTER_FOOTER:-4], "little") + _AFTER_FOOTER
         if length > size - len(_MAGIC):
-            raise CorruptData(f"{uri} has a footer of {length} bytes in a file of {size} bytes")
+            raise CorruptData(
+                f"{uri} has a footer of {length} bytes in a file of {size} bytes; write the file "
+                "again"
+            )
         if length > len(end):
             end = store.get_range(uri, size - length, size)
         return size, end[-length:]
@@ -129,7 +137,9 @@ def _parsed(uri: str, size: int, tail: bytes, known: dict[Any, pa.Schema]) -> Fo
                 schema = schema.remove(schema.get_field_index(hidden.column))
             known[shape] = schema
     except (pa.ArrowException, OSError, MalformedThrift, UnicodeDecodeError) as error:
-        raise CorruptData(f"the footer of {uri} cannot be read: {error}") from error
+        raise CorruptData(
+            f"the footer of {uri} cannot be read: {error}; write the file again"
+        ) from error
     groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     if sum(groups) != metadata.num_rows or min(groups, default=0) < 0:
         raise CorruptData(

@@ -113,7 +113,9 @@ def _open(
         raise NotFound(f"{operation}: {uri} has no version {version}; versions begin at 0")
     location = Location.parse(uri)
     if location.scheme == "memory":
-        raise InvalidInput(f"{operation}: memory:// holds Rowsieve tables only")
+        raise InvalidInput(
+            f"{operation}: memory:// holds Rowsieve tables only; give a folder or a bucket"
+        )
     options = {name: str(value) for name, value in (storage_options or {}).items()}
     return location, _opened(operation, delta, location, version, options)
 
@@ -130,7 +132,10 @@ def _opened(
     try:
         return delta.DeltaTable(place, version=version, storage_options=options or None)
     except errors.TableNotFoundError as error:
-        raise NotFound(f"{operation}: there is no Delta table at {location.uri}") from error
+        raise NotFound(
+            f"{operation}: there is no Delta table at {location.uri}; give the folder that holds "
+            "_delta_log"
+        ) from error
     except errors.DeltaError as error:
         if version is not None:
             raise NotFound(
@@ -323,7 +328,10 @@ def _hidden(opened: Any, footers: Sequence[Footer], location: Location) -> dict[
         for path, kept in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
             uri = _uri_of(location, path)
             if uri not in rows:
-                raise CorruptData(f"from_delta: a deletion vector is of {uri}, not in this version")
+                raise CorruptData(
+                    f"from_delta: a deletion vector is of {uri}, not in this version; restore the "
+                    "Delta table from a copy"
+                )
             mask = ~np.asarray(kept.values.to_numpy(zero_copy_only=False), dtype=np.bool_)
             found[uri] = RowSet.from_ids(np.flatnonzero(mask), rows[uri])
     return found

@@ -124,7 +124,10 @@ def _scan(operation: str, table: Any, snapshot_id: int | None) -> Any:
             "from its catalog, or with pyiceberg.table.StaticTable.from_metadata"
         )
     if snapshot_id is not None and table.snapshot_by_id(snapshot_id) is None:
-        raise VersionNotFound(f"{operation}: the table has no snapshot {snapshot_id}")
+        raise VersionNotFound(
+            f"{operation}: the table has no snapshot {snapshot_id}; table.snapshots() lists those "
+            "that it has"
+        )
     return table.scan(snapshot_id=snapshot_id)
 
 
@@ -352,7 +355,7 @@ def _hidden(
             if len(ids) and not 0 <= ids[0] <= ids[-1] < count:
                 raise CorruptData(
                     f"from_iceberg: {uri} deletes rows that {file.uri}, which has {count} rows, "
-                    "does not have; one of these files was replaced"
+                    "does not have; one of these files was replaced. Restore it from a copy"
                 )
             hidden = hidden.union(RowSet.from_ids(ids, hidden.row_count))
         if not hidden.is_empty:

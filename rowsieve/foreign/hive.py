@@ -70,10 +70,12 @@ def partitions_of(
             f"hive= has the column {missing[0]!r}, and the directories have ({', '.join(names)})"
         )
     if hive is True and not names:
-        raise InvalidInput("hive=True, but no directory of the files is named column=value")
+        raise InvalidInput(
+            "hive=True, but no directory of the files is named column=value; leave hive= out"
+        )
     if types is not None and (unknown := [name for name in names if name not in types]):
         raise InvalidInput(
-            f"{files[0].uri} lies in a directory for {unknown[0]!r}, which is no column of the "
+            f"{files[0].uri} lies in a directory for {unknown[0]!r}, which is not a column of the "
             f"table ({', '.join(types)}); add the column, or do not read the directories"
         )
     chosen: dict[str, pa.DataType] = {}
@@ -94,7 +96,9 @@ def _pairs(path: str) -> dict[str, str | None]:
             continue
         key = _decoded(name)
         if key in found:
-            raise InvalidInput(f"the path {path!r} has two directories for the column {key!r}")
+            raise InvalidInput(
+                f"the path {path!r} has two directories for the column {key!r}; rename one of them"
+            )
         found[key] = None if value == NULL else _decoded(value)
     return found
 

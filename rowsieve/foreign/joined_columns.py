@@ -212,12 +212,15 @@ def _chosen(
     """The columns of `schema=`; `inside`: the paths of fields inside columns that a file has."""
     if missing := [name for name in schema.names if name not in found]:
         raise SchemaMismatch(
-            f"schema= has the column {missing[0]!r}, which no file and no directory has"
+            f"schema= has the column {missing[0]!r}, which no file and no directory has; remove it "
+            "from schema="
         )
     for field in schema:
         for path in _fields_inside(field.type, field.name):
             if path not in inside:
-                raise SchemaMismatch(f"schema= has {path!r}, which no file has")
+                raise SchemaMismatch(
+                    f"schema= has {path!r}, which no file has; remove it from schema="
+                )
     return list(schema)
 
 

@@ -68,7 +68,7 @@ def open_parquet(
     partitions = partitions_of(files, hive)
     joined = join_columns(footers, partitions, schema=schema)
     if not len(joined.schema):
-        raise InvalidInput("open_parquet: the files have no columns")
+        raise InvalidInput("open_parquet: the files have no columns; give files with columns")
     parts = parts_of(footers, joined, partitions)
     return view_of(store, joined.schema, joined.next_id, parts, _READ_ONLY, storage_options)
 
@@ -110,13 +110,17 @@ class _OneVersion(CommitLog):
     def at(self, version: int) -> Snapshot:
         """The version; an error for another number."""
         if version != 0:
-            raise VersionNotFound(f"there is no version {version}: the files have version 0 only")
+            raise VersionNotFound(
+                f"there is no version {version}: the files have version 0 only; leave version= out"
+            )
         return self._only
 
     def as_of(self, timestamp_us: int) -> Snapshot:
         """The version; an error for a time before the files were opened."""
         if timestamp_us < self._only.timestamp_us:
-            raise VersionNotFound("the files have no version from before they were opened")
+            raise VersionNotFound(
+                "the files have no version from before they were opened; leave as_of= out"
+            )
         return self._only
 
     def history(self, limit: int | None = None) -> list[Commit]:  # noqa: ARG002

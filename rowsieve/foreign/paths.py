@@ -53,7 +53,9 @@ def find_files(source: Any, storage_options: Mapping[str, Any] | None) -> list[F
     found.sort(key=lambda file: file.location.path)
     for one, other in pairwise(found):
         if one.location == other.location:
-            raise InvalidInput(f"the file {one.uri} was given twice; its rows would count twice")
+            raise InvalidInput(
+                f"the file {one.uri} was given twice; its rows would count twice. Give it once"
+            )
     buckets = {(file.location.scheme, file.location.authority) for file in found}
     if len(buckets) > 1:
         raise InvalidInput(
@@ -213,7 +215,8 @@ def _in_folder(folder: Location, depth: int | None = None) -> Iterator[FoundFile
 def _refuse(error: OSError) -> None:
     """Raise StoreError: skipping a folder would lose rows."""
     raise StoreError(
-        f"cannot list {error.filename}: {error.strerror}; its files would be missing"
+        f"cannot list {error.filename}: {error.strerror}; its files would be missing. Allow "
+        "reading the folder, or give other paths"
     ) from error
 
 

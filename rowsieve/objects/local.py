@@ -112,7 +112,7 @@ class LocalStore:
         if missing_bytes:
             raise CorruptData(
                 f"{path} in {self.uri} ends {missing_bytes} bytes before byte {stop}: it was "
-                "truncated"
+                "truncated; restore it from a copy"
             )
         return b"".join(chunks)
 

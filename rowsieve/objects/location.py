@@ -51,7 +51,10 @@ class Location:
         """Parse a path or URI; InvalidInput for text that is invalid or ambiguous."""
         text = os.fspath(uri) if isinstance(uri, str | os.PathLike) else uri
         if not isinstance(text, str):
-            raise InvalidInput(f"a table's path is text, not a value of type {type(text).__name__}")
+            raise InvalidInput(
+                f"a table's path is text, not a value of type {type(text).__name__}; give text or "
+                "a pathlib.Path"
+            )
         if not text:
             raise InvalidInput("the table's URI is empty; give a directory or a URI such as s3://…")
         if one_slash := _ONE_SLASH.match(text):
@@ -106,7 +109,7 @@ def local_folder(uri: str) -> Path:
     """Return the folder of a local table's URI; InvalidInput if the table is not local."""
     location = Location.parse(uri)
     if location.scheme != "file":
-        raise InvalidInput(f"{location.uri} is not on the local disk")
+        raise InvalidInput(f"{location.uri} is not on the local disk; give a local folder")
     return Path(location.path)
 
 
@@ -153,7 +156,10 @@ def _parse_remote(scheme: str, authority: str, rest: str) -> Location:
         )
     key = _key(public, _decoded(public, rest))
     if _ASCII_CONTROL.search(key):
-        raise InvalidInput(f"the key of {public!r} has a control character, which {scheme} rejects")
+        raise InvalidInput(
+            f"the key of {public!r} has a control character, which {scheme} rejects; use another "
+            "name"
+        )
     return Location(scheme, authority, key)
 
 
@@ -193,7 +199,11 @@ def _key(public: str, decoded: bytes) -> str:
         ) from error
     segments = key.strip("/").split("/")
     if {".", ".."} & set(segments):
-        raise InvalidInput(f"the URI {public!r} has a segment '.' or '..', which a key cannot have")
+        raise InvalidInput(
+            f"the URI {public!r} has a segment '.' or '..', which a key cannot have; remove it"
+        )
     if len(segments) > 1 and "" in segments:
-        raise InvalidInput(f"the URI {public!r} has two slashes in a row, which a key cannot have")
+        raise InvalidInput(
+            f"the URI {public!r} has two slashes in a row, which a key cannot have; remove one"
+        )
     return "/".join(segments)

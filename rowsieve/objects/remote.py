@@ -108,7 +108,7 @@ class RemoteStore:
                 continue
             raise CorruptData(
                 f"{path} in {self.uri} ends {length - len(data)} bytes before byte {stop}: it was "
-                "truncated"
+                "truncated; restore it from a copy"
             )
         return data
 

@@ -447,7 +447,8 @@ class _Binder:
             return operand, source  # written as a cast for an engine that orders enums
         if cast_rule(source, node.type) is None or isinstance(node.type, Enum):
             raise InvalidPredicate(
-                f"CAST from {type_name(source)} to {type_name(node.type)} is not supported"
+                f"CAST from {type_name(source)} to {type_name(node.type)} is not supported; "
+                "compare the value itself, or cast it to a type in between"
             )
         own = cast_of_session(operand, source, node.type, self.semantics, try_=node.try_)
         if own is not None:

@@ -109,7 +109,9 @@ class _Reading:
         if error is None or isinstance(error, RowsieveError):
             return
         if isinstance(error, _MALFORMED):
-            raise CorruptData(f"a serialised predicate is malformed: {error!r}") from error
+            raise CorruptData(
+                f"a serialised predicate is malformed: {error!r}; serialise it again"
+            ) from error
 
 
 def _predicate(node: ir.Predicate) -> Json:
@@ -260,7 +262,9 @@ def _read_operand(value: Mapping[str, Any], depth: int) -> ir.Operand:
 
 def _below(depth: int) -> int:
     if depth <= 0:
-        raise InvalidPredicate(f"a serialised predicate nests deeper than {MAX_DEPTH} levels")
+        raise InvalidPredicate(
+            f"a serialised predicate nests deeper than {MAX_DEPTH} levels; flatten or split it"
+        )
     return depth - 1
 
 

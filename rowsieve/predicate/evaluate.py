@@ -207,7 +207,8 @@ class _Evaluator:
                 return _outcome(computed.values, computed.failed)
             case ir.Opaque(description=description, source=source):
                 raise UnsupportedOperation(
-                    f"the condition {description!r} of {source} can only be evaluated there"
+                    f"the condition {description!r} of {source} can only be evaluated there; leave "
+                    "it to that engine, or write it in SQL of a dialect that Rowsieve reads"
                 )
             case _:
                 assert_never(node)

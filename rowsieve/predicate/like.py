@@ -39,7 +39,10 @@ def parse_pattern(pattern: str, escape: str | None) -> Pattern:
         if character == escape:
             following = next(characters, None)
             if following is None:
-                raise InvalidPredicate(f"the LIKE pattern {pattern!r} ends in its escape")
+                raise InvalidPredicate(
+                    f"the LIKE pattern {pattern!r} ends in its escape; write the escaped character "
+                    "after it"
+                )
             tokens.append((following, False))
         else:
             tokens.append((character, character in "%_"))

@@ -78,7 +78,8 @@ def natural_type(value: PhysicalValue) -> LogicalType | None:
             return None
         case tuple():
             raise InvalidPredicate(
-                "a list or struct without a type is not supported in a predicate"
+                "a list or struct without a type is not supported in a predicate; give the literal "
+                "its type"
             )
         case bool():
             return Bool()

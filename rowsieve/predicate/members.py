@@ -45,7 +45,10 @@ def bind_members(
 ) -> tuple[LogicalType, ValueSet]:
     """Return the type of the comparison, and the members in that type."""
     if not is_ordered(type_):
-        raise InvalidPredicate(f"values of type {type_name(type_)} cannot be looked up with IN")
+        raise InvalidPredicate(
+            f"values of type {type_name(type_)} cannot be looked up with IN; compare one of their "
+            "fields or items"
+        )
     if isinstance(type_, Nanos) and pa.types.is_timestamp(values.array.type):
         return type_, ValueSet(_in_nanoseconds(values.array, type_), type_)
     array, member_type = _plain(values.array)
@@ -88,7 +91,9 @@ def _plain(array: pa.Array) -> tuple[pa.Array, LogicalType | None]:
     if pa.types.is_decimal(type_) and type_.precision <= 38:
         decimal_type = Decimal(type_.precision, type_.scale)
         return array.cast(arrow_type(decimal_type)), decimal_type
-    raise InvalidPredicate(f"an IN list cannot hold values of the Arrow type {type_}")
+    raise InvalidPredicate(
+        f"an IN list cannot hold values of the Arrow type {type_}; cast the list"
+    )
 
 
 _SIMPLE: tuple[LogicalType, ...] = (
@@ -124,7 +129,8 @@ def _in_nanoseconds(array: pa.Array, type_: Nanos) -> pa.Array:
     """Convert timestamps of any unit; drop those without an equal 64-bit nanosecond."""
     if (array.type.tz is not None) != type_.utc:
         raise InvalidPredicate(
-            f"{type_name(type_)} IN a list of {array.type} has no meaning: one side has a zone"
+            f"{type_name(type_)} IN a list of {array.type} has no meaning: one side has a zone; "
+            "cast a side"
         )
     factor = NANOS_OF_MICRO * _US_PER[array.type.unit] if array.type.unit != "ns" else 1
     numbers, nulls = filled(array.view(pa.int64())).astype(np.int64), null_mask(array)

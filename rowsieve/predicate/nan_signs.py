@@ -36,7 +36,8 @@ def check_nan_signs(root: ir.Predicate) -> None:
     for node in ir.walk(root):
         if any(may_be_negative_nan(operand) for operand in _ordered(node)):
             raise UnsupportedOperation(
-                "a computed NaN may have its sign bit set, and DataFusion alone orders NaN by it"
+                "a computed NaN may have its sign bit set, and DataFusion alone orders NaN by it; "
+                "exclude NaN by CASE or nullif before the comparison"
             )
 
 

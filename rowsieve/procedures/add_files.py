@@ -152,7 +152,10 @@ class AddFiles(DistributedProcedure):
         store = open_store(source, context.table.storage_options)
         files = _sizes(store, [path for path in store.list("") if path.endswith(".parquet")])
         if not files:
-            raise NotFound(f"add_files: there is no .parquet file below {store.uri}")
+            raise NotFound(
+                f"add_files: there is no .parquet file below {store.uri}; give a folder with "
+                ".parquet files"
+            )
         token = _token("", store.uri, _ends(store, files))
         place = Location.parse(store.uri)
         uris = [replace(place, path=f"{place.path}/{path}").uri for path in files]
@@ -238,7 +241,7 @@ def _copy(work: CopyTask, storage_options: StorageOptions) -> tuple[int, bytes]:
         except (pa.ArrowException, OSError) as error:  # OSError: a footer that is not Thrift
             raise CorruptData(
                 f"add_files: {path} in {source.uri} is not a readable Parquet file: {error}; "
-                "nothing was committed"
+                "nothing was committed. Write the file again, or leave it out"
             ) from error
     return row_count, writer.finish().to_ipc()
 

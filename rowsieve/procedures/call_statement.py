@@ -102,7 +102,9 @@ def statement_of(text: str) -> str:
 
 def _without_comments(text: str) -> str:
     if len(text) > _LONGEST:
-        raise InvalidInput(f"the statement has {len(text):,} characters; the limit is {_LONGEST:,}")
+        raise InvalidInput(
+            f"the statement has {len(text):,} characters; the limit is {_LONGEST:,}; shorten it"
+        )
     place = 0
     while found := _COMMENT.match(text, place):
         place = found.end()
@@ -178,7 +180,9 @@ def _parsed(text: str) -> Any:
             return Trino().parser().parse(tokens, whole)[0]
     except sqlglot.errors.ParseError as error:
         if isinstance(error.__cause__, IndexError):  # a map with an odd number of arguments
-            raise InvalidInput(f"CALL {_shown(text)}: a map has a key without a value") from error
+            raise InvalidInput(
+                f"CALL {_shown(text)}: a map has a key without a value; give each key a value"
+            ) from error
         raise InvalidInput(
             f"CALL {_shown(text)} cannot be read: a part is missing or too many; a call looks "
             "like CALL system.compact('db', 'table')"

@@ -74,7 +74,7 @@ class LocalEngine:
             if count is not None and count < 1:
                 raise InvalidInput(f"{name} must be at least 1, or None, got {count}")
         if threads is not None and processes is not None:
-            raise InvalidInput("LocalEngine takes threads or processes, not both")
+            raise InvalidInput("LocalEngine takes threads or processes, not both; give one")
         self._count = processes or threads or os.cpu_count() or 1
         self._apart = processes is not None
         self._progress = progress

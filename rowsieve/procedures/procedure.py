@@ -138,12 +138,16 @@ class DistributedProcedure(ABC):
     def begin(self, context: CallContext, arguments: Mapping[str, Value]) -> Handle:
         """Pin a version and cut the work into tasks, on the coordinator."""
         del context, arguments
-        raise UnsupportedOperation(f"{self.name} does not support distributed execution")
+        raise UnsupportedOperation(
+            f"{self.name} does not support distributed execution; its class must define begin"
+        )
 
     def work(self, task: bytes, storage_options: StorageOptions) -> Iterator[tuple[int, bytes]]:
         """Run one task on a worker; yield (rows processed, fragment) pairs."""
         del task, storage_options
-        raise UnsupportedOperation(f"{self.name} does not support distributed execution")
+        raise UnsupportedOperation(
+            f"{self.name} does not support distributed execution; its class must define work"
+        )
 
     def commit_stage(
         self,
@@ -154,7 +158,9 @@ class DistributedProcedure(ABC):
     ) -> None:
         """Commit the fragments of one stage, given by task, on the coordinator."""
         del context, handle, number, fragments
-        raise UnsupportedOperation(f"{self.name} does not commit in stages")
+        raise UnsupportedOperation(
+            f"{self.name} does not commit in stages; its class must define commit_stage"
+        )
 
     def stage_failed(self, handle: Handle, number: int) -> None:
         """Note that a stage was not committed; the next one follows."""
@@ -168,7 +174,9 @@ class DistributedProcedure(ABC):
         After stages there are no fragments left.
         """
         del context, handle, fragments
-        raise UnsupportedOperation(f"{self.name} does not support distributed execution")
+        raise UnsupportedOperation(
+            f"{self.name} does not support distributed execution; its class must define finish"
+        )
 
 
 AnyProcedure = Procedure | CatalogProcedure | DistributedProcedure
@@ -190,7 +198,9 @@ def check_procedure(procedure: AnyProcedure) -> None:
         )
     known = {parameter.name: parameter for parameter in procedure.parameters}
     if len({name.lower() for name in known}) < len(procedure.parameters):
-        raise InvalidInput(f"the procedure {procedure.name} has two parameters with one name")
+        raise InvalidInput(
+            f"the procedure {procedure.name} has two parameters with one name; rename one"
+        )
     if isinstance(procedure, CatalogProcedure):
         return
     for wanted in (SCHEMA, TABLE_NAME):

@@ -96,7 +96,9 @@ class ProcedureRegistry:
         """Return a distributed procedure; UnsupportedOperation if it is another kind."""
         found = self.resolve(name)
         if not isinstance(found, DistributedProcedure):
-            raise UnsupportedOperation(f"{found.name} is not a distributed procedure")
+            raise UnsupportedOperation(
+                f"{found.name} is not a distributed procedure; call it with Catalog.call"
+            )
         return found
 
     def is_distributed(self, name: str) -> bool:
@@ -131,9 +133,15 @@ class ProcedureRegistry:
                 f"{type(error).__name__}: {error}"
             ) from error
         if not isinstance(procedure, Procedure | CatalogProcedure | DistributedProcedure):
-            raise InvalidInput(f"{where} is not a procedure but {type(procedure).__name__}")
+            raise InvalidInput(
+                f"{where} is not a procedure but {type(procedure).__name__}; offer a Procedure, a "
+                "CatalogProcedure or a DistributedProcedure"
+            )
         if procedure.name != name:
-            raise InvalidInput(f"{where} is a procedure with another name, {procedure.name!r}")
+            raise InvalidInput(
+                f"{where} is a procedure with another name, {procedure.name!r}; name the entry "
+                "point as the procedure"
+            )
         try:
             self.add(procedure)
         except InvalidInput:

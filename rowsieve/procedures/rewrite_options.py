@@ -65,7 +65,9 @@ class RewriteOptions:
                 )
             field, read = _READERS[plain]
             if field in given:
-                raise InvalidInput(f"rewrite_data_files: the option {plain} is given twice")
+                raise InvalidInput(
+                    f"rewrite_data_files: the option {plain} is given twice; remove one"
+                )
             given[field] = read(plain, text)
         target = given.get("target_file_size_bytes", target_bytes)
         if "file_size_threshold" in given:  # Trino's option: rewrite smaller files
@@ -87,7 +89,8 @@ class RewriteOptions:
         if not 0 <= self.min_file_size_bytes <= self.max_file_size_bytes:
             raise InvalidInput(
                 f"rewrite_data_files: min-file-size-bytes {self.min_file_size_bytes} is above "
-                f"max-file-size-bytes {self.max_file_size_bytes}"
+                f"max-file-size-bytes {self.max_file_size_bytes}; lower the first or raise the "
+                "second"
             )
         return self
 

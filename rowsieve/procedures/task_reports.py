@@ -65,7 +65,10 @@ def fragments_by_task(reports: Iterable[pa.RecordBatch], task_count: int) -> lis
     for report in reports:
         context = msgspec.msgpack.decode(report.column("context")[0].as_py(), type=TaskContext)
         if not 0 <= context.task < task_count:
-            raise CorruptData(f"a worker reported task {context.task} of {task_count}")
+            raise CorruptData(
+                f"a worker reported task {context.task} of {task_count}; nothing was committed. "
+                "Call the procedure again"
+            )
         if context.is_complete and context.task not in winners:
             fragments = report.column("fragment").drop_null()
             winners[context.task] = fragments.to_pylist()

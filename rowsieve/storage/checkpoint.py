@@ -41,7 +41,7 @@ from rowsieve.storage.log_entry import (
 )
 from rowsieve.storage.manifest import FORMAT_VERSION, PartTable, check_columns
 from rowsieve.storage.manifest_columns import Columns
-from rowsieve.storage.sealed_lines import seal
+from rowsieve.storage.sealed_lines import damaged, seal
 from rowsieve.storage.segments import decode_index, read_range
 from rowsieve.storage.shards import (
     SHARD_PARTS,
@@ -168,9 +168,9 @@ def read_checkpoint(store: ObjectStore, version: int, recover: Recover | None = 
     info = read_info(lines, where)
     schema, next_field_id = read_schema(lines, where)
     if info is None or schema is None or next_field_id is None or _lacks_parts(lines):
-        raise CorruptData(f"{where} lacks a required line")
+        raise damaged(f"{where} lacks a required line")
     if info.uuid != head.table:
-        raise CorruptData(f"{where} has two table ids: {info.uuid} and {head.table}")
+        raise damaged(f"{where} has two table ids: {info.uuid} and {head.table}")
     tokens = convert(lines.get("tokens", {}).get("tokens", {}), dict[str, Token], where)
     if "shards" in lines:
         parts = _open_shards(store, convert(lines["shards"]["shards"], _ShardsLine, where), recover)
@@ -193,7 +193,7 @@ def _open_shards(store: ObjectStore, line: _ShardsLine, recover: Recover | None)
     path = f"{CHECKPOINTS}/{line.file}"
     where = f"{path} in {store.uri}"
     if _SHARDS_NAME.fullmatch(line.file) is None or not 0 <= line.index_start < line.size:
-        raise CorruptData(f"{where} is not a valid file of shards")
+        raise damaged(f"{where} is not a valid file of shards")
     if line.format > FORMAT_VERSION:
         raise UnsupportedProtocol(
             f"{where} has parts of format version {line.format}, and this version of rowsieve "
@@ -201,15 +201,15 @@ def _open_shards(store: ObjectStore, line: _ShardsLine, recover: Recover | None)
         )
     index = read_range(store, path, line.index_start, line.size)
     if checksum(index) != line.index_checksum:
-        raise CorruptData(f"the index of {where} does not match its checksum")
+        raise damaged(f"the index of {where} does not match its checksum")
     try:
         schema, shards = decode_index(index)
         check_columns(schema)
     except CorruptData as error:
-        raise CorruptData(f"{where}: {error}") from error
+        raise damaged(f"{where}: {error}") from error
     source = ShardedParts(ShardedFile(store, path, line.ids), schema, shards, recover)
     if source.row_count != line.parts:
-        raise CorruptData(f"{where} has {source.row_count} parts instead of {line.parts}")
+        raise damaged(f"{where} has {source.row_count} parts instead of {line.parts}")
     return PartTable(Columns.of(source))
 
 
@@ -231,7 +231,7 @@ def checkpoint_file(store: ObjectStore, version: int) -> str:
     if "shards" in lines:
         return convert(lines["shards"]["shards"], _ShardsLine, where).file
     if (file := read_added_file(lines, where)) is None:
-        raise CorruptData(f"{where} names no file of parts")
+        raise damaged(f"{where} names no file of parts")
     return file.file
 
 
@@ -247,9 +247,9 @@ def read_parts(
     try:
         parts, metadata = PartTable.from_ipc_with_metadata(data)
     except CorruptData as error:
-        raise CorruptData(f"{path} in {store.uri}: {error}") from error
+        raise damaged(f"{path} in {store.uri}: {error}") from error
     if len(parts) != file.parts:
-        raise CorruptData(f"{path} in {store.uri} has {len(parts)} parts instead of {file.parts}")
+        raise damaged(f"{path} in {store.uri} has {len(parts)} parts instead of {file.parts}")
     if version is not None:
         parts = parts.with_commit_ts(version)
     return with_side_file(store, folder, parts, metadata)
@@ -278,8 +278,8 @@ def _read_head(store: ObjectStore, version: int) -> _CheckpointLine:
 
 def _head(lines: Mapping[str, Mapping[str, Any]], version: int, where: str) -> _CheckpointLine:
     if "checkpoint" not in lines:
-        raise CorruptData(f"{where} has no checkpoint line")
+        raise damaged(f"{where} has no checkpoint line")
     head = convert(lines["checkpoint"]["checkpoint"], _CheckpointLine, where)
     if head.version != version:
-        raise CorruptData(f"{where} holds version {head.version}: it was renamed or copied")
+        raise damaged(f"{where} holds version {head.version}: it was renamed or copied")
     return head

@@ -23,10 +23,10 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from rowsieve.errors import CorruptData, UnsupportedProtocol
+from rowsieve.errors import UnsupportedProtocol
 from rowsieve.shown import Shown, html, printable
 from rowsieve.storage.manifest import PartTable
-from rowsieve.storage.sealed_lines import seal, unseal
+from rowsieve.storage.sealed_lines import damaged, seal, unseal
 from rowsieve.storage.snapshot import FEATURES, MODES, READER_VERSION, TableInfo, instant
 from rowsieve.types.schema import Schema, schema_from_json, schema_to_json
 
@@ -199,10 +199,10 @@ def decode_entry(data: bytes, version: int, where: str) -> LogEntry:
     """Decode the entry of `version`; `where` names the file in errors."""
     lines = lines_by_kind(data, where, _KINDS)
     if "commit" not in lines:
-        raise CorruptData(f"{where} has no commit line")
+        raise damaged(f"{where} has no commit line")
     commit = convert(lines["commit"]["commit"], _CommitLine, where)
     if commit.version != version:
-        raise CorruptData(f"{where} holds version {commit.version}: it was renamed or copied")
+        raise damaged(f"{where} holds version {commit.version}: it was renamed or copied")
     schema, next_field_id = read_schema(lines, where)
     removed = convert(lines["remove"]["remove"], _RemoveLine, where) if "remove" in lines else None
     return LogEntry(
@@ -248,11 +248,11 @@ def lines_by_kind(data: bytes, where: str, known: tuple[str, ...]) -> dict[str, 
     by_kind: dict[str, dict[str, Any]] = {}
     for kind, line in lines:
         if kind not in known:
-            raise CorruptData(f"{where} has a line of unknown kind {kind!r}")
+            raise damaged(f"{where} has a line of unknown kind {kind!r}")
         if kind in by_kind:
-            raise CorruptData(f"{where} has more than one {kind!r} line")
+            raise damaged(f"{where} has more than one {kind!r} line")
         if set(line) != ({kind, "next_field_id"} if kind == "schema" else {kind}):
-            raise CorruptData(f"{where} has unknown fields in its {kind!r} line: {sorted(line)}")
+            raise damaged(f"{where} has unknown fields in its {kind!r} line: {sorted(line)}")
         by_kind[kind] = line
     return by_kind
 
@@ -260,7 +260,7 @@ def lines_by_kind(data: bytes, where: str, known: tuple[str, ...]) -> dict[str, 
 def read_info(lines: Mapping[str, Mapping[str, Any]], where: str) -> TableInfo | None:
     """Read the protocol and table lines, which come together."""
     if ("protocol" in lines) != ("table" in lines):
-        raise CorruptData(f"{where} has only one of the lines 'protocol' and 'table'")
+        raise damaged(f"{where} has only one of the lines 'protocol' and 'table'")
     if "table" not in lines:
         return None
     protocol = convert(lines["protocol"]["protocol"], _ProtocolLine, where)
@@ -297,7 +297,7 @@ def read_added_file(lines: Mapping[str, Mapping[str, Any]], where: str) -> Added
         return None
     added = convert(lines["add"]["add"], AddedFile, where)
     if _MANIFEST_NAME.fullmatch(added.file) is None:
-        raise CorruptData(f"{where} names the file {added.file!r}, which is not a manifest's name")
+        raise damaged(f"{where} names the file {added.file!r}, which is not a manifest's name")
     return added
 
 
@@ -306,7 +306,7 @@ def convert(value: Any, type_: type[_T], where: str) -> _T:
     try:
         return msgspec.convert(value, type_)
     except msgspec.ValidationError as error:
-        raise CorruptData(f"{where} does not have the log's form: {error}") from error
+        raise damaged(f"{where} does not have the log's form: {error}") from error
 
 
 def _check_protocol(value: Any, where: str) -> None:

@@ -199,7 +199,7 @@ class LogReader(LogHead):
         if found is None:
             raise VersionNotFound(
                 f"{self._store.uri} did not exist at {instant(timestamp_us)}: it was created at "
-                f"{instant(self._created_us())}"
+                f"{instant(self._created_us())}; give a later time"
             )
         if base is not None and (checkpoint := base.result()) is not None:
             try:
@@ -229,7 +229,8 @@ class LogReader(LogHead):
                 if entry.commit_id != expected:
                     raise CorruptData(
                         f"{log_path(entry.version)} in {self._store.uri} is commit "
-                        f"{entry.commit_id}, but its successor follows {expected}"
+                        f"{entry.commit_id}, but its successor follows {expected}; restore the log "
+                        "from a copy"
                     )
                 commits.append(entry.commit)
                 expected = entry.predecessor or ""

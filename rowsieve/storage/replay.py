@@ -15,6 +15,7 @@ from rowsieve.errors import CorruptData
 from rowsieve.storage.checkpoint_turns import owes_after
 from rowsieve.storage.log_entry import LogEntry, log_path
 from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.sealed_lines import damaged
 from rowsieve.storage.snapshot import Snapshot, TableInfo, Token
 from rowsieve.types.schema import Schema
 
@@ -68,11 +69,11 @@ def check_links(base: Snapshot | None, entries: Sequence[LogEntry]) -> None:
 def _check_link(entry: LogEntry, version: int, commit_id: str, table_uuid: str) -> None:
     where = log_path(entry.version)
     if entry.version != version + 1:
-        raise CorruptData(f"{where} does not follow version {version}: entries are missing")
+        raise damaged(f"{where} does not follow version {version}: entries are missing")
     if entry.table_uuid != table_uuid:
-        raise CorruptData(f"{where} belongs to table {entry.table_uuid}, not to {table_uuid}")
+        raise damaged(f"{where} belongs to table {entry.table_uuid}, not to {table_uuid}")
     if entry.predecessor != commit_id:
-        raise CorruptData(
+        raise damaged(
             f"{where} follows commit {entry.predecessor}, but version {version} is commit "
             f"{commit_id}: the log was mixed from several tables or copies"
         )
@@ -86,7 +87,7 @@ def _same_table(info: TableInfo, entry: LogEntry, before: Schema, schema: Schema
     new = entry.info or info
     same_key = _key_ids(new, schema) == _key_ids(info, before)
     if not same_key or (new.uuid, new.mode) != (info.uuid, info.mode):
-        raise CorruptData(
+        raise damaged(
             f"{log_path(entry.version)} changes the table's immutable (uuid, key, mode) from "
             f"{(info.uuid, info.key, info.mode)} to {(new.uuid, new.key, new.mode)}"
         )
@@ -113,11 +114,11 @@ def _check_later(
 def _check_first(entry: LogEntry) -> None:
     where = log_path(entry.version)
     if entry.version != 0 or entry.predecessor is not None:
-        raise CorruptData(f"{where} is the first entry of the log, but does not create a table")
+        raise damaged(f"{where} is the first entry of the log, but does not create a table")
     if entry.info is None or entry.schema is None or entry.next_field_id is None:
-        raise CorruptData(f"{where} creates a table without protocol, table and schema lines")
+        raise damaged(f"{where} creates a table without protocol, table and schema lines")
     if entry.info.uuid != entry.table_uuid:
-        raise CorruptData(f"{where} has two table ids: {entry.info.uuid} and {entry.table_uuid}")
+        raise damaged(f"{where} has two table ids: {entry.info.uuid} and {entry.table_uuid}")
 
 
 def _first(entry: LogEntry) -> Snapshot:
@@ -148,7 +149,7 @@ def _first_parts(entry: LogEntry) -> PartTable:
 
 
 def _repeated_part() -> CorruptData:
-    return CorruptData("the log adds a part that the table already has")
+    return damaged("the log adds a part that the table already has")
 
 
 def _token(entry: LogEntry, sequence: int) -> Token:
@@ -163,7 +164,7 @@ def _apply(parts: PartTable, entries: Sequence[LogEntry]) -> PartTable:
             parts, pending = _join(parts, pending), []
             kept = parts.without(entry.removed)
             if len(parts) - len(kept) != len(entry.removed):
-                raise CorruptData(
+                raise damaged(
                     f"{log_path(entry.version)} removes parts that its predecessor does not have"
                 )
             parts = kept

@@ -17,7 +17,13 @@ from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, InvalidInput
 
 LARGEST_BYTES: Final = 64 * 1024 * 1024
-_DAMAGED: Final = "restore it from a copy of the table; nothing was read from it"
+_RESTORE: Final = "restore it from a copy of the table"
+_DAMAGED: Final = f"{_RESTORE}; nothing was read from it"
+
+
+def damaged(problem: str) -> CorruptData:
+    """Build the error for a damaged file of a log; `problem` begins with the file."""
+    return CorruptData(f"{problem}; {_RESTORE}")
 
 
 def seal(lines: Sequence[Mapping[str, Any]]) -> bytes:
@@ -32,7 +38,9 @@ def seal(lines: Sequence[Mapping[str, Any]]) -> bytes:
 def unseal(data: bytes, where: str) -> list[tuple[str, dict[str, Any]]]:
     """Verify and decode a sealed file into (kind, line) pairs, without the checksum line."""
     if len(data) > LARGEST_BYTES:
-        raise CorruptData(f"{where} has {len(data)} bytes, more than the limit of {LARGEST_BYTES}")
+        raise CorruptData(
+            f"{where} has {len(data)} bytes, more than the limit of {LARGEST_BYTES}; {_DAMAGED}"
+        )
     start_of_last = data.rfind(b"\n", 0, len(data) - 1) + 1
     body, last = data[:start_of_last], data[start_of_last:]
     sealed = _object(last, where).get("checksum")

@@ -135,7 +135,7 @@ def _conform_column(values: Any, field: logical.Field) -> Any:
     if not field.nullable and converted.null_count:
         raise SchemaMismatch(
             f"column {field.name!r} is NOT NULL, but {converted.null_count} of {len(converted)} "
-            "values are NULL"
+            "values are NULL; give them values, or allow NULL by relax_not_null"
         )
     return converted
 
@@ -319,7 +319,10 @@ def _convert_member(
         if absent is not None:
             nulls = int(pc.sum(pc.and_not(converted.is_null(), absent)).as_py() or 0)
         if nulls:
-            raise SchemaMismatch(f"column {path!r} is NOT NULL, but {nulls} of its values are NULL")
+            raise SchemaMismatch(
+                f"column {path!r} is NOT NULL, but {nulls} of its values are NULL; give them "
+                "values, or allow NULL by relax_not_null"
+            )
     return converted
 
 
@@ -332,7 +335,7 @@ def _cumulated(lengths: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     if offsets[-1] > np.iinfo(np.int32).max:
-        raise SchemaMismatch("a batch holds more than 2^31 list items; write it in smaller pieces")
+        raise SchemaMismatch("a batch holds more than 2^31 list items; write it in smaller batches")
     return offsets.astype(np.int32)
 
 

@@ -144,7 +144,9 @@ def schema_from_json(value: Mapping[str, Any]) -> Schema:
     try:
         return Schema(int(value["id"]), tuple(_field_from_json(item) for item in value["fields"]))
     except (KeyError, TypeError, ValueError, SchemaMismatch) as error:
-        raise CorruptData(f"a schema in the log is malformed: {error!r}") from error
+        raise CorruptData(
+            f"a schema in the log is malformed: {error!r}; restore the log from a copy"
+        ) from error
 
 
 def named_type(text: str) -> LogicalType:

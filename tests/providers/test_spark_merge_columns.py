@@ -167,7 +167,7 @@ def test_text_that_is_no_uuid_matches_no_row_and_is_refused(spark: Any, tmp_path
     for text in (KEY.hex, f"{KEY}\n"):
         source = spark.createDataFrame(pa.table({"u": [text, None]}))
         with pytest.raises(
-            SchemaMismatch, match=f"'u' is uuid in the table, .* is no UUID.*{text[:8]}"
+            SchemaMismatch, match=f"'u' is uuid in the table, .* is not a UUID.*{text[:8]}"
         ):
             table.merge_spark(source, ["u"], when_not_matched_by_source="delete")
     source = spark.createDataFrame(pa.table({"u": [str(KEY).upper(), None]}))

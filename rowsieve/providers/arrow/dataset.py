@@ -136,7 +136,7 @@ class TableVersion(UnreadableDataset):
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise InvalidInput(f"take: indices must be whole numbers from 0: {error}") from error
         if places.null_count:
-            raise InvalidInput(f"take: {places.null_count} of the indices are NULL")
+            raise InvalidInput(f"take: {places.null_count} of the indices are NULL; remove them")
         try:
             return self._in_order(columns, **options).take(places)
         except pa.ArrowIndexError as error:
@@ -200,7 +200,10 @@ class TableVersion(UnreadableDataset):
         ordered: bool = False,
     ) -> DatasetScanner:
         if unknown := sorted(set(options) - _IGNORED):
-            raise InvalidInput(f"a scanner of a dataset has no option {unknown[0]!r}")
+            raise InvalidInput(
+                f"a scanner of a dataset has no option {unknown[0]!r}; it takes columns, filter "
+                "and batch_size"
+            )
         if expression is not None and not isinstance(expression, pc.Expression):
             raise InvalidInput(
                 "filter= must be a pyarrow expression, such as pyarrow.compute.field('id') == 5, "

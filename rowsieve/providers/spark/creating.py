@@ -88,7 +88,10 @@ def check_existing(options: WriteOptions, head: Snapshot, *, overwrite: bool) ->
 
 def _check_creation(options: WriteOptions, store: ObjectStore, *, overwrite: bool) -> None:
     if options.is_conditional:
-        raise InvalidInput(f"option replaceWhere: no table exists at {store.uri}")
+        raise InvalidInput(
+            f"option replaceWhere: no table exists at {store.uri}; create the table first, or omit "
+            "the option"
+        )
     if options.token is not None:
         raise InvalidInput(
             f"options token_app and token_sequence: no table exists at {store.uri} that could keep "

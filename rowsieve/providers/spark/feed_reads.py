@@ -196,7 +196,7 @@ def first_version(log: CommitLog, head: Snapshot, options: FeedOptions) -> int:
     if options.starting_version > head.version + 1:
         raise VersionNotFound(
             f"option startingVersion={options.starting_version}: the newest version is "
-            f"{head.version}"
+            f"{head.version}; give at most {head.version + 1}, or 'latest'"
         )
     return options.starting_version
 

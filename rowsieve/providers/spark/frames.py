@@ -145,7 +145,7 @@ def write_frame(
         raise InvalidInput(f"write_spark: mode is one of {known}, not {mode!r}")
     overwrite = mode == "overwrite"
     if where is not None and not overwrite:
-        raise InvalidInput(f"write_spark: where= is for mode='overwrite', not {mode!r}")
+        raise InvalidInput(f"write_spark: where= is for mode='overwrite', not {mode!r}; remove it")
     check_rows(frame, "write_spark")
     table.refresh()
     schema = table.snapshot_for_engines().schema

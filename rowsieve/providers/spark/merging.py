@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _NO_UUID: Final = (  # Spark's error ends with it; ours is made of it
     "rowsieve.errors.SchemaMismatch: merge_spark: the key column {name!r} is uuid in the table, "
-    "but a value of the source is no UUID, such as 123e4567-e89b-12d3-a456-426614174000: "
+    "but a value of the source is not a UUID, such as 123e4567-e89b-12d3-a456-426614174000: "
 )
 _HOWS: Final = {(False, False): "inner", (True, False): "left", (False, True): "right"}
 

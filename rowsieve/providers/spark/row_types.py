@@ -199,7 +199,7 @@ def _uuid_bytes(values: pa.Array, path: str) -> pa.Array:
     if not pc.all(good, min_count=0).as_py():
         wrong = values.filter(pc.invert(good))[0]
         raise SchemaMismatch(
-            f"column {path!r} is uuid in the table, but {wrong.as_py()!r} is no UUID, such as "
+            f"column {path!r} is uuid in the table, but {wrong.as_py()!r} is not a UUID, such as "
             "123e4567-e89b-12d3-a456-426614174000"
         )
     count = len(values)
