@@ -10,13 +10,13 @@ import xxhash
 
 def checksum(data: Any) -> str:
     """Return `xxh3_128:` and the hex digest of an object with the buffer protocol."""
-    return checksum_of_pieces((data,))
+    return checksum_of_buffers((data,))
 
 
-def checksum_of_pieces(pieces: Iterable[Any]) -> str:
-    """Return the checksum of the concatenated pieces, without copying them together."""
+def checksum_of_buffers(buffers: Iterable[Any]) -> str:
+    """Return the checksum of the concatenated buffers, without copying them together."""
     digest = xxhash.xxh3_128()
-    for piece in pieces:
+    for piece in buffers:
         digest.update(piece)
     return checksum_text(digest)
 

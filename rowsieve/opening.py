@@ -71,16 +71,7 @@ def create_table(
     writes nothing.
     """
     columns = _key_columns(key)
-    mode = mode or ("upsert" if columns else "append")
-    if mode not in ("upsert", "append") or (mode == "upsert") != bool(columns):
-        raise InvalidInput(
-            'create_table: mode="upsert" needs key=[columns], and mode="append" takes no key; '
-            f"got mode={mode!r} with key={list(columns)}"
-        )
-    if if_exists not in ("error", "ignore"):
-        raise InvalidInput(
-            f"create_table: if_exists must be 'error' or 'ignore', not {if_exists!r}"
-        )
+    _check_choices(mode or ("upsert" if columns else "append"), columns, if_exists)
     checked = check_properties(properties or {})
     notes = dict(metadata or {})
     check_request(CommitRequest("create", metadata=notes))  # before any write
@@ -108,6 +99,18 @@ def create_table(
         CommitReport(store.uri, 0, "create", rows, 0, parts, writer=written, elapsed_s=elapsed_s),
     )
     return Table(store, log, snapshot, storage_options=storage_options)
+
+
+def _check_choices(mode: str, key: tuple[str, ...], if_exists: str) -> None:
+    if mode not in ("upsert", "append") or (mode == "upsert") != bool(key):
+        raise InvalidInput(
+            'create_table: mode="upsert" needs key=[columns], and mode="append" takes no key; '
+            f"got mode={mode!r} with key={list(key)}"
+        )
+    if if_exists not in ("error", "ignore"):
+        raise InvalidInput(
+            f"create_table: if_exists must be 'error' or 'ignore', not {if_exists!r}"
+        )
 
 
 def _created(

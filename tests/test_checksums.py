@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rowsieve.checksums import checksum, checksum_of_pieces
+from rowsieve.checksums import checksum, checksum_of_buffers
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ def test_a_checksum_is_the_one_in_files_that_are_there(data: bytes, expected: st
     assert checksum(data) == expected
     assert checksum(memoryview(data)) == expected
     assert checksum(np.frombuffer(data, np.uint8)) == expected
-    assert checksum_of_pieces([data[:3], b"", data[3:]]) == expected
+    assert checksum_of_buffers([data[:3], b"", data[3:]]) == expected

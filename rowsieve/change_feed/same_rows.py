@@ -11,6 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.predicate.arrays import as_mask
+
 Mask = npt.NDArray[np.bool_]
 
 
@@ -23,7 +25,7 @@ def same_rows(left: pa.RecordBatch, right: pa.RecordBatch) -> Mask:
 
 
 def _same(left: pa.Array, right: pa.Array) -> Mask:
-    nulls, others = _mask(left.is_null()), _mask(right.is_null())
+    nulls, others = as_mask(left.is_null()), as_mask(right.is_null())
     same: Mask = nulls == others
     both = np.flatnonzero(~nulls & ~others)
     if len(both):
@@ -49,7 +51,7 @@ def _same_values(left: pa.Array, right: pa.Array) -> Mask:
     if pa.types.is_floating(type_):
         bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[type_.bit_width]
         left, right = left.view(bits), right.view(bits)
-    return _mask(pc.equal(left, right))
+    return as_mask(pc.equal(left, right))
 
 
 def _entries(maps: pa.MapArray) -> pa.ListArray:
@@ -69,7 +71,3 @@ def _same_lists(left: pa.Array, right: pa.Array) -> Mask:
         starts = np.cumsum(lengths[rows]) - lengths[rows]
         same[rows] = np.logical_and.reduceat(items, starts)
     return same
-
-
-def _mask(array: pa.Array) -> Mask:
-    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.bool_)

@@ -435,7 +435,7 @@ class OpenFile:
         return table, sum(chunks.column(leaf).total_compressed_size for leaf in leaves)
 
 
-def in_pieces(
+def in_slices(
     read: Callable[[], pa.RecordBatch | None], batch_rows: int
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Cut the batch of `read` into slices of up to `batch_rows`, each with its first row.

@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.executor.decode_row_group import RowGroup, as_stored, in_pieces, selection
+from rowsieve.executor.decode_row_group import RowGroup, as_stored, in_slices, selection
 from rowsieve.executor.memory import rows_at_once
 from rowsieve.executor.merge import merge, winners
 from rowsieve.executor.repeats import Rows
@@ -311,7 +311,7 @@ def _runs(
 
 def _matching(groups: Iterator[RowGroup], reader: RowReader, batch_rows: int) -> Iterator[Numbered]:
     for group in groups:
-        yield from in_pieces(partial(reader.read, group), batch_rows)
+        yield from in_slices(partial(reader.read, group), batch_rows)
 
 
 def is_resolved(table_uuid: str, parts: Sequence[PlannedPart]) -> bool:

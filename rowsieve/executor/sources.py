@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rowsieve.executor.decode_row_group import OpenFile, RowGroup, as_stored, in_pieces
+from rowsieve.executor.decode_row_group import OpenFile, RowGroup, as_stored, in_slices
 from rowsieve.executor.joined_groups import FEW, units
 from rowsieve.executor.windows import Numbered
 from rowsieve.metrics import ScanMetrics
@@ -128,7 +128,7 @@ class PartSource:
         named there are cast to storage types.
         """
         stored = columns if cast is None else cast
-        return _pieces(self.row_groups(wanted), columns, stored, batch_rows)
+        return _decoded(self.row_groups(wanted), columns, stored, batch_rows)
 
     def tombstones(
         self, key: Schema, wanted: RowSet | None = None, batch_rows: int = ROW_GROUP_ROWS
@@ -136,7 +136,7 @@ class PartSource:
         """The deleted keys in key order, of each page or row group with a wanted tombstone."""
         ref = self.part.deletes
         groups = iter(()) if ref is None else self._row_groups(ref, wanted)
-        return _pieces(groups, key, key, batch_rows)
+        return _decoded(groups, key, key, batch_rows)
 
     def rows_ahead(self, columns: Schema, wanted: RowSet | None) -> Iterator[Numbered]:
         """`rows`, whose byte ranges are announced before this returns, where the store prefetches.
@@ -147,7 +147,7 @@ class PartSource:
         if isinstance(groups, list):
             for group in groups:
                 self._store.expect(group.places_of_runs(columns))
-        return _pieces(iter(groups), columns, columns, ROW_GROUP_ROWS)
+        return _decoded(iter(groups), columns, columns, ROW_GROUP_ROWS)
 
     def places(
         self, columns: Schema, wanted: RowSet | None, *, deletes: bool = False
@@ -292,13 +292,13 @@ def _columns_that_matter(
     return only
 
 
-def _pieces(
+def _decoded(
     groups: Iterator[RowGroup], columns: Schema, stored: Schema, batch_rows: int
 ) -> Iterator[Numbered]:
     target = arrow_schema(stored)
     for group in groups:
         for first, read in group.runs(columns):
-            for start, batch in in_pieces(read, batch_rows):
+            for start, batch in in_slices(read, batch_rows):
                 yield group.start + first + start, as_stored(batch, target)
 
 

@@ -9,7 +9,7 @@ value that would change is an error when it is read.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -68,27 +68,20 @@ def join_columns(
     own: dict[int, dict[str, pa.Field]] = {
         place: _own_columns(footer, by_field_id=by_field_id) for place, footer in distinct.items()
     }
-    joined: dict[str, tuple[pa.Field, str]] = {}
+    of_files = [(footer.uri, own[place]) for place, footer in distinct.items()]
     inside: set[str] = set()
-    for place, footer in distinct.items():
-        for key, field in own[place].items():
-            if schema is None:
-                joined[key] = _joined(joined.get(key), field, footer.uri, by_id=by_field_id)
-            elif field.name in schema.names:
-                joined.setdefault(key, (field, footer.uri))
-                _check_fits(schema, field, footer.uri)
-                inside.update(_fields_inside(field.type, field.name))
-    for field, uri in joined.values():
-        if schema is None:
-            _type_of(field, uri)
-    labels = {key: field.name for key, (field, _) in joined.items()}
+    if schema is None:
+        joined = _joined_fields(of_files, by_id=by_field_id)
+    else:
+        joined, inside = _wanted_fields(of_files, schema)
+    labels = {key: field.name for key, field in joined.items()}
     for name in partitions.types:
         if name in labels.values():
             raise InvalidInput(
                 f"column {name!r} is in the files and in the names of their directories; pass "
                 "hive=False to read that of the files"
             )
-    found = [field for field, _ in joined.values()]
+    found = list(joined.values())
     found += [pa.field(name, type_) for name, type_ in partitions.types.items()]
     if schema is not None:
         found = _chosen(schema, {field.name: field for field in found}, inside)
@@ -127,6 +120,34 @@ def _own_columns(footer: Footer, *, by_field_id: bool) -> dict[str, pa.Field]:
             )
         found[key] = field
     return found
+
+
+def _joined_fields(
+    of_files: Iterable[tuple[str, Mapping[str, pa.Field]]], *, by_id: bool
+) -> dict[str, pa.Field]:
+    """Join the columns of all files, each file given by its URI; by name or field id."""
+    joined: dict[str, tuple[pa.Field, str]] = {}
+    for uri, columns in of_files:
+        for key, field in columns.items():
+            joined[key] = _joined(joined.get(key), field, uri, by_id=by_id)
+    for field, uri in joined.values():
+        _type_of(field, uri)
+    return {key: field for key, (field, _) in joined.items()}
+
+
+def _wanted_fields(
+    of_files: Iterable[tuple[str, Mapping[str, pa.Field]]], schema: pa.Schema
+) -> tuple[dict[str, pa.Field], set[str]]:
+    """The columns of `schema=` as files have them, and the paths of the fields inside these."""
+    found: dict[str, pa.Field] = {}
+    inside: set[str] = set()
+    for uri, columns in of_files:
+        for key, field in columns.items():
+            if field.name in schema.names:
+                found.setdefault(key, field)
+                _check_fits(schema, field, uri)
+                inside.update(_fields_inside(field.type, field.name))
+    return found, inside
 
 
 def _joined(

@@ -83,6 +83,24 @@ def parts_of(
     `vectors`: deletion vectors by URI. `instants`: that of `FileMapping`. `base_version`: the
     version of the table that the parts are added to.
     """
+    refs = _file_refs(footers, joined, partitions, instants=instants)
+    some = [i for i, ref in enumerate(refs) if ref.rows]
+    statistics = statistics_of([footers[i] for i in some], joined)
+    rows = [partitions.values[i] for i in some]
+    counts = np.array([refs[i].rows for i in some], np.int64)
+    for column, name, values in _of_constants(joined.schema, partitions, rows, counts):
+        here = np.array([column.name in row for row in rows], np.bool_)
+        others = statistics.get(name, pa.nulls(len(rows), values.type))
+        statistics[name] = pc.if_else(pa.array(here), values, others)
+    placed = [refs[i] for i in some]
+    hidden = [(vectors or {}).get(ref.path) for ref in placed]
+    return placed_parts(placed, statistics, joined.schema.id, hidden, base_version)
+
+
+def _file_refs(
+    footers: Sequence[Footer], joined: JoinedColumns, partitions: Partitions, *, instants: bool
+) -> list[FileRef]:
+    """Return a reference to each file, with the mapping of its columns."""
     ids = {column.name: column.id for column in joined.schema}
     refs: list[FileRef] = []
     nested: dict[int, dict[str, Any] | None] = {}
@@ -106,17 +124,7 @@ def parts_of(
                 mapping.to_text(),
             )
         )
-    some = [i for i, ref in enumerate(refs) if ref.rows]
-    statistics = statistics_of([footers[i] for i in some], joined)
-    rows = [partitions.values[i] for i in some]
-    counts = np.array([refs[i].rows for i in some], np.int64)
-    for column, name, values in _of_constants(joined.schema, partitions, rows, counts):
-        here = np.array([column.name in row for row in rows], np.bool_)
-        others = statistics.get(name, pa.nulls(len(rows), values.type))
-        statistics[name] = pc.if_else(pa.array(here), values, others)
-    placed = [refs[i] for i in some]
-    hidden = [(vectors or {}).get(ref.path) for ref in placed]
-    return placed_parts(placed, statistics, joined.schema.id, hidden, base_version)
+    return refs
 
 
 def statistics_of(footers: Sequence[Footer], joined: JoinedColumns) -> dict[str, pa.Array]:

@@ -169,28 +169,19 @@ def _skipped(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> tuple[Pa
         for i in set(refuting.tolist())
         for column in columns[i]
     }
-    return tuple(
-        PartReason(
-            part_id,
-            rows,
-            size_bytes,
-            Reason(reason).name.lower(),
-            _NOT_BY_ROWS.get(Reason(reason)) or texts[term],
-            {}
-            if Reason(reason) in _NOT_BY_ROWS
-            else {column.name: bounds[column.field_id][i] for column in columns[term]},
-        )
-        for i, (part_id, rows, size_bytes, reason, term) in enumerate(
-            zip(
-                parts.part_ids,
-                parts.data_rows().tolist(),
-                facts.size_bytes[indices].tolist(),
-                reasons.tolist(),
-                refuting.tolist(),
-                strict=True,
-            )
-        )
-    )
+    sizes = facts.size_bytes[indices].tolist()
+    found = []
+    for i, (part_id, rows) in enumerate(
+        zip(parts.part_ids, parts.data_rows().tolist(), strict=True)
+    ):
+        reason, term = Reason(reasons[i]), int(refuting[i])
+        if (text := _NOT_BY_ROWS.get(reason)) is not None:
+            shown: dict[str, str] = {}
+        else:
+            text = texts[term]
+            shown = {column.name: bounds[column.field_id][i] for column in columns[term]}
+        found.append(PartReason(part_id, rows, sizes[i], reason.name.lower(), text, shown))
+    return tuple(found)
 
 
 def _refuting(

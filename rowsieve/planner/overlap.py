@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.predicate.arrays import as_mask
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.keys import KeyOrder, KeyPart, sort_form
 from rowsieve.types.logical import Field
@@ -128,7 +129,7 @@ def key_codes(parts: pa.Table, order: KeyOrder) -> tuple[Codes, Codes]:
     codes = np.zeros(2 * count, dtype=np.int64)
     for lower, upper in columns:
         both = pa.concat_arrays([lower, upper])
-        infinite |= _mask(both.is_null())
+        infinite |= as_mask(both.is_null())
         ranks, end = _ranks(both)
         ranks = np.where(infinite, np.where(is_upper, end, 0), ranks)
         codes = np.unique(codes * (end + 1) + ranks, return_inverse=True)[1]
@@ -143,7 +144,7 @@ def _ranks(values: pa.Array) -> tuple[Indices, int]:
     positions = pc.sort_indices(values)
     ordered = values.take(positions)
     grows = np.ones(len(values), dtype=np.int64)
-    grows[1:] = _mask(
+    grows[1:] = as_mask(
         pc.fill_null(
             pc.not_equal(ordered[1:], ordered[:-1]), pa.scalar(value=False, type=pa.bool_())
         )
@@ -169,10 +170,6 @@ def _sort_form(parts: pa.Table, field: Field, side: Side) -> pa.Array:
 
 def _filled(values: pa.Array, missing: int) -> Codes:
     return np.asarray(values.fill_null(missing).to_numpy(zero_copy_only=False))
-
-
-def _mask(values: pa.Array) -> npt.NDArray[np.bool_]:
-    return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def _bounds(parts: pa.Table, order: KeyOrder, side: Side, infinite: BoundPart) -> list[Bound]:

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from rowsieve.planner.part_rows import within
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.resolved import rows_by_part
+from rowsieve.predicate.arrays import as_mask
 from rowsieve.predicate.ir import BoundColumn
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.tabulate import statistics_name
@@ -180,10 +181,8 @@ def _column(
         name = statistics_name(field.id, f"{side}_exact")
         if columns.schema.get_field_index(name) < 0 or not no_nan:
             return extreme, False
-        flags = _mask(columns.column(name))
-        attained = _mask(
-            pc.fill_null(pc.equal(values, extreme), pa.scalar(value=False, type=pa.bool_()))
-        )
+        flags = as_mask(columns.column(name))
+        attained = as_mask(pc.equal(values, extreme))
         return extreme, bool((flags & whole & filled & attained).any())
 
     lower, lower_exact = bound("lower", known.lower)
@@ -203,11 +202,6 @@ def _null_counts(parts: PartTable, field: Field) -> Counts:
         return counts
     filled = parts.data_rows() if field.fill is None else np.int64(0)  # trap T20
     return np.where(parts.numbers("schema_id") < field.added, filled, counts)
-
-
-def _mask(values: Any) -> Mask:
-    filled = pc.fill_null(values, pa.scalar(value=False, type=pa.bool_()))
-    return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def plain_value(scalar: pa.Scalar | None) -> Any:

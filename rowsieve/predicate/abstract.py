@@ -205,7 +205,7 @@ def from_column(
     value = AbstractValue(
         column.type, known.lower, known.upper, present, known.may_be_null, none, nan
     )
-    value = settled(value)
+    value = without_contradictions(value)
     if not known.ranges or isinstance(column.type, Float):
         return value
     return with_alternatives(value, [_cut(value, *ends) for ends in known.ranges])
@@ -227,7 +227,7 @@ def nan_alone(value: AbstractValue, known: AbstractColumn | None) -> AbstractVal
     return replace(value, lower=pc.if_else(pa.array(where), nans, value.lower))
 
 
-def settled(value: AbstractValue) -> AbstractValue:
+def without_contradictions(value: AbstractValue) -> AbstractValue:
     """Drop the upper bound where NaN is possible, and both bounds where they contradict."""
     if is_nested(value.type) or isinstance(value.type, Numeric):  # Arrow orders no structs
         return value
@@ -328,7 +328,7 @@ def _met(left: AbstractValue, right: AbstractValue) -> AbstractValue:
     if not is_ordered(left.type):
         return both
     lower, upper = _inner_bounds(left, right)
-    return settled(replace(both, lower=lower, upper=upper))
+    return without_contradictions(replace(both, lower=lower, upper=upper))
 
 
 def _inner_bounds(left: AbstractValue, right: AbstractValue) -> tuple[pa.Array, pa.Array]:

@@ -29,8 +29,8 @@ from rowsieve.predicate.abstract import (
     limited,
     meet,
     nowhere,
-    settled,
     with_alternatives,
+    without_contradictions,
 )
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
 from rowsieve.predicate.facts import DISCRETE
@@ -68,20 +68,10 @@ def call(
     nan = none if found.nan is None else found.nan
     safe = none if found.safe is None else found.safe
     risky = everywhere(part_count) & ~safe if row.can_fail(signature) else nowhere(part_count)
-    all_present = np.logical_and.reduce([value.present for value in arguments])
-    any_null = np.logical_or.reduce([value.null for value in arguments])
-    if row.nulls is NullRule.STRICT:
-        present, null = all_present, any_null | (risky & all_present)
-        risky = risky & all_present
-    elif row.nulls is NullRule.PARTIAL:
-        present, null = all_present, any_null | all_present
-        risky = risky & all_present
-    elif row.nulls is NullRule.NEVER:
-        present, null = everywhere(part_count), nowhere(part_count)
-    else:
-        present, null = everywhere(part_count), everywhere(part_count)
+    present, null, risky = _presence(row.nulls, arguments, risky)
     lower, upper = found.lower, found.upper
     if row.nulls is NullRule.ANY:  # bounds hold only for rows with all arguments present
+        any_null = np.logical_or.reduce([value.null for value in arguments])
         lower, upper = without(lower, any_null), without(upper, any_null)
     if isinstance(signature.result, Float):
         if semantics.nan is NanOrder.SIGNED and row.name in UNSETTLED_NAN:
@@ -93,8 +83,22 @@ def call(
         signature.result, lower, upper, present, null, fails | risky, nan & present
     )
     if row.nulls is NullRule.STRICT and row.name in BUILT_IN:  # others may return anything
-        return _at_points(settled(result), row, signature, arguments, semantics)
-    return settled(result)
+        return _at_points(without_contradictions(result), row, signature, arguments, semantics)
+    return without_contradictions(result)
+
+
+def _presence(
+    rule: NullRule, arguments: Sequence[AbstractValue], risky: Mask
+) -> tuple[Mask, Mask, Mask]:
+    """Return where the result may be a value, be NULL, or fail; `risky`: where a call may fail."""
+    all_present = np.logical_and.reduce([value.present for value in arguments])
+    any_null = np.logical_or.reduce([value.null for value in arguments])
+    if rule is NullRule.STRICT:
+        return all_present, any_null | (risky & all_present), risky & all_present
+    if rule is NullRule.PARTIAL:
+        return all_present, any_null | all_present, risky & all_present
+    all_ = everywhere(len(risky))
+    return all_, nowhere(len(risky)) if rule is NullRule.NEVER else all_, risky
 
 
 def _at_points(
@@ -136,7 +140,7 @@ def _at_points(
         nan = result.nan.copy()
         nan[where] = as_mask(pc.is_nan(computed.values))
         exact = replace(exact, nan=nan)
-    return settled(exact)
+    return without_contradictions(exact)
 
 
 def cast_value(
@@ -161,7 +165,7 @@ def cast_value(
             unordered = ~(rule.rises_at(value.lower) & rule.rises_at(value.upper))
             lower, upper = without(lower, unordered), without(upper, unordered)
         nan = value.nan if isinstance(target, Float) else nowhere(len(risky))
-        result = settled(replace(result, lower=lower, upper=upper, nan=nan))
+        result = without_contradictions(replace(result, lower=lower, upper=upper, nan=nan))
     elif isinstance(value.type, Int) and isinstance(target, String):
         lower, upper = spelled_range(value.lower, value.upper)
         result = replace(result, lower=lower, upper=upper)

@@ -30,7 +30,7 @@ from rowsieve.predicate.nanosecond_rules import (
     cast_of_nanoseconds,
     compared_members,
 )
-from rowsieve.predicate.nested_constants import adapted, is_made
+from rowsieve.predicate.nested_constants import adapted, is_constructor
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.predicate.simplify import simplify
 from rowsieve.predicate.stored_comparisons import (
@@ -250,7 +250,7 @@ class _Binder:
         if isinstance(left, ir.Now) and not isinstance(right, ir.Now):
             other, other_type = self.operand(right)
             return (*self.operand(self.time_beside(left, other_type)), other, other_type)
-        if is_made(left) and not is_made(right):
+        if is_constructor(left) and not is_constructor(right):
             other, other_type = self.operand(right)
             return (*self.operand(adapted(left, other_type, self.semantics)), other, other_type)
         one, one_type = self.operand(left)

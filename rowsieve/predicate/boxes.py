@@ -37,9 +37,9 @@ _MOST_PIECES: Final = 32  # of one alternative, by its IN lists and <>
 _MOST_COLUMNS: Final = 6  # of one alternative: a search is kept for each set of columns
 
 _Value: TypeAlias = int | float | str | bytes
-_Piece: TypeAlias = tuple[_Value | None, _Value | None]
+_Range: TypeAlias = tuple[_Value | None, _Value | None]
 """A half-open range, None for unbounded; of text and bytes, the value and None."""
-_Box: TypeAlias = dict[ir.BoundColumn, list[_Piece]]
+_Box: TypeAlias = dict[ir.BoundColumn, list[_Range]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,30 +82,32 @@ def _box(term: ir.Predicate, semantics: Semantics) -> _Box | None:
     """Return the ranges of each column that make the term TRUE; None for a term of another kind."""
     found: _Box = {}
     for part in term.terms if isinstance(term, ir.And) else (term,):
-        asked = _pieces(part, semantics)
+        asked = _ranges_of(part, semantics)
         if asked is None:
             return None
-        column, pieces = asked
+        column, ranges = asked
         if column in found:
             if not isinstance(column.type, DISCRETE | Float):
                 return None
-            pieces = _intersection(found[column], pieces)
-        found[column] = pieces
+            ranges = _intersection(found[column], ranges)
+        found[column] = ranges
         if len(found) > _MOST_COLUMNS:
             return None
     count = 1
-    for pieces in found.values():
-        count *= len(pieces)
+    for ranges in found.values():
+        count *= len(ranges)
     return found if 0 < count <= _MOST_PIECES else None
 
 
-def _pieces(part: ir.Predicate, semantics: Semantics) -> tuple[ir.BoundColumn, list[_Piece]] | None:
+def _ranges_of(
+    part: ir.Predicate, semantics: Semantics
+) -> tuple[ir.BoundColumn, list[_Range]] | None:
     match part:
         case ir.Comparison(
             op=op, left=ir.BoundColumn(type=type_) as column, right=ir.Literal(value, constant)
         ) if type_ == constant:
-            pieces = _compared(op, value, type_, semantics)
-            return None if pieces is None else (column, pieces)
+            ranges = _compared(op, value, type_, semantics)
+            return None if ranges is None else (column, ranges)
         case ir.InList(operand=ir.BoundColumn(type=type_) as column, values=values) if (
             values.type == type_ and len(values) <= _MOST_PIECES and not values.array.null_count
         ):
@@ -121,7 +123,7 @@ def _pieces(part: ir.Predicate, semantics: Semantics) -> tuple[ir.BoundColumn, l
 
 def _compared(
     op: ir.ComparisonOp, value: object, type_: LogicalType, semantics: Semantics
-) -> list[_Piece] | None:
+) -> list[_Range] | None:
     if isinstance(type_, String | Binary) and isinstance(value, str | bytes):
         return [(value, None)] if op is ir.ComparisonOp.EQ else None
     if op not in _ORDERED:
@@ -141,15 +143,15 @@ def _compared(
     return None
 
 
-def _whole(op: ir.ComparisonOp, value: int, type_: LogicalType) -> list[_Piece]:
+def _whole(op: ir.ComparisonOp, value: int, type_: LogicalType) -> list[_Range]:
     assert isinstance(type_, DISCRETE)
     after = value + 1 if value < whole_range(type_)[1] else None
     return _ranges(op, value, after)
 
 
-def _ranges(op: ir.ComparisonOp, value: _Value, after: _Value | None) -> list[_Piece]:
+def _ranges(op: ir.ComparisonOp, value: _Value, after: _Value | None) -> list[_Range]:
     """Return the ranges of a comparison; `after` is the next value, None after the greatest."""
-    above: _Piece = (value, value) if after is None else (after, None)
+    above: _Range = (value, value) if after is None else (after, None)
     match op:
         case ir.ComparisonOp.EQ:
             return [(value, after)]
@@ -170,7 +172,7 @@ _ORDERED: Final = frozenset(
 )
 
 
-def _intersection(some: list[_Piece], others: list[_Piece]) -> list[_Piece]:
+def _intersection(some: list[_Range], others: list[_Range]) -> list[_Range]:
     """Return the ranges in both; empty ones stay, because they count where the column is NULL."""
     return [
         (_of_both(max, a[0], b[0]), _of_both(min, a[1], b[1])) for a, b in product(some, others)
@@ -200,21 +202,21 @@ class _Axis:
         return len(self.limits) + 2
 
     @classmethod
-    def of(cls, column: ir.BoundColumn, pieces: Sequence[_Piece]) -> _Axis:
+    def of(cls, column: ir.BoundColumn, ranges: Sequence[_Range]) -> _Axis:
         """Rank the ranges of the boxes."""
         if isinstance(column.type, String | Binary):
-            given = pa.array([start for start, _ in pieces], arrow_type(column.type))
+            given = pa.array([start for start, _ in ranges], arrow_type(column.type))
             texts = pc.unique(given)
             codes = pc.index_in(given, value_set=texts).to_numpy().astype(np.int64)
             return cls(column, texts, codes, codes + 1)
         dtype = filled(pa.array([], arrow_type(column.type))).dtype
         ends = [
             np.array([0 if each is None else each for each in side], dtype)
-            for side in zip(*pieces, strict=True)
+            for side in zip(*ranges, strict=True)
         ]
         open_ = [
             np.array([each is None for each in side], np.bool_)
-            for side in zip(*pieces, strict=True)
+            for side in zip(*ranges, strict=True)
         ]
         limits = np.unique(np.concatenate([ends[0][~open_[0]], ends[1][~open_[1]]]))
         starts, stops = (np.searchsorted(limits, each, side="left") + 1 for each in ends)
@@ -253,9 +255,9 @@ class BoxGroup:
     def of(cls, boxes: Sequence[_Box], semantics: Semantics) -> BoxGroup | None:
         """Index the boxes; None if evaluating them one by one is better."""
         columns = sorted(boxes[0], key=lambda column: column.field_id)
-        pieces = [one for box in boxes for one in product(*(box[column] for column in columns))]
+        ranges = [one for box in boxes for one in product(*(box[column] for column in columns))]
         axes = [
-            _Axis.of(c, side) for c, side in zip(columns, zip(*pieces, strict=True), strict=True)
+            _Axis.of(c, side) for c, side in zip(columns, zip(*ranges, strict=True), strict=True)
         ]
         group = cls(tuple(axes), semantics.nan)
         whole = tuple(range(len(axes)))

@@ -119,6 +119,18 @@ def compare_operands(
             raise InvalidPredicate(
                 f"values of type {type_name(type_)} cannot be compared; compare a field of them"
             )
+    return _compare_ordered(op, left, left_type, right, right_type, semantics)
+
+
+def _compare_ordered(
+    op: ir.ComparisonOp,
+    left: ir.Operand,
+    left_type: LogicalType | None,
+    right: ir.Operand,
+    right_type: LogicalType | None,
+    semantics: Semantics,
+) -> ir.Predicate:
+    """Bind a comparison of ordered types; at most one side is bare text."""
     if isinstance(left, ir.Literal) and not isinstance(right, ir.Literal):
         op = MIRRORED.get(op, op)
         left, left_type, right, right_type = right, right_type, left, left_type

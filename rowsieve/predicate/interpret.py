@@ -53,7 +53,7 @@ from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.like import Pattern, after_prefix, parse_pattern
 from rowsieve.predicate.literal_values import array_of, scalar
 from rowsieve.predicate.nan_signs import may_be_negative_nan
-from rowsieve.predicate.narrow import narrowed, said_together
+from rowsieve.predicate.narrow import combined_facts, narrowed
 from rowsieve.predicate.nested_facts import OPPOSITES, implied_by_equality, implied_by_order
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.ordered_members import are_members, members_within
@@ -103,7 +103,7 @@ def _refuted_together(
     predicate: BoundPredicate, terms: Sequence[ir.Predicate], interpreter: _Interpreter
 ) -> Mask:
     """Refute parts by the conjuncts that cannot fail, combined, and the others within them."""
-    facts, others = said_together(predicate, terms)
+    facts, others = combined_facts(predicate, terms)
     if not facts.columns:
         return nowhere(interpreter.part_count)
     within = narrowed(interpreter.columns, facts)
@@ -396,19 +396,23 @@ class _Interpreter:
             case ir.Condition(predicate=predicate):
                 return _as_value(self.predicate(predicate))
             case ir.Now():
-                none = nowhere(self.part_count)
-                instant = anything(Timestamp(utc=True), everywhere(self.part_count), none, none)
-                if self.now_us is None:
-                    return instant
-                ends = [
-                    repeated(scalar(ir.Literal(end, instant.type)), self.part_count)
-                    for end in (self.now_us, _END_OF_TIME)
-                ]
-                return replace(instant, lower=ends[0], upper=ends[1])
+                return self.now()
             case ir.Column(name=name):
                 raise AssertionError(f"the column {name!r} is not bound")
             case _:
                 assert_never(node)
+
+    def now(self) -> AbstractValue:
+        """Return the possible times of the statement, from `now_us` on (invariant 30)."""
+        none = nowhere(self.part_count)
+        instant = anything(Timestamp(utc=True), everywhere(self.part_count), none, none)
+        if self.now_us is None:
+            return instant
+        ends = [
+            repeated(scalar(ir.Literal(end, instant.type)), self.part_count)
+            for end in (self.now_us, _END_OF_TIME)
+        ]
+        return replace(instant, lower=ends[0], upper=ends[1])
 
     def case(self, node: ir.Case) -> AbstractValue:
         """Return the union of the branches that can be taken, with failures of reached conditions.

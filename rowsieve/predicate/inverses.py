@@ -52,7 +52,7 @@ _FARTHEST_US = 9_150_000_000_000_000_000  # more than a millennium before the la
 _SPELT_ONE_WAY = (Int, Decimal, Uuid, Time, Bool)  # each value has one text and vice versa
 
 
-def undone(
+def inverted_comparison(
     op: ir.ComparisonOp,
     operand: ir.Operand,
     type_: LogicalType,
@@ -71,7 +71,7 @@ def undone(
     return None
 
 
-def undone_list(node: ir.InList, type_: LogicalType) -> ir.InList | None:
+def inverted_list(node: ir.InList, type_: LogicalType) -> ir.InList | None:
     """Rewrite `CAST(x AS text) IN (…)` as `x IN` the values of the texts."""
     operand = node.operand
     if not isinstance(operand, ir.Cast) or not isinstance(type_, String):

@@ -21,7 +21,7 @@ from enum import Enum
 from typing import Any, Final, TypeAlias, TypeVar, assert_never
 
 from rowsieve.predicate import spelled
-from rowsieve.predicate.spelled import MOST_CHARACTERS, Piece, ShownAsSql, Spelled
+from rowsieve.predicate.spelled import MOST_CHARACTERS, ShownAsSql, Spelled, Token
 from rowsieve.predicate.value_set import ValueSet as ValueSet  # noqa: PLC0414 - exported
 from rowsieve.types.logical import LogicalType, type_name
 
@@ -51,7 +51,7 @@ class Column(Spelled):
 
     name: str
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         return (spelled.name_text(self.name),)
 
 
@@ -63,7 +63,7 @@ class BoundColumn(Spelled):
     name: str
     type: LogicalType
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         return (spelled.name_text(self.name),)
 
 
@@ -87,7 +87,7 @@ class Literal(Spelled):
         value = self.value
         return hash((value if type(value) is int else _identity(value), self.type))
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         return (spelled.constant_text(self.value, self.type),)
 
 
@@ -112,7 +112,7 @@ class Call(Spelled):
     function: str
     arguments: tuple[Operand, ...]
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         return (f"{self.function}(", *spelled.listed(self.arguments[:MOST_CHARACTERS]), ")")
 
 
@@ -124,7 +124,7 @@ class Cast(Spelled):
     type: LogicalType
     try_: bool = False
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         word = "TRY_CAST(" if self.try_ else "CAST("
         return (word, self.operand, f" AS {type_name(self.type)})")
 
@@ -136,7 +136,7 @@ class FieldAccess(Spelled):
     operand: Operand
     name: str
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         return (self.operand, f".{spelled.name_text(self.name)}")
 
 
@@ -147,8 +147,8 @@ class Case(Spelled):
     branches: tuple[tuple[Predicate, Operand], ...]
     otherwise: Operand
 
-    def _pieces(self) -> Sequence[Piece]:
-        whens: list[Piece] = []
+    def _tokens(self) -> Sequence[Token]:
+        whens: list[Token] = []
         for condition, result in self.branches[:MOST_CHARACTERS]:
             whens += [" WHEN ", condition, " THEN ", result]
         return ("CASE", *whens, " ELSE ", self.otherwise, " END")
@@ -158,7 +158,7 @@ class Case(Spelled):
 class Now(Spelled):
     """The time of the statement, an instant; replaced by one literal per statement."""
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         return ("now()",)
 
 
@@ -168,7 +168,7 @@ class Condition(Spelled):
 
     predicate: Predicate
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         return ("(", self.predicate, ")")
 
 
@@ -184,7 +184,7 @@ Operand: TypeAlias = (
 class TruePredicate(ShownAsSql):
     """TRUE on every row."""
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         return ("TRUE",)
 
 
@@ -192,7 +192,7 @@ class TruePredicate(ShownAsSql):
 class FalsePredicate(ShownAsSql):
     """FALSE on every row."""
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         return ("FALSE",)
 
 
@@ -208,7 +208,7 @@ class Comparison(ShownAsSql):
     left: Operand
     right: Operand
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         return (self.left, f" {self.op.value} ", self.right)
 
 
@@ -218,7 +218,7 @@ class Not(ShownAsSql):
 
     term: Predicate
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         return ("NOT (", self.term, ")")
 
 
@@ -228,7 +228,7 @@ class And(ShownAsSql):
 
     terms: tuple[Predicate, ...]
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         return _junction(" AND ", self.terms[:MOST_CHARACTERS]) or ("TRUE",)
 
 
@@ -238,7 +238,7 @@ class Or(ShownAsSql):
 
     terms: tuple[Predicate, ...]
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         return _junction(" OR ", self.terms[:MOST_CHARACTERS]) or ("FALSE",)
 
 
@@ -249,7 +249,7 @@ class InList(ShownAsSql):
     operand: Operand
     values: ValueSet
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         return (self.operand, f" IN ({spelled.members_text(self.values)})")
 
 
@@ -259,7 +259,7 @@ class IsNull(ShownAsSql):
 
     operand: Operand
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         return (self.operand, " IS NULL")
 
 
@@ -272,7 +272,7 @@ class Like(ShownAsSql):
     escape: str | None = None
     ignore_case: bool = False
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         word = " ILIKE " if self.ignore_case else " LIKE "
         escape = "" if self.escape is None else f" ESCAPE {spelled.quoted(self.escape)}"
         return (self.operand, f"{word}{spelled.quoted(self.pattern)}{escape}")
@@ -284,7 +284,7 @@ class BooleanOperand(ShownAsSql):
 
     operand: Operand
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         return (self.operand,)
 
 
@@ -296,7 +296,7 @@ class Opaque(ShownAsSql):
     source: str
     columns: tuple[str, ...] = ()
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         return (f"OPAQUE({spelled.short(self.description)})",)
 
 
@@ -323,8 +323,8 @@ _LEAVES: Final = frozenset((Column, BoundColumn, Literal))
 _FEW: Final = 4  # terms that are compared rather than hashed
 
 
-def _junction(word: str, terms: Sequence[Predicate]) -> Sequence[Piece]:
-    pieces: list[Piece] = []
+def _junction(word: str, terms: Sequence[Predicate]) -> Sequence[Token]:
+    pieces: list[Token] = []
     for term in terms:
         pieces += (word, "(", term, ")") if isinstance(term, And | Or) else (word, term)
     return pieces[1:]

@@ -71,7 +71,7 @@ def touches(term: ir.Predicate, facts: Facts) -> bool:
     return any(isinstance(node, ir.BoundColumn) and node in columns for node in ir.walk(term))
 
 
-def said_together(
+def combined_facts(
     predicate: BoundPredicate, terms: Sequence[ir.Predicate]
 ) -> tuple[Facts, Sequence[ir.Predicate]]:
     """Combine the facts that the conjuncts imply; also return the conjuncts to test within them.

@@ -12,7 +12,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Field, List, LogicalType, String, Struct, is_nested
 
 
-def is_made(node: Operand) -> bool:
+def is_constructor(node: Operand) -> bool:
     """Whether it is a list or struct constructor."""
     return isinstance(node, Call) and node.function in ("make_list", "make_struct")
 
@@ -69,7 +69,7 @@ def _own_type(node: Operand, text: LogicalType | None = None) -> LogicalType | N
     """
     if isinstance(node, Literal):
         return text if node.type is None and isinstance(node.value, str) else node.type
-    if not isinstance(node, Call) or not is_made(node):
+    if not isinstance(node, Call) or not is_constructor(node):
         return None
     values = node.arguments[1::2] if node.function == "make_struct" else node.arguments
     types = [_own_type(value, text) for value in values]

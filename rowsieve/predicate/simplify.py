@@ -18,7 +18,7 @@ from rowsieve.predicate import ir
 from rowsieve.predicate.enum_labels import read_as_text
 from rowsieve.predicate.functions.casts import cast_as_written, gives_null
 from rowsieve.predicate.functions.registry import known_of, resolve
-from rowsieve.predicate.inverses import undone, undone_list
+from rowsieve.predicate.inverses import inverted_comparison, inverted_list
 from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.literal_values import from_scalar, scalar
 from rowsieve.predicate.operand_types import type_of
@@ -55,7 +55,7 @@ def _predicate(node: ir.Predicate, semantics: Semantics) -> ir.Predicate:
             return _comparison(op, left, right, semantics)
         case ir.InList(operand=operand, values=values):
             simple, type_ = _operand(operand, semantics)
-            return undone_list(ir.InList(simple, values), type_) or ir.InList(simple, values)
+            return inverted_list(ir.InList(simple, values), type_) or ir.InList(simple, values)
         case ir.IsNull(operand=operand):
             return ir.IsNull(_operand(operand, semantics)[0])
         case ir.Like():
@@ -95,7 +95,7 @@ def _one_step(found: ir.Predicate, semantics: Semantics) -> ir.Predicate | None:
     """
     match found:
         case ir.Comparison(op=op, left=left, right=ir.Literal() as constant):
-            return undone(op, left, type_of(left), constant, semantics)
+            return inverted_comparison(op, left, type_of(left), constant, semantics)
         case ir.And(terms=terms) | ir.Or(terms=terms):
             in_or = isinstance(found, ir.Or)
             steps = [

@@ -41,7 +41,7 @@ class Spelled:
 
     __slots__ = ()
 
-    def _pieces(self) -> Sequence[Piece]:
+    def _tokens(self) -> Sequence[Token]:
         """Return the text as tokens; of a list only the first `MOST_CHARACTERS` members."""
         raise NotImplementedError
 
@@ -55,7 +55,7 @@ class ShownAsSql(Spelled):
         return text_of(self)
 
 
-Piece: TypeAlias = str | Spelled
+Token: TypeAlias = str | Spelled
 """Text, or a node to be formatted later."""
 
 
@@ -64,24 +64,24 @@ def text_of(node: Spelled) -> str:
     most = MOST_CHARACTERS
     written: list[str] = []
     length = 0
-    pending: list[Piece] = [node]
+    pending: list[Token] = [node]
     while pending and length <= most:
-        piece = pending.pop()
-        if isinstance(piece, str):
-            written.append(piece)
-            length += len(piece)
+        token = pending.pop()
+        if isinstance(token, str):
+            written.append(token)
+            length += len(token)
         else:
-            pending.extend(reversed(piece._pieces()))
+            pending.extend(reversed(token._tokens()))
     text = "".join(written)
     return text if length <= most and not pending else f"{text[:most]}…"
 
 
-def listed(items: Iterable[Spelled]) -> Sequence[Piece]:
+def listed(items: Iterable[Spelled]) -> Sequence[Token]:
     """Separate the items by commas."""
-    pieces: list[Piece] = []
+    tokens: list[Token] = []
     for item in items:
-        pieces += (", ", item)
-    return pieces[1:]
+        tokens += (", ", item)
+    return tokens[1:]
 
 
 def members_text(values: ValueSet) -> str:

@@ -14,7 +14,7 @@ its inputs is no longer live (rule 13, trap T25).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -169,20 +169,12 @@ class RewriteDataFiles(DistributedProcedure):
             rewrite.removed += found
             return Handle(snapshot.version, (), rewrite)
         tasks: list[bytes] = []
-        notes = self.notes(arguments)
         groups = []
-        sketched = tuple(f.name for f in sketched_fields(snapshot.parts, snapshot.schema))
-        properties = dict(snapshot.table.properties)
-        properties["target_part_bytes"] = str(options.target_file_size_bytes)
+        encode = _task_encoder(snapshot, options, order, self.notes(arguments))
         for parts in found:
             plans = _plans(snapshot, context.target, parts, options)
             groups.append(_Group(parts, len(plans)))
-            tasks += [
-                msgspec.msgpack.encode(
-                    RewriteTask(plan.to_bytes(), properties, order, notes, sketched)
-                )
-                for plan in plans
-            ]
+            tasks += map(encode, plans)
             context.scanned.update(parts.part_ids)
         stages = _stages(groups, options.max_commits) if options.partial_progress else []
         return Handle(
@@ -321,6 +313,21 @@ def _check_changed(procedure: str, before: Rows, after: Rows, key: Sequence[str]
             raise InvalidInput(
                 f"{procedure}: the column {name} belongs to the key, which no rewrite can change"
             )
+
+
+def _task_encoder(
+    snapshot: Snapshot, options: RewriteOptions, order: SortOrder | None, notes: dict[str, str]
+) -> Callable[[ScanPlan], bytes]:
+    """Return a function that encodes the task which rewrites the rows of a plan."""
+    sketched = tuple(f.name for f in sketched_fields(snapshot.parts, snapshot.schema))
+    properties = dict(snapshot.table.properties)
+    properties["target_part_bytes"] = str(options.target_file_size_bytes)
+
+    def encode(plan: ScanPlan) -> bytes:
+        task = RewriteTask(plan.to_bytes(), properties, order, notes, sketched)
+        return msgspec.msgpack.encode(task)
+
+    return encode
 
 
 def _sort_order(snapshot: Snapshot, strategy: Value, text: Value) -> SortOrder | None:

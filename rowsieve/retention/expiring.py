@@ -114,7 +114,7 @@ def delete_expired(
         return garbage | log_sizes
     deletion = Deletion(store, len(garbage) + len(log_sizes), progress)
     deletion.delete([*garbage])
-    if not _secured(log, store, files, oldest, head):
+    if not _ensure_checkpoints(log, store, files, oldest, head):
         return garbage
     deletion.delete([*log_sizes])
     return garbage | log_sizes
@@ -148,7 +148,7 @@ def _expired_log(log: LogReader, store: ObjectStore, files: LogFiles, oldest: in
             yield log_path(version)
 
 
-def _secured(
+def _ensure_checkpoints(
     log: LogReader, store: ObjectStore, files: LogFiles, oldest: int, head: Snapshot
 ) -> bool:
     """Whether the version has a verified checkpoint, and a later version too; writes them."""

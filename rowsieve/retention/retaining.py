@@ -123,26 +123,37 @@ class Retaining(Evolving):
         wanted = oldest_to_keep(self._log, self._store, head, older_than_us, retain_last)
         if dry_run:
             leased = oldest_leased(lease_files(self._store))
-            return self._expired(head, head, min_of(wanted, leased), leased, dry_run=True)
+            return self._expired(head, head, lower_version(wanted, leased), leased, dry_run=True)
         floor = floors_of(head.table.properties).oldest_version
         if wanted <= floor <= LogFiles.of(self._store).first_version:
             return RemovedFiles("expire_versions", oldest_version=floor)
         with Lease(self._store, head.table.uuid, wanted, _OWN_LEASE_S, "expire_versions") as own:
             watch = LeaseWatch(self._store, own)
-            oldest = min_of(wanted, watch.oldest)
+            oldest = lower_version(wanted, watch.oldest)
             now = self._latest()
             if oldest > floors_of(now.table.properties).oldest_version:
                 now = self._raise("expire_versions", metadata, oldest_version=oldest)
-            leased, over = watch.look_again(grace_s)
-            self._store.delete(list(over))
-            for _ in range(_RETRIES):
-                oldest = min_of(floors_of(now.table.properties).oldest_version, leased)
-                try:
-                    return self._expired(head, now, oldest, leased, over, progress=progress)
-                except (CorruptData, NotFound, SnapshotExpired):  # another call deleted meanwhile
-                    now, (leased, _) = self._latest(), watch.look_again(0.0)
-            oldest = min_of(floors_of(now.table.properties).oldest_version, leased)
-            return self._expired(head, now, oldest, leased, over, progress=progress)
+            return self._delete_given_up(head, now, watch, grace_s, progress)
+
+    def _delete_given_up(
+        self,
+        before: Snapshot,
+        now: Snapshot,
+        watch: LeaseWatch,
+        grace_s: float,
+        progress: Progress | None,
+    ) -> RemovedFiles:
+        """Look at the leases again, then delete the files of versions below the floor."""
+        leased, over = watch.look_again(grace_s)
+        self._store.delete(list(over))
+        for _ in range(_RETRIES):
+            oldest = lower_version(floors_of(now.table.properties).oldest_version, leased)
+            try:
+                return self._expired(before, now, oldest, leased, over, progress=progress)
+            except (CorruptData, NotFound, SnapshotExpired):  # another call deleted meanwhile
+                now, (leased, _) = self._latest(), watch.look_again(0.0)
+        oldest = lower_version(floors_of(now.table.properties).oldest_version, leased)
+        return self._expired(before, now, oldest, leased, over, progress=progress)
 
     @changes("remove_orphans")
     def remove_orphans(
@@ -214,7 +225,7 @@ class Retaining(Evolving):
         while True:
             head = self._latest()
             floors = floors_of(head.table.properties)
-            oldest = min_of(floors.oldest_version, leased)
+            oldest = lower_version(floors.oldest_version, leased)
             try:
                 return find_orphans(self._log, self._store, head, oldest, floor, grace_s)
             except (CorruptData, NotFound):
@@ -268,7 +279,7 @@ class Retaining(Evolving):
         return self._latest()
 
 
-def min_of(version: int, leased: int | None) -> int:
+def lower_version(version: int, leased: int | None) -> int:
     """Return the lower one of a version and a leased version, if there is one."""
     return version if leased is None else min(version, leased)
 

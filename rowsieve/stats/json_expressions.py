@@ -22,7 +22,7 @@ from rowsieve.predicate.abstract import (
     hull_of_two,
     limited,
     nowhere,
-    settled,
+    without_contradictions,
 )
 from rowsieve.predicate.arrays import Mask, filled, null_mask, with_nulls, without
 from rowsieve.predicate.functions.decimals import narrowed
@@ -172,7 +172,7 @@ def _fractions(
     upper = _as_decimal(value.upper, target, np.inf)
     known = ~(null_mask(lower) | null_mask(upper)) & ~_may(kinds, Kind.EXPONENT)
     result = AbstractValue(target, lower, upper, occurs, none, none, none)
-    return widen_elsewhere(settled(result), known)
+    return widen_elsewhere(without_contradictions(result), known)
 
 
 def _as_decimal(bound: pa.Array, target: Decimal, outward: float) -> pa.Array:

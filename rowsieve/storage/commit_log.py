@@ -71,7 +71,8 @@ from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.replay import replay
 from rowsieve.storage.retries import Retries
 from rowsieve.storage.side_file import inline_bytes, put_side_file
-from rowsieve.storage.snapshot import MODES, WRITER_VERSION, Snapshot, TableInfo, instant
+from rowsieve.storage.snapshot import MODES, WRITER_VERSION, Snapshot, TableInfo
+from rowsieve.types.instants import from_microseconds
 from rowsieve.types.schema import Schema
 
 _ATTEMPTS: Final = 6  # per put or read of an entry, against failures of the store
@@ -200,7 +201,7 @@ class CommitLog(LogReader):
         entry = self.entry(last.version)
         if entry is not None and entry.commit_id == last.commit_id:
             return entry.commit
-        when = instant(last.timestamp_us)  # the entry has expired; the token has not
+        when = from_microseconds(last.timestamp_us)  # the entry has expired; the token has not
         return Commit(last.version, last.commit_id, when, last.operation, 0, 0, 0, 0, {})
 
     def _prove_and_stage(

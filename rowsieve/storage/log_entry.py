@@ -27,7 +27,8 @@ from rowsieve.errors import UnsupportedProtocol
 from rowsieve.shown import Shown, html, printable
 from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.sealed_lines import damaged, seal, unseal
-from rowsieve.storage.snapshot import FEATURES, MODES, READER_VERSION, TableInfo, instant
+from rowsieve.storage.snapshot import FEATURES, MODES, READER_VERSION, TableInfo
+from rowsieve.types.instants import from_microseconds
 from rowsieve.types.schema import Schema, schema_from_json, schema_to_json
 
 LOG: Final = "_rowsieve/log"
@@ -118,7 +119,7 @@ class LogEntry:
         return Commit(
             self.version,
             self.commit_id,
-            instant(self.timestamp_us),
+            from_microseconds(self.timestamp_us),
             self.operation,
             self.rows_written,
             self.rows_deleted,

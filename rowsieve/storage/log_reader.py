@@ -28,7 +28,8 @@ from rowsieve.storage.checkpoint import read_timestamp_us
 from rowsieve.storage.floors import check_kept, floors_of
 from rowsieve.storage.log_entry import LOG, Commit, LogEntry, log_path, newest_absent, version_of
 from rowsieve.storage.log_head import Loading, LogHead
-from rowsieve.storage.snapshot import Snapshot, instant
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.instants import from_microseconds
 
 _HISTORY_BLOCK: Final = 32
 _HISTORY_BLOCK_ACROSS_A_NETWORK: Final = 128
@@ -186,20 +187,20 @@ class LogReader(LogHead):
         entries: list[LogEntry] = []
         for version, entry in self._in_order(range(start, head.version)):
             if entry is None:
-                raise self._absent(version, f"the version of {instant(timestamp_us)}")
+                raise self._absent(version, f"the version of {from_microseconds(timestamp_us)}")
             if entry.timestamp_us > timestamp_us:
                 break
             entries.append(entry)
             found = version
         if found is None and oldest:
             raise SnapshotExpired(
-                f"the version of {instant(timestamp_us)} of {self._store.uri} has expired; "
-                f"versions {oldest} to {head.version} are available"
+                f"the version of {from_microseconds(timestamp_us)} of {self._store.uri} has "
+                f"expired; versions {oldest} to {head.version} are available"
             )
         if found is None:
             raise VersionNotFound(
-                f"{self._store.uri} did not exist at {instant(timestamp_us)}: it was created at "
-                f"{instant(self._created_us())}; give a later time"
+                f"{self._store.uri} did not exist at {from_microseconds(timestamp_us)}: it was "
+                f"created at {from_microseconds(self._created_us())}; give a later time"
             )
         if base is not None and (checkpoint := base.result()) is not None:
             try:

@@ -291,12 +291,12 @@ class PartTable:
 
     def unions(self) -> Iterator[tuple[int, npt.NDArray[np.int64], pa.Table]]:
         """For each run of sharded parts: its first index, the shard of each part, the unions."""
-        for start, piece in self._columns.pieces:
-            if isinstance(piece.source, InShards):
-                yield start, piece.source.shards_of(piece.rows), piece.source.unions
+        for start, block in self._columns.blocks:
+            if isinstance(block.source, InShards):
+                yield start, block.source.shards_of(block.rows), block.source.unions
 
     def in_one_chunk(self) -> PartTable:
-        """Return the same parts with each in-memory piece combined into one chunk."""
+        """Return the same parts with each in-memory block combined into one chunk."""
         return PartTable(self._columns.in_one_chunk())
 
     def data_rows(self) -> npt.NDArray[np.int64]:

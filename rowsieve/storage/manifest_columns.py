@@ -1,10 +1,10 @@
 """Columns of the manifest, partly in memory and partly in files; file columns load on demand.
 
-`Columns` is a sequence of pieces: rows of a `Source`, or an Arrow table. A source reads the
+`Columns` is a sequence of blocks: rows of a `Source`, or an Arrow table. A source reads the
 requested columns for the requested rows and caches them; it never reads other columns.
 
 Soundness: a row index means the same part in every column, regardless of when a column was read.
-Pieces therefore keep their order, and a source never reorders its rows. A column that a piece lacks
+Blocks therefore keep their order, and a source never reorders its rows. A column that a block lacks
 is NULL there.
 """
 
@@ -54,7 +54,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Piece:
+class Block:
     """All rows of a source, or those at ascending indices; of a table always all rows."""
 
     source: Source | pa.Table
@@ -85,29 +85,29 @@ class Piece:
             schema=schema,
         )
 
-    def take(self, rows: Indices) -> Piece:
-        """Select the rows at ascending indices within this piece."""
+    def take(self, rows: Indices) -> Block:
+        """Select the rows at ascending indices within this block."""
         if isinstance(self.source, pa.Table):
-            return Piece(self.source.take(pa.array(rows)))
-        return Piece(self.source, rows if self.rows is None else self.rows[rows])
+            return Block(self.source.take(pa.array(rows)))
+        return Block(self.source, rows if self.rows is None else self.rows[rows])
 
 
 class Columns:
-    """An immutable sequence of pieces; methods that change it return a new object."""
+    """An immutable sequence of blocks; methods that change it return a new object."""
 
-    __slots__ = ("_length", "_pieces", "_read", "_table", "schema")
+    __slots__ = ("_blocks", "_length", "_read", "_table", "schema")
 
-    def __init__(self, pieces: Sequence[Piece], schema: pa.Schema) -> None:
-        self._pieces: Final = tuple(pieces)
-        self._length: Final = sum(map(len, pieces))
+    def __init__(self, blocks: Sequence[Block], schema: pa.Schema) -> None:
+        self._blocks: Final = tuple(blocks)
+        self._length: Final = sum(map(len, blocks))
         self._read: dict[str, pa.ChunkedArray] = {}
-        self._table: Final = _only_table(self._pieces, schema)
+        self._table: Final = _only_table(self._blocks, schema)
         self.schema: Final = schema
 
     @classmethod
     def of(cls, source: Source | pa.Table) -> Columns:
         """Wrap all rows of a source or a table."""
-        return cls([Piece(source)], source.schema)
+        return cls([Block(source)], source.schema)
 
     def __len__(self) -> int:
         return self._length
@@ -115,15 +115,15 @@ class Columns:
     @property
     def in_memory(self) -> bool:
         """Whether no column is read on demand."""
-        return all(isinstance(piece.source, pa.Table) for piece in self._pieces)
+        return all(isinstance(block.source, pa.Table) for block in self._blocks)
 
     @property
-    def pieces(self) -> Iterator[tuple[int, Piece]]:
-        """Pairs of a piece's first row index and the piece."""
+    def blocks(self) -> Iterator[tuple[int, Block]]:
+        """Pairs of a block's first row index and the block."""
         start = 0
-        for piece in self._pieces:
-            yield start, piece
-            start += len(piece)
+        for block in self._blocks:
+            yield start, block
+            start += len(block)
 
     def unreadable(self, *prefixes: str) -> int:
         """Count requested rows with unreadable columns of these prefixes, summed over subjects."""
@@ -152,7 +152,7 @@ class Columns:
         schema = pa.schema([self.schema.field(name) for name in names])
         if missing := [field for field in schema if field.name not in self._read]:
             wanted = pa.schema(missing)
-            tables = [piece.read(wanted) for piece in self._pieces]
+            tables = [block.read(wanted) for block in self._blocks]
             found = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
             self._read.update(zip(found.column_names, found.columns, strict=True))
         return pa.table([self._read[name] for name in names], schema=schema)
@@ -166,7 +166,7 @@ class Columns:
         names = [name for name in self.schema.names if wanted(name)]
         if self._table is not None:
             return Columns.of(self._table.select(names))
-        found = Columns(self._pieces, pa.schema([self.schema.field(name) for name in names]))
+        found = Columns(self._blocks, pa.schema([self.schema.field(name) for name in names]))
         found._read.update((k, v) for k, v in self._read.items() if wanted(k))
         return found
 
@@ -178,22 +178,22 @@ class Columns:
         # Skip unify_schemas where possible: it is slow for thousands of schemas.
         is_one = all(other.equals(self.schema) for other in schemas)
         schema = self.schema if is_one else unified(schemas)
-        pieces: list[Piece] = []
-        every = [piece for each in (self, *others) for piece in each._pieces if len(piece)]
-        for lazy, run in groupby(every, key=lambda piece: not isinstance(piece.source, pa.Table)):
+        blocks: list[Block] = []
+        every = [block for each in (self, *others) for block in each._blocks if len(block)]
+        for lazy, run in groupby(every, key=lambda block: not isinstance(block.source, pa.Table)):
             if lazy:
-                pieces += run
+                blocks += run
             else:
                 tables = [each.source for each in run]
                 if len(tables) == 1 and tables[0].schema.equals(schema):
-                    pieces.append(Piece(tables[0]))
+                    blocks.append(Block(tables[0]))
                     continue
                 table = pa.concat_tables(
                     [_in_types(table, schema) for table in tables], promote_options="default"
                 )
                 available = set(table.schema.names)
-                pieces.append(Piece(table.select([n for n in schema.names if n in available])))
-        return Columns(pieces or [Piece(schema.empty_table())], schema)
+                blocks.append(Block(table.select([n for n in schema.names if n in available])))
+        return Columns(blocks or [Block(schema.empty_table())], schema)
 
     def take(self, rows: Indices) -> Columns:
         """Select rows by index, in the order given.
@@ -203,27 +203,27 @@ class Columns:
         if self.in_memory:
             return Columns.of(self.table().take(pa.array(rows, pa.int64())))
         if (np.diff(rows) > 0).all():
-            return Columns(list(self._at(rows)) or [Piece(self.schema.empty_table())], self.schema)
+            return Columns(list(self._at(rows)) or [Block(self.schema.empty_table())], self.schema)
         distinct, places = np.unique(rows, return_inverse=True)
         return Columns.of(self.take(distinct).table().take(pa.array(places)))
 
     def in_one_chunk(self) -> Columns:
-        """Return the same columns with each in-memory piece combined into one chunk."""
-        pieces = [
-            Piece(piece.source.combine_chunks()) if isinstance(piece.source, pa.Table) else piece
-            for piece in self._pieces
+        """Return the same columns with each in-memory block combined into one chunk."""
+        blocks = [
+            Block(block.source.combine_chunks()) if isinstance(block.source, pa.Table) else block
+            for block in self._blocks
         ]
-        return Columns(pieces, self.schema)
+        return Columns(blocks, self.schema)
 
     def _sources(self) -> list[Source]:
-        return [each.source for each in self._pieces if not isinstance(each.source, pa.Table)]
+        return [each.source for each in self._blocks if not isinstance(each.source, pa.Table)]
 
-    def _at(self, rows: Indices) -> Iterator[Piece]:
-        for start, piece in self.pieces:
-            first, stop = np.searchsorted(rows, [start, start + len(piece)])
+    def _at(self, rows: Indices) -> Iterator[Block]:
+        for start, block in self.blocks:
+            first, stop = np.searchsorted(rows, [start, start + len(block)])
             if first < stop:
-                whole = stop - first == len(piece)
-                yield piece if whole else piece.take(rows[first:stop] - start)
+                whole = stop - first == len(block)
+                yield block if whole else block.take(rows[first:stop] - start)
 
 
 def at_places(table: pa.Table, rows: Indices) -> pa.Table:
@@ -245,9 +245,9 @@ def _in_types(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.table(columns, names=table.column_names)
 
 
-def _only_table(pieces: Sequence[Piece], schema: pa.Schema) -> pa.Table | None:
+def _only_table(blocks: Sequence[Block], schema: pa.Schema) -> pa.Table | None:
     """Return the single in-memory table with exactly this schema, if that is all there is."""
-    source = pieces[0].source if len(pieces) == 1 else None
+    source = blocks[0].source if len(blocks) == 1 else None
     return source if isinstance(source, pa.Table) and source.schema.equals(schema) else None
 
 

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from rowsieve.checksums import checksum_of_pieces
+from rowsieve.checksums import checksum_of_buffers
 from rowsieve.errors import CorruptData, RowsieveError, SnapshotExpired, StoreError
 from rowsieve.objects import ObjectNotFound, ObjectStore
 from rowsieve.stats.columnar import PartStatistics
@@ -54,7 +54,7 @@ def digest_of_ids(parts: PartTable) -> str:
     """Return a digest of the part ids and their order."""
     ids = parts.column("part_id")
     lengths = [pc.binary_length(chunk).to_numpy() for chunk in ids.chunks]
-    return checksum_of_pieces([*lengths, *map(_text_bytes, ids.chunks)])
+    return checksum_of_buffers([*lengths, *map(_text_bytes, ids.chunks)])
 
 
 def _text_bytes(chunk: pa.StringArray) -> memoryview:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from rowsieve.storage.manifest import PartTable
+from rowsieve.types.instants import from_microseconds
 from rowsieve.types.schema import Schema
 
 READER_VERSION: Final = 1  # the newest protocol that this code reads
@@ -27,7 +28,6 @@ FEATURES: Final[frozenset[str]] = frozenset(  # what is supported
     {SCHEMA_CHANGES, FIELD_CHANGES, PLACED_FILES, COLUMN_TAGS}
 )
 MODES: Final = ("upsert", "append")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Token(NamedTuple):
@@ -83,9 +83,4 @@ class Snapshot:
     @property
     def timestamp(self) -> datetime:
         """Commit time."""
-        return instant(self.timestamp_us)
-
-
-def instant(timestamp_us: int) -> datetime:
-    """Convert microseconds since 1970 (UTC) to an aware datetime."""
-    return _EPOCH + timedelta(microseconds=timestamp_us)
+        return from_microseconds(self.timestamp_us)

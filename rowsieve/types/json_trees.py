@@ -48,25 +48,25 @@ def written(nodes: Nodes, rows: int) -> pa.Array:
         raise ValueError("an object of it has a key twice")
     younger = np.zeros(len(order), np.bool_)
     younger[order] = later
-    leads = (has_key | younger).astype(np.int64)  # one piece: the key, the comma, or both
+    leads = (has_key | younger).astype(np.int64)  # one token: the key, the comma, or both
     begin, size = _places(nodes, parent, depth, order, leads)
     texts = sum(map(len, nodes.texts))
     marks = texts + 2 * len(keys)
-    piece = np.empty(int(size[:rows].sum()), np.int64)
+    token = np.empty(int(size[:rows].sum()), np.int64)
     lead = np.where(has_key, texts + rank + np.where(younger, len(keys), 0), marks + _COMMA)
-    piece[begin[leads > 0]] = lead[leads > 0]
+    token[begin[leads > 0]] = lead[leads > 0]
     first, last = begin + leads, begin + size - 1
     for found, opening, closing in (
         (nodes.objects, _OBJECT, _END_OBJECT),
         (nodes.arrays, _ARRAY, _END_ARRAY),
     ):
         for each in found:
-            piece[first[each]] = marks + opening
-            piece[last[each]] = marks + closing
+            token[first[each]] = marks + opening
+            token[last[each]] = marks + closing
     if nodes.scalars:
-        piece[first[np.concatenate(nodes.scalars)]] = np.arange(texts)
-    pieces = pa.concat_arrays([*nodes.texts, keys, _joined(",", keys), pa.array(_MARKS, TEXT)])
-    return _rows(pieces, piece, begin[:rows])
+        token[first[np.concatenate(nodes.scalars)]] = np.arange(texts)
+    tokens = pa.concat_arrays([*nodes.texts, keys, _joined(",", keys), pa.array(_MARKS, TEXT)])
+    return _rows(tokens, token, begin[:rows])
 
 
 def _places(nodes: Nodes, parent: Ints, depth: Ints, order: Ints, leads: Ints) -> tuple[Ints, Ints]:
@@ -105,11 +105,11 @@ def _joined(*parts: pa.Array | str) -> pa.Array:
     return pc.binary_join_element_wise(*texts, pa.scalar("", TEXT))
 
 
-def _rows(pieces: pa.Array, piece: Ints, begin: Ints) -> pa.Array:
-    lengths = pc.binary_length(pieces).to_numpy()
-    if int(lengths[piece].sum()) > MOST_TEXT:
+def _rows(tokens: pa.Array, token: Ints, begin: Ints) -> pa.Array:
+    lengths = pc.binary_length(tokens).to_numpy()
+    if int(lengths[token].sum()) > MOST_TEXT:
         raise TooLong("its text is longer than 2 GiB")
-    text = pieces.take(pa.array(piece))
+    text = tokens.take(pa.array(token))
     offsets = np.frombuffer(text.buffers()[1], np.int64)[text.offset :]
-    bounds = np.append(offsets[begin], offsets[len(piece)])
+    bounds = np.append(offsets[begin], offsets[len(token)])
     return pa.LargeStringArray.from_buffers(len(begin), pa.py_buffer(bounds), text.buffers()[2])

@@ -76,15 +76,15 @@ def test_a_read_in_several_passes_gives_the_same_rows(
     table: rs.Table, where: str | None, order_by_key: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
-    cut = decode_row_group.in_pieces
+    cut = decode_row_group.in_slices
 
     def watched(*arguments: Any) -> Iterator[tuple[int, pa.RecordBatch]]:
         for start, batch in cut(*arguments):
             sizes.append(batch.num_rows)
             yield start, batch
 
-    monkeypatch.setattr("rowsieve.executor.sources.in_pieces", watched)
-    monkeypatch.setattr("rowsieve.executor.live_rows.in_pieces", watched)
+    monkeypatch.setattr("rowsieve.executor.sources.in_slices", watched)
+    monkeypatch.setattr("rowsieve.executor.live_rows.in_slices", watched)
     small = table.scan(where, order_by_key=order_by_key, memory_bytes=10_000)
     found = small.to_arrow()
     assert 0 < max(sizes) < 500  # of row groups of up to 3,000

@@ -150,16 +150,16 @@ def test_an_expiry_that_another_one_overtakes_looks_again(
     other = rowsieve.open_table(table.uri)
     held = other.lease(version=3)
     held.__enter__()
-    secured = expiring._secured
+    ensure = expiring._ensure_checkpoints
 
     def overtaken(*args: Any) -> bool:
         monkeypatch.undo()
         held.__exit__(None, None, None)
         table.upsert(table_of((0, 9), (9, 9)))
         other.expire_versions(retain_last=1)
-        return secured(*args)
+        return ensure(*args)
 
-    monkeypatch.setattr(expiring, "_secured", overtaken)
+    monkeypatch.setattr(expiring, "_ensure_checkpoints", overtaken)
     removed = table.expire_versions(retain_last=1)
     assert removed.leased_version is None
     assert rows_of(rowsieve.open_table(table.uri)) == expected(9)

@@ -32,6 +32,6 @@ def in_shards(snapshot: Snapshot, parts: int = 2, store: ObjectStore | None = No
 
 def source_of(snapshot: Snapshot) -> ShardedParts:
     """Where the snapshot's parts lie."""
-    ((_, piece),) = snapshot.parts.columns.pieces
-    assert isinstance(piece.source, ShardedParts)
-    return piece.source
+    ((_, block),) = snapshot.parts.columns.blocks
+    assert isinstance(block.source, ShardedParts)
+    return block.source

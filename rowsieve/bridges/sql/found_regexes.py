@@ -17,7 +17,7 @@ from rowsieve.bridges.sql.regexes import Flavour, from_re2, to_re2
 from rowsieve.predicate.functions.found_patterns import (
     group_count,
     matches_empty,
-    pieces_of,
+    pattern_tokens,
     references,
 )
 
@@ -48,7 +48,7 @@ def _check(pattern: str, written: str, flavour: Flavour) -> None:
     if matches_empty(pattern):
         raise ValueError("a pattern that matches empty text")
     _check_groups(pattern)
-    if flavour is Flavour.JAVA and "$" in pieces_of(written):
+    if flavour is Flavour.JAVA and "$" in pattern_tokens(written):
         raise ValueError("'$', which stands before a newline at the end, too")
     if flavour is Flavour.POSTGRES:
         _check_longest(written)
@@ -56,7 +56,7 @@ def _check(pattern: str, written: str, flavour: Flavour) -> None:
 
 def _check_groups(pattern: str) -> None:
     """Raise for a repeated group that captures or may be empty: flavours differ on these."""
-    pieces = pieces_of(pattern)
+    pieces = pattern_tokens(pattern)
     opened: list[int] = []
     for place, piece in enumerate(pieces):
         if piece.startswith("(") and not (piece.startswith("(?") and piece.endswith(")")):
@@ -73,7 +73,7 @@ def _check_groups(pattern: str) -> None:
 
 
 def _check_longest(written: str) -> None:
-    pieces = pieces_of(written)
+    pieces = pattern_tokens(written)
     if "|" in pieces:
         raise ValueError(
             "branches, where the engine takes the longest match; write one condition for each"

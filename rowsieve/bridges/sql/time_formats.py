@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rowsieve.bridges.sql.protocols import Reads
-from rowsieve.predicate.functions.time_texts import pieces_of
+from rowsieve.predicate.functions.time_texts import format_tokens
 from rowsieve.predicate.ir import Call, Literal
 
 _PARSED = frozenset({"parse_timestamp", "try_parse_timestamp", "parse_date", "parse_instant"})
@@ -101,7 +101,7 @@ def to_dialect(text: str, dialect: str, function: str = "format_time") -> str:
     names: dict[str, str] = {}
     for name, field in _fields(dialect, function).items():
         names.setdefault(field, name)
-    pieces = pieces_of(text, dict.fromkeys(names, 0)) or ()
+    pieces = format_tokens(text, dict.fromkeys(names, 0)) or ()
     quote = _QUOTES.get(dialect, "") if function == "format_time" else ""
     made = "".join(
         names[field] if field else plain if re.fullmatch(_PLAIN, plain) else quote + plain + quote

@@ -33,12 +33,13 @@ def months_of(days: Days) -> Days:
 
 def first_of_month(months: Days) -> Days:
     """Return the first day of each month; months count from January 1970."""
-    return by_day(_first_days, months)
+    return by_day(first_days, months)
 
 
 def _months(days: Days) -> Days:
     return days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
 
 
-def _first_days(months: Days) -> Days:
+def first_days(months: Days) -> Days:
+    """Return the first day of each month, without the lookup of `first_of_month`."""
     return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)

@@ -30,7 +30,7 @@ from rowsieve.predicate.functions.text_ranges import from_zero
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Int, LogicalType, String
 
-_PIECE = re.compile(
+_TOKEN = re.compile(
     r"\\x\{[0-9A-Fa-f]+\}|\\[pP]\{[A-Za-z]+\}|\\.|\[\^?(?:\\.|[^\]\\])*\]|\(\?[a-z]+\)|\((?:\?[a-z]*:)?|.",
     re.DOTALL,
 )
@@ -38,14 +38,14 @@ _REFERENCE = re.compile(r"\\(.)", re.DOTALL)
 _MOST_GROUPS = 9
 
 
-def pieces_of(pattern: str) -> list[str]:
+def pattern_tokens(pattern: str) -> list[str]:
     """Split an RE2 pattern into escapes, sets, group openings and single characters."""
-    return _PIECE.findall(pattern)
+    return _TOKEN.findall(pattern)
 
 
 def group_count(pattern: str) -> int:
     """Return the number of capturing groups."""
-    return pieces_of(pattern).count("(")
+    return pattern_tokens(pattern).count("(")
 
 
 @lru_cache(maxsize=256)
@@ -68,16 +68,16 @@ def references(replacement: str) -> list[int] | None:
 def _named(pattern: str, group: int) -> str:
     """Return the pattern with the given group as its only capturing group."""
     if not group:
-        return f"(?P<found>{''.join(_plain(piece) for piece in pieces_of(pattern))})"
+        return f"(?P<found>{''.join(_plain(each) for each in pattern_tokens(pattern))})"
     made, seen = [], 0
-    for piece in pieces_of(pattern):
-        seen += piece == "("
-        made.append("(?P<found>" if piece == "(" and seen == group else _plain(piece))
+    for each in pattern_tokens(pattern):
+        seen += each == "("
+        made.append("(?P<found>" if each == "(" and seen == group else _plain(each))
     return "".join(made)
 
 
-def _plain(piece: str) -> str:
-    return "(?:" if piece == "(" else piece
+def _plain(each: str) -> str:
+    return "(?:" if each == "(" else each
 
 
 def _resolve(

@@ -54,7 +54,7 @@ _NOT_READ: Final[Mapping[str, str]] = {  # first letters, and why Spark or we do
     **dict.fromkeys("ABcenNpYuwW", "Spark has no such field"),
     **dict.fromkeys("VzO", "names of zones are not read"),
 }
-_PIECE: Final = re.compile(
+_TOKEN: Final = re.compile(
     r"(?P<field>([A-Za-z])\2*)|'(?P<quoted>[ -&(-/:-~]+)'(?!')|(?P<plain>[ -\"$-&(-/:-@^-`|~]+)"
 )
 _SIGNED_YEAR: Final = "(?P<sign>[+-]?)(?P<year>0{0,13}[0-9]{4,6})"
@@ -93,23 +93,23 @@ class _Walk:
 
     def read(self, *, inside: bool = False) -> tuple[str, str]:
         """Parse up to the end of the format or section; also return its sections' starts."""
-        pieces: list[str] = []
+        tokens: list[str] = []
         starts = ""
         while self._place < len(self._form):
             character = self._form[self._place]
             if character == "]" and inside:
-                return "".join(pieces), starts
+                return "".join(tokens), starts
             if character == "[":
                 pattern, more = self._section(starts)
                 starts += more
-                pieces.append(pattern)
+                tokens.append(pattern)
             elif starts:
                 raise self._unknown("an optional section that is not at the end")
             else:
-                pieces.append(self._piece()[0])
+                tokens.append(self._token()[0])
         if inside:
             raise self._unknown("a bracket that is not closed")
-        return "".join(pieces), starts
+        return "".join(tokens), starts
 
     def _section(self, starts: str) -> tuple[str, str]:
         """Parse an optional section, which must not start like earlier ones; and its starts."""
@@ -118,7 +118,7 @@ class _Walk:
             raise self._unknown("an optional section without a field or text of its own")
         before, beside = [list(fields) for fields in self.choices], bool(self._beside)
         self._beside = _DIVIDED if beside else ""
-        first, own = self._piece()
+        first, own = self._token()
         if set(own) & set(starts):
             raise self._unknown("optional sections that start alike")
         pattern, inner = self.read(inside=True)
@@ -127,15 +127,15 @@ class _Walk:
         self._beside = _DIVIDED if beside or self._beside else ""
         return f"(?:{first}{pattern})?", own + inner
 
-    def _piece(self) -> tuple[str, str]:
+    def _token(self) -> tuple[str, str]:
         """Parse the field or text at this place; also return its possible first characters."""
         form = self._form
-        piece = _PIECE.match(form, self._place)
-        if piece is None:
+        token = _TOKEN.match(form, self._place)
+        if token is None:
             raise UnknownFormat(f"{form[self._place :]!r} in the format {form!r} is not read")
-        self._place, field = piece.end(), piece["field"]
+        self._place, field = token.end(), token["field"]
         if not field:
-            text, self._beside = piece["quoted"] or piece["plain"], ""
+            text, self._beside = token["quoted"] or token["plain"], ""
             return re.escape(text), text[0].lower()
         pattern = _pattern(field, form)
         for fields in self.choices:

@@ -32,7 +32,7 @@ from rowsieve.predicate.functions.java_formats import (
     pattern_of,
 )
 from rowsieve.predicate.functions.row import Argument, Evaluator, Function, NullRule, Signature
-from rowsieve.predicate.functions.spark_texts import checked, refuse
+from rowsieve.predicate.functions.spark_texts import refuse
 from rowsieve.predicate.functions.spark_times import (
     LAST_KNOWN_DAY,
     Numbers,
@@ -40,6 +40,7 @@ from rowsieve.predicate.functions.spark_times import (
     micros_of_fraction,
     number_of_part,
 )
+from rowsieve.predicate.functions.text_casts import checked
 from rowsieve.predicate.functions.text_shapes import matches
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.days import DAY_US

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from rowsieve.errors import UnreadText
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
 from rowsieve.predicate.functions import text_casts
+from rowsieve.predicate.functions.text_casts import checked
 from rowsieve.predicate.functions.text_shapes import matches
 from rowsieve.predicate.literal_values import int_range
 from rowsieve.predicate.semantics import OnFailure, Semantics
@@ -137,12 +138,6 @@ def _java_decimal(text: str, target: Decimal) -> decimal.Decimal | None:
 def trimmed(values: pa.Array) -> pa.Array:
     """Trim spaces and control characters."""
     return pc.utf8_trim(values, characters=SPACE)
-
-
-def checked(array: pa.Array, good: Mask, nulls: Mask) -> Computed:
-    """Set values to NULL and failed where they are not good."""
-    failed = ~good & ~nulls
-    return Computed(without(array, ~good | nulls), failed if failed.any() else None)
 
 
 def refuse(texts: pa.Array, which: Mask, target: LogicalType, why: str) -> None:

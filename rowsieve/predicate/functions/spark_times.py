@@ -21,7 +21,9 @@ import pyarrow.compute as pc
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask
 from rowsieve.predicate.functions import text_casts
-from rowsieve.predicate.functions.spark_texts import JAVA_SPACE, checked, refuse, trimmed
+from rowsieve.predicate.functions.calendar_days import first_days
+from rowsieve.predicate.functions.spark_texts import JAVA_SPACE, refuse, trimmed
+from rowsieve.predicate.functions.text_casts import checked
 from rowsieve.predicate.functions.text_shapes import matches
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.days import DAY_US
@@ -153,13 +155,9 @@ def days_of_parts(parts: pa.Array) -> tuple[Numbers, Mask]:
     month, day = (number_of_part(parts, name, absent=1) for name in ("month", "day"))
     good = ~null_mask(parts) & (month >= 1) & (month <= 12) & (day >= 1)
     months = np.where(good, (year - 1970) * 12 + month - 1, 0)
-    first = _first_day(months)
-    good &= day <= _first_day(months + 1) - first
+    first = first_days(months)
+    good &= day <= first_days(months + 1) - first
     return first + day - 1, good
-
-
-def _first_day(months: Numbers) -> Numbers:
-    return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
 
 
 def number_of_part(parts: pa.Array, name: str, *, absent: int = 0) -> Numbers:

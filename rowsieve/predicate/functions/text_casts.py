@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, filled, null_mask, without
 from rowsieve.predicate.functions import far_years
+from rowsieve.predicate.functions.calendar_days import first_days
 from rowsieve.predicate.functions.decimals import narrowed
 from rowsieve.predicate.literal_values import UUID_TEXT, int_range
 from rowsieve.predicate.semantics import FarYears, NanOrder, Semantics, TimestampText
@@ -146,8 +147,8 @@ def matched_days(parts: pa.Array) -> tuple[Micros, Mask]:
     year, month, day = (_part(parts, name) for name in ("year", "month", "day"))
     good = ~null_mask(parts) & (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1)
     months = np.where(good, (year - 1970) * 12 + month - 1, 0)
-    first = _first_day(months)
-    good &= day <= _first_day(months + 1) - first
+    first = first_days(months)
+    good &= day <= first_days(months + 1) - first
     return first + day - 1, good
 
 
@@ -380,10 +381,6 @@ def _part(parts: pa.Array, name: str) -> Micros:
     present = pc.if_else(pc.equal(digits, ""), "0", digits)
     result: Micros = present.cast(pa.int64()).to_numpy(zero_copy_only=False)
     return result
-
-
-def _first_day(months: Micros) -> Micros:
-    return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
 
 
 READERS: Mapping[type[LogicalType], Reader] = {

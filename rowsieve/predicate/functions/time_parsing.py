@@ -20,7 +20,7 @@ from rowsieve.predicate.arrays import Computed, as_mask, null_mask
 from rowsieve.predicate.functions import casts, datafusion_texts, text_casts
 from rowsieve.predicate.functions.row import Argument, Evaluator, Function, NullRule, Signature
 from rowsieve.predicate.functions.text_shapes import matches, refuse
-from rowsieve.predicate.functions.time_texts import pieces_of
+from rowsieve.predicate.functions.time_texts import format_tokens
 from rowsieve.predicate.semantics import Semantics, TextReading
 from rowsieve.types.logical import Date, LogicalType, String, Timestamp
 
@@ -33,17 +33,17 @@ _COMPLETE = frozenset(map(frozenset, ("Ymd", "YmdHM", "YmdHMS", "YmdHMSf", "YmdH
 
 def _pattern(form: str) -> str | None:
     """Return the regular expression of a format; None if its fields do not determine a time."""
-    pieces = pieces_of(form, FIELDS)
-    if pieces is None:
+    tokens = format_tokens(form, FIELDS)
+    if tokens is None:
         return None
-    fields = [field for field, _ in pieces if field]
+    fields = [field for field, _ in tokens if field]
     if len(set(fields)) != len(fields) or frozenset(fields) not in _COMPLETE:
         return None
     made = [
         f"(?P<{_NAMES.get(field, 'fraction')}>[0-9]{{{FIELDS[field]}}})"
         if field
         else re.escape(plain)
-        for field, plain in pieces
+        for field, plain in tokens
     ]
     return f"^{''.join(made)}$"
 

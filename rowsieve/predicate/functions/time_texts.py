@@ -30,7 +30,7 @@ from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import Date, String, Timestamp
 
 _SECOND = 1_000_000
-_PIECE = re.compile(r"%(-?.)|([^%]+)", re.DOTALL)
+_TOKEN = re.compile(r"%(-?.)|([^%]+)", re.DOTALL)
 _WIDTHS: Mapping[str, int] = {
     "f": 6, "Y": 4, **dict.fromkeys("jg", 3), **dict.fromkeys("mdHIMSy", 2), "q": 1,
 }  # fmt: skip
@@ -58,9 +58,9 @@ _CLOCK: Mapping[str, Callable[[Days], Days]] = {
 _ORDERED = ("YmdHMSf", "YmdHMSg", "YjHMSf", "YjHMSg")
 
 
-def pieces_of(text: str, fields: Mapping[str, int] = _FIELDS) -> list[tuple[str, str]] | None:
+def format_tokens(text: str, fields: Mapping[str, int] = _FIELDS) -> list[tuple[str, str]] | None:
     """Split a format into alternating fields and texts; None if it is not supported."""
-    found = [(match[1] or "", match[2] or "") for match in _PIECE.finditer(text)]
+    found = [(match[1] or "", match[2] or "") for match in _TOKEN.finditer(text)]
     if sum(len(field) + len(plain) + bool(field) for field, plain in found) != len(text):
         return None
     made = [("", "%") if field == "%" else (field, plain) for field, plain in found]
@@ -70,10 +70,10 @@ def pieces_of(text: str, fields: Mapping[str, int] = _FIELDS) -> list[tuple[str,
 def _resolve(arguments: Sequence[Argument]) -> Signature | None:
     if len(arguments) != 2 or not isinstance(arguments[1].constant, str):
         return None
-    type_, pieces = arguments[0].type, pieces_of(arguments[1].constant)
-    if pieces is None or not (isinstance(type_, Date) or type_ == Timestamp()):
+    type_, tokens = arguments[0].type, format_tokens(arguments[1].constant)
+    if tokens is None or not (isinstance(type_, Date) or type_ == Timestamp()):
         return None
-    if isinstance(type_, Date) and any(_plain(field) in _CLOCK for field, _ in pieces if field):
+    if isinstance(type_, Date) and any(_plain(field) in _CLOCK for field, _ in tokens if field):
         return None
     return Signature((type_, String()), String(), arguments[1].constant)
 
@@ -96,15 +96,15 @@ def _format(arguments: Sequence[pa.Array], signature: Signature, semantics: Sema
 
 def _near_texts(days: Days, clock: Days, form: str) -> pa.Array:
     """Format days and times in the years 1 to 9999."""
-    pieces = pieces_of(form) or []
-    if not any(field in _OF_ANY_WIDTH for field, _ in pieces):
-        return _of_one_width(pieces, days, clock)
+    tokens = format_tokens(form) or []
+    if not any(field in _OF_ANY_WIDTH for field, _ in tokens):
+        return _of_one_width(tokens, days, clock)
     texts = [
         _of_any_width(field, days, clock)
         if field in _OF_ANY_WIDTH
-        else _of_one_width([piece], days, clock)
-        for piece in pieces
-        for field in piece[:1]
+        else _of_one_width([token], days, clock)
+        for token in tokens
+        for field in token[:1]
     ]
     return pc.binary_join_element_wise(*texts, "")
 
@@ -122,9 +122,9 @@ def _plain(field: str) -> str:
     return field.removeprefix("-")
 
 
-def _of_one_width(pieces: Sequence[tuple[str, str]], days: Days, clock: Days) -> pa.Array:
+def _of_one_width(tokens: Sequence[tuple[str, str]], days: Days, clock: Days) -> pa.Array:
     columns: list[npt.NDArray[np.uint8]] = []
-    for field, plain in pieces:
+    for field, plain in tokens:
         if field:
             columns.append(_digits(_field(field, days, clock), _WIDTHS[field]))
         else:
@@ -143,19 +143,19 @@ def _far_texts(numbers: Days, signature: Signature, years: FarYears) -> pa.Array
     """Format days or times in far years; NULL where the engine has no text."""
     dated = isinstance(signature.arguments[0], Date)
     days, clock = (numbers, np.zeros_like(numbers)) if dated else np.divmod(numbers, DAY_US)
-    pieces: list[pa.Array] = [pa.repeat("", len(days))]
-    for field, plain in pieces_of(signature.option) or ():
+    tokens: list[pa.Array] = [pa.repeat("", len(days))]
+    for field, plain in format_tokens(signature.option) or ():
         if field == "Y":
-            pieces.append(far_years.year_field(_field(field, days, clock), years))
+            tokens.append(far_years.year_field(_field(field, days, clock), years))
         elif field in ("y", "-Y"):  # engines differ: no text, which fails
-            pieces.append(pa.nulls(len(days), pa.string()))
+            tokens.append(pa.nulls(len(days), pa.string()))
         elif field in _OF_ANY_WIDTH:
-            pieces.append(_of_any_width(field, days, clock))
+            tokens.append(_of_any_width(field, days, clock))
         elif field:
-            pieces.append(far_years.digits(_field(field, days, clock), _WIDTHS[field]))
+            tokens.append(far_years.digits(_field(field, days, clock), _WIDTHS[field]))
         else:
-            pieces.append(pa.repeat(plain, len(days)))
-    text = pc.binary_join_element_wise(*pieces, "")
+            tokens.append(pa.repeat(plain, len(days)))
+    text = pc.binary_join_element_wise(*tokens, "")
     of_numbers = far_years.infinite_days if dated else far_years.infinite_times
     infinite = of_numbers(numbers, years)
     if infinite.any():
@@ -190,7 +190,7 @@ def _digits(numbers: Days, width: int) -> npt.NDArray[np.uint8]:
 
 
 def _rises(signature: Signature) -> bool:
-    fields = "".join(field for field, _ in pieces_of(signature.option) or ())
+    fields = "".join(field for field, _ in format_tokens(signature.option) or ())
     return any(order.startswith(fields) for order in _ORDERED)
 
 

@@ -25,13 +25,13 @@ from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.providers.native_files.file_shapes import Shape
 from rowsieve.providers.native_files.planned_parts import only_parts, read_parts
-from rowsieve.providers.spark.file_shapes import (
+from rowsieve.providers.spark.hidden_rows import are_visible, row_numbers
+from rowsieve.providers.spark.marked_reads import marked
+from rowsieve.providers.spark.native_columns import (
     output_columns,
     quoted,
     read_schema,
 )
-from rowsieve.providers.spark.hidden_rows import are_visible, row_numbers
-from rowsieve.providers.spark.marked_reads import marked
 from rowsieve.providers.spark.plans import empty_frame
 from rowsieve.providers.spark.routes import (
     Reason,

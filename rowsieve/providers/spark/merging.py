@@ -33,6 +33,7 @@ from rowsieve.providers.spark.clauses import Clause, When, parse_clauses
 from rowsieve.providers.spark.frames import check_rows, read_frame, write_frame, write_rows
 from rowsieve.providers.spark.merge_types import is_assignable, is_comparable
 from rowsieve.providers.spark.name_case import CASE_SENSITIVE, OddNames, check_case
+from rowsieve.providers.spark.native_columns import quoted
 from rowsieve.providers.spark.option_values import check_reachable
 from rowsieve.providers.spark.row_types import UUID_FORM
 from rowsieve.storage.log_entry import Commit
@@ -125,7 +126,7 @@ class Merge:
         """The columns of the source that the table has."""
         names = {name: self._in_source(name, "all columns") for name in self._schema.names}
         return self._frame.selectExpr(
-            *[f"{_quoted(theirs)} AS {_quoted(name)}" for name, theirs in names.items()]
+            *[f"{quoted(theirs)} AS {quoted(name)}" for name, theirs in names.items()]
         )
 
     def rows(self) -> Any:
@@ -204,7 +205,7 @@ class Merge:
             return {}
         if clause.values is None:
             names = {name: self._in_source(name, clause.name) for name in self._schema.names}
-            found = {name: f"source.{_quoted(theirs)}" for name, theirs in names.items()}
+            found = {name: f"source.{quoted(theirs)}" for name, theirs in names.items()}
             for name in self._key:
                 self._check_type(clause, name, found.pop(name))
             return found
@@ -291,10 +292,10 @@ class Merge:
         )
 
     def _text_of_source(self, name: str) -> str:
-        return f"source.{_quoted(self._in_source(name, 'its key'))}"
+        return f"source.{quoted(self._in_source(name, 'its key'))}"
 
     def _target_column(self, name: str) -> Any:
-        return self._functions.col(f"target.{_quoted(name)}")
+        return self._functions.col(f"target.{quoted(name)}")
 
     def _in_source(self, name: str, what: str) -> str:
         found = self._columns[name]
@@ -360,7 +361,3 @@ def _check_key(key: tuple[str, ...], on: Sequence[str]) -> None:
             "the table are found and replaced by key. Join the source to the table first to find "
             "the keys"
         )
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"

@@ -31,7 +31,7 @@ from rowsieve.predicate.rowset import RowSet
 from rowsieve.providers.native_files.file_shapes import Shape
 from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.providers.spark.file_names import is_misread, names_clash
-from rowsieve.providers.spark.file_shapes import is_native, spark_shape
+from rowsieve.providers.spark.native_columns import is_native, spark_shape
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Field, type_name
 from rowsieve.types.schema import Schema
