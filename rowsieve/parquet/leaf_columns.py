@@ -1,7 +1,7 @@
 """Finds a table's columns in a Parquet file: leaves with one value per row, by field id.
 
 A column is found by its id, never by its name, which may have changed since the file was written.
-Members of structs are columns too. Soundness: repeated leaves and leaves without an id are not
+Fields of structs are columns too. Soundness: repeated leaves and leaves without an id are not
 found, so their statistics are unknown.
 """
 
@@ -28,8 +28,8 @@ _MOST_SHARED: Final = 4_096
 class FileColumn:
     """A column of a file: its leaf number, its Arrow type in the file and its physical type.
 
-    `name` is the column's name, or the member's name for a member of a struct. `physical` is
-    Parquet's name of the physical type; `width` is the number of bytes of a fixed-length value.
+    `name` is the name of the column, or of the field of a struct. `physical` is Parquet's name of
+    the physical type; `width` is the number of bytes of a fixed-length value.
     """
 
     index: int
@@ -40,7 +40,7 @@ class FileColumn:
 
 
 def file_columns(metadata: pq.FileMetaData) -> dict[int, FileColumn]:
-    """The columns and struct members at any depth, by field id."""
+    """The columns and fields of structs at any depth, by field id."""
     found: dict[int, FileColumn] = {}
     schema = metadata.schema
     fields = list(schema.to_arrow_schema())

@@ -61,7 +61,7 @@ class PageStatistics:
         self._paths: dict[Derived, PathFacts] = {}
 
     def subject(self, subject: Subject) -> AbstractColumn | None:
-        """The statistics of a column or struct member in every page; None if unknown."""
+        """The statistics of a column or struct field in every page; None if unknown."""
         if isinstance(subject, Derived):
             of_path = value_at_path(subject, self._path_facts)
             return of_path or self._statistics.filled(subject, self.part_count)

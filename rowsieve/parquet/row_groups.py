@@ -94,7 +94,7 @@ class RowGroupStatistics:
         return self.subject(column.field_id)
 
     def subject(self, subject: Subject) -> AbstractColumn | None:
-        """The statistics of a column or struct member in every row group; None if unknown."""
+        """The statistics of a column or struct field in every row group; None if unknown."""
         if isinstance(subject, Derived):
             known = value_at_path(subject, self.path_facts)
             return known or self.filled(subject, self.part_count)
@@ -158,7 +158,7 @@ class RowGroupStatistics:
         return fill_for(fills_at(self._fills, subject), written_with)
 
     def type_of(self, subject: Subject) -> LogicalType | None:
-        """The type of a column or struct member; None for other subjects."""
+        """The type of a column or struct field; None for other subjects."""
         return self._types.get(subject)
 
     def file_column(self, field_id: int) -> FileColumn | None:
@@ -179,7 +179,7 @@ class RowGroupStatistics:
 
 @lru_cache(maxsize=64)
 def _types_of(schema: Schema) -> dict[Subject, LogicalType]:
-    """The types of columns and struct members, by field id."""
+    """The types of columns and struct fields, by field id."""
     return {each.subject: each.type for each in describe(schema) if not each.repeated}
 
 
@@ -211,7 +211,7 @@ class JoinedStatistics:
         return self.subject(column.field_id)
 
     def expression(self, operand: Operand) -> AbstractValue | None:
-        """The value of a struct member or JSON path in every row group; None for others."""
+        """The value of a struct field or JSON path in every row group; None for others."""
         return value_of(operand, self)
 
     def subject(self, subject: Subject) -> AbstractColumn | None:

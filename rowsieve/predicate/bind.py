@@ -230,7 +230,7 @@ class _Binder:
             )
 
     def field_of(self, node: ir.Operand) -> Field | None:
-        """Return the field of a column, or of a member of a struct column."""
+        """Return the field of a column, or of a field inside a struct column."""
         match node:
             case ir.Column(name=name):
                 return self.schema.field(name)

@@ -1,6 +1,6 @@
 """Finds statistics that describe the values of an expression, not only of the columns it reads.
 
-They exist for members of structs, lengths and elements of lists, values of maps, numbers in text,
+They exist for fields of structs, lengths and elements of lists, values of maps, numbers in text,
 text in one case, and values at JSON paths: as JSON, as text, and cast to a number.
 
 Soundness: the value holds only for expressions that read nothing but the subject, and under every
@@ -44,7 +44,7 @@ from rowsieve.types.logical import (
 
 
 def value_of(operand: ir.Operand, statistics: Subjects) -> AbstractValue | None:
-    """The value of a call, a cast or a member in every part; None without statistics."""
+    """The value of a call, a cast or a field in every part; None without statistics."""
     match operand:
         case ir.FieldAccess():
             member = as_member(operand)
@@ -61,7 +61,7 @@ def value_of(operand: ir.Operand, statistics: Subjects) -> AbstractValue | None:
 
 
 def as_member(operand: ir.Operand) -> ir.BoundColumn | None:
-    """A column, or a possibly nested struct member as a column; None for other operands."""
+    """A column, or a field of a struct at any depth as a column; None for other operands."""
     match operand:
         case ir.BoundColumn():
             return operand

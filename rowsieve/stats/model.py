@@ -1,7 +1,7 @@
 """The statistics of one column in one part.
 
-Statistics describe a subject: a field, by its id (a member of a struct, list or map has an id of
-its own), or values derived from a field, such as the lengths of its lists.
+Statistics describe a subject: a field, by its id (a field of a struct, list or map has an id of its
+own), or values derived from a field, such as the lengths of its lists.
 
 Soundness: bounds are inclusive and may be too wide, never too narrow; None means "unknown". Absent
 does not mean empty: a subject without a `ColumnStatistics` may have any values.
@@ -39,7 +39,7 @@ class ColumnStatistics:
     maps, where it differs from the number of rows. `kinds` has bits of
     `rowsieve.stats.json_kinds.Kind` for a JSON path.
 
-    A member of a struct is NULL where the struct is. Statistics inside lists and maps cover the
+    A field of a struct is NULL where the struct is. Statistics inside lists and maps cover the
     values of all rows together.
     """
 

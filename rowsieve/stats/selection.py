@@ -153,7 +153,7 @@ def _count(properties: Mapping[str, str], name: str, default: int) -> int:
 
 
 def _critical(properties: Mapping[str, str], schema: Schema) -> Iterator[Field]:
-    """The named columns, and members of structs by path."""
+    """The named columns, and fields of structs by path."""
     for first, *path in _paths(properties.get("critical_columns", ""), "critical_columns"):
         found = next((field for field in schema if field.name == first), None)
         for step in path:

@@ -121,7 +121,7 @@ def _facts(
 
 
 def describe(fields: Iterable[logical.Field]) -> Iterator[Described]:
-    """The subjects of these fields, parents before their members."""
+    """The subjects of these fields, parents before the fields inside them."""
     for field in fields:
         yield from _describe(field, repeated=False)
 

@@ -277,7 +277,7 @@ def _is_unclear(name: str, schema: Schema) -> bool:
 
 
 def member_paths(schema: Schema) -> Iterator[tuple[tuple[str, ...], LogicalType]]:
-    """Yield the path and type of all members of structs that are not structs themselves."""
+    """Yield the path and type of all fields of structs that are not structs themselves."""
     for column in schema:
         if isinstance(column.type, Struct):
             yield from _members(column.type, (column.name,))
@@ -295,7 +295,7 @@ def _members(
 
 
 def _bounded_members(schema: Schema, nan_columns: Collection[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the members that get statistics: ordered, without NaN, with an unambiguous path."""
+    """Yield the fields that get statistics: ordered, without NaN, with an unambiguous path."""
     columns = frozenset(schema.names)
     for path, type_ in member_paths(schema):
         name = ".".join(path)

@@ -140,7 +140,7 @@ def _column(node: Node, columns: Columns) -> tuple[ir.Column, LogicalType]:
 
 
 def path_of(node: Node, columns: Columns) -> tuple[tuple[str, ...], LogicalType]:
-    """The names of a column or of a member of a struct, and its type.
+    """The names of a column or of a field of a struct, and its type.
 
     The type is the same in Spark, or JSON, which is text there.
     """
