@@ -154,7 +154,7 @@ def apply(
 def delete(
     uri: Uri,
     where: Annotated[
-        str | None, typer.Argument(help="Which rows, as SQL: \"carrier = 'AA'\".")
+        str | None, typer.Argument(help="The condition of the rows, as SQL: \"carrier = 'AA'\".")
     ] = None,
     *,
     keys: Annotated[
@@ -227,7 +227,9 @@ def _print_settings(commit: Commit, *, as_json: bool) -> None:
 @expanded
 def update(
     uri: Uri,
-    where: Annotated[str, typer.Argument(help="Which rows, as SQL; all of them: TRUE.")],
+    where: Annotated[
+        str, typer.Argument(help="The condition of the rows, as SQL; TRUE for all rows.")
+    ],
     *,
     assignments: Annotated[
         list[str],
@@ -264,7 +266,9 @@ def _by_column(assignments: dict[str, str], names: list[str]) -> dict[str, str]:
 def overwrite(
     uri: Uri,
     file: InputFile,
-    where: Annotated[str, typer.Argument(help="Which rows to replace, as SQL; all of them: TRUE.")],
+    where: Annotated[
+        str, typer.Argument(help="The condition of the rows to replace, as SQL; TRUE for all rows.")
+    ],
     *,
     meaning: MeaningOptions,
     reading: FileOptions,
@@ -292,7 +296,7 @@ def alter(
         list[str],
         typer.Argument(
             metavar="ACTION...",
-            help="What ALTER TABLE would do, such as 'ADD COLUMN b bigint DEFAULT 50'.",
+            help="The actions of ALTER TABLE, such as 'ADD COLUMN b bigint DEFAULT 50'.",
             show_default=False,
         ),
     ],

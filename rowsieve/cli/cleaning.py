@@ -65,7 +65,7 @@ def vacuum(
     grace: Annotated[
         float,
         typer.Option(
-            min=0, metavar="SECONDS", help="Spare the files of writes that began later than this."
+            min=0, metavar="SECONDS", help="Keep the files of writes that began within this time."
         ),
     ] = 86_400.0,
     dry_run: DryRun = False,

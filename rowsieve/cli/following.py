@@ -33,7 +33,10 @@ def changes(
         bool, typer.Option("--follow", help="Wait for new commits and print their changes too.")
     ] = False,
     poll_s: Annotated[
-        float, typer.Option("--poll-s", min=0.01, max=3600, help="Seconds between two looks.")
+        float,
+        typer.Option(
+            "--poll-s", min=0.01, max=3600, help="Seconds between checks for new commits."
+        ),
     ] = 1.0,
     limit: Limit = None,
     output: Output = "text",

@@ -19,7 +19,7 @@ def maintain(
     uri: Uri,
     *,
     advice: Annotated[
-        bool, typer.Option("--advice", help="Say what would pay and why, and change nothing.")
+        bool, typer.Option("--advice", help="Print what would pay off and why; change nothing.")
     ] = False,
     older_than: Annotated[
         str | None,
@@ -31,7 +31,10 @@ def maintain(
     grace: Annotated[
         float,
         typer.Option(
-            "--grace", metavar="SECONDS", min=0, help="Leave files of unfinished writes so long."
+            "--grace",
+            metavar="SECONDS",
+            min=0,
+            help="Keep the files of unfinished writes for this time.",
         ),
     ] = GRACE_S,
     max_bytes_per_s: Annotated[

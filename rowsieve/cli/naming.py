@@ -24,7 +24,11 @@ TableName = Annotated[
 def tables(
     namespace: Annotated[
         str | None,
-        typer.Argument(metavar="[NAMESPACE]", help="Only its tables.", show_default=False),
+        typer.Argument(
+            metavar="[NAMESPACE]",
+            help="List only the tables of this namespace.",
+            show_default=False,
+        ),
     ] = None,
     *,
     storage_option: StorageOptions = None,
@@ -66,7 +70,7 @@ def rename(
     name: TableName,
     new_name: Annotated[
         str,
-        typer.Argument(metavar="NEW_NAME", help="Its name from now on.", show_default=False),
+        typer.Argument(metavar="NEW_NAME", help="The new name.", show_default=False),
     ],
     *,
     storage_option: StorageOptions = None,

@@ -40,7 +40,7 @@ def query(
     sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT statement.")],
     tables: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TABLE]...", help="Tables, each named by its folder."),
+        typer.Argument(metavar="[TABLE]...", help="The tables; each has the name of its folder."),
     ] = None,
     *,
     table: Annotated[
@@ -105,7 +105,7 @@ def explain(
 def history(
     uri: Uri,
     *,
-    limit: Annotated[int | None, typer.Option(min=1, help="Show only this many.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Show only this many commits.")] = None,
     wide: Wide = False,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,

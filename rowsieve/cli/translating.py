@@ -23,9 +23,9 @@ def translate(
         str, typer.Argument(metavar="CONDITION", help="The condition, as SQL.", show_default=False)
     ],
     *,
-    source: Annotated[str, typer.Option("--from", metavar="NAME", help=f"One of {_NAMES}.")],
+    source: Annotated[str, typer.Option("--from", metavar="NAME", help=f"The dialect: {_NAMES}.")],
     target: Annotated[
-        str, typer.Option("--to", metavar="NAME", help="The same, or another bridge's name.")
+        str, typer.Option("--to", metavar="NAME", help="One of these, or another bridge.")
     ],
     schema: Annotated[
         str | None,
@@ -47,11 +47,11 @@ def translate(
     ansi: Ansi = None,
     target_time_zone: Annotated[
         str | None,
-        typer.Option(metavar="AREA/CITY", help="The time zone where the result runs."),
+        typer.Option(metavar="AREA/CITY", help="The session time zone of the target."),
     ] = None,
     target_ansi: Annotated[
         bool | None,
-        typer.Option("--target-ansi/--no-target-ansi", help="The ANSI mode there."),
+        typer.Option("--target-ansi/--no-target-ansi", help="The ANSI mode of the target."),
     ] = None,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
