@@ -62,7 +62,7 @@ from rowsieve.changes.picking import (
 from rowsieve.config import OnViolation, Pruning, current
 from rowsieve.errors import EmptyData, InvalidInput, StalePlan, UnsupportedOperation
 from rowsieve.metrics import Reporter, WriterMetrics
-from rowsieve.objects import ObjectStore, apart
+from rowsieve.objects import ObjectStore, in_thread
 from rowsieve.planner.explanation import Explanation
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.bind import bind, bind_operand
@@ -526,7 +526,7 @@ class Table(Reading, SparkWrites):
         """
         notes = {**(metadata or {}), "restored": str(version)}
         change = self._change("restore", notes, None, retry_timeout_s)
-        reading = apart(partial(self._log.at, version)) if self._store.overlaps else None
+        reading = in_thread(partial(self._log.at, version)) if self._store.overlaps else None
         head = self._latest()
         target = self._log.at(version) if reading is None else reading.result()
         return self._commit(change, head, lambda head: restore_to(change, head, target))

@@ -17,7 +17,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import InvalidInput
-from tests.objects.background import finish_aside
+from tests.objects.background import finish_background
 
 USES = """
 import logging, os, shutil, sys
@@ -80,7 +80,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> rs.Table:
     table.upsert([{"id": 1, "v": "b"}, {"id": 9, "v": "c"}])
     table.delete(keys=[{"id": 3}])
     table.build_deletion_vectors()
-    finish_aside()
+    finish_background()
     return table
 
 

@@ -51,7 +51,7 @@ from rowsieve.errors import (
     TableNotFound,
     repr_of,
 )
-from rowsieve.objects import apart, open_store
+from rowsieve.objects import in_thread, open_store
 from rowsieve.opening import create_table, open_table
 from rowsieve.procedures.built_in import built_in
 from rowsieve.procedures.call_statement import Call, Explain, classify
@@ -134,7 +134,7 @@ class Catalog(Dropping):
         guess = self._place(self._log.known, wanted)
         guessed = None
         if guess is not None and self._store.overlaps:  # while the log is read
-            guessed = apart(partial(opening, self._uri(guess)))
+            guessed = in_thread(partial(opening, self._uri(guess)))
         state = self._log.read()
         location = self._location(state, wanted)
         try:

@@ -95,7 +95,7 @@ def changed_rows(
         matching = _differences(store, before, after, names, conjoin([keys, by.on_rows]), by)
         if not matching.row_count:
             return None
-    return ChangedRows(_asking(found.before, keys), _asking(found.after, keys))
+    return ChangedRows(_with_keys(found.before, keys), _with_keys(found.after, keys))
 
 
 def _keys_of(
@@ -157,13 +157,13 @@ def _differences(
     return ChangedRows(_without(plans[0], plans[1]), _without(plans[1], plans[0]))
 
 
-def _asking(plan: ScanPlan, keys: Predicate) -> ScanPlan:
+def _with_keys(plan: ScanPlan, keys: Predicate) -> ScanPlan:
     """The plan with the condition of the touched keys alone, which cannot fail on a row.
 
     The reader's condition is evaluated on the rows of the feed, as a whole: a row that one of its
     terms excludes must not fail by another term (invariant 27).
     """
-    return plan.asking(normalize(keys, Semantics.SQL), Semantics.SQL)
+    return plan.with_predicate(normalize(keys, Semantics.SQL), Semantics.SQL)
 
 
 def _without(plan: ScanPlan, other: ScanPlan) -> ScanPlan:

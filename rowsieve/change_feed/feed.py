@@ -23,7 +23,7 @@ from rowsieve.change_feed.feed_columns import FeedColumns
 from rowsieve.config import DEFAULT
 from rowsieve.errors import InvalidInput, SnapshotExpired, StoreError, VersionNotFound
 from rowsieve.executor.execute import PREFETCH_DIVISOR
-from rowsieve.objects import FetchingStore, ObjectStore, apart
+from rowsieve.objects import FetchingStore, ObjectStore, in_thread
 from rowsieve.retention.leases import LEASE_S, Lease
 from rowsieve.storage.floors import check_kept, floors_of, is_closed
 from rowsieve.storage.log_entry import LogEntry
@@ -126,7 +126,7 @@ class ChangeFeed:
                     commits.append(parts_of_commit(before, after, operation, self._target))
                     before = after
                 following = self._versions[start + at_once : start + 2 * at_once]
-                reading = self._beside(partial(self._log.loaded_entries, following))
+                reading = self._begun(partial(self._log.loaded_entries, following))
                 yield from self._rows_of([commit for commit in commits if commit is not None])
                 entries = reading()
 
@@ -136,14 +136,14 @@ class ChangeFeed:
         SnapshotExpired if it was given up before the lease was there (invariants, rule 16).
         """
         at_once = COMMITS_AT_ONCE if self._store.overlaps else 1
-        before = self._beside(partial(self._log.at, first - 1)) if first else None
-        entries = self._beside(partial(self._log.loaded_entries, self._versions[:at_once]))
+        before = self._begun(partial(self._log.at, first - 1)) if first else None
+        entries = self._begun(partial(self._log.loaded_entries, self._versions[:at_once]))
         check_changes_kept(self._log.newest(), first)  # after the lease
         return None if before is None else before(), entries()
 
-    def _beside(self, task: Callable[[], T]) -> Callable[[], T]:
+    def _begun(self, task: Callable[[], T]) -> Callable[[], T]:
         """Begin the task now if requests overlap; return a function that gives its result."""
-        return apart(task).result if self._store.overlaps else task
+        return in_thread(task).result if self._store.overlaps else task
 
     def _rows_of(self, commits: Sequence[CommitParts]) -> Iterator[pa.RecordBatch]:
         """The changed rows of some commits, whose files are announced before the first is read."""

@@ -175,7 +175,7 @@ class Execution:
             tasks = self._counts(ahead)
             if limit is None and self._store.overlaps:
                 tasks = drawn_early(tasks, COUNTS_AHEAD)
-            for rows in ahead.done(tasks):
+            for rows in ahead.results(tasks):
                 total += rows
                 if limit is not None and total >= limit:
                     return limit
@@ -232,7 +232,7 @@ class Execution:
             found = (batch for piece in pieces for batch in self._in_order(piece, ahead))
         else:
             tasks = joined_tasks(self._units(pieces, ahead))
-            found = ahead.done(tasks, _size_bytes)
+            found = ahead.results(tasks, _size_bytes)
         rows = (batch for batch in found if batch is not None and batch.num_rows)
         yield from map(self._packaging.project, take_first(rows, self._plan.limit))
 
@@ -245,7 +245,7 @@ class Execution:
             live = self._live(same[0], ahead)
             if self._reads_all_unresolved(same):
                 for batch in live.resolve_and_read(self._columns):
-                    yield partial(_given, batch)
+                    yield partial(_known_result, batch)
                 continue
             reads = [read for piece in same for read in piece.reads]
             if self._filters_by_key_alone(same[0].parts):
@@ -253,7 +253,7 @@ class Execution:
                 if (kept := live.few_rows_by_key(columns)) is not None:
                     yield from self._in_batches(live.matching_by_key(reads, columns, kept))
                     continue
-            left = live.left(reads)
+            left = live.remaining(reads)
             live.look_up(left)
             for read in left:
                 reader = self._unordered[read.residual]
@@ -331,7 +331,7 @@ class Execution:
         if not piece.needs_merge:
             (read,) = piece.reads
             tasks = self._row_groups(live, read, self._unordered[read.residual])
-            found = ahead.done(tasks, _size_bytes)
+            found = ahead.results(tasks, _size_bytes)
             yield from (batch for batch in found if batch is not None)
             return
         assert self._order is not None
@@ -375,7 +375,7 @@ class Execution:
             for read in piece.reads:
                 reader = self._unordered[read.residual]
                 if reader.predicate is None:
-                    yield partial(_given, live.count(read))
+                    yield partial(_known_result, live.count(read))
                 else:
                     for group in self._expected(live, read, reader):
                         yield partial(reader.count, group)
@@ -450,7 +450,7 @@ def refine(plan: ScanPlan, store: ObjectStore) -> ScanPlan:
     )
 
 
-def _given(result: Result) -> Result:
+def _known_result(result: Result) -> Result:
     """Return a task for a result that is already known."""
     return result
 

@@ -80,7 +80,7 @@ class LiveRows:
             parts = {read.part for read in reads if read.residual}
             prune_together([self._sources[part] for part in sorted(parts)], self._predicate)
 
-    def left(self, reads: Sequence[Read]) -> Sequence[Read]:
+    def remaining(self, reads: Sequence[Read]) -> Sequence[Read]:
         """The reads that may have a row, by the pruning done so far; prunes nothing itself.
 
         A read is left out only if the predicate is FALSE or NULL on all rows of its part and cannot

@@ -50,7 +50,7 @@ class ReadAhead:
         """The same batches in the same order; an error is raised at the batch that failed."""
         return batches if self._pool is None else self._fetched(self._pool, batches)
 
-    def done(
+    def results(
         self, tasks: Iterator[Callable[[], T]], size_bytes: Callable[[T], int] = lambda _: 0
     ) -> Iterator[T]:
         """The results of all tasks in order; a few tasks run at a time.
@@ -78,13 +78,13 @@ class ReadAhead:
         ahead: Future[Numbered | None] | None = None
         taken = 0
         while (item := next(batches, None) if ahead is None else ahead.result()) is not None:
-            self._give_back(taken)
-            taken = self._take(item[1].nbytes)  # assumes that the next batch has this size
+            self._release(taken)
+            taken = self._reserve(item[1].nbytes)  # assumes that the next batch has this size
             ahead = pool.submit(next, batches, None) if taken else None
             yield item
-        self._give_back(taken)
+        self._release(taken)
 
-    def _take(self, size_bytes: int) -> int:
+    def _reserve(self, size_bytes: int) -> int:
         """Reserve these bytes; returns 0 if fewer are left."""
         with self._lock:
             if size_bytes > self._left_bytes:
@@ -92,7 +92,7 @@ class ReadAhead:
             self._left_bytes -= size_bytes
             return size_bytes
 
-    def _give_back(self, size_bytes: int) -> None:
+    def _release(self, size_bytes: int) -> None:
         with self._lock:
             self._left_bytes += size_bytes
 

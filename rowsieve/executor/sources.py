@@ -187,15 +187,17 @@ class PartSource:
         self, ref: FileRef, predicate: BoundPredicate, only: frozenset[int] | None
     ) -> Candidates:
         only = _columns_that_matter(predicate, only)
-        if not self._knows(ref, predicate, only):
+        if not self._has_candidates(ref, predicate, only):
             prune_together([self], predicate, only, tombstones=ref is self.part.deletes)
         return self._known[ref.path, only][1]
 
-    def _knows(self, ref: FileRef, predicate: BoundPredicate, only: frozenset[int] | None) -> bool:
+    def _has_candidates(
+        self, ref: FileRef, predicate: BoundPredicate, only: frozenset[int] | None
+    ) -> bool:
         known = self._known.get((ref.path, only))
         return known is not None and known[0] is predicate
 
-    def _learn(
+    def _cache_candidates(
         self,
         ref: FileRef,
         predicate: BoundPredicate,
@@ -255,7 +257,7 @@ def prune_together(
         (source, ref)
         for source in sources
         for ref in (source.part.data, source.part.deletes if tombstones else None)
-        if ref is not None and not source._knows(ref, predicate, only)
+        if ref is not None and not source._has_candidates(ref, predicate, only)
     ]
     if not asked:
         return
@@ -264,7 +266,7 @@ def prune_together(
         first._store, [ref for _, ref in asked], predicate, first._schema, only
     )
     for (source, ref), found in zip(asked, candidates, strict=True):
-        source._learn(ref, predicate, only, found)
+        source._cache_candidates(ref, predicate, only, found)
 
 
 def candidates_of(

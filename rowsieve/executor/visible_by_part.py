@@ -18,7 +18,7 @@ def visible_by_part(
 
     The plan's predicate excludes none of them.
     """
-    unfiltered = plan.asking(TRUE, plan.semantics)
+    unfiltered = plan.with_predicate(TRUE, plan.semantics)
     found: dict[str, tuple[PlannedPart, RowSet | None]] = {}
     for source, rows in Execution(unfiltered, store).visible_parts():
         _, before = found.get(source.part.part_id, (None, RowSet.empty(source.row_count)))

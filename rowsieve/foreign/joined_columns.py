@@ -200,15 +200,15 @@ def _joined_member(first: pa.Field, other: pa.Field) -> pa.Field | None:
     if pa.types.is_null(first.type):
         return other
     old, new = (logical_type(nullable_field(each), _next_of(count())) for each in (first, other))
-    if _takes(old, other):
+    if _fits(old, other):
         return first
-    if _takes(new, first):
+    if _fits(new, first):
         return first.with_type(other.type)
     type_ = _joined_type(first.type, other.type)
     return None if type_ is None else first.with_type(type_)
 
 
-def _takes(type_: logical.LogicalType, field: pa.Field) -> bool:
+def _fits(type_: logical.LogicalType, field: pa.Field) -> bool:
     """Whether all values of a field in a file fit the type, and are read as values of it."""
     if logical.is_nested(type_):
         return False

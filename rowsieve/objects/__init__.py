@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from rowsieve.objects.drafts import Draft
 from rowsieve.objects.durable import put_fresh, reading_whole
-from rowsieve.objects.fetching import FetchingStore, apart, aside, begin, together
+from rowsieve.objects.fetching import FetchingStore, begin, in_background, in_thread, together
 from rowsieve.objects.local import LocalStore
 from rowsieve.objects.location import Location, local_folder
 from rowsieve.objects.remote import RemoteStore
@@ -43,9 +43,9 @@ __all__ = [
     "RemoteStore",
     "SyncFailed",
     "Uploads",
-    "apart",
-    "aside",
     "begin",
+    "in_background",
+    "in_thread",
     "local_folder",
     "open_store",
     "put_fresh",

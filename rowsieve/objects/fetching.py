@@ -41,12 +41,12 @@ def begin(task: Callable[[], _T]) -> Future[_T]:
     return pool.submit(task)
 
 
-def apart(task: Callable[[], _T]) -> Future[_T]:
+def in_thread(task: Callable[[], _T]) -> Future[_T]:
     """Run a task in a thread of its own, so that it may begin others and wait for them.
 
     Nobody needs to wait for it.
     """
-    thread = ThreadPoolExecutor(1, "rowsieve-apart")
+    thread = ThreadPoolExecutor(1, "rowsieve-thread")
     future = thread.submit(task)
     thread.shutdown(wait=False)
     return future
@@ -66,7 +66,7 @@ def together(store: ObjectStore, tasks: Sequence[Callable[[], _T]]) -> list[_T]:
     return [each.result() for each in futures]
 
 
-def aside(store: ObjectStore, task: Callable[[], None]) -> None:
+def in_background(store: ObjectStore, task: Callable[[], None]) -> None:
     """Run a task whose result nobody needs: in the background if the store `overlaps`.
 
     The process waits for the task before it exits. The task must not begin others; its exception

@@ -182,7 +182,7 @@ def path_facts(columns: Mapping[str, FileColumn], read: ReadBounds) -> PathFacts
         count += there
     known &= (count >= rows) & (kinds & int(Kind.OTHER) == 0) & ((kinds != 0) | (rows == 0))
     values = {
-        name: _with_reach(abstract_column(stored, columns[name], _TYPES[name]), known, name)
+        name: _widened(abstract_column(stored, columns[name], _TYPES[name]), known, name)
         for name, stored in bounds.items()
     }
     return PathFacts(np.where(known, kinds, np.int64(EVERYTHING)), values)
@@ -220,7 +220,7 @@ def _is_kind(number: int) -> bool:
     return number > 0 and number.bit_count() == 1 and bool(number & int(STORED_KINDS))
 
 
-def _with_reach(known: AbstractColumn | None, sound: Mask, name: str) -> AbstractColumn | None:
+def _widened(known: AbstractColumn | None, sound: Mask, name: str) -> AbstractColumn | None:
     """Widen bounds to the values that a stored value stands for; no bounds unless `sound`."""
     if known is None:
         return None

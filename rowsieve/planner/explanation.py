@@ -160,9 +160,9 @@ class Explanation:
             f"{self.bytes_considered - self.bytes_read:,} skipped, {self.bytes_read:,} to read"
         )
         yield f"  {self._filtering()}"
-        yield from _some((f"  condition {one}" for one in self.conditions), "conditions")
-        yield from _some((line for group in self.groups for line in _group(group)), "lines")
-        yield from _some((f"  {reason}" for reason in self.skipped), "parts skipped")
+        yield from _first_lines((f"  condition {one}" for one in self.conditions), "conditions")
+        yield from _first_lines((line for group in self.groups for line in _group(group)), "lines")
+        yield from _first_lines((f"  {reason}" for reason in self.skipped), "parts skipped")
 
     def _filtering(self) -> str:
         if not self.parts_read:
@@ -176,7 +176,7 @@ def _group(group: GroupReason) -> Iterator[str]:
         yield f"    {part}"
 
 
-def _some(lines: Iterable[str], of_what: str) -> Iterator[str]:
+def _first_lines(lines: Iterable[str], of_what: str) -> Iterator[str]:
     """Yield the first lines, then the number of omitted ones."""
     more = 0
     for i, line in enumerate(lines):

@@ -228,7 +228,7 @@ class ScanPlan(msgspec.Struct, frozen=True):
         """
         return [self.only(i).to_bytes() for i in range(len(self.splits))]
 
-    def asking(self, predicate: Predicate, semantics: Semantics) -> ScanPlan:
+    def with_predicate(self, predicate: Predicate, semantics: Semantics) -> ScanPlan:
         """Return the same splits with another predicate in normal form; it prunes nothing."""
         bound = bound_filter(predicate, self.schema, semantics, self.now_us)
         return msgspec.structs.replace(self, predicate=predicate, semantics=semantics, filter=bound)

@@ -23,7 +23,11 @@ def with_rows(plan: ScanPlan, found: Iterable[PartRows]) -> ScanPlan:
     splits = tuple(
         Split(pieces)
         for split in plan.splits
-        if (pieces := tuple(each for piece in split.pieces if (each := _left(piece, rows)).reads))
+        if (
+            pieces := tuple(
+                each for piece in split.pieces if (each := _without_empty_reads(piece, rows)).reads
+            )
+        )
     )
     before, after = _parts(plan.splits), _parts(splits)
     reasons = {part.part_id: part.emptied_by for part in resolved}
@@ -81,7 +85,7 @@ def _bytes_to_read(piece: Piece, rows: Mapping[str, PartRows]) -> int:
     return size_bytes
 
 
-def _left(piece: Piece, rows: Mapping[str, RowSet]) -> Piece:
+def _without_empty_reads(piece: Piece, rows: Mapping[str, RowSet]) -> Piece:
     """Return the piece with only the reads that have rows; its parts keep their indices."""
     reads = []
     for read in piece.reads:

@@ -249,15 +249,15 @@ class _Binder:
         """
         if isinstance(left, ir.Now) and not isinstance(right, ir.Now):
             other, other_type = self.operand(right)
-            return (*self.operand(self.time_beside(left, other_type)), other, other_type)
+            return (*self.operand(self.now_like(left, other_type)), other, other_type)
         if is_constructor(left) and not is_constructor(right):
             other, other_type = self.operand(right)
             return (*self.operand(adapted(left, other_type, self.semantics)), other, other_type)
         one, one_type = self.operand(left)
-        right = self.time_beside(right, one_type)
+        right = self.now_like(right, one_type)
         return (one, one_type, *self.operand(adapted(right, one_type, self.semantics)))
 
-    def time_beside(self, node: ir.Operand, type_: LogicalType | None) -> ir.Operand:
+    def now_like(self, node: ir.Operand, type_: LogicalType | None) -> ir.Operand:
         """Convert `now()` to a number if compared with one, except by an engine's own rule."""
         if not isinstance(node, ir.Now) or not isinstance(type_, Int | Decimal):
             return node
@@ -399,7 +399,7 @@ class _Binder:
         if name == "date_trunc" and len(bound) == 3:
             return self.truncated_in_zone(*bound)
         if name == "epoch_us" and len(bound) == 2:
-            return self.call(ir.Call(name, (self.beside_instant(*bound),)))
+            return self.call(ir.Call(name, (self.instant_like(*bound),)))
         if (moved := days_moved(name, bound, self.semantics)) is not None:
             return self.call(moved)
         if name in READ_IN_ZONE and len(bound) == 2:
@@ -413,7 +413,7 @@ class _Binder:
         zoned = zoned_call(row.name, converted, signature.arguments, self.semantics)
         return zoned or ir.Call(row.name, converted), signature.result
 
-    def beside_instant(self, time: _Typed, other: _Typed) -> ir.Operand:
+    def instant_like(self, time: _Typed, other: _Typed) -> ir.Operand:
         """Return a time that another one is subtracted from: an instant if the other one is."""
         instant = Timestamp(utc=True)
         mixed = isinstance(time[1], Timestamp) and other[1] == instant

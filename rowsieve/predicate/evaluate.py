@@ -144,7 +144,7 @@ def _failure(predicate: BoundPredicate, batch: pa.RecordBatch, row: int) -> Eval
     )
 
 
-def _spelt_as(arguments: Sequence[pa.Array], error: UnreadText) -> tuple[int, Mask]:
+def _rows_with_texts(arguments: Sequence[pa.Array], error: UnreadText) -> tuple[int, Mask]:
     """Find the argument with the texts of the error, and its rows; re-raise if there is none."""
     for place, values in enumerate(arguments):
         if isinstance(error.texts, pa.Array) and error.texts.type == values.type:
@@ -386,7 +386,7 @@ class _Evaluator:
             try:
                 return kernel(arguments), unread
             except UnreadText as error:
-                place, rows = _spelt_as(arguments, error)
+                place, rows = _rows_with_texts(arguments, error)
                 self.unread.append(_Unread(rows, error))
                 arguments = [*arguments]
                 arguments[place] = without(arguments[place], rows)

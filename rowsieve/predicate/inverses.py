@@ -79,7 +79,7 @@ def inverted_list(node: ir.InList, type_: LogicalType) -> ir.InList | None:
     source = type_of(operand.operand)
     if not isinstance(source, _SPELT_ONE_WAY):
         return None
-    values = _spelt_values(node.values.array, source)
+    values = _values_of_texts(node.values.array, source)
     kept = values.filter(pa.array(~null_mask(values) | null_mask(node.values.array)))
     return ir.InList(operand.operand, ir.ValueSet(kept, source))
 
@@ -124,7 +124,7 @@ def _cast(op: ir.ComparisonOp, node: ir.Cast, constant: ir.Literal) -> ir.Predic
         case (Uuid(), _) if isinstance(constant.value, bytes) and len(constant.value) == 16:
             return ir.Comparison(op, inner, ir.Literal(constant.value, source))
         case (_, String()) if op in _POINTS and isinstance(source, _SPELT_ONE_WAY):
-            value = _spelt_values(pa.repeat(scalar(constant), 1), source)[0]
+            value = _values_of_texts(pa.repeat(scalar(constant), 1), source)[0]
             if not value.is_valid:
                 return unmatched(op, inner)
             return ir.Comparison(op, inner, from_scalar(value, source))
@@ -139,7 +139,7 @@ def _keeps_numbers(source: LogicalType, target: LogicalType) -> bool:
     return not rule.can_fail and scales[1] >= scales[0]
 
 
-def _spelt_values(texts: pa.Array, source: LogicalType) -> pa.Array:
+def _values_of_texts(texts: pa.Array, source: LogicalType) -> pa.Array:
     """Return the value whose canonical text is each text; NULL if there is none."""
     read = cast(texts, String(), source, Semantics.SQL).values
     written = cast(read, source, String(), Semantics.SQL).values

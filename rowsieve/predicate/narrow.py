@@ -60,7 +60,7 @@ _ROUNDS = 2
 _TOGETHER = "what the conjuncts say together"
 
 
-def touches(term: ir.Predicate, facts: Facts) -> bool:
+def restricts(term: ir.Predicate, facts: Facts) -> bool:
     """Whether a conjunct restricts a column of the facts beyond the facts themselves."""
     if isinstance(term, ir.Comparison) and isinstance(term.left, ir.BoundColumn):
         if isinstance(term.right, ir.Literal) and term.op in _LEAVES:
@@ -82,7 +82,7 @@ def combined_facts(
     known = predicate.remembered
     if _TOGETHER not in known:
         facts = facts_of(terms)
-        others = [term for term in terms if touches(term, facts)]
+        others = [term for term in terms if restricts(term, facts)]
         asked = {
             node for term in others for node in ir.walk(term) if isinstance(node, ir.BoundColumn)
         }
@@ -183,8 +183,8 @@ def _within(own: AbstractColumn, column: ir.BoundColumn, span: Span) -> Abstract
     lower = _tightened(own.lower, span.lower, _GT)
     upper = _tightened(own.upper, span.upper, _LT)
     if span.excluded and isinstance(column.type, DISCRETE):
-        lower = _beyond(lower, column, span.excluded, 1)
-        upper = _beyond(upper, column, span.excluded, -1)
+        lower = _past_excluded(lower, column, span.excluded, 1)
+        upper = _past_excluded(upper, column, span.excluded, -1)
     return replace(own, lower=lower, upper=upper, may_be_nan=nan, all_nan=all_nan)
 
 
@@ -253,7 +253,7 @@ def _inner(bound: pa.Array, other: pa.Array, op: ir.ComparisonOp) -> pa.Array:
     return pc.coalesce(pc.if_else(closer, other, bound), bound, other)
 
 
-def _beyond(
+def _past_excluded(
     bound: pa.Array, column: ir.BoundColumn, excluded: Sequence[int] | frozenset[int], step: int
 ) -> pa.Array:
     """Move a bound past the values that the column does not have."""

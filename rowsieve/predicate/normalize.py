@@ -163,13 +163,13 @@ def _joined(node: ir.Or, side: int) -> list[ir.Predicate]:
         key: object = id(term)
         if isinstance(term, ir.And) and len(term.terms) == 2:
             points = _points_of(term.terms[side])
-            if points is not None and all(map(_asks_a_column, term.terms)):
+            if points is not None and all(map(_cannot_fail, term.terms)):
                 key = (points, term.terms[1 - side])
         groups.setdefault(key, []).append(term)
     return [terms[0] if len(terms) == 1 else _one_pair(terms, side) for terms in groups.values()]
 
 
-def _asks_a_column(term: ir.Predicate) -> bool:
+def _cannot_fail(term: ir.Predicate) -> bool:
     """Whether the term cannot fail: at the top, a failure has another effect than within an OR."""
     match term:
         case ir.Comparison(left=operand, right=ir.Literal()) | ir.InList(operand=operand):

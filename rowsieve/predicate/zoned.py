@@ -68,7 +68,7 @@ def cast_of_session(
 ) -> ir.Operand | None:
     """Bind a cast with a rule of the session or its engine; None for any other cast."""
     if isinstance(source, Timestamp) and target == String():
-        return _spelt(operand, source, semantics, try_=try_)
+        return _as_text(operand, source, semantics, try_=try_)
     if (source, target) == (String(), INSTANT) and semantics.text_reading is TextReading.SPARK:
         return _read_in_zone(operand, semantics, try_=try_)
     if depends_on_zone(source, target) and not is_utc(semantics):
@@ -83,7 +83,7 @@ def _read_in_zone(operand: ir.Operand, semantics: Semantics, *, try_: bool) -> i
     return _call("try_text_instant" if quiet else "text_instant", semantics.time_zone, operand)
 
 
-def _spelt(
+def _as_text(
     operand: ir.Operand, source: Timestamp, semantics: Semantics, *, try_: bool
 ) -> ir.Operand | None:
     style = semantics.timestamp_text

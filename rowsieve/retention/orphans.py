@@ -91,7 +91,11 @@ def find_orphans(
         for path in needed_files(log, store, oldest, head):
             data.pop(path, None)
     return Orphans(
-        head, floor, data, _lists(log, store, files, floor), _others(store, files, oldest, grace_s)
+        head,
+        floor,
+        data,
+        _lists(log, store, files, floor),
+        _leftovers(store, files, oldest, grace_s),
     )
 
 
@@ -152,7 +156,7 @@ def _lists(log: LogReader, store: ObjectStore, files: LogFiles, floor: int) -> d
     )
 
 
-def _others(store: ObjectStore, files: LogFiles, oldest: int, grace_s: float) -> dict[str, int]:
+def _leftovers(store: ObjectStore, files: LogFiles, oldest: int, grace_s: float) -> dict[str, int]:
     """Return parts of checkpoints that were never finished, and temporary files.
 
     A checkpoint without its parts is skipped by readers, and a put that loses its temporary file

@@ -35,7 +35,7 @@ from rowsieve.objects import (
     ObjectNotFound,
     SyncFailed,
     Uploads,
-    aside,
+    in_background,
     put_fresh,
     together,
 )
@@ -183,7 +183,9 @@ class CommitLog(LogReader):
                 self._check_neighbours(head, published)
                 entry = _with_draft_parts(published, draft)
                 snapshot = self.remember(replay(head, (entry,)))
-                aside(self._store, partial(write_checkpoint_if_due, self._store, snapshot, head))
+                in_background(
+                    self._store, partial(write_checkpoint_if_due, self._store, snapshot, head)
+                )
                 return entry.commit, snapshot
             retries.wait()
             newer, entries = self._read_newer(head)

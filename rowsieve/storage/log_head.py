@@ -25,7 +25,7 @@ from rowsieve.errors import (
     TableNotFound,
 )
 from rowsieve.locks import ForkSafeLock
-from rowsieve.objects import ObjectNotFound, ObjectStore, apart, begin, reading_whole, together
+from rowsieve.objects import ObjectNotFound, ObjectStore, begin, in_thread, reading_whole, together
 from rowsieve.storage.checkpoint import (
     CHECKPOINTS,
     checkpoint_path,
@@ -285,7 +285,7 @@ class LogHead:
         ]
         checkpoints, listed = together(self._store, listings)
         newest = max(checkpoints, default=-1)
-        base = apart(partial(self._newest_readable, checkpoints))
+        base = in_thread(partial(self._newest_readable, checkpoints))
         head = max([newest, *listed])
         is_long = head >= _LISTED - 1
         numbers = range(max(newest, 0), (newest + _GUESSED if is_long else head) + 2)

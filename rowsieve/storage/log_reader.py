@@ -23,7 +23,7 @@ from rowsieve.errors import (
     UnsupportedProtocol,
     VersionNotFound,
 )
-from rowsieve.objects import ObjectNotFound, ObjectStore, apart, begin, together
+from rowsieve.objects import ObjectNotFound, ObjectStore, begin, in_thread, together
 from rowsieve.storage.checkpoint import read_timestamp_us
 from rowsieve.storage.floors import check_kept, floors_of
 from rowsieve.storage.log_entry import LOG, Commit, LogEntry, log_path, newest_absent, version_of
@@ -61,7 +61,7 @@ class LogReader(LogHead):
         early, older = None, self._older
         known = (self._newest, older)
         if self._store.overlaps and all(each is None or each.version != version for each in known):
-            early = apart(partial(self.read_version, version))
+            early = in_thread(partial(self.read_version, version))
         head: Snapshot | None = None
         try:
             head = self.newest()
@@ -132,7 +132,7 @@ class LogReader(LogHead):
         if not self._store.overlaps:
             base = self._newest_readable(checkpoints)
             return base, self._between(base, last), {}
-        reading = apart(partial(self._newest_readable, checkpoints))
+        reading = in_thread(partial(self._newest_readable, checkpoints))
         entries = self._entries(range(newest + 1, last.version))
         entries += [last] if newest < last.version else []
         loading = self._begin_loading([entry for entry in entries if entry is not None])
@@ -183,7 +183,7 @@ class LogReader(LogHead):
         start = oldest if found is None else found + 1
         base = None
         if found is not None and self._store.overlaps:
-            base = apart(partial(self._newest_readable, [found]))
+            base = in_thread(partial(self._newest_readable, [found]))
         entries: list[LogEntry] = []
         for version, entry in self._in_order(range(start, head.version)):
             if entry is None:

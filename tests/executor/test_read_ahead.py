@@ -28,7 +28,7 @@ def test_results_come_in_the_order_of_the_tasks(threads: int) -> None:
         return i
 
     with ReadAhead(threads, 10) as ahead:
-        assert list(ahead.done(partial(slow_first, i) for i in range(20))) == list(range(20))
+        assert list(ahead.results(partial(slow_first, i) for i in range(20))) == list(range(20))
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -39,7 +39,7 @@ def test_an_error_comes_after_the_results_before_it(threads: int) -> None:
         return i
 
     with ReadAhead(threads, 0) as ahead:
-        results = ahead.done(partial(task, i) for i in range(9))
+        results = ahead.results(partial(task, i) for i in range(9))
         assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
         with pytest.raises(OSError, match="gone"):
             next(results)
@@ -48,7 +48,7 @@ def test_an_error_comes_after_the_results_before_it(threads: int) -> None:
 def test_no_more_is_begun_than_threads_can_do_soon() -> None:
     begun: list[int] = []
     with ReadAhead(2, 10) as ahead:
-        results = ahead.done(partial(begun.append, i) for i in range(1_000))
+        results = ahead.results(partial(begun.append, i) for i in range(1_000))
         next(results)
         assert len(begun) <= 5
         results.close()  # type: ignore[attr-defined]
@@ -64,7 +64,7 @@ def test_no_more_is_begun_than_the_reserve_holds(reserve_bytes: int, most: int) 
         return i
 
     with ReadAhead(4, reserve_bytes) as ahead:
-        results = ahead.done((partial(task, i) for i in range(40)), lambda _: 100)
+        results = ahead.results((partial(task, i) for i in range(40)), lambda _: 100)
         for done, result in enumerate(results):
             assert result == done
             assert len(begun) - done <= max(most, 2 if done == 0 else 1)
@@ -74,7 +74,7 @@ def test_no_more_is_begun_than_the_reserve_holds(reserve_bytes: int, most: int) 
 @pytest.mark.parametrize("count", [1, 4, 5])
 def test_few_tasks_are_done_without_threads(count: int) -> None:
     with ReadAhead(4, 10**9) as ahead:
-        found = set(ahead.done(threading.get_ident for _ in range(count)))
+        found = set(ahead.results(threading.get_ident for _ in range(count)))
     assert (found == {threading.get_ident()}) == (count < 5)
 
 
@@ -101,6 +101,6 @@ def test_without_reserve_nothing_is_fetched_early_and_with_it_one_batch() -> Non
 def test_all_threads_end_when_the_consumer_stops() -> None:
     before = threading.active_count()
     with ReadAhead(4, 10**6) as ahead:
-        next(ahead.done(partial(int, i) for i in range(100)))
+        next(ahead.results(partial(int, i) for i in range(100)))
         next(ahead.of(numbered(100)))
     assert threading.active_count() == before

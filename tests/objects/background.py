@@ -7,6 +7,6 @@ from concurrent.futures import wait
 from rowsieve.objects import fetching
 
 
-def finish_aside() -> None:
-    """Wait for all tasks that `aside` started."""
+def finish_background() -> None:
+    """Wait for all tasks that `in_background` started."""
     wait(tuple(fetching._background))

@@ -13,7 +13,7 @@ from obstore.store import MemoryStore
 
 from rowsieve.errors import StoreError
 from rowsieve.objects import FetchingStore, RemoteStore, fetching, together
-from tests.objects.background import finish_aside
+from tests.objects.background import finish_background
 from tests.profiles import examples
 
 DATA = bytes(range(256)) * 4
@@ -132,9 +132,9 @@ def test_few_tasks_go_on_aside_so_that_requests_find_room(monkeypatch: pytest.Mo
     monkeypatch.setattr(fetching, "wait", waiting)
     store = Counting()
     for _ in range(fetching.MOST_ASIDE + 2):
-        fetching.aside(store, task)
+        fetching.in_background(store, task)
     assert released.is_set(), "nobody waited"
-    finish_aside()
+    finish_background()
     assert began.count(False) <= fetching.MOST_ASIDE
     assert len(began) == fetching.MOST_ASIDE + 2
 
@@ -143,8 +143,8 @@ def test_a_failure_in_the_background_is_logged(caplog: pytest.LogCaptureFixture)
     def task() -> None:
         raise StoreError("no checkpoint today")
 
-    fetching.aside(Counting(), task)
-    finish_aside()
+    fetching.in_background(Counting(), task)
+    finish_background()
     while fetching._background:
         pass  # the log is written before a task is forgotten
     assert "no checkpoint today" in caplog.text

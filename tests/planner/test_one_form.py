@@ -83,7 +83,7 @@ def test_a_reused_plan_asks_by_the_time_of_its_statement() -> None:
 def test_another_predicate_for_the_same_splits_is_bound_anew() -> None:
     table = appended({"k": [1, 2], "v": [1, None]})
     plan = table.scan("v IS NULL").plan()
-    asked = plan.asking(to_predicate("k = 1"), Semantics.SPARK)
+    asked = plan.with_predicate(to_predicate("k = 1"), Semantics.SPARK)
     assert asked.filter == bind(to_predicate("k = 1"), plan.schema, Semantics.SPARK)
     assert (asked.splits, asked.semantics) == (plan.splits, Semantics.SPARK)
 

@@ -227,7 +227,7 @@ def test_a_resolved_plan_is_not_found_for_another_question() -> None:
     assert table.scan(plan=table.scan("v > 100").plan(resolve=True)).count() == 1
     plan = table.scan("v > 1").plan()
     table.scan(plan=plan).plan(resolve=True)
-    asked = plan.asking(to_predicate("v = 1"), Semantics.SQL)
+    asked = plan.with_predicate(to_predicate("v = 1"), Semantics.SQL)
     assert asked.splits is plan.splits
     calls = calls_of(lambda: table.scan(plan=asked).plan(resolve=True))
     assert calls["find_candidates"]

@@ -42,7 +42,7 @@ __all__ = ["_checkpoints", "_no_pauses", "new_process"]
 def across_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests of memory overlap; checkpoints are written before a commit returns."""
     monkeypatch.setattr(RemoteStore, "overlaps", property(lambda _: True))
-    monkeypatch.setattr(commit_log_module, "aside", lambda _, task: task())
+    monkeypatch.setattr(commit_log_module, "in_background", lambda _, task: task())
 
 
 def test_refreshing_asks_for_new_entries_at_once() -> None:

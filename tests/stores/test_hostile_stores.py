@@ -11,7 +11,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import InvalidInput, RowsieveError, StoreError
 from rowsieve.objects import durable, open_store
-from tests.objects.background import finish_aside
+from tests.objects.background import finish_background
 from tests.small_tables import KV, kv
 from tests.stores.proxy import Fault, Proxy, Request
 from tests.stores.s3_server import S3
@@ -41,7 +41,7 @@ def test_a_store_that_lists_late_hides_no_commit(s3: S3, proxy: Proxy) -> None:
     writer = rs.open_table(uri, storage_options=s3.options)
     for version in range(1, 9):
         writer.upsert(kv((version, version)))
-        finish_aside()
+        finish_background()
         assert rs.open_table(uri, storage_options=options(proxy)).version == version
         if version % 2:
             assert table.refresh() == version

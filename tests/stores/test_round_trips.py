@@ -13,7 +13,7 @@ from rowsieve import Table
 from rowsieve.compaction import slices
 from rowsieve.storage import log_head
 from tests import profiles
-from tests.objects.background import finish_aside
+from tests.objects.background import finish_background
 from tests.stores.proxy import Proxy, proxy_to
 from tests.stores.s3_server import S3
 from tests.stores.trips import counted, replayed
@@ -124,7 +124,7 @@ def grown(s3: S3, interval: str, commits: int) -> Table:
     )
     for number in range(1, 1 + commits):
         table.upsert(part(number))
-    finish_aside()  # checkpoints
+    finish_background()  # checkpoints
     return table
 
 
@@ -139,7 +139,7 @@ def test_opening_and_catching_up_take_three_round_trips_and_a_refresh_one(
     assert trips_of(proxy, table.refresh) == REFRESH
     for number in range(3):
         writer.upsert(part(number))
-    finish_aside()
+    finish_background()
     assert trips_of(proxy, table.refresh) <= CATCH_UP
     assert table.version == writer.version == 8
 

@@ -19,7 +19,7 @@ from rowsieve.executor import live_rows
 from rowsieve.executor.visibility import VisibilityCache
 from rowsieve.parquet import bloom_reader, footer
 from rowsieve.planner.cache import PLANS
-from tests.objects.background import finish_aside
+from tests.objects.background import finish_background
 from tests.stores.proxy import Proxy, proxy_to
 from tests.stores.s3_server import S3, s3_server
 from tests.stores.trips import counted
@@ -49,7 +49,7 @@ def measure(s3: S3, proxy: Proxy, parts: int) -> dict[str, int]:
     writer = rs.create_table(uri, part(0), key=["id"], storage_options=s3.options)
     for number in range(1, parts):
         writer.upsert(part(number))
-    finish_aside()
+    finish_background()
     options = S3(proxy.endpoint).options
     table = rs.open_table(uri, storage_options=options)
     table.upsert(part(0))  # proves create-only puts
@@ -138,7 +138,7 @@ def trips_of(proxy: Proxy, act: Callable[[], object]) -> int:
     with counted(proxy) as trips:
         act()
         waited_for = trips.now
-        finish_aside()
+        finish_background()
     return waited_for
 
 

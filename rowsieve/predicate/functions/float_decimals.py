@@ -36,11 +36,11 @@ def to_decimal(
             factor = float(10**target.scale)
             narrow = _scaled(filled(values).astype(np.float64), factor, target)
         case DigitRounding.WIDE_DECIMAL:
-            narrow = _spelt(values.cast(pa.float64()), target)
+            narrow = _from_shortest_text(values.cast(pa.float64()), target)
         case DigitRounding.SHORT_DECIMAL:
-            narrow = _spelt(_shortened(values), target)
+            narrow = _from_shortest_text(_shortened(values), target)
         case _:
-            narrow = _spelt(values, target)
+            narrow = _from_shortest_text(values, target)
     nulls = null_mask(values)
     failed = null_mask(narrow) & ~nulls
     if semantics.lenient_float_casts:
@@ -48,7 +48,7 @@ def to_decimal(
     return Computed(without(narrow, nulls), failed if failed.any() else None)
 
 
-def _spelt(values: pa.Array, target: Decimal) -> pa.Array:
+def _from_shortest_text(values: pa.Array, target: Decimal) -> pa.Array:
     """Return the decimal nearest to the shortest text; NULL where it does not fit."""
     numbers = filled(values)
     size = np.abs(numbers)

@@ -126,7 +126,7 @@ def plan_in_task(
         )
         for each in split.splits
     )
-    return msgspec.structs.replace(split, splits=splits).asking(predicate, semantics)
+    return msgspec.structs.replace(split, splits=splits).with_predicate(predicate, semantics)
 
 
 def condition_in_task(
