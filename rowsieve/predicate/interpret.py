@@ -403,16 +403,13 @@ class _Interpreter:
                 assert_never(node)
 
     def now(self) -> AbstractValue:
-        """Return the possible times of the statement, from `now_us` on (invariant 30)."""
         none = nowhere(self.part_count)
         instant = anything(Timestamp(utc=True), everywhere(self.part_count), none, none)
         if self.now_us is None:
             return instant
-        ends = [
-            repeated(scalar(ir.Literal(end, instant.type)), self.part_count)
-            for end in (self.now_us, _END_OF_TIME)
-        ]
-        return replace(instant, lower=ends[0], upper=ends[1])
+        ends = [scalar(ir.Literal(end, instant.type)) for end in (self.now_us, _END_OF_TIME)]
+        lower, upper = (repeated(end, self.part_count) for end in ends)
+        return replace(instant, lower=lower, upper=upper)
 
     def case(self, node: ir.Case) -> AbstractValue:
         """Return the union of the branches that can be taken, with failures of reached conditions.
