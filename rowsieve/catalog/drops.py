@@ -44,7 +44,7 @@ class Dropping(Places):
         wanted = table_name(name)
 
         def without_it(now: CatalogState) -> CatalogState:
-            self._standing(now, wanted)
+            self._table_location(now, wanted)
             return now.placed({name: None})
 
         try:
@@ -109,13 +109,13 @@ class Dropping(Places):
         state = self._log.read()
         if self._place(state, name) is None and self._finish_purges(state):
             return
-        location = self._standing(state, name)
+        location = self._table_location(state, name)
         self._check_purged(state, name, location)
         store = open_store(self._uri(location), self._storage_options)
         head = close(store)
 
         def without_it(now: CatalogState) -> CatalogState:
-            if self._standing(now, name) != location:
+            if self._table_location(now, name) != location:
                 raise CommitConflict(
                     f"drop_table: {name.plain} became another table meanwhile; call it again"
                 )

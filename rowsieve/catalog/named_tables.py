@@ -142,7 +142,7 @@ class Catalog(Dropping):
                 return guessed.result()
             return opening(self._uri(location))
         except TableNotFound as error:
-            if near := self._near(state, wanted):
+            if near := self._suggestion(state, wanted):
                 raise TableNotFound(f"{error}{near}") from error
             raise
 
@@ -156,7 +156,7 @@ class Catalog(Dropping):
             raise InvalidInput(f"rename_table: {name!r} has this name already; give another one")
 
         def moved(now: CatalogState) -> CatalogState:
-            location = self._standing(now, old)
+            location = self._table_location(now, old)
             self._check_free(now, new)
             return now.placed({name: None, new_name: location})
 

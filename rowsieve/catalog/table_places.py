@@ -97,11 +97,11 @@ class Places:
         if (location := self._place(state, name)) is None:
             raise TableNotFound(
                 f"there is no table {name.plain} in {self.uri}: it was dropped or renamed; "
-                f"see Catalog.tables(){self._near(state, name)}"
+                f"see Catalog.tables(){self._suggestion(state, name)}"
             )
         return location
 
-    def _near(self, state: CatalogState, name: TableName) -> str:
+    def _suggestion(self, state: CatalogState, name: TableName) -> str:
         """The end of a message: the table whose name is the nearest, if there is one."""
         try:
             names = self._tables(state, self._namespaces(state))
@@ -110,13 +110,13 @@ class Places:
         near = difflib.get_close_matches(name.plain, names, n=1)
         return f". Did you mean {near[0]}?" if near else ""
 
-    def _standing(self, state: CatalogState, name: TableName) -> str:
+    def _table_location(self, state: CatalogState, name: TableName) -> str:
         """The location of a name; TableNotFound unless a table is there."""
         location = self._location(state, name)
         if not self._holds_table(location):
             raise TableNotFound(
                 f"there is no table {name.plain} in {self.uri}; see Catalog.tables()"
-                f"{self._near(state, name)}"
+                f"{self._suggestion(state, name)}"
             )
         return location
 

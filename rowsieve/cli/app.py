@@ -91,11 +91,11 @@ class _Commands(TyperGroup):
                 typer.echo(f"rowsieve: {type(error).__name__}: {message}", err=True)
                 raise typer.Exit(exit_code_of(error)) from error
             if isinstance(error, OSError):
-                raise typer.Exit(_unsaid(error)) from error
+                raise typer.Exit(_report_unwritten(error)) from error
             raise
 
 
-def _unsaid(error: OSError) -> int:
+def _report_unwritten(error: OSError) -> int:
     """Report that the answer could not be written; returns the exit code."""
     if error.errno == errno.EPIPE:
         return NO_READER
@@ -191,13 +191,13 @@ def main() -> None:
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
     except OSError as error:  # of --version and --help, which no command handles
-        code = _unsaid(error)
+        code = _report_unwritten(error)
     else:
         code = 0
     try:
         sys.stdout.flush()
     except OSError as error:
-        code = code or _unsaid(error)
+        code = code or _report_unwritten(error)
         # The interpreter flushes once more at exit, and would print a traceback of its own.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if was_interrupted():

@@ -66,9 +66,9 @@ def create(
     """Create a table from a file."""
     types = read_types(read_pairs(column_type, "--type"))
     options = commit.storage
-    if if_exists == "ignore" and (standing := _standing(uri, options)) is not None:
-        message = f"version {standing.version} exists already; nothing was written"
-        typer.echo(message) if not commit.as_json else print_json({"version": standing.version})
+    if if_exists == "ignore" and (existing := _open_if_exists(uri, options)) is not None:
+        message = f"version {existing.version} exists already; nothing was written"
+        typer.echo(message) if not commit.as_json else print_json({"version": existing.version})
         return
     source = reading.input(file)
     rows = with_types(read_rows(source, types), types, source.name)
@@ -96,7 +96,7 @@ def create(
     commit.show(table.history(limit=1)[0])
 
 
-def _standing(uri: str, options: Mapping[str, str] | None) -> Table | None:
+def _open_if_exists(uri: str, options: Mapping[str, str] | None) -> Table | None:
     try:
         return open_table(located(uri, options), storage_options=options)
     except TableNotFound:

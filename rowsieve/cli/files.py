@@ -180,7 +180,7 @@ def _refuse_rounded(source: Input, table: pa.Table, names: Sequence[str]) -> Non
 
 
 def _read_json(source: Input, schema: pa.Schema | None) -> pa.Table:
-    fields = [field.remove_metadata() for field in _known(schema)]
+    fields = [field.remove_metadata() for field in _readable_from_text(schema)]
     with source.open() as opened:
         text = opened.read()
     _refuse_wide(source, text)
@@ -249,7 +249,7 @@ def _not_utf8(source: Input, why: str, encoding: str = "LATIN1") -> InvalidData:
     )
 
 
-def _known(schema: pa.Schema | None) -> list[pa.Field]:
+def _readable_from_text(schema: pa.Schema | None) -> list[pa.Field]:
     """The columns that text can represent; UUIDs are bytes, which it cannot.
 
     Unbounded numbers are read as text, whose digits a float would lose.
@@ -261,7 +261,7 @@ def _known(schema: pa.Schema | None) -> list[pa.Field]:
 
 
 def _flat(schema: pa.Schema | None) -> list[pa.Field]:
-    return [field for field in _known(schema) if not pa.types.is_nested(field.type)]
+    return [field for field in _readable_from_text(schema) if not pa.types.is_nested(field.type)]
 
 
 _READERS: Mapping[str, Callable[[Input, pa.Schema | None], pa.Table]] = {

@@ -35,9 +35,9 @@ def leave_on_interrupt(told: str) -> None:
     if not _handled:
         defaults = (signal.default_int_handler, signal.SIG_DFL)
         _handled.extend(each for each in _SIGNALS if signal.getsignal(each) in defaults)
-    _remind(0)
+    _interrupt_after(0)
     for each in _handled:
-        signal.signal(each, partial(_leave, f"rowsieve: interrupted: {told}\n".encode()))
+        signal.signal(each, partial(_end_process, f"rowsieve: interrupted: {told}\n".encode()))
 
 
 def raise_on_interrupt() -> None:
@@ -45,7 +45,7 @@ def raise_on_interrupt() -> None:
     if _handled and _HAS_TIMERS:
         signal.signal(signal.SIGALRM, _raise)
     if _handled:
-        sys.unraisablehook = _lost
+        sys.unraisablehook = _on_unraisable
     for each in _handled:
         signal.signal(each, _raise)
 
@@ -73,7 +73,7 @@ def _raise(number: int, frame: FrameType | None) -> None:
     if not _came:
         _came.append(number)
     if _HAS_TIMERS and _is_importing(frame):
-        _remind(_LATER_S)
+        _interrupt_after(_LATER_S)
     else:
         raise KeyboardInterrupt
 
@@ -86,21 +86,21 @@ def _is_importing(frame: FrameType | None) -> bool:
     return False
 
 
-def _lost(unraisable: Any) -> None:
+def _on_unraisable(unraisable: Any) -> None:
     """Raise a KeyboardInterrupt again that a callback lost; handle other errors as usual."""
     if _HAS_TIMERS and unraisable.exc_type is KeyboardInterrupt:
-        _remind(_LATER_S)
+        _interrupt_after(_LATER_S)
     else:
         sys.__unraisablehook__(unraisable)
 
 
-def _remind(after_s: float) -> None:
+def _interrupt_after(after_s: float) -> None:
     """Raise a KeyboardInterrupt after this time; 0 cancels it."""
     if _HAS_TIMERS:
         signal.setitimer(signal.ITIMER_REAL, after_s)
 
 
-def _leave(line: bytes, number: int, _: FrameType | None) -> None:
+def _end_process(line: bytes, number: int, _: FrameType | None) -> None:
     try:
         os.write(2, line)
     finally:

@@ -76,7 +76,7 @@ def what_was_committed() -> str:
     if not isinstance(change, Change) or change.committed is not None:
         return what_the_command_did()
     found: list[int | None] = []
-    looking = threading.Thread(target=_look, args=(change, found), daemon=True)
+    looking = threading.Thread(target=_append_newest, args=(change, found), daemon=True)
     looking.start()
     looking.join(_PATIENCE_S)
     if not found:
@@ -87,7 +87,7 @@ def what_was_committed() -> str:
     return f"version {now} exists, committed by this command or another: see rowsieve history"
 
 
-def _look(change: Change, found: list[int | None]) -> None:
+def _append_newest(change: Change, found: list[int | None]) -> None:
     """Append the newest version to `found`; appends nothing if the table cannot be read."""
     with suppress(RowsieveError, OSError):
         try:

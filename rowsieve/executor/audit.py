@@ -150,10 +150,10 @@ class _Audit:
             part.part_id: rows
             for part, _ in _reads(whole)
             if part.data is not None
-            and not (rows := self._pick(part.part_id, part.data.rows)).is_empty
+            and not (rows := self._sampled_rows(part.part_id, part.data.rows)).is_empty
         }
-        self._pruned = _only(pruned, self._picked)
-        self._whole = _only(whole, self._picked)
+        self._pruned = _with_parts(pruned, self._picked)
+        self._whole = _with_parts(whole, self._picked)
 
     def violations(
         self, execute: Callable[[ScanPlan], Execution], outcome: Outcome
@@ -179,7 +179,7 @@ class _Audit:
         """Whether pruning makes a claim about the whole part: that no row or every row matches."""
         return part_id in self._certain or part_id not in self._read
 
-    def _pick(self, part_id: str, row_count: int) -> RowSet:
+    def _sampled_rows(self, part_id: str, row_count: int) -> RowSet:
         """The rows of a part that the sampled claims cover."""
         if self._is_whole(part_id):
             picked = self._sample.has_part(part_id)
@@ -228,12 +228,12 @@ class _Claim:
             answer = evaluate(predicate, batch.take(pa.array(ids - start)))
             visible, shown = self.visible.contains(ids), self.shown.contains(ids)
             answer.refuse_unread(visible | shown)
-            for what, wrong in self._wrong(visible, shown, answer):
+            for what, wrong in self._violations(visible, shown, answer):
                 if wrong.any():
                     row, rows = int(ids[np.argmax(wrong)]), int(wrong.sum())
                     yield Violation(self.source.part.part_id, row, rows, what, described)
 
-    def _wrong(self, visible: Mask, shown: Mask, answer: Answer) -> Iterator[tuple[str, Mask]]:
+    def _violations(self, visible: Mask, shown: Mask, answer: Answer) -> Iterator[tuple[str, Mask]]:
         skipped, stale = visible & ~shown, shown & ~visible
         yield "was skipped, but it matches", skipped & answer.true
         yield "was skipped, but the filter fails on it", skipped & answer.failed
@@ -251,7 +251,7 @@ def _reads(plan: ScanPlan) -> Iterator[tuple[PlannedPart, Read]]:
                 yield piece.parts[read.part], read
 
 
-def _only(plan: ScanPlan, part_ids: Collection[str]) -> ScanPlan:
+def _with_parts(plan: ScanPlan, part_ids: Collection[str]) -> ScanPlan:
     """The plan with only the reads of these parts; its pieces keep the parts that may hide rows."""
 
     def cut(piece: Piece) -> Piece:

@@ -141,7 +141,7 @@ class Execution:
 
     def part_rows(self) -> Iterator[PartRows]:
         """The rows of every read and how pruning found them; a part may occur several times."""
-        with self._naming_missing(), self._ahead() as ahead:
+        with self._naming_missing(), self._read_ahead() as ahead:
             self._expect(self._plan.splits)
             for _, group in groupby(_pieces(self._plan.splits), key=lambda piece: piece.parts):
                 same = list(group)
@@ -156,7 +156,7 @@ class Execution:
 
     def read_splits(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
         """The rows of these splits, up to the plan's limit; batches are never empty."""
-        with self._naming_missing(), self._ahead() as ahead:
+        with self._naming_missing(), self._read_ahead() as ahead:
             self._expect(splits, with_pages=self._reads_all())
             batches = self._batches(_pieces(splits), ahead)
             while (batch := self._timed(batches)) is not None:
@@ -170,7 +170,7 @@ class Execution:
         part that overlaps no other, the manifest has that number (invariant 26).
         """
         limit, total = self._plan.limit, 0
-        with self._naming_missing(), self._ahead() as ahead:
+        with self._naming_missing(), self._read_ahead() as ahead:
             self._expect(self._plan.splits)
             tasks = self._counts(ahead)
             if limit is None and self._store.overlaps:
@@ -213,7 +213,7 @@ class Execution:
     def _naming_missing(self) -> AbstractContextManager[None]:
         return files_of(self._store, self._plan.version)
 
-    def _ahead(self) -> ReadAhead:
+    def _read_ahead(self) -> ReadAhead:
         """The threads of one read. A read with a limit often ends soon: it reads nothing ahead."""
         threads = 1 if self._plan.limit is not None else self._threads
         return ReadAhead(threads, self._memory_bytes // 4)

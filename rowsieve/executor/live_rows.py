@@ -141,7 +141,7 @@ class LiveRows:
         assert predicate is not None
         asked = [RowSet.empty(source.row_count) for source in self._sources]
         for read in reads:
-            asked[read.part] = asked[read.part].union(self._asked(read))
+            asked[read.part] = asked[read.part].union(self._rows_in_range(read))
         shown = [rows for part in asked for rows in (None, part)]  # None: tombstones
         return winners(
             [
@@ -208,7 +208,7 @@ class LiveRows:
             if rows.is_empty:
                 return rows
         if read.row_groups is not None:
-            rows = _intersection([rows, self._asked(read)])
+            rows = _intersection([rows, self._rows_in_range(read)])
         if rows is not None and rows.is_empty:
             return rows
         return _intersection([rows, self._visible(read), source.undeleted_rows()])
@@ -216,7 +216,7 @@ class LiveRows:
     def part_rows(self, read: Read) -> PartRows:
         """The live rows of a read, with counts of what pruned the others; call `look_up` first."""
         source = self._sources[read.part]
-        asked = self._asked(read)
+        asked = self._rows_in_range(read)
         found = Candidates(asked)
         if read.residual and self._predicate is not None:
             found = source.found(self._predicate)
@@ -234,7 +234,7 @@ class LiveRows:
             found.page_rows,
         )
 
-    def _asked(self, read: Read) -> RowSet:
+    def _rows_in_range(self, read: Read) -> RowSet:
         """The rows in the range of a read, hidden rows included."""
         row_count = self._sources[read.part].row_count
         return within(RowSet.full(row_count), *read.row_range(row_count))

@@ -80,7 +80,7 @@ class RowReader:
         matches = matching(self.predicate, rows)
         if not matches.any():
             return None
-        kept = _only(rows, matches)
+        kept = _keep_matching(rows, matches)
         names, read = self.columns.names, frozenset(first.names)
         if rest := tuple(name for name in names if name not in read):
             both = _matching_rows(group, matches)
@@ -94,7 +94,9 @@ class RowReader:
         matches = matching(self.predicate, rows)
         if not matches.any():
             return None
-        return as_stored(_only(rows, matches).select(list(self.columns.names)), self.target)
+        return as_stored(
+            _keep_matching(rows, matches).select(list(self.columns.names)), self.target
+        )
 
     def first_of(self, group: RowGroup) -> Schema:
         """The columns that are decoded before the predicate is evaluated."""
@@ -121,7 +123,7 @@ def _matching_rows(group: RowGroup, matches: Mask) -> Rows | RowSet | None:
     return np.flatnonzero(matches) if group.wanted is None else group.wanted.to_ids()[matches]
 
 
-def _only(rows: pa.RecordBatch, matches: Mask) -> pa.RecordBatch:
+def _keep_matching(rows: pa.RecordBatch, matches: Mask) -> pa.RecordBatch:
     """The rows that match; text stays in its dictionary."""
     if matches.all() or not rows.num_columns:
         return rows.slice(0, int(matches.sum()))

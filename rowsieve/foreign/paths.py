@@ -49,7 +49,9 @@ def find_files(source: Any, storage_options: Mapping[str, Any] | None) -> list[F
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
     if not sources:
         raise InvalidInput("no path was given: give a file, a directory, a glob or a list of these")
-    found = [file for each in sources for file in _once(_files_of(each, storage_options))]
+    found = [
+        file for each in sources for file in _without_repeats(_files_of(each, storage_options))
+    ]
     found.sort(key=lambda file: file.location.path)
     for one, other in pairwise(found):
         if one.location == other.location:
@@ -65,7 +67,7 @@ def find_files(source: Any, storage_options: Mapping[str, Any] | None) -> list[F
     return found
 
 
-def _once(files: Iterator[FoundFile]) -> Iterator[FoundFile]:
+def _without_repeats(files: Iterator[FoundFile]) -> Iterator[FoundFile]:
     """Keep each file once, preferably under its own name; InvalidInput if its folders differ."""
     found: dict[Location, FoundFile] = {}
     for file in files:

@@ -79,7 +79,7 @@ class PartFacts:
         """(n,) verdicts by the key columns alone, and the number of contradictory statistics."""
         verdicts = np.full(len(self.parts), Verdict.NONE, dtype=np.int8)
         left = np.flatnonzero(~refuted_by_unions(self.parts, self.schema, predicate, self.key_ids))
-        keys = PartStatistics(_only(self.parts, left), self.schema, self.key_ids)
+        keys = PartStatistics(_rows_at(self.parts, left), self.schema, self.key_ids)
         verdicts[left] = interpret(predicate, keys)
         return verdicts, keys.contradictions
 
@@ -90,11 +90,11 @@ class PartFacts:
 
         `names` are prefixes of the manifest columns that the predicate uses.
         """
-        facts = _only(self.parts.select("key.", *names, *OF_PARTS), kept)
+        facts = _rows_at(self.parts.select("key.", *names, *OF_PARTS), kept)
         self._judged = kept, facts
         verdicts = np.full(len(kept), Verdict.NONE, dtype=np.int8)
         left = np.flatnonzero(~refuted_by_unions(facts, self.schema, predicate))
-        statistics = PartStatistics(_only(facts, left), self.schema)
+        statistics = PartStatistics(_rows_at(facts, left), self.schema)
         verdicts[left] = interpret(predicate, statistics)
         return verdicts, statistics.contradictions
 
@@ -104,7 +104,7 @@ class PartFacts:
             return Groups.singles(len(kept))
         judged = self._judged  # has read some of the key columns
         same = judged is not None and judged[0] is kept
-        parts = judged[1] if judged is not None and same else _only(self.parts, kept)
+        parts = judged[1] if judged is not None and same else _rows_at(self.parts, kept)
         return group_by_codes(*key_codes(parts.select("key.").table, self.order))
 
     def newest_first(self, kept: Indices, members: Indices, number: Indices) -> Indices:
@@ -176,7 +176,7 @@ class KnownParts(PartFacts):
         key = kept.tobytes()
         if (found := self._grouped.get(key)) is None:
             found = group_by_codes(lower[kept], upper[kept])
-            _keep(self._grouped, key, found)
+            _remember(self._grouped, key, found)
         return found
 
     def newest_first(self, kept: Indices, members: Indices, number: Indices) -> Indices:
@@ -186,7 +186,7 @@ class KnownParts(PartFacts):
         key = kept.tobytes(), members.tobytes(), number.tobytes()
         if (found := self._sorted.get(key)) is None:
             found = super().newest_first(kept, members, number)
-            _keep(self._sorted, key, found)
+            _remember(self._sorted, key, found)
         return found
 
     def planned(self, indices: Indices) -> list[PlannedPart]:
@@ -250,14 +250,14 @@ def planned_parts(parts: PartTable, indices: Indices | Sequence[int]) -> list[Pl
     ]
 
 
-def _keep(known: dict[K, V], key: K, value: V) -> None:
+def _remember(known: dict[K, V], key: K, value: V) -> None:
     """Add a value for the parts that one predicate keeps; at `MOST_ANSWERS` start again."""
     if len(known) >= MOST_ANSWERS:
         known.clear()
     known[key] = value
 
 
-def _only(parts: PartTable, indices: Indices) -> PartTable:
+def _rows_at(parts: PartTable, indices: Indices) -> PartTable:
     return parts if len(indices) == len(parts) else parts.take(indices)
 
 

@@ -50,12 +50,12 @@ def cut_splits(
     open_bytes = 0
     for piece in pieces:
         whole = piece.size_bytes <= split_bytes or (ordered and piece.needs_merge)
-        for part in (piece,) if whole else _cut_piece(piece, split_bytes, in_process=in_process):
-            if open_pieces and open_bytes + part.size_bytes > split_bytes:
+        for one in (piece,) if whole else _cut_piece(piece, split_bytes, in_process=in_process):
+            if open_pieces and open_bytes + one.size_bytes > split_bytes:
                 splits.append(Split(tuple(open_pieces)))
                 open_pieces, open_bytes = [], 0
-            open_pieces.append(part)
-            open_bytes += part.size_bytes
+            open_pieces.append(one)
+            open_bytes += one.size_bytes
     if open_pieces:
         splits.append(Split(tuple(open_pieces)))
     return tuple(splits)
@@ -67,12 +67,12 @@ def _cut_piece(piece: Piece, split_bytes: int, *, in_process: bool) -> Iterator[
     together_bytes = 0
     for read, size_bytes in _cut_reads(piece, split_bytes):
         if together and together_bytes + size_bytes > split_bytes:
-            yield _part_of(piece, together, together_bytes, in_process=in_process)
+            yield _with_reads(piece, together, together_bytes, in_process=in_process)
             together, together_bytes = [], 0
         together.append(read)
         together_bytes += size_bytes
     if together:
-        yield _part_of(piece, together, together_bytes, in_process=in_process)
+        yield _with_reads(piece, together, together_bytes, in_process=in_process)
 
 
 def _cut_reads(piece: Piece, split_bytes: int) -> Iterator[tuple[Read, int]]:
@@ -90,7 +90,7 @@ def _cut_reads(piece: Piece, split_bytes: int) -> Iterator[tuple[Read, int]]:
             yield cut, ref.size_bytes * (stop - start) // groups
 
 
-def _part_of(piece: Piece, reads: list[Read], size_bytes: int, *, in_process: bool) -> Piece:
+def _with_reads(piece: Piece, reads: list[Read], size_bytes: int, *, in_process: bool) -> Piece:
     parts = piece.parts
     if not in_process:
         parts = parts[: max(read.part for read in reads) + 1]

@@ -134,15 +134,15 @@ def _ranges(type_: LogicalType) -> Iterator[tuple[Any, Any]]:
             yield from ((False, False), (True, True))
         case Int():
             low, high = int_range(type_)
-            yield from _whole(low, high)
+            yield from _whole_ranges(low, high)
         case Float(bits=bits):
-            yield from ((float(low), float(high)) for low, high in _whole(-(2**63), 2**63))
+            yield from ((float(low), float(high)) for low, high in _whole_ranges(-(2**63), 2**63))
             most = 1e38 if bits == 32 else 1e300
             yield from ((-2 * most, -most), (most, 2 * most))
         case Decimal(precision=precision, scale=scale):
             most = 10**precision - 1
             context = decimal.Context(prec=38)
-            for low, high in _whole(-most, most, 10**scale):
+            for low, high in _whole_ranges(-most, most, 10**scale):
                 lower, upper = (decimal.Decimal(end).scaleb(-scale, context) for end in (low, high))
                 yield lower, upper
         case String():
@@ -163,7 +163,7 @@ def _ranges(type_: LogicalType) -> Iterator[tuple[Any, Any]]:
             yield from ((start, start + 1) for start in (*at, -(2**63), 2**63 - 2))
 
 
-def _whole(low: int, high: int, unit: int = 1) -> Iterator[tuple[int, int]]:
+def _whole_ranges(low: int, high: int, unit: int = 1) -> Iterator[tuple[int, int]]:
     """Yield ranges at 0, at positive and negative powers of ten, and at the ends of the type."""
     starts = [0, *(sign * 10**power * unit for power in _POWERS for sign in (-1, 1))]
     starts[5:5] = [low, high - 1]

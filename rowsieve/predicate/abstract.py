@@ -249,7 +249,7 @@ def join(left: AbstractValue, right: AbstractValue) -> AbstractValue:
     both = hull_of_two(left, right)
     if not is_ordered(left.type) or isinstance(left.type, Bool):  # the hull of booleans is exact
         return both
-    spans = _few([*spans_of(left), *spans_of(right)])
+    spans = _merge_surplus([*spans_of(left), *spans_of(right)])
     return replace(both, alternatives=spans if len(spans) > 1 else ())
 
 
@@ -281,10 +281,10 @@ def with_alternatives(value: AbstractValue, spans: Sequence[AbstractValue]) -> A
     if lost.any():
         free = anything(value.type, lost, lost, lost)
         spans = [hull_of_two(spans[0], free), *spans[1:]]
-    return replace(value, alternatives=_few(spans))
+    return replace(value, alternatives=_merge_surplus(spans))
 
 
-def _few(spans: Sequence[AbstractValue]) -> tuple[AbstractValue, ...]:
+def _merge_surplus(spans: Sequence[AbstractValue]) -> tuple[AbstractValue, ...]:
     """Limit the number of alternatives: merge equal ones, then the last ones."""
     found: list[AbstractValue] = []
     for span in spans:
@@ -306,18 +306,18 @@ def _have_equal_bounds(one: AbstractValue, other: AbstractValue) -> bool:
 
 def meet(left: AbstractValue, right: AbstractValue) -> AbstractValue:
     """Return the intersection of two values of one operand: outcomes that both allow."""
-    both = _met(left, right)
+    both = _intersection(left, right)
     if not left.alternatives or not is_ordered(left.type):
         return replace(both, alternatives=())
     spans = []
     for span in left.alternatives:
         lower, upper = _inner_bounds(span, right)
         here = span.present & right.present & ~inverted(lower, without(upper, span.nan))
-        spans.append(limited(_met(span, right), here))
+        spans.append(limited(_intersection(span, right), here))
     return with_alternatives(both, spans)
 
 
-def _met(left: AbstractValue, right: AbstractValue) -> AbstractValue:
+def _intersection(left: AbstractValue, right: AbstractValue) -> AbstractValue:
     both = replace(
         left,
         present=left.present & right.present,

@@ -116,7 +116,9 @@ def _ranges_of(
             if isinstance(type_, DISCRETE):
                 whole = filled(values.array).tolist()
                 return column, [
-                    each for value in whole for each in _whole(ir.ComparisonOp.EQ, value, type_)
+                    each
+                    for value in whole
+                    for each in _discrete_ranges(ir.ComparisonOp.EQ, value, type_)
                 ]
     return None
 
@@ -129,7 +131,7 @@ def _compared(
     if op not in _ORDERED:
         return None
     if isinstance(type_, DISCRETE) and isinstance(value, int):
-        return _whole(op, value, type_)
+        return _discrete_ranges(op, value, type_)
     if isinstance(type_, Float) and isinstance(value, float):
         if op is ir.ComparisonOp.NE and semantics.nan is NanOrder.IEEE:
             return None
@@ -143,7 +145,7 @@ def _compared(
     return None
 
 
-def _whole(op: ir.ComparisonOp, value: int, type_: LogicalType) -> list[_Range]:
+def _discrete_ranges(op: ir.ComparisonOp, value: int, type_: LogicalType) -> list[_Range]:
     assert isinstance(type_, DISCRETE)
     after = value + 1 if value < whole_range(type_)[1] else None
     return _ranges(op, value, after)
@@ -175,11 +177,12 @@ _ORDERED: Final = frozenset(
 def _intersection(some: list[_Range], others: list[_Range]) -> list[_Range]:
     """Return the ranges in both; empty ones stay, because they count where the column is NULL."""
     return [
-        (_of_both(max, a[0], b[0]), _of_both(min, a[1], b[1])) for a, b in product(some, others)
+        (_tighter_end(max, a[0], b[0]), _tighter_end(min, a[1], b[1]))
+        for a, b in product(some, others)
     ]
 
 
-def _of_both(choose: Any, a: _Value | None, b: _Value | None) -> _Value | None:
+def _tighter_end(choose: Any, a: _Value | None, b: _Value | None) -> _Value | None:
     """Return the tighter end; None is unbounded."""
     if a is None or b is None:
         return b if a is None else a

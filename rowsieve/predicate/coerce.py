@@ -147,7 +147,7 @@ def _compare_ordered(
         if isinstance(right_type, Nanos) and right.type is not None:
             right_type = right.type
         if (number := _on_grid(left_type, right.value, right_type)) is not None:
-            return _narrow(op, left, left_type, number)
+            return _compare_on_grid(op, left, left_type, number)
     return _compare_typed(op, left, left_type, right, right_type, semantics)
 
 
@@ -233,10 +233,10 @@ def compare_with_number(
     op: ir.ComparisonOp, operand: ir.Operand, type_: LogicalType, number: Fraction
 ) -> ir.Predicate:
     """Build `operand op number` in the operand's type; the unit is a number, day or microsecond."""
-    return _narrow(op, operand, type_, _scaled(type_, number))
+    return _compare_on_grid(op, operand, type_, _scaled(type_, number))
 
 
-def _narrow(
+def _compare_on_grid(
     op: ir.ComparisonOp, operand: ir.Operand, type_: LogicalType, number: Fraction
 ) -> ir.Predicate:
     """Compare with the nearest grid number. A constant result becomes `x = x` or `x <> x`."""

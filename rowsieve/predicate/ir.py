@@ -335,13 +335,13 @@ def conjoin(terms: Iterable[Predicate]) -> Predicate:
     flat: list[Predicate] = []
     for term in terms:
         flat.extend(term.terms if isinstance(term, And) else (term,))
-    kept = _once([term for term in flat if not isinstance(term, TruePredicate)])
+    kept = _without_repeats([term for term in flat if not isinstance(term, TruePredicate)])
     if any(isinstance(term, FalsePredicate) for term in kept):
         return FALSE
     return TRUE if not kept else kept[0] if len(kept) == 1 else And(kept)
 
 
-def _once(terms: list[Predicate]) -> tuple[Predicate, ...]:
+def _without_repeats(terms: list[Predicate]) -> tuple[Predicate, ...]:
     """Drop repeated terms; a few are compared, which takes less time than to hash them."""
     if len(terms) > _FEW:
         return tuple(dict.fromkeys(terms))
@@ -357,7 +357,7 @@ def disjoin(terms: Iterable[Predicate]) -> Predicate:
     flat: list[Predicate] = []
     for term in terms:
         flat.extend(term.terms if isinstance(term, Or) else (term,))
-    kept = _once([term for term in flat if not isinstance(term, FalsePredicate)])
+    kept = _without_repeats([term for term in flat if not isinstance(term, FalsePredicate)])
     if any(isinstance(term, TruePredicate) for term in kept):
         return TRUE
     return FALSE if not kept else kept[0] if len(kept) == 1 else Or(kept)

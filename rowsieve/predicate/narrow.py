@@ -166,7 +166,7 @@ def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
             gone = gone | known(_GT, within.lower, within.upper)
         if span_of is not None and (ranges := _ranges(column, span_of, part_count)):
             within = replace(within, ranges=ranges)  # noqa: PLW2901
-            gone = gone | ~_reached(within)
+            gone = gone | ~_has_value_between(within)
         null = within.may_be_null
         if column in facts.present:
             refuted, null = refuted | gone, none
@@ -224,16 +224,16 @@ def _around(column: ir.BoundColumn, span: Span, ends: Range) -> Iterator[Range]:
             return
         low = scalar(ir.Literal(value + 1, column.type))
         if ends[0] is not None:
-            low = _later(ends[0], low)
+            low = _greater(ends[0], low)
     yield low, ends[1]
 
 
-def _later(one: pa.Scalar, other: pa.Scalar) -> pa.Scalar:
+def _greater(one: pa.Scalar, other: pa.Scalar) -> pa.Scalar:
     sides = [pa.repeat(side, 1) for side in (one, other)]
     return _inner(sides[0], sides[1], _GT)[0]
 
 
-def _reached(within: AbstractColumn) -> Mask:
+def _has_value_between(within: AbstractColumn) -> Mask:
     """Return the parts, (n,) bool, in which a range contains a value between the bounds."""
     met = np.zeros(len(within.empty), dtype=np.bool_)
     for lower, upper in within.ranges:

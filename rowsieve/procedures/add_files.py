@@ -128,7 +128,7 @@ class AddFiles(DistributedProcedure):
         found = placed_additions.find(context.table, snapshot, how)
         uris = list(found.constants)
         store = open_store(context.table.uri, context.table.storage_options)
-        ends = _ends(store, _sizes(store, uris))
+        ends = _sizes_and_checksums(store, _sizes(store, uris))
         token = _token("place", "", ends)
         tasks: list[placed_additions.PlaceTask] = []
         if not {token[0], _token_of_copy(source, found, ends)} & snapshot.tokens.keys():
@@ -156,7 +156,7 @@ class AddFiles(DistributedProcedure):
                 f"add_files: there is no .parquet file below {store.uri}; give a folder with "
                 ".parquet files"
             )
-        token = _token("", store.uri, _ends(store, files))
+        token = _token("", store.uri, _sizes_and_checksums(store, files))
         place = Location.parse(store.uri)
         uris = [replace(place, path=f"{place.path}/{path}").uri for path in files]
         placed_additions.check_new(uris, snapshot)
@@ -254,13 +254,13 @@ def _sizes(store: ObjectStore, paths: Sequence[str]) -> dict[str, int]:
     return dict(zip(paths, sizes, strict=True))
 
 
-def _ends(store: ObjectStore, sizes: Mapping[str, int]) -> dict[str, str]:
+def _sizes_and_checksums(store: ObjectStore, sizes: Mapping[str, int]) -> dict[str, str]:
     """The size of each file, and the checksum of its last bytes."""
-    reads = [partial(_end, store, path, size) for path, size in sizes.items()]
+    reads = [partial(_size_and_checksum, store, path, size) for path, size in sizes.items()]
     return dict(zip(sizes, together(store, reads), strict=True))
 
 
-def _end(store: ObjectStore, path: str, size: int) -> str:
+def _size_and_checksum(store: ObjectStore, path: str, size: int) -> str:
     last = store.get_range(path, max(0, size - _LAST_BYTES), size) if size else b""
     return f"{size} {checksum(last)}"
 

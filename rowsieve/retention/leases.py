@@ -112,7 +112,9 @@ class Lease:
         self._content = seal([{"lease": {**facts, "duration_s": self.duration_s}}])
         self._ended = threading.Event()
         put_fresh(store, self.path, self._content)
-        self._thread = threading.Thread(target=self._keep, name="rowsieve-lease", daemon=True)
+        self._thread = threading.Thread(
+            target=self._renew_until_end, name="rowsieve-lease", daemon=True
+        )
         self._thread.start()
 
     def __enter__(self) -> Self:
@@ -156,7 +158,7 @@ class Lease:
         except RowsieveError as error:
             _log.warning("lease %s is not deleted: %s", self.path, error)
 
-    def _keep(self) -> None:
+    def _renew_until_end(self) -> None:
         """Renew until the end; a renewal that fails is tried again at the next time."""
         while not self._ended.wait(self.duration_s / _RENEWALS):
             try:
@@ -199,7 +201,7 @@ class LeaseWatch:
 
     def __init__(self, store: ObjectStore, own: Lease) -> None:
         self._store, self._own = store, own
-        self._first, now_us = self._look()
+        self._first, now_us = self._other_leases()
         self._suspects = [lease for lease in self._first if lease.seems_over(now_us)]
 
     @property
@@ -215,11 +217,11 @@ class LeaseWatch:
         pause_s = max(grace_s, SECOND_LOOK_S if self._suspects else 0.0)
         if pause_s:
             time.sleep(pause_s)
-        again, _ = self._look()
+        again, _ = self._other_leases()
         over = [lease for lease in again if lease in self._suspects]  # not renewed since
         return oldest_leased(again, over), {lease.path: lease.size_bytes for lease in over}
 
-    def _look(self) -> tuple[list[LeaseFile], int]:
+    def _other_leases(self) -> tuple[list[LeaseFile], int]:
         leases = lease_files(self._store)
         now_us = max((lease.modified_us for lease in leases if lease.id == self._own.id), default=0)
         return [lease for lease in leases if lease.id != self._own.id], now_us

@@ -132,7 +132,7 @@ class Retaining(Evolving):
             oldest = lower_version(wanted, watch.oldest)
             now = self._latest()
             if oldest > floors_of(now.table.properties).oldest_version:
-                now = self._raise("expire_versions", metadata, oldest_version=oldest)
+                now = self._raise_floors("expire_versions", metadata, oldest_version=oldest)
             return self._delete_given_up(head, now, watch, grace_s, progress)
 
     def _delete_given_up(
@@ -188,7 +188,7 @@ class Retaining(Evolving):
             found = self._orphans(leased, floor, grace_s)
             head, floors = found.head, floors_of(found.head.table.properties)
             if found.need_floor and floors.oldest_base < floor:
-                head = self._raise("remove_orphans", metadata, oldest_base=floor)
+                head = self._raise_floors("remove_orphans", metadata, oldest_base=floor)
             deleted = delete_orphans(self._log, self._store, found, head, progress)
         sizes = {**deleted.sizes, **over}
         return RemovedFiles("remove_orphans", sizes, oldest_version=floors.oldest_version)
@@ -260,7 +260,7 @@ class Retaining(Evolving):
             dry_run,
         )
 
-    def _raise(
+    def _raise_floors(
         self,
         operation: str,
         metadata: Metadata | None,

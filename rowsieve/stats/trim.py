@@ -129,7 +129,10 @@ def drop_sampled(
 def shortened(statistics: ColumnStatistics, limit: int) -> ColumnStatistics:
     """Truncate bounds of text and bytes to `limit` bytes, except dates and times as text."""
     lower, upper = statistics.lower, statistics.upper
-    short_lower, short_upper = _short(lower, limit, upper=False), _short(upper, limit, upper=True)
+    short_lower, short_upper = (
+        _cut_bound(lower, limit, upper=False),
+        _cut_bound(upper, limit, upper=True),
+    )
     return replace(
         statistics,
         lower=short_lower,
@@ -139,7 +142,7 @@ def shortened(statistics: ColumnStatistics, limit: int) -> ColumnStatistics:
     )
 
 
-def _short(bound: pa.Scalar | None, limit: int, *, upper: bool) -> pa.Scalar | None:
+def _cut_bound(bound: pa.Scalar | None, limit: int, *, upper: bool) -> pa.Scalar | None:
     if bound is None:
         return None
     cut: str | bytes | None

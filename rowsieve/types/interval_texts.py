@@ -57,7 +57,7 @@ def parse_interval(text: str) -> IntervalParts:
             found += IntervalParts(micros=sign * int(seconds * _SECOND))
             place = clock.end()
         elif piece := _PIECE.match(text, place):
-            found, place = found + _piece(piece[1], piece[2]), piece.end()
+            found, place = found + _amount(piece[1], piece[2]), piece.end()
         else:
             break
     if place < len(text) or not text.strip():
@@ -65,7 +65,7 @@ def parse_interval(text: str) -> IntervalParts:
     return found
 
 
-def _piece(number: str, unit: str) -> IntervalParts:
+def _amount(number: str, unit: str) -> IntervalParts:
     name = unit.lower()
     name = _PLURALS.get(name, name if name in ("us", "ms") else name.removesuffix("s"))
     amount = Fraction(number)

@@ -73,8 +73,8 @@ MUTANTS = (
     Mutant(
         AUDIT,
         "visibility is resolved among the skipped rows alone",
-        "        self._whole = _only(whole, self._picked)",
-        "        self._whole = _only(pruned, self._picked)",
+        "        self._whole = _with_parts(whole, self._picked)",
+        "        self._whole = _with_parts(pruned, self._picked)",
     ),
     Mutant(
         AUDIT,

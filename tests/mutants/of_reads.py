@@ -58,7 +58,7 @@ MUTANTS = (
     Mutant(
         LIVE,
         "the row groups of a split are forgotten",
-        "rows = _intersection([rows, self._asked(read)])",
+        "rows = _intersection([rows, self._rows_in_range(read)])",
         "rows = _intersection([rows, RowSet.full(source.row_count)])",
     ),
     Mutant(

@@ -70,7 +70,7 @@ def test_a_lease_taken_while_versions_expire_is_refused_or_honoured(
     table = with_history(versions=5)
     other = rowsieve.open_table(table.uri)
     outcomes: list[str] = []
-    raise_floor = retaining.Retaining._raise
+    raise_floor = retaining.Retaining._raise_floors
 
     def take(when: str) -> None:
         try:
@@ -85,7 +85,7 @@ def test_a_lease_taken_while_versions_expire_is_refused_or_honoured(
         take("after the commit")
         return found
 
-    monkeypatch.setattr(retaining.Retaining, "_raise", between)
+    monkeypatch.setattr(retaining.Retaining, "_raise_floors", between)
     table.expire_versions(retain_last=1)
     assert outcomes == ["before the commit: held", "after the commit: refused"]
     assert paths(table.store, LEASES) == set()
@@ -97,14 +97,14 @@ def test_a_lease_that_came_just_before_the_floor_is_honoured(
     table = with_history(versions=5)
     other = rowsieve.open_table(table.uri)
     held = other.lease(version=1)
-    raise_floor = retaining.Retaining._raise
+    raise_floor = retaining.Retaining._raise_floors
     pinned = []
 
     def between(self: Any, *args: Any, **options: Any) -> Any:
         pinned.append(held.__enter__())
         return raise_floor(self, *args, **options)
 
-    monkeypatch.setattr(retaining.Retaining, "_raise", between)
+    monkeypatch.setattr(retaining.Retaining, "_raise_floors", between)
     table.compact()
     removed = table.expire_versions(retain_last=1)
     assert (removed.oldest_version, removed.leased_version) == (5, 1)
@@ -223,14 +223,14 @@ def test_a_lease_that_seemed_over_and_is_renewed_is_not_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     table = with_history(versions=4)
-    raise_floor = retaining.Retaining._raise
+    raise_floor = retaining.Retaining._raise_floors
     with Lease(table.store, "uuid", 1, 100, "me") as lease:
 
         def between(self: Any, *args: Any, **options: Any) -> Any:
             lease._renew()
             return raise_floor(self, *args, **options)
 
-        monkeypatch.setattr(retaining.Retaining, "_raise", between)
+        monkeypatch.setattr(retaining.Retaining, "_raise_floors", between)
         with later_by(table.store, 101, f".{int(retaining._OWN_LEASE_S * 1000)}."):
             removed = table.expire_versions(retain_last=1)
         assert removed.leased_version == 1

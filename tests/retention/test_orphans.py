@@ -185,14 +185,14 @@ def test_what_is_committed_just_before_the_floor_is_kept(monkeypatch: pytest.Mon
     thread = threading.Thread(target=slow.upsert, args=(table_of((0, 4), (4, 4)),))
     thread.start()
     assert store.reached.wait(60)
-    raise_floor = retaining.Retaining._raise
+    raise_floor = retaining.Retaining._raise_floors
 
     def between(self: Any, *args: Any, **options: Any) -> Any:
         store.go_on.set()
         thread.join(60)
         return raise_floor(self, *args, **options)
 
-    monkeypatch.setattr(retaining.Retaining, "_raise", between)
+    monkeypatch.setattr(retaining.Retaining, "_raise_floors", between)
     shown = set(table.remove_orphans(grace_s=0, dry_run=True).sizes)
     assert len(shown) == 2  # its rows and its list of parts, not committed yet
     assert table.remove_orphans(grace_s=0).sizes == {}

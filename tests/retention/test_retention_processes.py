@@ -101,14 +101,14 @@ def test_two_expirers_at_once_keep_what_either_keeps(monkeypatch: pytest.MonkeyP
     table = with_history(versions=12)
     first, second = (rowsieve.open_table(table.uri) for _ in range(2))
     barrier = threading.Barrier(2, timeout=60)
-    raise_floor = retaining.Retaining._raise
+    raise_floor = retaining.Retaining._raise_floors
     errors: list[BaseException] = []
 
     def together(self: Any, *args: Any, **options: Any) -> Any:
         barrier.wait()
         return raise_floor(self, *args, **options)
 
-    monkeypatch.setattr(retaining.Retaining, "_raise", together)
+    monkeypatch.setattr(retaining.Retaining, "_raise_floors", together)
 
     def run(one: Table, retain_last: int) -> None:
         try:

@@ -82,7 +82,7 @@ class CastRule:
 def cast_rule(source: LogicalType, target: LogicalType) -> CastRule | None:
     """Return the rule of a pair of types; None if there is no such cast."""
     if source == target:
-        return CastRule(_same, increasing=True, can_fail=False)
+        return CastRule(_unchanged, increasing=True, can_fail=False)
     match source, target:
         case (Int(), Int()):
             (low, high), (least, most) = int_range(source), int_range(target)
@@ -208,7 +208,7 @@ def _computed(values: Any, nulls: Any, failed: Any, type_: LogicalType) -> Compu
     return Computed(array, failed if failed.any() else None)
 
 
-def _same(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
+def _unchanged(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
     return Computed(values)
 
 
@@ -431,11 +431,11 @@ _RULES: dict[tuple[type, type], CastRule] = {
     (Numeric, Float): CastRule(unbounded_numbers.to_float, increasing=False, can_fail=True),
     (Numeric, Decimal): CastRule(unbounded_numbers.to_decimal, increasing=False, can_fail=True),
     (Numeric, String): CastRule(unbounded_numbers.to_string, increasing=False, can_fail=False),
-    (Numeric, Struct): CastRule(_same, increasing=False, can_fail=False),
+    (Numeric, Struct): CastRule(_unchanged, increasing=False, can_fail=False),
     (String, Numeric): CastRule(unbounded_numbers.text_to_numeric, increasing=False, can_fail=True),
-    (Enum, String): CastRule(_same, increasing=False, can_fail=False),
+    (Enum, String): CastRule(_unchanged, increasing=False, can_fail=False),
     (String, Enum): CastRule(_text_to_enum, increasing=False, can_fail=True),
-    (Json, String): CastRule(_same, increasing=True, can_fail=False),
+    (Json, String): CastRule(_unchanged, increasing=True, can_fail=False),
     (String, Bool): _from_text(Bool),
     (String, Int): _from_text(Int),
     (String, Float): _from_text(Float),
@@ -444,5 +444,5 @@ _RULES: dict[tuple[type, type], CastRule] = {
     (String, Timestamp): _from_text(Timestamp),
     (String, Time): _from_text(Time),
     (String, Uuid): _from_text(Uuid),
-    (String, Json): CastRule(_same, increasing=False, can_fail=False),
+    (String, Json): CastRule(_unchanged, increasing=False, can_fail=False),
 }

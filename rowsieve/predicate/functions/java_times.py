@@ -216,7 +216,7 @@ def _instant(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) 
     return read_times(arguments[1], form, _INSTANT, name)
 
 
-def _tried(
+def _failures_as_null(
     evaluate: Evaluator, arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics
 ) -> Computed:
     return Computed(evaluate(arguments, signature, semantics).values)
@@ -237,7 +237,7 @@ ROWS = tuple(
             f"try_{name}",
             f"try_{name}{usage}",
             resolve,
-            partial(_tried, evaluate),
+            partial(_failures_as_null, evaluate),
             nulls=NullRule.PARTIAL,
         ),
     )

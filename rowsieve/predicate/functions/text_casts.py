@@ -243,7 +243,7 @@ def from_uuid(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics)
 def from_time(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
     """Format `HH:MM:SS[.f…]`."""
     text = values.cast(pa.string())
-    return Computed(_short(text))
+    return Computed(_without_trailing_zeros(text))
 
 
 def from_decimal(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
@@ -326,7 +326,7 @@ def timestamp_text(values: pa.Array, style: TimestampText) -> pa.Array:
     good = (micros >= FIRST_DAY * DAY_US) & (micros < (LAST_DAY + 1) * DAY_US)
     text = without(values, ~good).cast(pa.timestamp("us")).cast(pa.string())
     if style is not TimestampText.RFC_3339:
-        return _short(text)
+        return _without_trailing_zeros(text)
     whole = pc.replace_substring_regex(text, r"\.000000$", "")
     short = pc.replace_substring_regex(whole, r"(\.[0-9]{3})000$", r"\1")
     return pc.replace_substring(short, " ", "T")
@@ -350,7 +350,7 @@ def shortest_as_decimal(values: pa.Array) -> pa.Array:
     return values.cast(pa.string()).cast(pa.decimal256(76, 38))
 
 
-def _short(text: pa.Array) -> pa.Array:
+def _without_trailing_zeros(text: pa.Array) -> pa.Array:
     """Remove zeros at the end of the fraction."""
     return pc.replace_substring_regex(text, r"\.?0*$", "")
 

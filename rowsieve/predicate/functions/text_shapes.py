@@ -88,13 +88,13 @@ def decimals(
     if not far.any():
         return computed.values
     where = pa.array(np.flatnonzero(far))
-    few = _few(bare.take(where), most_digits)
+    few = _scales_within(bare.take(where), most_digits)
     refuse(text.take(where), ~few, target, reading)
     exact = pc.replace_substring_regex(without(bare, ~far), r"^\+", "").cast(pa.decimal256(76, 38))
     return pc.coalesce(computed.values, narrowed(exact, type_))
 
 
-def _few(scaled: pa.Array, most_digits: int) -> Mask:
+def _scales_within(scaled: pa.Array, most_digits: int) -> Mask:
     """Whether all steps of scaling by the exponent stay within `most_digits` digits."""
     parts = pc.extract_regex(scaled, r"^[+-]?(?P<digits>[0-9.]*)[eE](?P<exponent>[+-]?[0-9]+)$")
     digits = pc.utf8_length(pc.replace_substring(parts.field("digits"), ".", ""))

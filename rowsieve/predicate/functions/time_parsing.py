@@ -101,7 +101,7 @@ def _with_clock(parts: pa.Array) -> pa.Array:
     return pa.StructArray.from_arrays(columns, names, mask=pa.array(null_mask(parts)))
 
 
-def _tried(evaluate: Evaluator) -> Evaluator:
+def _failures_as_null(evaluate: Evaluator) -> Evaluator:
     return lambda arguments, signature, semantics: replace(
         evaluate(arguments, signature, semantics), failed=None
     )
@@ -121,7 +121,7 @@ ROWS = (
         "try_parse_timestamp",
         f"try_parse_timestamp{_USAGE}",
         _resolver(Timestamp()),
-        _tried(_parse),
+        _failures_as_null(_parse),
         nulls=NullRule.PARTIAL,
     ),
     Function(

@@ -72,7 +72,7 @@ class RowSet:
         order = order[(starts < stops)[order]]
         begins: Ids = starts[order].astype(np.int64)
         ends: Ids = stops[order].astype(np.int64)
-        return _made(joined(begins, ends), row_count)
+        return _row_set(joined(begins, ends), row_count)
 
     @classmethod
     def from_ids(cls, ids: npt.NDArray[np.integer], row_count: int) -> RowSet:
@@ -114,7 +114,7 @@ class RowSet:
             )
         rows = min(group_rows, row_count)
         starts, stops = groups.ranges()
-        return _made(Ranges(starts * rows, np.minimum(stops * rows, row_count)), row_count)
+        return _row_set(Ranges(starts * rows, np.minimum(stops * rows, row_count)), row_count)
 
     @classmethod
     def from_bitmap(cls, bitmap: pyroaring.AbstractBitMap, row_count: int) -> RowSet:
@@ -126,7 +126,7 @@ class RowSet:
             raise InvalidInput(f"row id {bitmap.max()} is outside a source of {row_count} rows")
         copy = pyroaring.BitMap(bitmap)
         copy.run_optimize()
-        return _made(Bitmap(copy), row_count)
+        return _row_set(Bitmap(copy), row_count)
 
     @classmethod
     def from_bytes(cls, data: bytes, row_count: int) -> RowSet:
@@ -134,7 +134,7 @@ class RowSet:
         _check_space(row_count)
         if not isinstance(data, bytes | bytearray | memoryview):
             raise InvalidInput(f"data must be bytes, not {type(data).__name__}")
-        return _made(decode(data, row_count), row_count)
+        return _row_set(decode(data, row_count), row_count)
 
     def __len__(self) -> int:
         return self._rows.id_count
@@ -203,31 +203,31 @@ class RowSet:
         self._check(other)
         mine, theirs = self._rows, other._rows
         if isinstance(mine, Ranges) and isinstance(theirs, Ranges):
-            return _made(mine.union(theirs), self.row_count)
-        return _made(as_bitmap(mine).union(as_bitmap(theirs)), self.row_count)
+            return _row_set(mine.union(theirs), self.row_count)
+        return _row_set(as_bitmap(mine).union(as_bitmap(theirs)), self.row_count)
 
     def intersect(self, other: RowSet) -> RowSet:
         """Return the rows in both sets."""
         self._check(other)
         mine, theirs = self._rows, other._rows
         if isinstance(mine, Ranges) and isinstance(theirs, Ranges):
-            return _made(mine.intersect(theirs), self.row_count)
-        return _made(as_bitmap(mine).intersect(as_bitmap(theirs)), self.row_count)
+            return _row_set(mine.intersect(theirs), self.row_count)
+        return _row_set(as_bitmap(mine).intersect(as_bitmap(theirs)), self.row_count)
 
     def difference(self, other: RowSet) -> RowSet:
         """Return the rows of this set that are not in `other`."""
         self._check(other)
         mine, theirs = self._rows, other._rows
         if isinstance(mine, Ranges) and isinstance(theirs, Ranges):
-            return _made(mine.difference(theirs), self.row_count)
-        return _made(as_bitmap(mine).difference(as_bitmap(theirs)), self.row_count)
+            return _row_set(mine.difference(theirs), self.row_count)
+        return _row_set(as_bitmap(mine).difference(as_bitmap(theirs)), self.row_count)
 
     def complement(self, within: RowSet | None = None) -> RowSet:
         """Return all other rows of the source or of `within`. Not the rows of a NOT: see above."""
         if within is not None:
             self._check(within)
             return within.difference(self)
-        return _made(self._rows.complement(self.row_count), self.row_count)
+        return _row_set(self._rows.complement(self.row_count), self.row_count)
 
     def slice(self, start: int, stop: int) -> RowSet:
         """Return the rows in [start, stop), renumbered from 0, of a source of stop - start rows."""
@@ -237,7 +237,7 @@ class RowSet:
             raise InvalidInput(
                 f"rows [{start}, {stop}) are not within a source of {self.row_count} rows"
             )
-        return _made(self._rows.slice(start, stop), stop - start)
+        return _row_set(self._rows.slice(start, stop), stop - start)
 
     def shift(self, offset: int, row_count: int) -> RowSet:
         """Add `offset` to each id; the new source, of `row_count` rows, must contain them all."""
@@ -251,7 +251,7 @@ class RowSet:
                 f"rows moved by {offset} reach from {first} to {last}, outside a source of "
                 f"{row_count} rows"
             )
-        return _made(self._rows.shift(offset), row_count)
+        return _row_set(self._rows.shift(offset), row_count)
 
     def ranges(self) -> tuple[Ids, Ids]:
         """Return (starts, stops): half-open ranges, ascending, not adjacent; read-only arrays."""
@@ -284,7 +284,7 @@ class RowSet:
             )
 
 
-def _made(rows: Ranges | Bitmap, row_count: int) -> RowSet:
+def _row_set(rows: Ranges | Bitmap, row_count: int) -> RowSet:
     return RowSet(chosen(rows, row_count), row_count)
 
 

@@ -96,18 +96,18 @@ def _sent(values: pa.Array, type_: LogicalType, target: pa.DataType) -> pa.Array
     """Convert to `target`; Arrow's casts fail if a NULL parent has a non-nullable member."""
     match type_:
         case List(element=element):
-            values, mask = _whole(values)
+            values, mask = _without_offset(values)
             items = _sent(values.values, element.type, target.value_type)
             return pa.ListArray.from_arrays(values.offsets, items, type=target, mask=mask)
         case Struct(fields=fields):
-            values, mask = _whole(values)
+            values, mask = _without_offset(values)
             members = [
                 _sent(values.field(i), field.type, target.field(i).type)
                 for i, field in enumerate(fields)
             ]
             return pa.StructArray.from_arrays(members, fields=list(target), mask=mask)
         case Map(key=key, value=value):
-            values, mask = _whole(values)
+            values, mask = _without_offset(values)
             keys = _sent(values.keys, key.type, target.key_type)
             items = _sent(values.items, value.type, target.item_type)
             return pa.MapArray.from_arrays(values.offsets, keys, items, type=target, mask=mask)
@@ -139,11 +139,11 @@ def _received(values: pa.Array, field: Field, path: str) -> pa.Array:
         return values
     match type_:
         case List(element=element):
-            values, mask = _whole(values)
+            values, mask = _without_offset(values)
             items = _received(values.values, element, f"{path}.{element.name}")
             return pa.ListArray.from_arrays(values.offsets, items, mask=mask)
         case Struct(fields=fields):
-            values, mask = _whole(values)
+            values, mask = _without_offset(values)
             known = {member.name.lower(): member for member in fields}
             members, kept = [], []
             for i, old in enumerate(values.type):
@@ -154,7 +154,7 @@ def _received(values: pa.Array, field: Field, path: str) -> pa.Array:
                 kept.append(pa.field(old.name, member.type, old.nullable))
             return pa.StructArray.from_arrays(members, fields=kept, mask=mask)
         case Map(key=key, value=value):
-            values, mask = _whole(values)
+            values, mask = _without_offset(values)
             keys = _received(values.keys, key, f"{path}.{key.name}")
             items = _received(values.items, value, f"{path}.{value.name}")
             return pa.MapArray.from_arrays(values.offsets, keys, items, mask=mask)
@@ -162,7 +162,7 @@ def _received(values: pa.Array, field: Field, path: str) -> pa.Array:
             return _leaf(values, type_, path)
 
 
-def _whole(values: pa.Array) -> tuple[pa.Array, pa.Array | None]:
+def _without_offset(values: pa.Array) -> tuple[pa.Array, pa.Array | None]:
     """The values without an offset, which members would not share; and the positions of NULLs."""
     if values.offset:
         values = values.take(pa.array(np.arange(len(values))))
