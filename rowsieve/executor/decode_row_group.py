@@ -49,9 +49,9 @@ from rowsieve.types.widening import WIDE_TYPES, widened
 
 COLUMNS_AT_ONCE = 4  # per decoding call: amortizes the call, and fits into the processor's cache
 PAGE_COLUMNS_AT_ONCE = 8  # decoding these costs as much as opening the pages again
-FEW_ROWS = 8_192  # rows: all their columns fit into the processor's cache
-FEW_VALUES = 131_072  # values of few columns that fit, too: a megabyte of numbers
-BYTES_OF_A_ROUND_TRIP = 512 * 1024  # bytes that a connection transfers in the time of a round trip
+FEW_ROWS = 8_192  # fit into the processor's cache with all their columns
+FEW_VALUES = 131_072  # so do these: a megabyte, if they are numbers
+BYTES_OF_A_ROUND_TRIP = 512 * 1024  # what a connection transfers in the time of a round trip
 MOST = 0.92  # share of the rows; above it, a filter is faster than taking rows by number
 
 

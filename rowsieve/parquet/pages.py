@@ -153,7 +153,7 @@ class PageDirectory:
         self._bases: list[int] = [0, *np.cumsum(np.multiply(counts, self._leaves)).tolist()]
         pages = np.array(counts, dtype=np.int64) - _BEFORE_PAGES
         self._first_pages = np.cumsum(pages) - pages
-        self._chunks: dict[tuple[int, int], ChunkPages] = {}  # decoded so far
+        self._chunks: dict[tuple[int, int], ChunkPages] = {}  # used before
         self.page_rows = page_rows
 
     @classmethod

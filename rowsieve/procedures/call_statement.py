@@ -28,7 +28,7 @@ _COMMENT = re.compile(r"\s*(?:--[^\n]*(?:\n|$)|/\*.*?\*/)", re.DOTALL)
 _CALL = re.compile(r"CALL\b(.*)", re.DOTALL | re.IGNORECASE)
 _NAME = r'(?:"(?:[^"]|"")+"|`(?:[^`]|``)+`|[\w-]+)'
 _EXECUTE = re.compile(
-    rf"ALTER\s+TABLE\s+({_NAME}(?:\.{_NAME})*)\s+EXECUTE\s+(\w+)\s*+"  # `*+` never backtracks
+    rf"ALTER\s+TABLE\s+({_NAME}(?:\.{_NAME})*)\s+EXECUTE\s+(\w+)\s*+"  # *+: no backtracking
     r"(\(.*?\))?\s*+(?:WHERE\s++(.+))?",
     re.DOTALL | re.IGNORECASE,
 )

@@ -41,7 +41,7 @@ SECOND_LOOK_S = 1.0
 
 LONGEST_S: Final = 30 * 86_400.0
 _SHORTEST_S: Final = 0.1
-_RENEWALS: Final = 3  # renewals per duration, so that one may fail
+_RENEWALS: Final = 3  # per duration, so that one may fail
 _NAME: Final = re.compile(
     rf"{LEASES}/(?P<version>\d{{20}})\.(?P<duration_ms>\d{{1,12}})\.(?P<id>[0-9a-f]{{32}})"
     r"\.(?P<renewal>\d{1,9})\.json",
