@@ -246,7 +246,8 @@ class Catalog(Dropping):
 
         `engine` runs the tasks of a distributed procedure: a `LocalEngine` (the default) or a
         `rowsieve.providers.spark.procedure_engine.SparkEngine`. The text of a filter is SQL of
-        `dialect`, read with the settings of `session`. InvalidInput names an argument that is
+        `dialect`, read with the settings of `session`; without it, Spark SQL on a SparkEngine has
+        those of its session. InvalidInput names an argument that is
         missing, unknown or of another type; NotFound an unknown procedure; TableNotFound a table.
         CommitConflict if a concurrent commit replaced the parts that were rewritten.
         """

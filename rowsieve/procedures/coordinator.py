@@ -20,6 +20,7 @@ from rowsieve.bridges.where import places_in, semantics_of, to_predicate
 from rowsieve.errors import CallCancelled, InvalidInput, UnsupportedOperation
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import TRUE, Predicate
+from rowsieve.predicate.semantics import Semantics
 from rowsieve.procedures.call_plan import OutputNode, explained, optimised, plan_call
 from rowsieve.procedures.call_statement import (
     Call,
@@ -28,7 +29,7 @@ from rowsieve.procedures.call_statement import (
     ShowProcedures,
     Statement,
 )
-from rowsieve.procedures.engine import Engine, Job, LocalEngine
+from rowsieve.procedures.engine import Engine, Job, LocalEngine, ReadsText
 from rowsieve.procedures.parameters import Value, bind_arguments
 from rowsieve.procedures.procedure import (
     FILTER,
@@ -45,6 +46,7 @@ from rowsieve.procedures.procedure import (
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
 from rowsieve.procedures.task_reports import fragments_by_task
 from rowsieve.table import Table
+from rowsieve.types.schema import Schema
 
 _log = logging.getLogger(__name__)
 FindTable = Callable[[str, str], Table]
@@ -109,18 +111,36 @@ class Coordinator:
         table = self._table(arguments)
         table.refresh()
         where = arguments.get(FILTER.name)
-        semantics = semantics_of(self.dialect, where, self.session)
-        schema = table.snapshot_for_engines().schema
-        predicate: Predicate = TRUE
-        if where is not None:
-            with places_in(where, self.dialect, schema, semantics):
-                predicate = to_predicate(where, self.dialect, schema, semantics, self.session)
-                bind(predicate, schema, semantics, now_us=0, simplified=False)
+        predicate, semantics = self._condition(where, table.snapshot_for_engines().schema)
         scan = TargetScan(table, predicate, semantics, time.time_ns() // 1000)
         return optimised(plan_call(procedure, arguments, scan))
 
+    def _condition(self, where: Value, schema: Schema) -> tuple[Predicate, Semantics]:
+        """The condition of a filter, and its semantics: of `session`, or else of the engine's."""
+        semantics = None
+        if isinstance(where, str) and self.session is None:
+            semantics = _semantics_in(self.engine, self.dialect, where, schema)
+        names_checked = semantics is not None
+        if semantics is None:
+            semantics = semantics_of(self.dialect, where, self.session)
+        if where is None:
+            return TRUE, semantics
+        with places_in(where, self.dialect, schema, semantics):
+            predicate = to_predicate(
+                where, self.dialect, schema, semantics, self.session, names_checked=names_checked
+            )
+            bind(predicate, schema, semantics, now_us=0, simplified=False)
+        return predicate, semantics
+
     def _table(self, arguments: Mapping[str, Value]) -> Table:
         return self.find(str(arguments[SCHEMA.name]), str(arguments[TABLE_NAME.name]))
+
+
+def _semantics_in(engine: object, dialect: str, text: str, schema: Schema) -> Semantics | None:
+    """The semantics of a text in the session of an engine; None if it has none of the dialect."""
+    if not isinstance(engine, ReadsText) or engine.dialect != dialect:
+        return None
+    return engine.semantics_of(text, schema)
 
 
 class _Told:

@@ -12,16 +12,18 @@ from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
 from rowsieve.arguments import checked
 from rowsieve.arguments.annotations import Progress, StorageOptions
 from rowsieve.errors import CallCancelled, InvalidInput
+from rowsieve.predicate.semantics import Semantics
 from rowsieve.procedures.local_processes import process_pool, report_of, run_apart
 from rowsieve.procedures.procedure import DistributedProcedure
 from rowsieve.procedures.task_reports import run_task
+from rowsieve.types.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,18 @@ class Engine(Protocol):
 
     def tell(self, done: int, total: int) -> None:
         """Report the progress of work on the coordinator, like that of tasks."""
+
+
+@runtime_checkable
+class ReadsText(Protocol):
+    """An engine with a session whose settings decide the meaning of SQL text of its dialect."""
+
+    @property
+    def dialect(self) -> str:
+        """The dialect of the session's SQL."""
+
+    def semantics_of(self, text: str, schema: Schema) -> Semantics:
+        """The semantics of a condition on a table, by the settings that the session has now."""
 
 
 class LocalEngine:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, UnknownColumn, UnsupportedOperation
 from rowsieve.providers.spark import sql
+from rowsieve.providers.spark.procedure_engine import SparkEngine
 from rowsieve.providers.spark.statements import create_views
 
 pytestmark = pytest.mark.spark
@@ -51,3 +55,72 @@ def test_views_of_one_name_are_refused(spark: Any, catalog: rs.Catalog) -> None:
     catalog.create_table("db_a.b", pa.table({"id": [1]}))
     with pytest.raises(InvalidInput, match="two tables would have the view db_a_b"):
         create_views(spark, catalog)
+
+
+@contextmanager
+def settings(session: Any, values: Mapping[str, str]) -> Iterator[None]:
+    before = {name: session.conf.get(name, None) for name in values}
+    for name, value in values.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            session.conf.unset(name) if value is None else session.conf.set(name, value)
+
+
+@pytest.fixture
+def times(tmp_path: Path) -> rs.Catalog:
+    """A part of midnight to one, and a part of six to seven, in UTC."""
+    catalog = rs.Catalog(tmp_path / "lake")
+    schema = pa.schema([("Ts", pa.timestamp("us", "UTC")), ("name", pa.string())])
+    table = catalog.create_table("db.t", schema, ["Ts"])
+    for hour in (0, 6):
+        hours = [datetime(2020, 1, 1, each, tzinfo=UTC) for each in (hour, hour + 1)]
+        table.upsert(pa.table({"Ts": hours, "name": ["1", "x"]}))
+    return catalog
+
+
+SELECTED = """
+CALL system.rewrite_data_files('db', 't', '{}', options => map('rewrite-all', 'true'),
+    dry_run => TRUE)
+"""
+
+
+@pytest.mark.parametrize("kind", ["spark", "client"])
+@pytest.mark.parametrize(
+    ("zone", "count"), [("UTC", 0), ("America/New_York", 1), ("-07:00", 2), ("Asia/Tokyo", 0)]
+)
+def test_a_filter_has_the_time_zone_of_the_session(
+    kind: str, request: pytest.FixtureRequest, times: rs.Catalog, zone: str, count: int
+) -> None:
+    session = request.getfixturevalue(kind)
+    call = SELECTED.format("ts < TIMESTAMP ''2020-01-01''")
+    with settings(session, {"spark.sql.session.timeZone": zone}):
+        found = sql(session, call, times).first().rewritten_data_files_count
+        assert found == count
+        engine = SparkEngine(session)
+        counts = times.call(call, engine=engine, dialect="spark").to_pylist()[0]
+        assert counts["rewritten_data_files_count"] == count
+        given = rs.Session("UTC")  # is said by the caller, and the session does not decide
+        counts = times.call(call, engine=engine, dialect="spark", session=given).to_pylist()[0]
+        assert counts["rewritten_data_files_count"] == 0
+
+
+def test_a_filter_follows_the_other_settings_of_the_session(spark: Any, times: rs.Catalog) -> None:
+    call = SELECTED.format("CAST(''x'' AS int) = 1")
+    for ansi, count in (("true", 2), ("false", 0)):  # an error in each row, or NULL
+        with settings(spark, {"spark.sql.ansi.enabled": ansi}):
+            assert sql(spark, call, times).first().rewritten_data_files_count == count
+    other_case = SELECTED.format("TS IS NOT NULL")
+    assert sql(spark, other_case, times).first().rewritten_data_files_count == 2
+    with (
+        settings(spark, {"spark.sql.caseSensitive": "true"}),
+        pytest.raises(UnknownColumn, match="caseSensitive is true in this session"),
+    ):
+        sql(spark, other_case, times)
+    with (
+        settings(spark, {"spark.sql.ansi.doubleQuotedIdentifiers": "true"}),
+        pytest.raises(UnsupportedOperation, match="doubleQuotedIdentifiers is true"),
+    ):
+        sql(spark, other_case, times)

@@ -25,9 +25,12 @@ from pyspark.sql import functions
 from rowsieve.arguments import checked
 from rowsieve.arguments.annotations import Progress
 from rowsieve.errors import CallCancelled, InvalidInput
+from rowsieve.predicate.semantics import Semantics
 from rowsieve.procedures.engine import Job
 from rowsieve.procedures.task_reports import REPORT, run_task
 from rowsieve.providers.spark.frames import error_from_worker
+from rowsieve.providers.spark.session_settings import semantics_of_session
+from rowsieve.types.schema import Schema
 
 _NUMBER, _PARTITION, _TASK = "number", "partition", "task"
 _DESCRIPTION: Final = "spark.job.description"
@@ -39,6 +42,8 @@ _POLL_S: Final = 0.2
 
 class SparkEngine:
     """Runs tasks on the workers of a Spark session, a partition for each."""
+
+    dialect: Final = "spark"
 
     @checked
     def __init__(self, spark: Any, progress: Progress | None = None) -> None:
@@ -84,6 +89,10 @@ class SparkEngine:
         """Call `progress`, if there is one."""
         if self._progress is not None:
             self._progress(done, total)
+
+    def semantics_of(self, text: str, schema: Schema) -> Semantics:
+        """The semantics of a filter under the settings of the session, as of `where=` of a read."""
+        return semantics_of_session(self._spark, text, schema)
 
     def _collected(self, job: Job, partitions: int) -> Sequence[bytes]:
         """The reports of all tasks, run as an RDD: each partition carries its own tasks."""
