@@ -27,14 +27,16 @@ _ENDS: Final = "; \t\r\n"
 _COMMENT = re.compile(r"\s*(?:--[^\n]*(?:\n|$)|/\*.*?\*/)", re.DOTALL)
 _CALL = re.compile(r"CALL\b(.*)", re.DOTALL | re.IGNORECASE)
 _NAME = r'(?:"(?:[^"]|"")+"|`(?:[^`]|``)+`|[\w-]+)'
+_NAMES = re.compile(rf"{_NAME}(?:\.{_NAME})*")
 _EXECUTE = re.compile(
-    rf"ALTER\s+TABLE\s+({_NAME}(?:\.{_NAME})*)\s+EXECUTE\s+(\w+)\s*+"  # *+: no backtracking
+    rf"ALTER\s+TABLE\s+({_NAMES.pattern})\s+EXECUTE\s+(\w+)\s*+"  # *+: no backtracking
     r"(\(.*?\))?\s*+(?:WHERE\s++(.+))?",
     re.DOTALL | re.IGNORECASE,
 )
 _EXPLAIN = re.compile(r"EXPLAIN\s+(?=CALL\s|ALTER\s+TABLE\s)(.+)", re.DOTALL | re.IGNORECASE)
 _SHOW = re.compile(r"SHOW\s+PROCEDURES", re.IGNORECASE)
-_DESCRIBE = re.compile(r"(?:DESCRIBE|DESC)\s+PROCEDURE\s+(?:\w+\.)*+(\w+)", re.IGNORECASE)
+_DESCRIBE = re.compile(rf"(?:DESCRIBE|DESC)\s+PROCEDURE\s+({_NAMES.pattern})", re.IGNORECASE)
+_TIMES: Final = exp.DataType.TEMPORAL_TYPES
 _PROCEDURES_OF_TABLES: Final[Mapping[str, str]] = {"optimize": "rewrite_data_files"}
 """Procedures by the name that `ALTER TABLE … EXECUTE` uses."""
 
@@ -89,10 +91,23 @@ def classify(text: str) -> Statement | None:
     if _SHOW.fullmatch(text):
         return ShowProcedures()
     if found := _DESCRIBE.fullmatch(text):
-        return DescribeProcedure(found[1].lower())
+        return DescribeProcedure(name_parts(found[1])[-1].lower())
     if found := _EXECUTE.fullmatch(text):
         return _execution(*found.groups())
     return None
+
+
+def name_parts(text: str) -> Sequence[str]:
+    """The identifiers of a dotted name without their quotes; empty if the text is not a name."""
+    if _NAMES.fullmatch(text) is None:
+        return ()
+    return [_unquoted(found) for found in re.findall(_NAME, text)]
+
+
+def _unquoted(name: str) -> str:
+    if (quote := name[0]) not in '"`':
+        return name
+    return name[1:-1].replace(quote * 2, quote)
 
 
 def statement_of(text: str) -> str:
@@ -153,13 +168,12 @@ def _execution(table: str, command: str, arguments: str | None, where: str | Non
             f"EXECUTE {command}: name the arguments, as in (file_size_threshold => …)"
         )
     options = {name.replace("_", "-"): str(value) for name, value in inner.named.items()}
-    plain = table.replace('"', "").replace("`", "")
-    named: dict[str, Value] = {"table": plain}
+    named: dict[str, Value] = {"table": table}
     if where is not None:
         named["where"] = where
     if options:
         named["options"] = options
-    names = plain.split(".")
+    names = name_parts(table)
     return Call(procedure, (), named, names[0] if len(names) > 2 else None)
 
 
@@ -223,7 +237,7 @@ def _value(procedure: str, node: Any) -> Value:
         case exp.Literal() | exp.Neg(this=exp.Literal()):
             if re.fullmatch(r"-?\d{1,38}", whole := node.sql(), re.ASCII):
                 return int(whole)
-        case exp.Cast() | exp.TryCast() if isinstance(node.this, exp.Literal):
+        case exp.Cast(this=exp.Literal(), to=exp.DataType(this=kind)) if kind in _TIMES:
             return str(node.this.this)  # TIMESTAMP '…': its text
         case exp.VarMap() | exp.Map():
             return _map(procedure, node)

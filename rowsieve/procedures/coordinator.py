@@ -28,6 +28,7 @@ from rowsieve.procedures.call_statement import (
     Explain,
     ShowProcedures,
     Statement,
+    name_parts,
 )
 from rowsieve.procedures.engine import Engine, Job, LocalEngine, ReadsText
 from rowsieve.procedures.parameters import Value, bind_arguments
@@ -243,7 +244,7 @@ def _expanded(procedure: str, named: Mapping[str, Value]) -> dict[str, Value]:
         found[FILTER.name] = found.pop("where")
     if "table" in found:
         table = found.pop("table")
-        names = table.split(".") if isinstance(table, str) else []
+        names = name_parts(table) if isinstance(table, str) else ()
         if len(names) not in (2, 3):  # Spark's and Trino's have the catalog in front
             raise InvalidInput(
                 f"{procedure}: table is {table!r}; give the namespace and the name, as in "

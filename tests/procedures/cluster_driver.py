@@ -1,7 +1,7 @@
 """A driver of Spark in a process of its own, which calls procedures whose tasks go wrong.
 
     python -m tests.procedures.cluster_driver MASTER FOLDER ROUNDS FAULT…
-    python -m tests.procedures.cluster_driver MASTER FOLDER dies before|after
+    python -m tests.procedures.cluster_driver MASTER FOLDER dies SUBJECT before|after
 
 A fault is one of `cluster_faults`, of the rewrite or, as in `migrate:failing`, of another call.
 Each round makes a table, calls the rewrite with each fault, and checks the table; the first line
@@ -24,7 +24,13 @@ from rowsieve.providers.spark.java import spark_session
 from rowsieve.providers.spark.procedure_engine import SparkEngine
 from rowsieve.retention.removed_files import RemovedFiles
 from tests.procedures.cluster_faults import DyingDriver, Endless, Faulty, faults
-from tests.procedures.cluster_subjects import SUBJECTS, described, expected, with_small_tasks
+from tests.procedures.cluster_subjects import (
+    SUBJECTS,
+    Subject,
+    described,
+    expected,
+    with_small_tasks,
+)
 
 CALL = """
     CALL system.rewrite_data_files(
@@ -47,10 +53,7 @@ def main(master: str, folder: Path, arguments: list[str]) -> None:
     """Run the rounds, or die in the middle of one."""
     spark = spark_session("rowsieve procedures", CONF, master=master)
     if arguments[0] == "dies":
-        catalog = new_catalog(folder)
-        replace(catalog, DyingDriver(after=arguments[1] == "after"))
-        catalog.call(CALL, engine=SparkEngine(spark))
-        raise AssertionError("the driver still lives")
+        dies(spark, folder, SUBJECTS[arguments[1]], after=arguments[2] == "after")
     for number in range(int(arguments[0])):
         for name in arguments[1:]:
             place = folder / f"{number}-{name}"
@@ -61,6 +64,16 @@ def main(master: str, folder: Path, arguments: list[str]) -> None:
             sys.stdout.write(f"{number} {name}\n")
             sys.stdout.flush()
     spark.stop()
+
+
+def dies(spark: Any, folder: Path, subject: Subject, *, after: bool) -> None:
+    """Kill this process in the middle of a call."""
+    with pytest.MonkeyPatch.context() as patch:
+        with_small_tasks(patch)
+        catalog = subject.lake(folder)
+        replace(catalog, DyingDriver(subject.procedure(), after=after))
+        catalog.call(subject.call.format(folder=folder), engine=SparkEngine(spark))
+    raise AssertionError("the driver still lives")
 
 
 def new_catalog(folder: Path) -> rs.Catalog:

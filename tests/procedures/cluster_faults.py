@@ -142,15 +142,17 @@ class Endless(Faulty):
         time.sleep(PATIENCE_S)
 
 
-class DyingDriver(RewriteDataFiles):
+class DyingDriver(Faulty):
     """The driver is killed in `finish`, before or after the commit."""
 
-    def __init__(self, *, after: bool) -> None:
+    def __init__(self, inner: DistributedProcedure, *, after: bool) -> None:
+        super().__init__(Path(), inner)
         self._after = after
 
-    def finish(
-        self, context: CallContext, handle: Handle, fragments: Sequence[Sequence[bytes]]
-    ) -> pa.Table:
+    def fault(self, task: bytes, storage_options: StorageOptions) -> None:
+        """Let the tasks go well."""
+
+    def finish(self, context: CallContext, handle: Handle, fragments: Fragments) -> pa.Table:
         """Commit, or not, and die."""
         if self._after:
             super().finish(context, handle, fragments)

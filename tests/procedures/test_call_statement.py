@@ -14,6 +14,7 @@ from rowsieve.procedures.call_statement import (
     ShowProcedures,
     Statement,
     classify,
+    name_parts,
 )
 
 REWRITE = "rewrite_data_files"
@@ -53,7 +54,11 @@ REWRITE = "rewrite_data_files"
             Call(
                 REWRITE,
                 (),
-                {"table": "db.t", "where": "b = ')'", "options": {"file-size-threshold": "128MB"}},
+                {
+                    "table": '"db".t',
+                    "where": "b = ')'",
+                    "options": {"file-size-threshold": "128MB"},
+                },
             ),
         ),
         ("EXPLAIN CALL f('a');", Explain(Call("f", ("a",)))),
@@ -65,6 +70,7 @@ REWRITE = "rewrite_data_files"
         ("ALTER TABLE a.b EXECUTE optimize ;", Call(REWRITE, (), {"table": "a.b"})),
         ("DESCRIBE PROCEDURE system.F", DescribeProcedure("f")),
         ("desc procedure f", DescribeProcedure("f")),
+        ('DESC PROCEDURE `my cat`.system."F"', DescribeProcedure("f")),
     ],
 )
 def test_statement_is_read(text: str, statement: Statement) -> None:
@@ -113,6 +119,8 @@ def test_other_statements_are_none(text: str) -> None:
         ("CALL f(1 + 1)", "is not a literal"),
         ('CALL f("x")', "is not a literal"),
         ("CALL f((SELECT 1))", "is not a literal"),
+        ("CALL f(CAST('1' AS bigint))", "is not a literal"),
+        ("CALL f(JSON '1')", "is not a literal"),
         ("CALL f(a => 1, 2)", "positional argument follows a named one"),
         ("CALL f(a => 1, A => 2)", "given twice"),
         ("CALL f(o => map('a', 'b', 'c'))", "key without a value"),
@@ -128,3 +136,21 @@ def test_other_statements_are_none(text: str) -> None:
 def test_wrong_call_is_refused_by_its_fault(text: str, reason: str) -> None:
     with pytest.raises(InvalidInput, match=reason):
         classify(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("db.t", ["db", "t"]),
+        ('`my cat`."db".t', ["my cat", "db", "t"]),
+        ('"d""b".`t``u`', ['d"b', "t`u"]),
+        ('"a.b".c-d', ["a.b", "c-d"]),
+        ("db..t", []),
+        ('"db.t', []),
+        ("db.t ", []),
+        ('"".t', []),
+        ("", []),
+    ],
+)
+def test_a_name_is_divided_at_its_dots_outside_of_quotes(text: str, parts: list[str]) -> None:
+    assert list(name_parts(text)) == parts

@@ -113,3 +113,23 @@ def test_part_of_changed_rows_records_no_order(catalog: rs.Catalog) -> None:
     catalog.procedures.add(Mask())
     catalog.call("CALL system.mask('db', 't', 'v')")
     assert catalog.open_table("db.t").snapshot_for_engines().parts.sort_orders() == [None]
+
+
+@pytest.mark.parametrize("quoted", ['"d""b".t', '"db.t"', '"db.t".x', "`d``b`.t", "a.b.db.t"])
+def test_quotes_in_a_name_do_not_lead_to_another_table(catalog: rs.Catalog, quoted: str) -> None:
+    catalog.create_table("db.t", pa.table({"id": [1]}))
+    catalog.create_table("t.x", pa.table({"id": [1]}))
+    text = quoted.replace("'", "''")
+    for statement in (
+        f"ALTER TABLE {quoted} EXECUTE optimize",
+        f"CALL system.compact(table => '{text}')",
+    ):
+        with pytest.raises(InvalidInput, match=r"not a name of a namespace|give the namespace"):
+            catalog.call(statement)
+
+
+@pytest.mark.parametrize("quoted", ['"db".t', "`db`.`t`", 'lake."db"."t"', "db.t"])
+def test_a_name_may_be_quoted(catalog: rs.Catalog, quoted: str) -> None:
+    catalog.create_table("db.t", pa.table({"id": [1]}))
+    assert catalog.call(f"ALTER TABLE {quoted} EXECUTE optimize").num_rows == 1
+    assert catalog.call(f"CALL system.compact(table => '{quoted}')").num_rows == 1
