@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import rowsieve as rs
-from rowsieve.procedures import add_files, analyze, build_vectors, merge_vectors
+from rowsieve.procedures import add_files, analyze, vector_tasks
 from rowsieve.procedures.add_files import AddFiles
 from rowsieve.procedures.analyze import Analyze
 from rowsieve.procedures.build_vectors import BuildDeletionVectors
@@ -128,7 +128,7 @@ SUBJECTS = {
 
 def with_small_tasks(patch: Any) -> None:
     """Let a task have few bytes, so that small tables have several."""
-    for module in (add_files, analyze, build_vectors, merge_vectors):
+    for module in (add_files, analyze, vector_tasks):
         patch.setattr(module, "_TASK_BYTES", 1)
     patch.setattr("rowsieve.changes.vector_merging.FILE_BYTES", 40)  # two or three vectors
     patch.setattr("rowsieve.procedures.placed_additions._TASK_FILES", 1)
