@@ -13,6 +13,9 @@ SnapshotExpired; it never changes a result. A lease is over only if
 - more than its duration has passed since its last renewal, both times being the store's own: that
   of the lease's file and that of a file which the expiry has just created; and
 - it has not been renewed while the expiry then waited for its grace period, a second at least.
+
+A holder looks at its clock several times in that second. After the clock has jumped, or the machine
+has slept, a lease may seem over; the holder then renews it before the second listing.
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ SECOND_LOOK_S = 1.0
 LONGEST_S: Final = 30 * 86_400.0
 _SHORTEST_S: Final = 0.1
 _RENEWALS: Final = 3  # per duration, so that one may fail
+_LOOK_S: Final = 0.25  # between two looks of a holder at its clock
 _NAME: Final = re.compile(
     rf"{LEASES}/(?P<version>\d{{20}})\.(?P<duration_ms>\d{{1,12}})\.(?P<id>[0-9a-f]{{32}})"
     r"\.(?P<renewal>\d{1,9})\.json",
@@ -160,7 +164,13 @@ class Lease:
 
     def _renew_until_end(self) -> None:
         """Renew until the end; a renewal that fails is tried again at the next time."""
-        while not self._ended.wait(self.duration_s / _RENEWALS):
+        period_s = self.duration_s / _RENEWALS
+        renewed = _clocks()
+        while not self._ended.wait(min(period_s, _LOOK_S)):
+            now = _clocks()
+            if max(after - before for before, after in zip(renewed, now, strict=True)) < period_s:
+                continue
+            renewed = now
             try:
                 self._renew()
             except RowsieveError as error:
@@ -186,6 +196,11 @@ def checked_duration(duration_s: float) -> float:
             f"{duration_s!r}; it is renewed by itself while it is held"
         )
     return duration_s
+
+
+def _clocks() -> tuple[float, float]:
+    """The time by two clocks: one that may jump, and one that may stand still during a sleep."""
+    return time.time(), time.monotonic()
 
 
 def _process_name() -> str:

@@ -49,6 +49,22 @@ def test_a_reader_that_holds_a_lease_finishes() -> None:
         rows_of(pinned)
 
 
+@pytest.mark.parametrize("jump_s", [3600.0, -3600.0])
+def test_a_lease_that_is_held_outlives_a_jump_of_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jump_s: float
+) -> None:  # trap T24
+    table, clock = with_history(tmp_path / "t", versions=5), time.time
+    with table.lease(version=2) as pinned:
+        (path,) = paths(table.store, LEASES)
+        os.utime(tmp_path / "t" / path, (clock() - jump_s, clock() - jump_s))
+        monkeypatch.setattr(time, "time", lambda: clock() + jump_s)
+        removed = table.expire_versions(retain_last=1)
+        assert removed.leased_version == 2
+        assert rows_of(pinned) == expected(2)
+        assert len(paths(table.store, LEASES)) == 1
+    assert paths(table.store, LEASES) == set()
+
+
 def test_a_lease_protects_the_newest_version_unless_told_otherwise() -> None:
     table = with_history(versions=4)
     with table.lease() as newest, rowsieve.open_table(table.uri, version=1).lease() as first:
