@@ -94,6 +94,7 @@ CHANGES: dict[str, Work] = {
     "analyze": PROCEDURES["analyze"],
     "rewrite_data_files": PROCEDURES["rewrite_data_files"],
     "build_deletion_vectors": PROCEDURES["build_deletion_vectors"],
+    "rewrite_position_delete_files": PROCEDURES["rewrite_position_delete_files"],
     "cherry-pick": PROCEDURES["cherrypick_snapshot"],
     "vacuum": call("vacuum('db', 't', retain_last => 1, grace_s => 0)"),
     "drop": lambda catalog: catalog.drop_table("db.t"),
@@ -111,6 +112,10 @@ def made(folder: Path, key: Sequence[str] | None) -> rs.Catalog:
     table.restore(2)
     write(rows(2, 3, 4, 40, 41, 42, v=3))
     table.delete("id IN (1, 21, 40)")
+    write(rows(600, 601, v=4))
+    write(rows(601, 602, v=5))
+    for condition in ("id >= 600", "id < 100") if key else ():  # a file of vectors each
+        table.build_deletion_vectors(condition)
     table.delete("id IN (2, 22)")
     (folder / "more").mkdir()
     pq.write_table(rows(500, 501, v=8), folder / "more/one.parquet")
