@@ -118,16 +118,15 @@ def two_hosts(folder: Path) -> Iterator[str]:
 @pytest.mark.parametrize("subject", sorted(SUBJECTS))
 @pytest.mark.parametrize("round_", range(max(2, ROUNDS // 5)))
 def test_killed_driver_has_committed_once_or_not_at_all(
-    tmp_path: Path, subject: str, round_: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subject: str, round_: int
 ) -> None:
     called, moment = SUBJECTS[subject], ("before", "after")[round_ % 2]
     master = (LOCAL, CLUSTER)[(round_ // 2 + len(subject)) % 2]
     for name in ("untouched", "twin"):
         (tmp_path / name).mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        with_small_tasks(patch)
-        before = described(called.lake(tmp_path / "untouched"))
-        wanted = expected(called, tmp_path / "twin")
+    with_small_tasks(monkeypatch)
+    before = described(called.lake(tmp_path / "untouched"))
+    wanted = expected(called, tmp_path / "twin")
     done = drive(master, tmp_path, "dies", subject, moment)
     assert done.returncode == -9, done.stderr[-4000:]
     catalog = rs.Catalog(tmp_path / "lake")
