@@ -72,10 +72,11 @@ def test_namespaces_are_created_listed_and_dropped(lake: Path, rows: Path) -> No
     run("--catalog", lake, "drop-namespace", "db", "--cascade")
     assert (lake / "db/t/data").is_dir()
     run("--catalog", lake, "drop-namespace", "db", code=3)
-    run("--catalog", lake, "drop-namespace", "db", "--if-exists")
+    absent = run("--catalog", lake, "drop-namespace", "db", "--if-exists")
+    assert absent.strip() == "nothing to drop: there is no namespace db"
     run("--catalog", lake, "create", "empty.t", rows)
     dropped = run_json("--catalog", lake, "drop-namespace", "empty", "--purge")
-    assert dropped == {"namespace": "empty"}
+    assert dropped == {"namespace": "empty", "dropped": True}
     assert run_json("--catalog", lake, "namespaces") == []
     assert [path for path in (lake / "empty").rglob("*") if path.is_file()] == []
     created = run_rows("--catalog", lake, "query", "CREATE SCHEMA again")

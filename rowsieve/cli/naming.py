@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -12,7 +13,7 @@ from rowsieve.cli.named import required_catalog
 from rowsieve.cli.options import AsJson, StorageOptions, read_pairs
 from rowsieve.cli.output import messages, print_json
 from rowsieve.cli.progress import CatalogChange, begin
-from rowsieve.errors import TableNotFound
+from rowsieve.errors import NamespaceNotFound, TableNotFound
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The namespace.", show_default=False)]
 TableName = Annotated[
@@ -52,18 +53,7 @@ def drop(
 ) -> None:
     """Drop a table of the catalog."""
     catalog = _changed(storage_option)
-    dropped = True
-    try:
-        with messages().status(f"dropping {name}"):
-            catalog.drop_table(name, purge=purge)
-    except TableNotFound:
-        if not if_exists:
-            raise
-        dropped = False
-    if as_json:
-        print_json({"table": name, "dropped": dropped})
-        return
-    typer.echo(f"dropped {name}" if dropped else f"nothing to drop: there is no table {name}")
+    _drop("table", name, partial(catalog.drop_table, name, purge=purge), if_exists, as_json)
 
 
 def rename(
@@ -138,12 +128,24 @@ def drop_namespace(
     as_json: AsJson = False,
 ) -> None:
     """Drop a namespace; without --cascade and --purge only one without tables."""
-    catalog = _changed(storage_option)
-    with messages().status(f"dropping {name}"):
-        catalog.drop_namespace(
-            name, cascade=cascade, purge=purge, if_absent="ignore" if if_exists else "error"
-        )
-    print_json({"namespace": name}) if as_json else typer.echo(f"dropped {name}")
+    work = partial(_changed(storage_option).drop_namespace, name, cascade=cascade, purge=purge)
+    _drop("namespace", name, work, if_exists, as_json)
+
+
+def _drop(kind: str, name: str, work: Callable[[], None], if_exists: bool, as_json: bool) -> None:
+    """Drop a name of the catalog, and tell; with `if_exists` also that there is none."""
+    dropped = True
+    try:
+        with messages().status(f"dropping {name}"):
+            work()
+    except (TableNotFound, NamespaceNotFound):
+        if not if_exists:
+            raise
+        dropped = False
+    if as_json:
+        print_json({kind: name, "dropped": dropped})
+        return
+    typer.echo(f"dropped {name}" if dropped else f"nothing to drop: there is no {kind} {name}")
 
 
 def _list(names: Sequence[str], *, as_json: bool) -> None:
