@@ -58,7 +58,7 @@ def plan_vectors(
     """
     groups = list(overlapping_parts(store, snapshot, question))
     if if_many:
-        groups = [group for group in groups if not _few_are_fresh(snapshot, group)]
+        groups = [group for group in groups if not few_keys_are_new(snapshot, group)]
     uploads, refs = Uploads(store), dict[int, VectorRef]()
     waiting: dict[int, RowSet] = {}
 
@@ -155,7 +155,8 @@ def chosen_parts(
     return frozenset(piece.parts[r.part].part_id for piece in pieces for r in piece.reads)
 
 
-def _few_are_fresh(snapshot: Snapshot, group: list[int]) -> bool:
+def few_keys_are_new(snapshot: Snapshot, group: Sequence[int]) -> bool:
+    """Whether a first read of an overlap group looks few keys up, or none; reads no file."""
     parts = planned_parts(snapshot.parts, sorted(group))
     return few_are_fresh(sorted(parts, key=lambda part: part.commit_ts, reverse=True))
 

@@ -70,6 +70,10 @@ def maintain(
         typer.echo(f"version {commit_.version}: {rewritten}")
     if (analyzed := done.analyzed) is not None:
         typer.echo(f"version {analyzed.version}: analyzed {analyzed.parts_added:,} parts")
+    if (stored := done.stored) is not None:
+        typer.echo(
+            f"version {stored.version}: stored the hidden rows of {stored.parts_added:,} parts"
+        )
     typer.echo(repr(done.removed))
     typer.echo(f"{done.before} -> {done.after}")
 
@@ -121,6 +125,7 @@ def _as_dict(done: Maintenance) -> dict[str, Any]:
         "parts_removed": sum(commit.parts_removed for commit in done.compactions),
         "parts_added": sum(commit.parts_added for commit in done.compactions),
         "parts_analyzed": 0 if done.analyzed is None else done.analyzed.parts_added,
+        "parts_with_vectors": 0 if done.stored is None else done.stored.parts_added,
         "removed_files": done.removed.file_count,
         "removed_bytes": done.removed.size_bytes,
         "before": asdict(done.before),

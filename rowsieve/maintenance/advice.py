@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from rowsieve.compaction.pick import pick, units_of
+from rowsieve.changes.vector_building import few_keys_are_new
+from rowsieve.compaction.pick import Unit, pick, units_of
 from rowsieve.maintenance.analyzing import (
     lacks_newer_sketches,
     lacks_statistics,
@@ -32,6 +33,7 @@ class Action(Enum):
 
     COMPACT = "compact"
     ANALYZE = "analyze"
+    BUILD_DELETION_VECTORS = "build_deletion_vectors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ def advise(snapshot: Snapshot) -> Advice:
         )
     if snapshot.table.properties.get("statistics", "on") == "on":
         recommended += _analyses(sizes, unknown, uncounted)
+    recommended += _vectors(snapshot, units, frozenset(chosen), sizes)
     return Advice(**{**_fields(found), "recommendations": tuple(recommended)})
 
 
@@ -138,6 +141,27 @@ def _analyses(sizes: Indices, unknown: Indices, uncounted: Indices) -> Iterator[
         both = np.union1d(unknown, uncounted)
         why = "; ".join(why for why, _ in found)
         yield Recommendation(Action.ANALYZE, why, len(both), int(sizes[both].sum()))
+
+
+def _vectors(
+    snapshot: Snapshot, units: Sequence[Unit], compacted: frozenset[int], sizes: Indices
+) -> Iterator[Recommendation]:
+    """Recommend vectors for overlap groups that no compaction rewrites, as `maintain` builds them.
+
+    Only where a first read compares many keys.
+    """
+    groups = [
+        unit.parts
+        for unit in units
+        if len(unit.parts) > 1
+        and compacted.isdisjoint(unit.parts)
+        and not few_keys_are_new(snapshot, unit.parts)
+    ]
+    if groups:
+        parts = [part for group in groups for part in group]
+        why = f"the first read of a process compares the keys of {len(parts):,} parts"
+        size_bytes = int(sizes[parts].sum())
+        yield Recommendation(Action.BUILD_DELETION_VECTORS, why, len(parts), size_bytes)
 
 
 def _fields(advice: Advice) -> dict[str, Any]:

@@ -112,9 +112,13 @@ def test_what_a_tiered_compaction_leaves_overlapping_gets_vectors() -> None:
         properties={"compaction": "tiered"},
     )
     before = pairs(table)
+    (one,) = table.maintenance_advice().recommendations
+    assert (one.action, one.parts) == (Action.BUILD_DELETION_VECTORS, 2)
+    assert "compares the keys of 2 parts" in one.reason
     done = table.maintain()
     assert not done.compaction.committed
     assert done.stored is not None
+    assert done.advice.is_healthy
     assert any(table.snapshot_for_engines().parts.vectors())
     assert pairs(table) == before
     assert table.maintain().stored is None
@@ -126,6 +130,8 @@ def test_few_new_keys_are_looked_up_and_need_no_vectors() -> None:
         {"k": [7], "v": [2]},
         properties={"compaction": "tiered"},
     )
+    advised = [each.action for each in table.maintenance_advice().recommendations]
+    assert Action.BUILD_DELETION_VECTORS not in advised
     assert table.maintain().stored is None
 
 
