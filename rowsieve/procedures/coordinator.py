@@ -17,7 +17,7 @@ import pyarrow as pa
 from rowsieve.arguments.annotations import Progress
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import places_in, semantics_of, to_predicate
-from rowsieve.errors import CallCancelled, InvalidInput, UnsupportedOperation
+from rowsieve.errors import CallCancelled, InvalidInput, StoreError, UnsupportedOperation
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
@@ -213,14 +213,17 @@ def _run_stages(
 ) -> None:
     """Run and commit stage after stage; raise the last error if all of them failed.
 
-    CallCancelled ends the call; the stages before it stay committed.
+    CallCancelled ends the call, and so does a StoreError of a commit, which may have taken effect;
+    the stages before it stay committed.
     """
     first = failures = 0
     for number, count in enumerate(handle.stages):
         numbers = range(first, first + count)
         first += count
+        ran = False
         try:
             fragments = _run_tasks(procedure, context, handle, numbers, engine)
+            ran = True
             procedure.commit_stage(context, handle, number, fragments)
         except CallCancelled as error:  # no further stage may begin
             raise CallCancelled(
@@ -229,7 +232,7 @@ def _run_stages(
             ) from error
         except Exception as error:
             failures += 1
-            if failures == len(handle.stages):
+            if failures == len(handle.stages) or (ran and isinstance(error, StoreError)):
                 raise
             _log.warning("%s: a stage was not committed: %s", procedure.name, error)
             procedure.stage_failed(handle, number)

@@ -12,6 +12,8 @@ import pytest
 import rowsieve as rs
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.errors import CommitConflict, InvalidInput, StoreError, UnsupportedOperation
+from rowsieve.objects import SyncFailed
+from rowsieve.objects.local import LocalStore
 from rowsieve.procedures.engine import Job, LocalEngine
 from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
 from tests.random_tables import tiny_row_groups
@@ -237,6 +239,26 @@ def test_error_is_raised_if_every_stage_fails(catalog: rs.Catalog) -> None:
     with pytest.raises(StoreError, match="lost its disk"):
         call(catalog, in_stages())
     assert table.refresh() == version
+
+
+def test_a_commit_of_unknown_outcome_ends_the_call(
+    catalog: rs.Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = table_of(catalog, *(range(i, i + 3) for i in range(0, 15, 3)), key=True)
+    before, version = rows(table), table.version
+    put_new = LocalStore.put_new
+
+    def unsynced(self: LocalStore, path: str, data: bytes | memoryview) -> None:
+        put_new(self, path, data)
+        if path.endswith(f"{version + 2:020}.json"):
+            raise SyncFailed("the disk failed", path=path, stands=True)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStore, "put_new", unsynced)
+        with pytest.raises(StoreError, match=r"the disk failed\. Readers see commit [0-9a-f]+ as"):
+            call(catalog, in_stages())
+    assert table.refresh() == version + 2
+    assert rows(table) == before
 
 
 class Between(LocalEngine):
