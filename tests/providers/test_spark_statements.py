@@ -87,9 +87,14 @@ CALL system.rewrite_data_files('db', 't', '{}', options => map('rewrite-all', 't
 """
 
 
-@pytest.mark.parametrize("kind", ["spark", "client"])
 @pytest.mark.parametrize(
-    ("zone", "count"), [("UTC", 0), ("America/New_York", 1), ("-07:00", 2), ("Asia/Tokyo", 0)]
+    ("kind", "zone", "count"),
+    [
+        ("spark", "UTC", 0),
+        ("spark", "America/New_York", 1),
+        ("spark", "-07:00", 2),
+        ("client", "America/New_York", 1),
+    ],
 )
 def test_a_filter_has_the_time_zone_of_the_session(
     kind: str, request: pytest.FixtureRequest, times: rs.Catalog, zone: str, count: int
