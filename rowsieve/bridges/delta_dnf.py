@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.leaves import KeptRows, Leaf, Members, zeros_apart
 from rowsieve.bridges.pyarrow_exprs import comparison_of_column, from_pyarrow, list_of_column
+from rowsieve.bridges.rows import both, reads
 from rowsieve.bridges.translation import Exactness, Row, Translation, reason_of
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation, repr_of
 from rowsieve.predicate import ir
@@ -46,22 +47,21 @@ Filters: TypeAlias = list[Filter] | list[list[Filter]]
 
 MAX_FILTERS = 100_000  # limit of tuples written, because ANDs of ORs multiply
 
-_EXACT, _NO = Exactness.EXACT, Exactness.UNSUPPORTED
 _FLOATS = "floats by IEEE 754"
 OPERATORS: tuple[Row, ...] = (
-    Row("=", "=", _EXACT, _EXACT),
-    Row("==", "=", _EXACT, _NO, "written as ="),
-    Row("!=", "<>", _EXACT, _EXACT, f"{_FLOATS}: TRUE of NaN"),
-    Row("<", "<", _EXACT, _EXACT),
-    Row("<=", "<=", _EXACT, _EXACT),
-    Row(">", ">", _EXACT, _EXACT, f"{_FLOATS}: NaN is never above"),
-    Row(">=", ">=", _EXACT, _EXACT, f"{_FLOATS}: NaN is never above"),
-    Row("in", "InList", _EXACT, _EXACT, "compares bits, NULL with NULL; [None] is IS NULL"),
-    Row("not in", "Not(InList)", _EXACT, _EXACT, "TRUE for NULL; written with None in the list"),
+    both("=", "="),
+    reads("==", "=", "written as ="),
+    both("!=", "<>", f"{_FLOATS}: TRUE of NaN"),
+    both("<", "<"),
+    both("<=", "<="),
+    both(">", ">", f"{_FLOATS}: NaN is never above"),
+    both(">=", ">=", f"{_FLOATS}: NaN is never above"),
+    both("in", "InList", "compares bits, NULL with NULL; [None] is IS NULL"),
+    both("not in", "Not(InList)", "TRUE for NULL; written with None in the list"),
 )
 _PLAIN = (bool, int, float, str, bytes, decimal.Decimal, datetime.date, datetime.datetime)
 _ROWS = {row.foreign: row for row in OPERATORS}
-_COMPARISONS = {row.ours: row.foreign for row in OPERATORS[:7] if row.writes is _EXACT}
+_COMPARISONS = {row.ours: row.foreign for row in OPERATORS[:7] if row.writes is Exactness.EXACT}
 
 
 def is_dnf_filters(value: object) -> bool:

@@ -18,13 +18,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.base import path_of
+from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.extras import imported
+from rowsieve.bridges.rows import both
 from rowsieve.bridges.ticks import as_ticks, from_ticks
-from rowsieve.bridges.translation import Exactness, Row, Translation, place, translated
-from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
+from rowsieve.bridges.translation import Row, Translation
+from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
-from rowsieve.predicate.bind import bind
-from rowsieve.predicate.nan_signs import check_nan_signs
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.logical import (
@@ -43,7 +44,6 @@ from rowsieve.types.logical import (
 )
 from rowsieve.types.schema import Schema
 
-_EXACT, _NO = Exactness.EXACT, Exactness.UNSUPPORTED
 _VALUE = "a value of the column's type"
 _EMPTY = "an empty list is never written; its NOT IN is read if the ANSI mode is given"
 _NOTHING = (
@@ -52,19 +52,19 @@ _NOTHING = (
 )
 
 FILTERS: tuple[Row, ...] = (
-    Row("EqualTo", "=", _EXACT, _EXACT, _VALUE),
-    Row("EqualNullSafe", "IS NOT DISTINCT FROM", _EXACT, _EXACT, _VALUE),
-    Row("GreaterThan", ">", _EXACT, _EXACT, _VALUE),
-    Row("GreaterThanOrEqual", ">=", _EXACT, _EXACT, _VALUE),
-    Row("LessThan", "<", _EXACT, _EXACT, _VALUE),
-    Row("LessThanOrEqual", "<=", _EXACT, _EXACT, _VALUE),
-    Row("In", "InList", _EXACT, _EXACT, f"{_VALUE}; {_EMPTY}"),
-    Row("IsNull", "IsNull", _EXACT, _EXACT),
-    Row("IsNotNull", "Not(IsNull)", _EXACT, _EXACT),
-    Row("Not", "Not", _EXACT, _EXACT, "of one filter"),
-    Row("StringStartsWith", "starts_with", _EXACT, _EXACT, "and LIKE 'text%'"),
-    Row("StringEndsWith", "ends_with", _EXACT, _EXACT),
-    Row("StringContains", "contains", _EXACT, _EXACT),
+    both("EqualTo", "=", _VALUE),
+    both("EqualNullSafe", "IS NOT DISTINCT FROM", _VALUE),
+    both("GreaterThan", ">", _VALUE),
+    both("GreaterThanOrEqual", ">=", _VALUE),
+    both("LessThan", "<", _VALUE),
+    both("LessThanOrEqual", "<=", _VALUE),
+    both("In", "InList", f"{_VALUE}; {_EMPTY}"),
+    both("IsNull", "IsNull"),
+    both("IsNotNull", "Not(IsNull)"),
+    both("Not", "Not", "of one filter"),
+    both("StringStartsWith", "starts_with", "and LIKE 'text%'"),
+    both("StringEndsWith", "ends_with"),
+    both("StringContains", "contains"),
 )
 _COMPARISONS: Mapping[str, ir.ComparisonOp] = {
     row.foreign: ir.ComparisonOp(row.ours) for row in FILTERS[:6]
@@ -108,21 +108,14 @@ def from_spark_filters(
     and NULL for NULL otherwise. If the mode is unknown, NOT IN with an empty list is unsupported;
     IN with an empty list keeps no row in either mode.
     """
-    kept: list[ir.Predicate] = []
-    left: list[Any] = []
-    notes: list[str] = []
-    for index, item in enumerate(filters):
-        try:
-            predicate = _read(item, schema, ansi)
-            bind(predicate, schema, Semantics.SPARK, simplified=False)
-            kept.append(predicate)
-        except UnknownColumn:
-            raise
-        except (UnsupportedOperation, InvalidPredicate) as error:
-            notes.append(place(index, len(filters), item, error))
-            left.append(item)
-    whole = ir.conjoin(kept) if kept or not left else None
-    return translated(whole, left or None, notes, strict=strict)
+    return read_conditions(
+        filters,
+        lambda item: _read(item, schema, ansi),
+        list,
+        schema,
+        Semantics.SPARK,
+        strict=strict,
+    )
 
 
 def to_spark_filters(
@@ -133,22 +126,9 @@ def to_spark_filters(
     strict: bool = False,
 ) -> Translation[list[Any], ir.Predicate]:
     """Write a predicate with the given semantics as filters over the schema."""
-    bind(predicate, schema, semantics, simplified=False)
-    conditions = ir.root_conjuncts(predicate)
-    kept: list[Any] = []
-    left: list[ir.Predicate] = []
-    notes: list[str] = []
-    for index, condition in enumerate(conditions):
-        bound = bind(condition, schema, semantics, simplified=False)
-        try:
-            if semantics.nan is NanOrder.SIGNED:
-                check_nan_signs(bound.root)
-            kept.append(_write(bound.root, semantics))
-        except UnsupportedOperation as error:
-            notes.append(place(index, len(conditions), condition, error))
-            left.append(condition)
-    whole = kept if kept or not left else None
-    return translated(whole, ir.conjoin(left) if left else None, notes, strict=strict)
+    return write_conditions(
+        predicate, lambda root: _write(root, semantics), list, schema, semantics, strict=strict
+    )
 
 
 # Reading
@@ -285,15 +265,10 @@ def _write_in(
     bitwise = isinstance(type_, Float) and semantics.compares_bits(len(members))
     if bitwise and pc.any(pc.equal(members, 0.0)).as_py():
         raise UnsupportedOperation("Spark's IN finds zeros of both signs")
-    physical = _physical_list(members, type_)
+    physical: list[Any] = as_ticks(members, type_).to_pylist()
     if not isinstance(type_, Bool | Int | Float | String):
         physical = [_python(value, type_) for value in physical]
     return _made("In", path, tuple(physical))
-
-
-def _physical_list(members: pa.Array, type_: LogicalType) -> list[Any]:
-    values: list[Any] = as_ticks(members, type_).to_pylist()
-    return values
 
 
 def _write_like(node: ir.Like, path: tuple[str, ...]) -> Any:
@@ -313,13 +288,8 @@ def _write_like(node: ir.Like, path: tuple[str, ...]) -> Any:
 
 
 def _path(operand: ir.Operand) -> tuple[str, ...]:
-    names: list[str] = []
-    while isinstance(operand, ir.FieldAccess):
-        names.append(operand.name)
-        operand = operand.operand
-    if not isinstance(operand, ir.BoundColumn):
-        raise UnsupportedOperation("a filter is about a column itself")
-    return (operand.name, *reversed(names))
+    column, names = path_of(operand, "a filter of Spark")
+    return (column.name, *names)
 
 
 def _check_nan(type_: LogicalType, semantics: Semantics) -> None:

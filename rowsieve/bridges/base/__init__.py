@@ -7,12 +7,11 @@ expressions: dispatch over nodes, a depth limit, chains and balanced joins, type
 
 from __future__ import annotations
 
-from rowsieve.bridges.base.reader import TreeReader, as_operand, as_predicate, flattened, supported
+from rowsieve.bridges.base.reader import TreeReader, as_operand, as_predicate, supported
 from rowsieve.bridges.base.writer import (
     OPERATORS,
     OperatorWriter,
     TreeWriter,
-    balanced,
     part_of_text,
     path_of,
 )
@@ -24,8 +23,6 @@ __all__ = [
     "TreeWriter",
     "as_operand",
     "as_predicate",
-    "balanced",
-    "flattened",
     "part_of_text",
     "path_of",
     "supported",

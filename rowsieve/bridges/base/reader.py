@@ -7,7 +7,7 @@ operands have known types before they are compared.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Final, Generic, TypeAlias, TypeVar
 
 from rowsieve.bridges.translation import Exactness, Row
@@ -89,22 +89,6 @@ def as_operand(read: Read) -> ir.Operand:
     if isinstance(read, ir.BooleanOperand):
         return read.operand
     return ir.Condition(read) if isinstance(read, ir.Predicate) else read
-
-
-def flattened(node: N, terms_of: Callable[[N], Sequence[N] | None]) -> list[N]:
-    """Return the terms of a chain in the order written; iterative, since chains may be long.
-
-    `terms_of` returns the operands of a link of the chain, and None for any other node.
-    """
-    found: list[N] = []
-    stack = [node]
-    while stack:
-        item = stack.pop()
-        if (terms := terms_of(item)) is None:
-            found.append(item)
-        else:
-            stack.extend(reversed(terms))
-    return found
 
 
 def supported(row: Row | None, what: str, otherwise: str = NO_COUNTERPART) -> Row:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar, assert_never, cast
 
+from rowsieve.bridges.chains import balanced
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.like import parse_pattern
@@ -159,15 +160,6 @@ OPERATORS: Mapping[ir.ComparisonOp, Callable[[Any, Any], Any]] = {
     ir.ComparisonOp.GT: operator.gt,
     ir.ComparisonOp.GE: operator.ge,
 }
-
-
-def balanced(terms: Sequence[E], join: Callable[[E, E], E]) -> E:
-    """Join one or more terms in a balanced tree."""
-    left = list(terms)
-    while len(left) > 1:
-        made = [join(a, b) for a, b in zip(left[::2], left[1::2], strict=False)]
-        left = made + left[len(made) * 2 :]
-    return left[0]
 
 
 def path_of(node: ir.Operand, engine: str) -> tuple[ir.BoundColumn, list[str]]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rowsieve.bridges.base import balanced
+from rowsieve.bridges.chains import balanced
 from rowsieve.bridges.datafusion_exprs.long_lists import LONG, found_in
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.sql.dialects import DATAFUSION

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.chains import flattened
 from rowsieve.bridges.datafusion_exprs import function_table
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, negative_nans, stored
 from rowsieve.bridges.sql.arrow_times import timestamp_named
@@ -78,18 +79,14 @@ def spelled(expression: Expr, stand_ins: StandIns) -> str:
 
 
 def _chain(expression: Expr, operator: str) -> list[Expr]:
-    found: list[Expr] = []
-    stack = [expression]
-    while stack:
-        item = stack.pop()
+    def terms_of(item: Expr) -> Sequence[Expr] | None:
         kind = item.variant_name()
         if kind == "Alias":
-            stack.append(item.to_variant().expr())
-        elif kind == "BinaryExpr" and item.rex_call_operator() == operator:
-            stack.extend(reversed(item.rex_call_operands()))
-        else:
-            found.append(item)
-    return found
+            return [item.to_variant().expr()]
+        chained = kind == "BinaryExpr" and item.rex_call_operator() == operator
+        return item.rex_call_operands() if chained else None
+
+    return flattened(expression, terms_of)
 
 
 class _Speller:

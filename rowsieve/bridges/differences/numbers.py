@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from rowsieve.bridges.constant_values import value_of
 from rowsieve.bridges.differences.row import Difference, Direction
 from rowsieve.predicate import ir
 from rowsieve.predicate.operand_types import type_of
@@ -68,7 +69,7 @@ def _negative_beside_nan(node: ir.Node) -> bool:
 def _is_nan(operand: ir.Operand) -> bool:
     while isinstance(operand, ir.Cast):
         operand = operand.operand
-    value = operand.value if isinstance(operand, ir.Literal) else None
+    value = value_of(operand)
     return isinstance(value, float) and math.isnan(value)
 
 

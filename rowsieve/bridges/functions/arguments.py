@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from rowsieve.bridges.constant_values import value_of
 from rowsieve.predicate.ir import Call, Literal
 from rowsieve.types.logical import (
     Binary,
@@ -41,8 +42,7 @@ class Use:
     @property
     def constants(self) -> list[object]:
         """The values of the arguments after the first; None for one that is not constant."""
-        rest = self.call.arguments[1:]
-        return [item.value if isinstance(item, Literal) else None for item in rest]
+        return [value_of(item) for item in self.call.arguments[1:]]
 
     @property
     def numbers(self) -> list[int]:

@@ -34,6 +34,13 @@ _OWN: Mapping[str, Iterable[Kinds]] = {
         *(("String", "Time"), ("Date", "String"), ("Timestamp", "Timestamp")),
     ),
     "trino": (*TEXTS, ("String", "Uuid")),
+    "spark": (
+        *TEXTS,
+        *_between("Bool", "Int", "String"),
+        *(("Int", "Bool"), ("Float", "Int"), ("Date", "String")),
+        *_between("Decimal", "Int", "Float", "Decimal", "String"),
+        *_between("Timestamp", "Timestamp", "String"),
+    ),
     "polars": (
         *(("Float", "Int"), ("Decimal", "Int"), ("Bool", "Int")),
         *(("Date", "String"), ("Timestamp", "Timestamp")),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rowsieve.bridges.translation import Exactness, Row
+from rowsieve.bridges.rows import both, reads, refused
+from rowsieve.bridges.translation import Row
 from rowsieve.predicate.ir import ComparisonOp
 from rowsieve.types.logical import (
     Binary,
@@ -19,7 +20,6 @@ from rowsieve.types.logical import (
     Uuid,
 )
 
-_EXACT, _NO = Exactness.EXACT, Exactness.UNSUPPORTED
 _NULL = "TRUE for NULL in the evaluator; written together with NotNull"
 _BOUND = "the column by its name; written unbound"
 
@@ -32,65 +32,56 @@ COMPARISONS: Mapping[str, ComparisonOp] = {
     "GreaterThanOrEqual": ComparisonOp.GE,
 }
 JUNCTIONS: tuple[Row, ...] = (
-    Row("AlwaysTrue", "TRUE", _EXACT, _EXACT),
-    Row("AlwaysFalse", "FALSE", _EXACT, _EXACT),
-    Row("And", "And", _EXACT, _EXACT),
-    Row("Or", "Or", _EXACT, _EXACT),
-    Row("Not", "Not", _EXACT, _NO, "pushed down into the comparisons"),
+    both("AlwaysTrue", "TRUE"),
+    both("AlwaysFalse", "FALSE"),
+    both("And", "And"),
+    both("Or", "Or"),
+    reads("Not", "Not", "pushed down into the comparisons"),
 )
 PREDICATES: tuple[Row, ...] = (
-    Row("IsNull", "IsNull", _EXACT, _EXACT),
-    Row("NotNull", "Not(IsNull)", _EXACT, _EXACT),
-    Row("IsNaN", "x <> x, by the rules of IEEE", _EXACT, _EXACT, "FALSE if x is not a float"),
-    Row("NotNaN", "x = x, by the rules of IEEE", _EXACT, _EXACT, _NULL),
+    both("IsNull", "IsNull"),
+    both("NotNull", "Not(IsNull)"),
+    both("IsNaN", "x <> x, by the rules of IEEE", "FALSE if x is not a float"),
+    both("NotNaN", "x = x, by the rules of IEEE", _NULL),
     *(
-        Row(name, op.value, _EXACT, _EXACT, _NULL if op is ComparisonOp.NE else "")
+        both(name, op.value, _NULL if op is ComparisonOp.NE else "")
         for name, op in COMPARISONS.items()
     ),
-    Row(
+    both(
         "In",
         "InList",
-        _EXACT,
-        _EXACT,
         "FALSE for NULL; a scan compares zeros of floats by their bits",
     ),
-    Row("NotIn", "Not(InList)", _EXACT, _EXACT, "TRUE for NULL; written together with NotNull"),
-    Row("StartsWith", "starts_with", _EXACT, _EXACT, "and LIKE 'text%'"),
-    Row("NotStartsWith", "Not(starts_with)", _EXACT, _EXACT, _NULL),
+    both("NotIn", "Not(InList)", "TRUE for NULL; written together with NotNull"),
+    both("StartsWith", "starts_with", "and LIKE 'text%'"),
+    both("NotStartsWith", "Not(starts_with)", _NULL),
 )
-BOUND: tuple[Row, ...] = tuple(
-    Row(f"Bound{row.foreign}", row.ours, row.reads, _NO, _BOUND) for row in PREDICATES
-)
+BOUND: tuple[Row, ...] = tuple(reads(f"Bound{row.foreign}", row.ours, _BOUND) for row in PREDICATES)
 TERMS: tuple[Row, ...] = (
-    Row("Reference", "Column, FieldAccess", _EXACT, _EXACT, "members of structs by dots"),
-    Row(
+    both("Reference", "Column, FieldAccess", "members of structs by dots"),
+    reads(
         "BoundReference",
         "Column",
-        _EXACT,
-        _NO,
         "not of a struct field, whose path it does not keep",
     ),
 )
 _LIMITS = "what lies beyond a type is decided when it is bound"
 LITERALS: tuple[Row, ...] = (
     *(
-        Row(f"{name}Literal", "Literal", _EXACT, _EXACT)
-        for name in ("Boolean", "Long", "Double", "Decimal", "String", "Binary")
+        both(f"{name}Literal", "Literal")
+        for name in (
+            *("Boolean", "Long", "Double", "Decimal", "String", "Binary"),
+            *("Date", "Time", "Timestamp", "UUID"),
+        )
     ),
-    *(
-        Row(f"{name}Literal", "Literal", _EXACT, _EXACT)
-        for name in ("Date", "Time", "Timestamp", "UUID")
-    ),
-    Row(
+    reads(
         "FloatLiteral",
         "Literal",
-        _EXACT,
-        _NO,
         "written as a DoubleLiteral, which pyiceberg converts",
     ),
-    Row("FixedLiteral", "", _NO, _NO, "bytes of fixed length have no type in Rowsieve"),
+    refused("FixedLiteral", "bytes of fixed length have no type in Rowsieve"),
     *(
-        Row(f"{kind}{end}", "TRUE or FALSE", _EXACT, _NO, f"{_LIMITS}; refused in lists")
+        reads(f"{kind}{end}", "TRUE or FALSE", f"{_LIMITS}; refused in lists")
         for kind in ("Int", "Long", "Float")
         for end in ("AboveMax", "BelowMin")
     ),

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.base import TreeReader, flattened, supported
+from rowsieve.bridges.base import TreeReader, supported
+from rowsieve.bridges.chains import flattened
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.iceberg_exprs import function_table
 from rowsieve.bridges.iceberg_exprs.columns import Columns

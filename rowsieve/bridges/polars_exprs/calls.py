@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from rowsieve.bridges.constant_values import text_of
 from rowsieve.bridges.functions import Use, polars
 from rowsieve.bridges.polars_exprs.operands import Operands
 from rowsieve.bridges.sql.regexes import Flavour, to_re2
@@ -46,7 +47,7 @@ def _call(
     if row.aligned:
         given = operands.aligned(row.name, given)
     words = {theirs: ours for ours, theirs in row.first.items()}
-    if words and (first := words.get("") or words.get(_text_of(given.pop()) or "")) is None:
+    if words and (first := words.get("") or words.get(text_of(given.pop()) or "")) is None:
         return None
     if row.from_zero:
         given = _from_one(given)
@@ -75,7 +76,7 @@ def _from_one(given: Sequence[ir.Operand]) -> list[ir.Operand]:
 
 def _plain_pattern(operands: Operands, arguments: Sequence[ir.Operand], options: Any) -> ir.Operand:
     """A regular expression: of plain text, perhaps bound to an end, or one that RE2 shares."""
-    text, pattern = arguments[0], _text_of(arguments[1])
+    text, pattern = arguments[0], text_of(arguments[1])
     operands.expect("str.contains", (text,), String)
     if options["literal"] or pattern is None:
         raise UnsupportedOperation("contains of a pattern that is not a constant")
@@ -99,7 +100,7 @@ def _plain_pattern(operands: Operands, arguments: Sequence[ir.Operand], options:
 
 def _offset(operands: Operands, arguments: Sequence[ir.Operand], _: Any) -> ir.Operand:
     """`dt.offset_by` of a constant text."""
-    moment, text = arguments[0], _text_of(arguments[1]) or ""
+    moment, text = arguments[0], text_of(arguments[1]) or ""
     type_ = operands.expect("dt.offset_by", (moment,), Timestamp, Date)
     match = _STEP.fullmatch(text)
     if match is None:
@@ -130,8 +131,3 @@ _OWN: Mapping[str, Callable[[Operands, Sequence[ir.Operand], Any], ir.Operand]] 
     "TemporalExpr.Date": _date,
     "StructExpr.FieldByName": _field,
 }
-
-
-def _text_of(operand: ir.Operand) -> str | None:
-    value = operand.value if isinstance(operand, ir.Literal) else None
-    return value if isinstance(value, str) else None

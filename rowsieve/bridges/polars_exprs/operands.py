@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from rowsieve.bridges.base import TreeReader
+from rowsieve.bridges.constant_values import value_of
 from rowsieve.bridges.polars_exprs import function_table
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
@@ -134,7 +135,7 @@ class Operands(TreeReader[Any]):
 
     def _beside(self, operand: ir.Operand, type_: LogicalType) -> ir.Operand:
         """A plain constant in a comparison with a value of the type."""
-        value = operand.value if isinstance(operand, ir.Literal) else None
+        value = value_of(operand)
         if isinstance(value, bool) or value is None:
             return operand
         if isinstance(type_, Float) and isinstance(value, int | float):

@@ -12,7 +12,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rowsieve.bridges.base import flattened, supported
+from rowsieve.bridges.base import supported
+from rowsieve.bridges.chains import flattened
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.functions import polars
 from rowsieve.bridges.functions.casts import CASTS, kinds_of

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from rowsieve.bridges.constant_values import text_of
 from rowsieve.bridges.functions import Use, polars
 from rowsieve.bridges.polars_exprs import zones
 from rowsieve.bridges.polars_exprs.write import Writer
@@ -95,8 +96,8 @@ class CallWriter(Writer):
 
     def _matched(self, arguments: Sequence[Operand]) -> Any:
         """A regular expression in Rust's flavour."""
-        pattern = arguments[1].value if isinstance(arguments[1], Literal) else None
-        if len(arguments) > 2 or not isinstance(pattern, str):
+        pattern = text_of(arguments[1])
+        if len(arguments) > 2 or pattern is None:
             raise UnsupportedOperation("a regular expression that is not one constant")
         try:
             rust = from_re2(pattern, Flavour.RUST)

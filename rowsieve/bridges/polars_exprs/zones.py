@@ -9,13 +9,15 @@ else of a value that has a zone other than UTC is refused. polars' zones have no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
+from rowsieve.bridges.base import TreeReader
+from rowsieve.bridges.constant_values import text_of
 from rowsieve.bridges.polars_exprs import constants
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import zoned
-from rowsieve.predicate.ir import Call, Cast, Literal, Operand
-from rowsieve.types.logical import LogicalType, Timestamp
+from rowsieve.predicate.ir import Call, Cast, Operand
+from rowsieve.types.logical import Timestamp
 from rowsieve.types.time_zones import (
     UNTIL_2100,
     RepeatedTime,
@@ -36,17 +38,7 @@ _NON_EXISTENT = {"Raise": SkippedTime.FAIL, "Null": SkippedTime.NULL}
 _CONVERT, _REPLACE = "ConvertTimeZone", "ReplaceTimeZone"
 
 
-class Reads(Protocol):
-    """What reading a zone asks of the reader."""
-
-    def operand(self, node: Any) -> Operand:
-        """The expression as a value."""
-
-    def type_of(self, operand: Operand) -> LogicalType | None:
-        """The type of what was read."""
-
-
-def local_argument(reader: Reads, node: Any) -> Operand:
+def local_argument(reader: TreeReader[Any], node: Any) -> Operand:
     """The argument of a part of a time: local time behind a conversion, else the value itself."""
     found = _temporal(node, _CONVERT)
     if found is None:
@@ -55,7 +47,7 @@ def local_argument(reader: Reads, node: Any) -> Operand:
     return zoned.local_time(_name(name), _instant(reader, inner))
 
 
-def converted(reader: Reads, options: Any, inputs: Sequence[Any]) -> Operand:
+def converted(reader: TreeReader[Any], options: Any, inputs: Sequence[Any]) -> Operand:
     """`convert_time_zone("UTC")`, perhaps of a time that was given a zone before."""
     if _name(options) != "UTC":
         raise UnsupportedOperation(
@@ -75,7 +67,7 @@ def converted(reader: Reads, options: Any, inputs: Sequence[Any]) -> Operand:
     return zoned.instant(_name(name), _local(reader, inner), repeated, skipped)
 
 
-def replaced(reader: Reads, options: Any, inputs: Sequence[Any]) -> Operand:
+def replaced(reader: TreeReader[Any], options: Any, inputs: Sequence[Any]) -> Operand:
     """`replace_time_zone(None)`, perhaps of a converted time."""
     if options[0] is not None:
         raise UnsupportedOperation(
@@ -128,18 +120,20 @@ def _name(given: Any) -> str:
     return zone(name + UNTIL_2100).name if name != "UTC" else name
 
 
-def _instant(reader: Reads, node: Any) -> Operand:
+def _instant(reader: TreeReader[Any], node: Any) -> Operand:
     """Times without a zone are of UTC in a conversion."""
     operand = reader.operand(node)
     return _typed(reader, operand, _LOCAL, _INSTANT)
 
 
-def _local(reader: Reads, node: Any) -> Operand:
+def _local(reader: TreeReader[Any], node: Any) -> Operand:
     operand = reader.operand(node)
     return _typed(reader, operand, _INSTANT, _LOCAL)
 
 
-def _typed(reader: Reads, operand: Operand, other: Timestamp, wanted: Timestamp) -> Operand:
+def _typed(
+    reader: TreeReader[Any], operand: Operand, other: Timestamp, wanted: Timestamp
+) -> Operand:
     type_ = reader.type_of(operand)
     if type_ == wanted:
         return operand
@@ -149,6 +143,4 @@ def _typed(reader: Reads, operand: Operand, other: Timestamp, wanted: Timestamp)
 
 
 def _constant(node: Call, place: int) -> str:
-    argument = node.arguments[place] if place < len(node.arguments) else None
-    value = argument.value if isinstance(argument, Literal) else None
-    return value if isinstance(value, str) else ""
+    return (text_of(node.arguments[place]) or "") if place < len(node.arguments) else ""

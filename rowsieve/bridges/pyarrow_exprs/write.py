@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.base import OPERATORS, OperatorWriter, path_of
+from rowsieve.bridges.constant_values import value_of
 from rowsieve.bridges.functions.casts import CASTS, kinds_of
 from rowsieve.bridges.pyarrow_exprs import function_table, zones
 from rowsieve.bridges.python_text import recorded
@@ -168,9 +169,7 @@ class Writer(OperatorWriter[Expression]):
         """Write a function call."""
         name, result = node.function, type_of(node)
         types = [type_of(argument) for argument in node.arguments]
-        constants = [
-            item.value if isinstance(item, ir.Literal) else None for item in node.arguments
-        ]
+        constants = [value_of(item) for item in node.arguments]
         if name in ("add", "subtract", "multiply", "divide", "negate", "abs"):
             return self._arithmetic(node, types, result)
         if name == "coalesce" and all(type_ == result for type_ in types):

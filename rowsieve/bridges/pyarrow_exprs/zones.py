@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.constant_values import text_of
 from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir, zoned
@@ -92,6 +93,4 @@ def _in_arrow(name: str) -> str:
 
 
 def _text(node: ir.Call, place: int) -> str:
-    argument = node.arguments[place] if place < len(node.arguments) else None
-    value = argument.value if isinstance(argument, ir.Literal) else None
-    return value if isinstance(value, str) else ""
+    return (text_of(node.arguments[place]) or "") if place < len(node.arguments) else ""

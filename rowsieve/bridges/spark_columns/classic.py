@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import decimal
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from rowsieve.bridges.base.reader import NO_COUNTERPART
+from rowsieve.bridges.chains import flattened
 from rowsieve.bridges.spark_columns import long_lists
 from rowsieve.bridges.spark_columns.sessions import active_session
 from rowsieve.bridges.spark_columns.types import spark_schema
@@ -171,16 +172,14 @@ def _computed(node: Node) -> Node | None:
     return made if made.kind == "Literal" else None
 
 
-def _terms(node: Any, operator: str) -> Iterator[Any]:
+def _terms(node: Any, operator: str) -> list[Any]:
     """The terms of a chain of AND or of OR as it was written, in order."""
-    stack = [node]
-    while stack:
-        item = stack.pop()
-        if _operator(item) == operator:
-            arguments = item.arguments()
-            stack += [arguments.apply(1), arguments.apply(0)]
-        else:
-            yield item
+
+    def terms_of(item: Any) -> Sequence[Any] | None:
+        arguments = item.arguments() if _operator(item) == operator else None
+        return None if arguments is None else (arguments.apply(0), arguments.apply(1))
+
+    return flattened(node, terms_of)
 
 
 def _operator(node: Any) -> str | None:
@@ -199,15 +198,7 @@ def _column(node: Any) -> Any:
 
 def _flat(node: Node) -> list[Node]:
     """The conditions of an AND, which SQL text may be."""
-    found: list[Node] = []
-    stack = [node]
-    while stack:
-        item = stack.pop()
-        if item.kind == "And":
-            stack.extend(reversed(item.children))
-        else:
-            found.append(item)
-    return found
+    return flattened(node, lambda item: item.children if item.kind == "And" else None)
 
 
 def _tree(node: Any) -> Node:

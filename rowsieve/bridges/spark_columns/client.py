@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from rowsieve.bridges.chains import flattened
 from rowsieve.bridges.spark_columns.connect_times import check_moments
 from rowsieve.bridges.spark_columns.long_lists import LISTED, SHORT
 from rowsieve.bridges.sql import parse_expression, spark_words
@@ -26,13 +27,14 @@ from rowsieve.types.logical import Date, LogicalType
 
 def conditions(column: Any) -> list[tuple[Any, Any]]:
     """Each condition of the AND at the top: a column of it, and its expression or its SQL text."""
+
+    def terms_of(item: Any) -> Sequence[Any] | None:
+        is_and = type(item).__name__ == "UnresolvedFunction" and item._name == "and"
+        terms: Sequence[Any] | None = item._args if is_and else None
+        return terms
+
     found: list[tuple[Any, Any]] = []
-    stack = [column._expr]
-    while stack:
-        item = stack.pop()
-        if type(item).__name__ == "UnresolvedFunction" and item._name == "and":
-            stack.extend(reversed(item._args))
-            continue
+    for item in flattened(column._expr, terms_of):
         own = type(column)(item)
         is_text = type(item).__name__ == "SQLExpression"
         found += [(own, piece) for piece in (_pieces(str(item._expr)) if is_text else [item])]

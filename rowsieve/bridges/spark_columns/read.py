@@ -6,14 +6,15 @@ refused unless it is the same in both.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from rowsieve.bridges.chains import balanced
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.spark_columns import classic, client, sessions
 from rowsieve.bridges.spark_columns.sessions import ColumnSession
-from rowsieve.bridges.spark_columns.write import balanced
 from rowsieve.bridges.sql.dialects import SPARK
 from rowsieve.bridges.sql.encoded import read_encoded
 from rowsieve.bridges.sql.spark_words import Form, Names, Words
@@ -119,4 +120,4 @@ def _shown(column: Any) -> str:
 def _residual(left: list[Condition]) -> Any:
     """AND of the columns that conditions were left out of, each once."""
     columns = {id(column): column for column, _ in left}
-    return balanced(list(columns.values()), all_of=True)
+    return balanced(list(columns.values()), operator.and_)

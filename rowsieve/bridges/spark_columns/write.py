@@ -9,9 +9,11 @@ classic columns or Connect's.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rowsieve.bridges.chains import balanced
 from rowsieve.bridges.conditions import write_conditions
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.meanings import with_meaning_kept
@@ -56,7 +58,7 @@ def written(
         return columns.column(with_meaning_kept(root, eased(semantics, theirs), theirs))
 
     def joined(terms: list[Any]) -> Any:
-        return balanced(terms, all_of=True) if terms else functions.expr("TRUE")
+        return balanced(terms, operator.and_) if terms else functions.expr("TRUE")
 
     return write_conditions(predicate, write, joined, schema, semantics, strict=strict)
 
@@ -87,7 +89,7 @@ class _Columns:
             several = tuple(plain[start : start + _AT_ONCE])
             made = self._exact.predicate(ir.And(several) if all_of else ir.Or(several))
             columns.append(self._expr(self._text(made)))
-        return balanced(columns, all_of=all_of)
+        return balanced(columns, operator.and_ if all_of else operator.or_)
 
     def _text(self, node: ir.Predicate) -> str:
         try:
@@ -118,12 +120,3 @@ class _Columns:
         if is_client():
             return operand.isin(node.values.array.to_pylist())
         return long_lists.in_set(operand, node.values, type_)
-
-
-def balanced(terms: list[Any], *, all_of: bool) -> Any:
-    """The columns joined two by two: Spark recurses as deep as a column is."""
-    while len(terms) > 1:
-        pairs = zip(terms[::2], terms[1::2], strict=False)
-        joined = [a & b if all_of else a | b for a, b in pairs]
-        terms = joined + terms[len(joined) * 2 :]
-    return terms[0]

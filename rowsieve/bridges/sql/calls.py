@@ -13,6 +13,7 @@ from typing import Any, TypeGuard
 
 from sqlglot import exp
 
+from rowsieve.bridges.constant_values import text_of, whole_of
 from rowsieve.bridges.functions import TABLE
 from rowsieve.bridges.sql.arrow_times import (
     ONLY_IN,
@@ -35,11 +36,6 @@ from rowsieve.bridges.sql.spark_names import BY_FORMAT, is_spark_name, truncated
 from rowsieve.bridges.sql.spark_names import NODES as SPARK
 from rowsieve.bridges.sql.spark_names import named as named_by_spark
 from rowsieve.bridges.sql.spark_rules import UNITS
-from rowsieve.bridges.sql.special_functions import (
-    FILE_READERS,
-    NOW,
-    OPERATORS,
-)
 from rowsieve.bridges.sql.templates import forms, recognise
 from rowsieve.bridges.sql.typenames import arrow_named
 from rowsieve.bridges.sql.zones import (
@@ -63,6 +59,22 @@ NOT_CONDITIONS = frozenset(
     *("is_nan", "coalesce", "nullif", "greatest", "least", "starts_with", "ends_with", "contains"),
     *("map_has_key", "lists_share"),
 }
+_OPERATORS: Mapping[type[Any], str] = {
+    exp.Add: "add",
+    exp.Sub: "subtract",
+    exp.Mul: "multiply",
+    exp.Mod: "modulo",
+}
+
+_FILE_READERS = frozenset(
+    (
+        *("read_csv", "read_csv_auto", "read_parquet", "read_json", "read_json_auto", "read_text"),
+        *("read_blob", "read_ndjson", "parquet_scan", "parquet_metadata", "glob", "sniff_csv"),
+        *("pg_read_file", "pg_read_binary_file", "pg_ls_dir", "lo_import", "sqlite_scan"),
+        *("delta_scan", "iceberg_scan", "input_file_name"),
+    )
+)
+_NOW = frozenset({"now", "current_timestamp", "transaction_timestamp"})
 
 
 def call(reader: Reads, node: Any) -> ir.Operand:
@@ -74,12 +86,12 @@ def call(reader: Reads, node: Any) -> ir.Operand:
         return handler(reader, node)
     if kind in (exp.Add, exp.Sub) and (later := moved(reader, node)) is not None:
         return later
-    if kind in OPERATORS:
+    if kind in _OPERATORS:
         reader.only(node, "this", "expression")
         sides = (reader.beside(node.this), reader.beside(node.expression))
         if kind is exp.Sub and reader.dialect.name != "spark" and all(map(_is_date, sides)):
             return ir.Call("days_between", sides)
-        return ir.Call(OPERATORS[kind], sides)
+        return ir.Call(_OPERATORS[kind], sides)
     if (found := recognise(reader, node)) is not None:
         return found
     raise reader.source.refusal(node, _reason(reader, node))
@@ -156,9 +168,9 @@ def _anonymous(reader: Reads, node: Any) -> ir.Operand:
     ):
         test = ir.IsNull(reader.operand(node.expressions[0]))
         return ir.Condition(test if name == "isnull" else ir.Not(test))
-    if name in FILE_READERS:
+    if name in _FILE_READERS:
         raise reader.source.refusal(node, "a filter cannot read files")
-    if name in NOW and not node.expressions:
+    if name in _NOW and not node.expressions:
         return ir.Now()
     if reader.dialect.name == "spark" and name in BY_FORMAT and len(node.expressions) > 1:
         return read_by_format(reader, node)
@@ -179,8 +191,8 @@ def _anonymous(reader: Reads, node: Any) -> ir.Operand:
 
 
 def _from_zero(reader: Reads, node: Any, arguments: tuple[ir.Operand, ...]) -> ir.Operand:
-    place = arguments[1].value if isinstance(arguments[1], ir.Literal) else None
-    if not isinstance(place, int) or not 0 <= place < 2**31:
+    place = whole_of(arguments[1])
+    if place is None or not 0 <= place < 2**31:
         raise reader.source.refusal(node, "get takes a list and a constant place from 0")
     return ir.Call("list_element", (arguments[0], ir.Literal(place + 1, Int(64))))
 
@@ -190,14 +202,13 @@ def _arrow_cast(reader: Reads, node: Any) -> ir.Operand:
     if (found := recognise(reader, node)) is not None:
         return found
     if len(node.expressions) == 2:
-        target = reader.operand(node.expressions[1])
-        name = target.value if isinstance(target, ir.Literal) else None
+        name = text_of(reader.operand(node.expressions[1]))
         inner = node.expressions[0]
-        if isinstance(name, str) and (to := timestamp_named(name)) is not None:
+        if name is not None and (to := timestamp_named(name)) is not None:
             if to.is_coarse and not is_read_in_place(reader, node):
                 raise reader.source.refusal(node, ONLY_IN)
             return as_timestamp(reader, node, reader.operand(inner), to)
-        if isinstance(name, str) and (type_ := arrow_named(name)) is not None:
+        if name is not None and (type_ := arrow_named(name)) is not None:
             value = reader.operand(inner)
             if type_ == Uuid() and isinstance(value, ir.Literal) and type(value.value) is bytes:
                 return ir.Literal(value.value, type_)

@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.sql.drawn_floats import as_decimal
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
@@ -51,12 +50,24 @@ def as_compared(predicate: ir.Predicate, schema: Schema, semantics: Semantics) -
         case ir.Comparison(op=op, left=left, right=ir.Literal(type=Float()) as constant):
             drawn = _DRAWS_FLOATS.get(semantics.name, ())
             if isinstance(_type(left, schema, semantics), drawn):
-                return ir.Comparison(op, left, as_decimal(constant))
+                return ir.Comparison(op, left, _as_decimal(constant))
             return ir.Comparison(op, *_narrowed((left, constant), schema, semantics))
         case ir.Comparison(op=op, left=left, right=right):
             sides = _narrowed((left, right), schema, semantics)
             return ir.Comparison(op, *sides)
     return predicate
+
+
+def _as_decimal(constant: ir.Literal) -> ir.Literal:
+    """Return the decimal to which DataFusion converts a float constant compared with a decimal."""
+    value = constant.value
+    if not isinstance(value, float) or constant.type != Float(64) or not abs(value) < 10**9:
+        raise UnsupportedOperation("a float compared with a decimal; cast the float to a decimal")
+    scaled = abs(value) * 10.0**_DECIMAL_DIGITS  # as floats, then rounded half away from zero
+    whole = int(scaled) if scaled >= 2**52 else math.floor(scaled + 0.5)
+    with decimal.localcontext(prec=40):
+        number = decimal.Decimal(whole if value >= 0 else -whole).scaleb(-_DECIMAL_DIGITS)
+    return ir.Literal(number, Decimal(30, _DECIMAL_DIGITS))
 
 
 def _as_group(

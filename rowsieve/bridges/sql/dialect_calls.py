@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from rowsieve.bridges.constant_values import text_of, whole_of
 from rowsieve.bridges.sql.bins import binned
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
@@ -120,10 +121,9 @@ def _moved_days(reader: Reads, node: Any) -> Operand:
     sign = 1
     if isinstance(count, exp.Mul) and count.expression == exp.Neg(this=exp.Literal.number(1)):
         sign, count = -1, count.this
-    number = reader.operand(count)
-    if not isinstance(number, Literal) or not isinstance(number.value, int):
+    if (number := whole_of(reader.operand(count))) is None:
         raise reader.source.refusal(node, "date_add and date_sub take a constant number of days")
-    moves = (Literal(part, Int(64)) for part in (0, sign * number.value, 0))
+    moves = (Literal(part, Int(64)) for part in (0, sign * number, 0))
     return Call("shift", (Cast(reader.operand(node.this), Date()), *moves))
 
 
@@ -161,8 +161,8 @@ def _character(reader: Reads, node: Any) -> Operand:
     """`chr(10)`: a constant character of ASCII, in which engines agree."""
     reader.only(node, "expressions")
     codes = [reader.operand(item) for item in node.expressions]
-    code = codes[0].value if len(codes) == 1 and isinstance(codes[0], Literal) else None
-    if type(code) is not int or not 0 < code < 128:
+    code = whole_of(codes[0]) if len(codes) == 1 else None
+    if code is None or not 0 < code < 128:
         raise reader.source.refusal(
             node, "chr takes a constant from 1 to 127: engines differ on others"
         )
@@ -173,14 +173,13 @@ def _overlaid(reader: Reads, node: Any) -> Operand:
     """`overlay(text PLACING other FROM n FOR count)`, of constant places."""
     reader.only(node, "this", "expression", "from_", "for_")
     text, other = reader.operand(node.this), reader.operand(node.expression)
-    places = [
-        None if item is None else reader.operand(item)
+    start, count = (
+        None if item is None else whole_of(reader.operand(item))
         for item in (node.args.get("from_"), node.args.get("for_"))
-    ]
-    start, count = (item.value if isinstance(item, Literal) else None for item in places)
-    if places[1] is None and isinstance(other, Literal) and isinstance(other.value, str):
-        count = len(other.value)
-    if type(start) is not int or type(count) is not int or start < 1 or count < 0:
+    )
+    if node.args.get("for_") is None and (part := text_of(other)) is not None:
+        count = len(part)
+    if start is None or count is None or start < 1 or count < 0:
         raise reader.source.refusal(node, "overlay takes a constant start from 1 and a count")
     head = Call("left", (text, Literal(start - 1, Int(64))))
     tail = Call("substr", (text, Literal(start + count, Int(64))))

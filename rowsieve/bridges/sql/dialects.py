@@ -77,8 +77,8 @@ class Dialect:
     orders_by_collation: bool = False  # text does not order by code points
     semantics: Semantics = Semantics.SQL
     gives_types: bool = False  # `spark_types` gives types to its literals and arithmetic
-    translates_listed: bool = False  # only constructs in `allow_list` are translated from it
-    listed_only: bool = False  # only constructs in `allow_list` are read or written
+    translates_listed: bool = False  # only what `exact` lists is translated from it
+    listed_only: bool = False  # only what `exact` lists is read or written
 
 
 _COMMON_TYPES: Mapping[LogicalType, str] = {

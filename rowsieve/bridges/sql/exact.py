@@ -4,8 +4,8 @@ Some constructs need guards for the engine: a field of a NULL struct, zeros that
 collect in a list, names of types that the engine lacks. If the engine is not known to agree,
 `UnsupportedOperation` says why.
 
-Soundness: the result keeps TRUE, FALSE and NULL on every row, and everything in it is listed in
-`allow_list`.
+Soundness: an allow-list. The result keeps TRUE, FALSE and NULL on every row, and every function and
+cast in it is a row of `rowsieve.bridges.functions` that the engine's answers have verified.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.functions import Use
-from rowsieve.bridges.functions.casts import kinds_of
-from rowsieve.bridges.sql.allow_list import CASTS, doubt, is_narrow
+from rowsieve.bridges.functions import Use, refusal
+from rowsieve.bridges.functions.casts import CASTS, kinds_of
 from rowsieve.bridges.sql.dialects import DATAFUSION_TYPES, Dialect, IntegerWidths
+from rowsieve.bridges.sql.integer_widths import COUNTS
+from rowsieve.bridges.sql.pattern_calls import FOUND, in_flavour
+from rowsieve.bridges.sql.regexes import Flavour, from_re2
 from rowsieve.bridges.sql.render_calls import BYTE_ORDER, UNSIGNED_NAN
 from rowsieve.bridges.sql.templates import is_bare_trim
+from rowsieve.bridges.sql.zones import ZONE_FUNCTIONS, is_proved
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.casts import cast_rule
@@ -51,6 +54,9 @@ _NEVER_FAIL = frozenset(
 )
 
 
+# Functions of 64 bits here, for which engines return 32.
+_NARROW = COUNTS | {"extract", "floor", "ceil"}
+_FLAVOURS = frozenset(flavour.value for flavour in Flavour)
 UNKNOWN = ir.BooleanOperand(ir.Literal(None, Bool()))
 
 
@@ -188,7 +194,7 @@ class Exact:
     def call(self, node: ir.Call) -> ir.Operand:
         """Rewrite a function call."""
         types, result = [type_of(argument) for argument in node.arguments], type_of(node)
-        if reason := doubt(Use(node, types, result), self.dialect.name):
+        if reason := _doubt(Use(node, types, result), self.dialect.name):
             raise UnsupportedOperation(reason)
         for type_ in (*types, result):
             if isinstance(type_, Int) and not self.has(type_):
@@ -211,7 +217,7 @@ class Exact:
         if node.function in _ARITHMETIC:
             types = [type_of(argument) for argument in node.arguments]
             arguments = [
-                ir.Cast(item, type_) if is_narrow(item) else item
+                ir.Cast(item, type_) if _is_narrow(item) else item
                 for item, type_ in zip(arguments, types, strict=True)
             ]
             narrow = self.dialect.gives_types or self.dialect.widths is not IntegerWidths.WIDE
@@ -284,6 +290,33 @@ class Exact:
         """Build the error for a type."""
         shown = "that" if type_ is None else type_name(type_)
         return UnsupportedOperation(f"{self.dialect.name} has no type for {shown}")
+
+
+def _doubt(use: Use, dialect: str) -> str:
+    """The reason why the dialect may compute other values for the call; empty if it does not."""
+    name = use.call.function
+    if name in ZONE_FUNCTIONS:
+        return "" if is_proved(use.call, dialect) else f"{name} may give other values in {dialect}"
+    if name == "regex_matches":
+        return "" if _reads_back(use, dialect) else f"{dialect} interprets this pattern differently"
+    if name in FOUND and in_flavour(use.call, dialect) is None:
+        return f"{dialect} may match another text with this pattern"
+    return refusal(use, dialect)
+
+
+def _reads_back(use: Use, dialect: str) -> bool:
+    """Whether the dialect has a pattern that is read back as this one."""
+    if dialect not in _FLAVOURS or len(use.constants) != 1:
+        return False
+    try:
+        from_re2(str(use.constants[0]), Flavour(dialect))
+    except ValueError:
+        return False
+    return True
+
+
+def _is_narrow(operand: ir.Operand) -> bool:
+    return isinstance(operand, ir.Call) and operand.function in _NARROW
 
 
 def _plain(literal: ir.Operand, other: ir.Operand) -> ir.Operand:

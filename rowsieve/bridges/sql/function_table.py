@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from rowsieve.bridges.functions import SQL_ENGINES, TABLE, FunctionRow
-from rowsieve.bridges.sql.allow_list import CASTS, ZONED
+from rowsieve.bridges.functions.casts import CASTS
 from rowsieve.bridges.sql.dialects import DIALECTS
 from rowsieve.bridges.sql.regexes import Flavour
+from rowsieve.bridges.sql.zones import ZONED
 
 _NOT_SPARK = [name for name in DIALECTS if name != "spark"]
 _NOT_DATAFUSION = [name for name in DIALECTS if name != "datafusion"]

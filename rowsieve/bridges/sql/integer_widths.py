@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
+from rowsieve.bridges.constant_values import whole_of
 from rowsieve.bridges.sql.dialects import Dialect, IntegerWidths
 from rowsieve.bridges.sql.whole_quotients import check_quotients
 from rowsieve.errors import InvalidPredicate
@@ -33,7 +34,7 @@ _OF_ONE_TYPE: Final = frozenset(
     | {"coalesce", "greatest", "least", "bit_and", "bit_or", "bit_xor"}
 )
 # Counts have 32 bits in PostgreSQL, 64 elsewhere; a field of a time is a numeric there.
-_COUNTS: Final = frozenset(
+COUNTS: Final = frozenset(
     {"length", "octet_length", "bit_length", "position", "list_length", "days_between", "ascii"}
     | {"regex_count", "regex_position", "list_position"}
 )
@@ -122,8 +123,8 @@ class _Widths:
         if name not in _OF_ONE_TYPE and name != "nullif":
             made = ir.Call(name, tuple(self.side(argument) for argument in node.arguments))
             type_ = own = self.held(made)
-            if own is not None and (name in _COUNTS or name == "extract"):
-                type_ = Int(32) if self.dialect.counts_are_narrow and name in _COUNTS else _WIDE
+            if own is not None and (name in COUNTS or name == "extract"):
+                type_ = Int(32) if self.dialect.counts_are_narrow and name in COUNTS else _WIDE
             return _Value(made, type_, loose=type_ != own)
         values = [self.value(argument) for argument in node.arguments]
         if name == "nullif":
@@ -158,8 +159,8 @@ class _Widths:
         if not value.bare or self.dialect.widths is not IntegerWidths.ADAPTED:
             return value.type
         types = [other.type for other in others if not other.bare and other.type is not None]
-        number = value.operand.value if isinstance(value.operand, ir.Literal) else None
-        if types and isinstance(number, int):
+        number = whole_of(value.operand)
+        if types and number is not None:
             low, high = int_range(types[0])
             if low <= number <= high:
                 return types[0]

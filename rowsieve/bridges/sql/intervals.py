@@ -15,6 +15,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from rowsieve.bridges.constant_values import whole_of
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.spark_names import INTERVALS, steps
 from rowsieve.predicate.ir import Call, Literal, Operand
@@ -67,8 +68,7 @@ def interval_text(call: Call) -> str | None:
     """Format the interval of a call that adds one; None if it is not constant."""
     named = []
     for part, unit in zip(call.arguments[1:], ("months", "days", "microseconds"), strict=True):
-        value = part.value if isinstance(part, Literal) else None
-        if not isinstance(value, int):
+        if (value := whole_of(part)) is None:
             return None
         if value:
             named.append(f"{value} {unit}")

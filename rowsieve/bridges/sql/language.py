@@ -15,10 +15,9 @@ from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.sql.coercion import as_compared, check_coercion
-from rowsieve.bridges.sql.column_zones import check_zones
+from rowsieve.bridges.sql.declared_zones import check_zones, with_local_times
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.exact import as_exact
-from rowsieve.bridges.sql.instant_zones import with_local_times
 from rowsieve.bridges.sql.integer_widths import with_widths
 from rowsieve.bridges.sql.name_rules import check_names
 from rowsieve.bridges.sql.render import Writer

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 
+from rowsieve.bridges.constant_values import value_of
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.types.days import DAY_US
@@ -46,8 +47,8 @@ def _held(call: ir.Call) -> tuple[int, int]:
     """Return the range of microseconds in which bin and distance to the origin do not overflow."""
     months, micros, _, origin = call.arguments
     known = isinstance(origin, ir.Literal) and isinstance(origin.type, Timestamp)
-    start = origin.value if known and isinstance(origin, ir.Literal) else None
-    steps = [part.value if isinstance(part, ir.Literal) else None for part in (months, micros)]
+    start = value_of(origin) if known else None
+    steps = [value_of(part) for part in (months, micros)]
     if not isinstance(start, int) or abs(start) > _MOST_US:
         raise UnsupportedOperation(
             "datafusion bins in nanoseconds; give a constant origin from 1678 to 2261"

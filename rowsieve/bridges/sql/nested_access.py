@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from rowsieve.bridges.constant_values import whole_of
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.spark_names import place
 from rowsieve.predicate import ir
@@ -94,9 +95,8 @@ _SLICES = "a slice has constant places, the first from 1, and no step"
 
 def _place(reader: Reads, node: Any) -> int | None:
     """Return a constant place from 0; None for other operands."""
-    found = reader.operand(node)
-    value = found.value if isinstance(found, ir.Literal) else None
-    return value if type(value) is int and value >= 0 else None
+    value = whole_of(reader.operand(node))
+    return value if value is not None and value >= 0 else None
 
 
 def _counted(reader: Reads, node: Any) -> ir.Operand | None:

@@ -16,6 +16,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
+from rowsieve.bridges.chains import flattened
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.grammars import condition_of, tokens_of
 from rowsieve.bridges.sql.lifted_lists import Lifted, lift_lists, stand_in_place
@@ -141,15 +142,10 @@ def _attempt(source: Source, node: Any) -> Predicate | InvalidPredicate:
 
 
 def _terms(node: Any) -> list[Any]:
-    found: list[Any] = []
-    pending = [node]
-    while pending:
-        item = pending.pop()
-        if type(item) is exp.And:
-            pending += [item.expression, item.this]
-        else:
-            found.append(item)
-    return found
+    def terms_of(item: Any) -> tuple[Any, Any] | None:
+        return (item.this, item.expression) if type(item) is exp.And else None
+
+    return flattened(node, terms_of)
 
 
 def _too_nested() -> InvalidPredicate:

@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from rowsieve.bridges.constant_values import text_of
 from rowsieve.bridges.sql.found_regexes import (
     finding,
     found_by,
@@ -73,9 +74,8 @@ def similar(reader: Reads, node: Any) -> ir.Predicate:
 
 
 def _pattern(reader: Reads, node: Any) -> str:
-    found = reader.operand(node)
-    if isinstance(found, ir.Literal) and isinstance(found.value, str):
-        return found.value
+    if (found := text_of(reader.operand(node))) is not None:
+        return found
     raise reader.source.refusal(node, "a pattern must be a quoted constant")
 
 
@@ -128,7 +128,7 @@ def found(reader: Reads, node: Any, call: ir.Call) -> ir.Call:
     name, arguments = reader.dialect.name, list(call.arguments)
     if (flavour := _FINDING.get(name)) is None:
         raise reader.source.refusal(node, f"regular expressions of {name} are not read")
-    texts = [_constant(item) for item in arguments]
+    texts = [text_of(item) for item in arguments]
     if texts[1] is None or (call.function in _REPLACES and texts[2] is None):
         raise reader.source.refusal(node, "a pattern and its replacement are quoted constants")
     try:
@@ -148,7 +148,7 @@ def found(reader: Reads, node: Any, call: ir.Call) -> ir.Call:
 def in_flavour(call: ir.Call, dialect: str) -> ir.Call | None:
     """Translate the pattern of a call to the dialect's syntax; None if impossible."""
     flavour = _FINDING.get(dialect)
-    texts = [_constant(item) for item in call.arguments]
+    texts = [text_of(item) for item in call.arguments]
     if flavour is None or texts[1] is None or texts[-1] == BY_LOCALE:
         return None
     arguments = list(call.arguments)
@@ -161,11 +161,6 @@ def in_flavour(call: ir.Call, dialect: str) -> ir.Call | None:
     return ir.Call(call.function, tuple(arguments))
 
 
-def _constant(operand: ir.Operand) -> str | None:
-    value = operand.value if isinstance(operand, ir.Literal) else None
-    return value if isinstance(value, str) else None
-
-
 def substring(reader: Reads, node: Any) -> ir.Operand | None:
     """Read PostgreSQL's `substring(text FROM pattern)`: the first group, or the whole match."""
     start = node.args.get("start")
@@ -175,7 +170,7 @@ def substring(reader: Reads, node: Any) -> ir.Operand | None:
         return None
     call = ir.Call("regex_substr", (reader.operand(node.this), reader.operand(start)))
     made = found(reader, node, call)
-    pattern = str(_constant(made.arguments[1]))
+    pattern = str(text_of(made.arguments[1]))
     group = ir.Literal(min(group_count(pattern), 1), Int(64))
     return ir.Call("regex_substr", (*made.arguments[:2], group, *made.arguments[2:]))
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from rowsieve.bridges.constant_values import text_of, whole_of
 from rowsieve.bridges.functions import Use, spelling_of
 from rowsieve.bridges.sql.bins import bin_text
 from rowsieve.bridges.sql.intervals import FUNCTIONS as INTERVALS
@@ -165,7 +166,7 @@ def _json(call: Call, writer: Writes) -> str:
 def _regex(call: Call, writer: Writes) -> str | None:
     """Write a match in the dialect's syntax; None if it has no equivalent pattern."""
     try:
-        pattern = from_re2(_text_of(call.arguments[1]), Flavour(writer.dialect.name))
+        pattern = from_re2(text_of(call.arguments[1]) or "", Flavour(writer.dialect.name))
     except ValueError:
         return None
     operand, text = call.arguments[0], quoted(pattern, writer.dialect)
@@ -178,14 +179,9 @@ def _regex(call: Call, writer: Writes) -> str | None:
     return f"({writer.atom(operand)} {sign} {text})"
 
 
-def _text_of(operand: Operand) -> str:
-    value = operand.value if isinstance(operand, Literal) else None
-    return value if isinstance(value, str) else ""
-
-
 def _element(call: Call, writer: Writes) -> str | None:
-    place = call.arguments[1].value if isinstance(call.arguments[1], Literal) else None
-    if not isinstance(place, int) or not 1 <= place < 2**31:
+    place = whole_of(call.arguments[1])
+    if place is None or not 1 <= place < 2**31:
         return None
     if writer.dialect.name == "spark":
         return f"get({writer.text(call.arguments[0])}, {place - 1})"
@@ -194,14 +190,8 @@ def _element(call: Call, writer: Writes) -> str | None:
 
 def _slice(call: Call, writer: Writes) -> str | None:
     """Write a slice by its first and last place; None in a dialect that has another form."""
-    start, count = (
-        item.value if isinstance(item, Literal) else None for item in call.arguments[1:]
-    )
-    if (
-        writer.dialect.name not in SLICED
-        or not isinstance(start, int)
-        or not isinstance(count, int)
-    ):
+    start, count = map(whole_of, call.arguments[1:])
+    if writer.dialect.name not in SLICED or start is None or count is None:
         return None
     return f"{writer.atom(call.arguments[0])}[{start}:{start + count - 1}]"
 
@@ -212,8 +202,7 @@ def _divides_floats(call: Call, writer: Writes) -> bool:
 
 
 def _constant(operand: Operand) -> str:
-    value = operand.value if isinstance(operand, Literal) else None
-    return value.lower() if isinstance(value, str) else ""
+    return (text_of(operand) or "").lower()
 
 
 def _not_infix(write: Callable[[Call, Writes], str | None]) -> _Handler:

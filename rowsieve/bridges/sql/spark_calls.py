@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from rowsieve.bridges.constant_values import value_of
 from rowsieve.bridges.sql.spark_coercion import INSTANT, is_text
 from rowsieve.bridges.sql.spark_names import ELEMENT, SUBSCRIPT, TRIED_ELEMENT, TRUNC
 from rowsieve.bridges.sql.spark_values import Value, held
@@ -188,7 +189,7 @@ def _truncated_date(typer: Types, _: ir.Call, values: list[Value]) -> Value:
 def _element(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     """An element of a list at a constant place, or the value of a map at a constant key."""
     value, key = values
-    constant = key.operand.value if isinstance(key.operand, ir.Literal) else None
+    constant = value_of(key.operand)
     if isinstance(value.type, Map):
         if constant is None:
             raise UnsupportedOperation("a map's value is read at a constant key only")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import decimal
 
+from rowsieve.bridges.constant_values import text_of, value_of
 from rowsieve.bridges.sql.spark_values import Value
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import Cast, Literal, Operand
@@ -61,8 +62,7 @@ def as_decimal(type_: LogicalType) -> Decimal:
 
 def text_of_bytes(node: Cast) -> Literal | None:
     """`CAST(X'…' AS STRING)` as the text; None of any other cast, and of bytes that are none."""
-    literal = node.operand
-    value = literal.value if isinstance(literal, Literal) else None
+    value = value_of(node.operand)
     if not isinstance(value, bytes) or node.type != String():
         return None
     try:
@@ -75,13 +75,12 @@ def is_text(value: Value) -> bool:
     """Whether it is text, quoted or of a column."""
     if isinstance(value.type, String):
         return True
-    literal = value.operand
-    return value.type is None and isinstance(literal, Literal) and isinstance(literal.value, str)
+    return value.type is None and text_of(value.operand) is not None
 
 
 def constant_of(operand: Operand, type_: LogicalType) -> Literal | None:
     """A number as a constant of a wider type of whole numbers, or as the nearest double."""
-    value = operand.value if isinstance(operand, Literal) else None
+    value = value_of(operand)
     if not isinstance(value, int | decimal.Decimal) or isinstance(value, bool):
         return None
     if isinstance(type_, Int) and isinstance(value, int):

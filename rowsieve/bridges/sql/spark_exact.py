@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.constant_values import value_of
+from rowsieve.bridges.functions.casts import CASTS, kinds_of
 from rowsieve.bridges.sql import spark_rules, spark_written_texts
 from rowsieve.bridges.sql.exact import UNKNOWN, Exact
 from rowsieve.bridges.sql.spark_type_names import held_type
@@ -40,7 +42,6 @@ from rowsieve.types.logical import (
     Time,
     Timestamp,
     Uuid,
-    is_nested,
     type_name,
 )
 from rowsieve.types.time_zones import zone
@@ -118,11 +119,6 @@ class SparkExact(Exact):
         plain = ir.Call("translate", (self.operand(node.operand), *_FOLDED))
         return ir.Like(ir.Call("lower", (plain,)), node.pattern.lower(), node.escape)
 
-    def check_order(self, type_: LogicalType) -> None:
-        """Refuse values that are not compared there."""
-        if is_nested(type_) or isinstance(type_, Json):
-            raise UnsupportedOperation(f"values of {type_name(type_)} are not compared")
-
     # Values
 
     def literal(self, node: ir.Literal) -> ir.Operand:
@@ -159,8 +155,8 @@ class SparkExact(Exact):
                 self.check_zone()
             tried = spark_written_texts.is_tried(node, self.meant, ansi=self.ansi)
             return ir.Cast(operand, target, tried)
-        pair = (type(held_type(source)).__name__, type(target).__name__)
-        if pair not in spark_rules.CASTS:
+        pair = kinds_of(held_type(source), target)
+        if pair not in CASTS["spark"]:
             shown = f"a cast of {type_name(source)} to {type_name(target)}"
             raise UnsupportedOperation(f"{shown} may give other values in spark")
         spark_rules.check_cast(held_type(source), target)
@@ -283,7 +279,7 @@ def _to_whole(exact: SparkExact, node: ir.Call) -> ir.Operand:
 
 def _round(exact: SparkExact, node: ir.Call) -> ir.Operand:
     argument, *rest = node.arguments
-    digits = _constant(rest[0]) if rest else 0
+    digits = value_of(rest[0]) if rest else 0
     operand, meant = exact.operand(argument), exact.meant
     made = ir.Call("round", (operand, ir.Literal(digits, _INT64)))
     match type_of(argument):
@@ -302,7 +298,7 @@ def _round(exact: SparkExact, node: ir.Call) -> ir.Operand:
 
 
 def _shift(exact: SparkExact, node: ir.Call) -> ir.Operand:
-    places, type_ = _constant(node.arguments[1]), type_of(node)
+    places, type_ = value_of(node.arguments[1]), type_of(node)
     wide = isinstance(type_, Int) and type_.signed and type_.bits >= 32
     # other operands of 64 bits may be constants that Spark takes for an INT
     bits = 64 if isinstance(node.arguments[0], ir.BoundColumn) and type_ == _INT64 else 32
@@ -351,7 +347,7 @@ def _map_value(exact: SparkExact, node: ir.Call) -> ir.Operand:
 
 
 def _extract(exact: SparkExact, node: ir.Call) -> ir.Operand:
-    part, argument = str(_constant(node.arguments[0])).strip().lower(), node.arguments[1]
+    part, argument = str(value_of(node.arguments[0])).strip().lower(), node.arguments[1]
     part, type_ = part.removesuffix("s"), type_of(argument)
     if not isinstance(type_, Date | Timestamp):
         raise UnsupportedOperation(f"the {part} of a {type_name(type_)}")
@@ -368,7 +364,7 @@ def _date_trunc(exact: SparkExact, node: ir.Call) -> ir.Operand:
 
 
 def _truncated(exact: SparkExact, node: ir.Call) -> ir.Operand:
-    unit = str(_constant(node.arguments[0])).strip().lower().removesuffix("s")
+    unit = str(value_of(node.arguments[0])).strip().lower().removesuffix("s")
     if unit not in spark_rules.UNITS.values():
         raise UnsupportedOperation(f"date_trunc to {unit!r} has no counterpart in Spark")
     operand = exact.operand(node.arguments[1])
@@ -380,9 +376,9 @@ def _formatted(exact: SparkExact, node: ir.Call) -> ir.Operand:
     time, form = node.arguments
     if isinstance(time, ir.Call) and time.function == "local_time":
         name, instant = time.arguments
-        if exact.is_in(str(_constant(name))):
+        if exact.is_in(str(value_of(name))):
             try:
-                made = to_dialect(str(_constant(form)), "spark")
+                made = to_dialect(str(value_of(form)), "spark")
             except ValueError as error:
                 raise UnsupportedOperation(str(error)) from error
             return ir.Call("date_format({0}, {1})", (exact.operand(instant), ir.Literal(made)))
@@ -399,7 +395,7 @@ def _moved(exact: SparkExact, node: ir.Call) -> ir.Operand:
 def _steps(exact: SparkExact, node: ir.Call) -> ir.Operand:
     """A date or timestamp plus a constant interval, in the time zone of the session there."""
     operand = exact.operand(node.arguments[0])
-    steps = [_constant(argument) for argument in node.arguments[1:]]
+    steps = [value_of(argument) for argument in node.arguments[1:]]
     months, days, micros = (step if isinstance(step, int) else 2**63 for step in steps)
     seconds = days * 86_400 + micros // 1_000_000
     if max(abs(months), abs(days)) > _MOST or abs(seconds) >= 10**12:
@@ -438,7 +434,7 @@ def _made_date(exact: SparkExact, node: ir.Call) -> ir.Operand:
 
 
 def _text_instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
-    exact.check_zone(str(_constant(node.arguments[0])))
+    exact.check_zone(str(value_of(node.arguments[0])))
     text = exact.operand(node.arguments[1])
     return spark_written_texts.instant_of_text(node.function, text, ansi=exact.ansi)
 
@@ -446,15 +442,15 @@ def _text_instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
 def _by_format(exact: SparkExact, node: ir.Call) -> ir.Operand:
     *names, text, form = node.arguments
     for name in names:
-        exact.check_zone(str(_constant(name)))
-    made, text = ir.Literal(_constant(form)), exact.operand(text)
+        exact.check_zone(str(value_of(name)))
+    made, text = ir.Literal(value_of(form)), exact.operand(text)
     return spark_written_texts.time_of_format(node.function, text, made, ansi=exact.ansi)
 
 
 def _local_time(exact: SparkExact, node: ir.Call) -> ir.Operand:
     if is_proved(node, "spark"):
         return Exact.call(exact, node)
-    name, operand = str(_constant(node.arguments[0])), exact.operand(node.arguments[1])
+    name, operand = str(value_of(node.arguments[0])), exact.operand(node.arguments[1])
     if exact.is_in(name):
         return ir.Cast(operand, _LOCAL)
     exact.check_zone()
@@ -464,7 +460,7 @@ def _local_time(exact: SparkExact, node: ir.Call) -> ir.Operand:
 def _instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
     if is_proved(node, "spark"):
         return Exact.call(exact, node)
-    name, operand = str(_constant(node.arguments[0])), node.arguments[1]
+    name, operand = str(value_of(node.arguments[0])), node.arguments[1]
     if isinstance(operand, ir.Cast) and type_of(operand.operand) == Date() and exact.is_in(name):
         if node != _cast_in(name, operand.operand, Date()):
             raise UnsupportedOperation(f"a date becomes another instant of {name} in Spark")
@@ -479,7 +475,7 @@ def _instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
 
 
 def _zoned_trunc(exact: SparkExact, node: ir.Call) -> ir.Operand:
-    unit, name, operand = node.arguments[0], str(_constant(node.arguments[1])), node.arguments[2]
+    unit, name, operand = node.arguments[0], str(value_of(node.arguments[1])), node.arguments[2]
     if node != zoned.zoned_trunc(unit, name, operand, _rules(name)):
         raise UnsupportedOperation(f"date_trunc in {name} takes other instants in Spark")
     exact.check_zone(name)
@@ -487,7 +483,7 @@ def _zoned_trunc(exact: SparkExact, node: ir.Call) -> ir.Operand:
 
 
 def _zoned_shift(exact: SparkExact, node: ir.Call) -> ir.Operand:
-    name, parts = str(_constant(node.arguments[0])), node.arguments[1:5]
+    name, parts = str(value_of(node.arguments[0])), node.arguments[1:5]
     types = [type_of(part) for part in parts]
     if node != zoned.zoned_call("shift_timestamp", parts, types, _rules(name)):
         raise UnsupportedOperation(f"an interval in {name} leads to another instant in Spark")
@@ -501,10 +497,6 @@ def _rules(name: str) -> Semantics:
 
 def _cast_in(name: str, operand: ir.Operand, source: LogicalType) -> ir.Operand | None:
     return zoned.zoned_cast(operand, source, _INSTANT, _rules(name), try_=False)
-
-
-def _constant(operand: ir.Operand) -> ir.PhysicalValue:
-    return operand.value if isinstance(operand, ir.Literal) else None
 
 
 def _uuid(value: bytes) -> str:

@@ -19,30 +19,7 @@ UNITS: Mapping[str, str] = {
     **dict.fromkeys(("day", "dd"), "day"),
 }
 DATE_UNITS = frozenset({"year", "quarter", "month", "week"})
-# Kinds of types between which a cast gives the same value or fails alike.
-CASTS = frozenset(
-    {
-        ("Bool", "Int"),
-        ("Bool", "String"),
-        ("Int", "Int"),
-        ("Int", "Bool"),
-        ("Int", "Float"),
-        ("Int", "Decimal"),
-        ("Int", "String"),
-        ("Float", "Float"),
-        ("Float", "Int"),
-        ("Decimal", "Int"),
-        ("Decimal", "Float"),
-        ("Decimal", "Decimal"),
-        ("Decimal", "String"),
-        ("Date", "String"),
-        ("Date", "Timestamp"),
-        ("Timestamp", "Date"),
-        ("Timestamp", "Timestamp"),
-        ("Timestamp", "String"),
-    }
-)
-# Those of them that do the same whatever the mode.
+# Casts that give the same value, or fail, whatever the mode.
 CAST_ANY_MODE = frozenset(
     {
         ("Bool", "Int"),

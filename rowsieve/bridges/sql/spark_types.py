@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from rowsieve.bridges.constant_values import value_of
 from rowsieve.bridges.sql.spark_calls import HANDLERS, is_part, plain
 from rowsieve.bridges.sql.spark_coercion import (
     AMONG,
@@ -177,8 +178,7 @@ class _Typer:
     def narrowest(self, value: Value, others: Sequence[Value]) -> LogicalType:
         """Beside a decimal, a constant has the fewest digits that hold it."""
         assert value.type is not None
-        literal = value.operand
-        number = literal.value if isinstance(literal, ir.Literal) else None
+        number = value_of(value.operand)
         beside = len(others) == 2 and any(isinstance(other.type, Decimal) for other in others)
         if beside and isinstance(value.type, Int) and isinstance(number, int):
             return Decimal(len(str(abs(number))), 0)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
+from rowsieve.bridges.chains import flattened
 from rowsieve.bridges.sql.dialects import SPARK
 from rowsieve.bridges.sql.render_literals import literal_text, quoted
 from rowsieve.bridges.sql.spark_type_names import ddl_of, type_named
@@ -263,15 +264,13 @@ class Words:
 
     def _terms(self, call: Call) -> list[Form]:
         """The terms of a chain of AND or of OR, in order."""
-        found: list[Form] = []
-        stack: list[Form] = [call]
-        while stack:
-            form = stack.pop()
-            if isinstance(form, Call) and _chained(form) == call.name:
-                stack.extend(self._form(each) for each in reversed(form.arguments))
-            else:
-                found.append(form)
-        return found
+
+        def terms_of(form: Form) -> Sequence[Form] | None:
+            if not isinstance(form, Call) or _chained(form) != call.name:
+                return None
+            return [self._form(each) for each in form.arguments]
+
+        return flattened(call, terms_of)
 
     def _case(self, choice: Choice) -> str:
         branches = "".join(

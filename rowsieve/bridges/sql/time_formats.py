@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from rowsieve.bridges.constant_values import text_of
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.predicate.functions.time_texts import format_tokens
 from rowsieve.predicate.ir import Call, Literal
@@ -135,12 +136,11 @@ def in_words(call: Call, dialect: str) -> Call | None:
     """Translate the format of a call to the dialect; None if impossible."""
     if len(call.arguments) == 1:
         return call
-    text = call.arguments[1].value if isinstance(call.arguments[1], Literal) else None
-    try:
-        made = to_dialect(text, dialect, call.function) if isinstance(text, str) else None
-    except ValueError:
+    if (text := text_of(call.arguments[1])) is None:
         return None
-    if made is None:
+    try:
+        made = to_dialect(text, dialect, call.function)
+    except ValueError:
         return None
     return Call(call.function, (call.arguments[0], Literal(made)))
 

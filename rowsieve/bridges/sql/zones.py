@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from rowsieve.bridges.constant_values import text_of
 from rowsieve.bridges.session import UNKNOWN_TO_ICU
 from rowsieve.bridges.sql.protocols import Reads, Writes
 from rowsieve.bridges.sql.render_literals import quoted
@@ -39,6 +40,16 @@ FORMS: Mapping[tuple[str, str], str] = {  # as in `spellings`; for Spark's, see 
     ("zoned_trunc", "postgres"): "date_trunc({0}, {2}, {1})",
     ("zoned_trunc", "duckdb"): "date_trunc({0}, {a2} AT TIME ZONE {1}) AT TIME ZONE {1}",
 }
+
+
+ZONED: Mapping[str, frozenset[str]] = {
+    "spark": frozenset({"local_time", "instant"}),
+    **{
+        dialect: frozenset(name for name, of in FORMS if of == dialect)
+        for dialect in ("postgres", "duckdb", "datafusion")
+    },
+}
+"""Functions of zones that have a form in each dialect."""
 
 
 def zone_argument(reader: Reads, node: Any) -> Literal:
@@ -150,9 +161,11 @@ def zone_text(call: Call, writer: Writes) -> tuple[str, bool] | None:
 
 def is_proved(call: Call, dialect: str) -> bool:
     """Whether the dialect has a form for this call that was tested against its engine."""
+    if call.function not in ZONED.get(dialect, ()):
+        return False
     name = _constant(call, 1 if call.function == "zoned_trunc" else 0)
     if dialect == "datafusion":
-        return call.function == "local_time" and not has_rules(zone(name))
+        return not has_rules(zone(name))
     if name.endswith(UNTIL_2100) or (dialect == "duckdb" and name in UNKNOWN_TO_ICU):
         return False
     if dialect == "spark":
@@ -162,7 +175,7 @@ def is_proved(call: Call, dialect: str) -> bool:
         unit = _constant(call, 0)
         kept = unit in CLOCK_UNITS and (dialect == "postgres" or unit != "hour")
         return rules == (_KEPT if kept else _AFTER) and (dialect == "postgres" or not kept)
-    return call.function == "local_time" or (call.function == "instant" and rules == _AFTER)
+    return call.function == "local_time" or rules == _AFTER
 
 
 def _timestamp(reader: Reads, node: Any) -> Operand:
@@ -233,6 +246,4 @@ def _rules(call: Call) -> tuple[str, ...]:
 
 
 def _constant(call: Call, place: int) -> str:
-    argument = call.arguments[place] if place < len(call.arguments) else None
-    value = argument.value if isinstance(argument, Literal) else None
-    return value if isinstance(value, str) else ""
+    return (text_of(call.arguments[place]) or "") if place < len(call.arguments) else ""

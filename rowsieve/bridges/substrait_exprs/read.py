@@ -11,7 +11,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 
-from rowsieve.bridges.base import TreeReader, flattened, supported
+from rowsieve.bridges.base import TreeReader, supported
+from rowsieve.bridges.chains import flattened
+from rowsieve.bridges.constant_values import text_of
 from rowsieve.bridges.functions import Use, substrait
 from rowsieve.bridges.substrait_exprs import function_table
 from rowsieve.bridges.substrait_exprs.long_lists import FEWEST, members_at_once
@@ -243,7 +245,7 @@ class Source(TreeReader[Value]):
         return ir.Call("extract", (ir.Literal(known[component], String()), moment))
 
     def _local(self, moment: ir.Operand, name: ir.Operand) -> ir.Operand:
-        named = _constant_text(name)
+        named = text_of(name)
         if named is None or self.type_of(moment) != Timestamp(utc=True):
             raise UnsupportedOperation("a time zone that is not constant, or not of an instant")
         return zoned.local_time(zone(named).name, moment)
@@ -339,11 +341,6 @@ def _member(item: Value, type_: LogicalType) -> ir.PhysicalValue:
     if literal.type != type_:
         raise UnsupportedOperation("the members of a list are of another type")
     return literal.value
-
-
-def _constant_text(operand: ir.Operand) -> str | None:
-    value = operand.value if isinstance(operand, ir.Literal) else None
-    return value if isinstance(value, str) else None
 
 
 def _never_null(predicate: ir.Predicate) -> bool:

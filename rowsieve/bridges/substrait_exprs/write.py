@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import pyarrow.compute as pc
 
 from rowsieve.bridges.base import TreeWriter, part_of_text, path_of
+from rowsieve.bridges.constant_values import value_of
 from rowsieve.bridges.functions import Use, substrait
 from rowsieve.bridges.substrait_exprs import function_table
 from rowsieve.bridges.substrait_exprs.types import encoder_of, literal_message, stored, type_message
@@ -221,7 +222,7 @@ class Writer(TreeWriter[bytes]):
         """A function of the table, of arguments of one type."""
         name, arguments = node.function, node.arguments
         types = [type_of(argument) for argument in arguments]
-        constants = [item.value if isinstance(item, ir.Literal) else None for item in arguments]
+        constants = [value_of(item) for item in arguments]
         row = substrait.ROWS.get(name)
         if row is not None and (row.writes or row.case).holds(Use(node, types, type_of(node))):
             return self._row(row, type_of(node), *map(self.operand, arguments))

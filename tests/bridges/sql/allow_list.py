@@ -1,4 +1,4 @@
-"""Conditions on every function that is on the allow-list, and the rows that we keep by them."""
+"""The functions on the allow-list, conditions on each, and the rows that we keep by them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from rowsieve.bridges.functions import TABLE
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.language import to_text
 from rowsieve.bridges.translation import Exactness
@@ -23,6 +24,12 @@ COLUMNS = schema_of(ROWS.schema)[0]
 EVERY: dict[str, list[Operand]] = {
     name: [*calls] for name, calls in (*CALLS.items(), *OTHERS.items())
 }
+
+
+def verified(dialect: str) -> frozenset[str]:
+    """Functions that the dialect computes as we do, at least for some arguments."""
+    spellings = {name: row.spelling(dialect) for name, row in TABLE.items()}
+    return frozenset(name for name, found in spellings.items() if found is not None and found.cases)
 
 
 def conditions(name: str, dialect: str) -> Iterator[tuple[str, pa.RecordBatch, list[int]]]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rowsieve.bridges.sql.allow_list import verified
-from tests.bridges.sql.allow_list import EVERY, conditions
+from tests.bridges.sql.allow_list import EVERY, conditions, verified
 from tests.bridges.sql.engines import JUDGES
 
 

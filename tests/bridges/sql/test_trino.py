@@ -18,7 +18,6 @@ from hypothesis import given, reject
 
 import rowsieve as rs
 import rowsieve.errors
-from rowsieve.bridges.sql.allow_list import verified
 from rowsieve.bridges.sql.language import from_text, to_text
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidInput, InvalidPredicate
@@ -27,6 +26,7 @@ from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
+from tests.bridges.sql.allow_list import verified
 from tests.bridges.sql.spelled import CALLS
 from tests.oracle_texts import known_texts
 from tests.profiles import examples

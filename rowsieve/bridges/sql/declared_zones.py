@@ -1,7 +1,9 @@
-"""Columns with a declared zone other than UTC, whose fields and text DataFusion reads in it.
+"""Columns declared with a zone other than UTC, whose fields, dates and text DataFusion reads in it.
 
-Soundness: our functions use the zone of the semantics. A condition that may depend on the column's
-zone is rejected in both directions; comparisons of instants do not depend on it.
+Our functions use the zone of the semantics. Fields and dates of such a column are those of its
+local time, which can be written; comparisons of instants do not depend on the zone.
+
+Soundness: any other condition that may depend on the column's zone is rejected in both directions.
 """
 
 from __future__ import annotations
@@ -11,17 +13,51 @@ from collections.abc import Iterator
 from rowsieve.bridges.sql.literals import OFFSET_TOLD
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
-from rowsieve.types.logical import List, LogicalType, Map, Struct, Timestamp
+from rowsieve.predicate.zoned import local_time
+from rowsieve.types.logical import Date, List, LogicalType, Map, Struct, Timestamp
 from rowsieve.types.schema import Schema
+from rowsieve.types.time_zones import UNTIL_2100, fixed_offset, zone
 
 _INSTANT = Timestamp(utc=True)
 
 
-def check_zones(predicate: ir.Predicate, schema: Schema) -> ir.Predicate:
-    """Return the predicate; UnsupportedOperation if a column's zone may affect it."""
+def with_local_times(predicate: ir.Predicate, schema: Schema) -> ir.Predicate:
+    """Rewrite an unbound condition to use the local times of columns whose zones matter."""
+    declared = {
+        field.name: field.type.zone
+        for field in schema
+        if isinstance(field.type, Timestamp) and field.type.utc and not zone(field.type.zone).is_utc
+    }
+
+    def local(operand: ir.Operand) -> ir.Operand:
+        name = declared.get(operand.name) if isinstance(operand, ir.Column) else None
+        if name is None:
+            return in_operand(operand)
+        known = name if fixed_offset(name) is not None else name + UNTIL_2100
+        return local_time(known, operand)
+
+    def in_operand(node: ir.Operand) -> ir.Operand:
+        match node:
+            case ir.Call(function="extract", arguments=(field, operand)):
+                return ir.Call("extract", (field, local(operand)))
+            case ir.Call(function=name, arguments=(operand,)) if name.startswith("extract_"):
+                return ir.Call(name, (local(operand),))
+            case ir.Cast(operand=operand, type=Date(), try_=False):
+                return ir.Cast(local(operand), Date())
+            case _:
+                return ir.map_children(node, in_predicate, in_operand)
+
+    def in_predicate(node: ir.Predicate) -> ir.Predicate:
+        return ir.map_children(node, in_predicate, in_operand)
+
+    return in_predicate(predicate) if declared else predicate
+
+
+def check_zones(predicate: ir.Predicate, schema: Schema) -> None:
+    """UnsupportedOperation if a column's zone may affect the predicate."""
     zoned = {field.name for field in schema if _has_zone(field.type)}
     if not zoned:
-        return predicate
+        return
     nodes = list(ir.walk(predicate))
     compared = {id(side) for node in nodes for side in _compared_as_instants(node, schema)}
     for node in nodes:
@@ -32,7 +68,6 @@ def check_zones(predicate: ir.Predicate, schema: Schema) -> ir.Predicate:
                     f"column {name!r} was declared with a zone other than UTC, in which DataFusion "
                     "reads it; compare it with an instant"
                 )
-    return predicate
 
 
 def _has_zone(type_: LogicalType) -> bool:
