@@ -7,6 +7,7 @@ only, and `substr` counts from the end in some.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
@@ -148,53 +149,70 @@ def _reason(reader: Reads, node: Any) -> str:
 
 
 def _anonymous(reader: Reads, node: Any) -> ir.Operand:
+    """Read a function that the grammar does not know."""
     reader.only(node, "this", "expressions")
-    name = node.name.lower()
-    if name == "arrow_cast" and reader.dialect.name == "datafusion":
+    name, dialect = node.name.lower(), reader.dialect.name
+    if (handler := _NAMED.get((dialect, name, len(node.expressions)))) is not None:
+        return handler(reader, node)
+    if name == "arrow_cast" and dialect == "datafusion":
         return _arrow_cast(reader, node)
-    if (in_zone := zone_function(reader, node)) is not None:
-        return in_zone
-    if (reader.dialect.name, name) == ("spark", "regexp") and len(node.expressions) == 2:
-        match = exp.RegexpLike(this=node.expressions[0], expression=node.expressions[1])
-        return ir.Condition(regex(reader, match))
-    if (found := named_list(reader, node)) is not None:
+    if (found := zone_function(reader, node) or named_list(reader, node)) is not None:
         return found
     if name in ("date_part", "datepart") and len(node.expressions) == 2:
         return _extract(reader, _as_extract(reader, node))
-    if (
-        name in ("isnull", "isnotnull")
-        and reader.dialect.name == "spark"
-        and len(node.expressions) == 1
-    ):
-        test = ir.IsNull(reader.operand(node.expressions[0]))
-        return ir.Condition(test if name == "isnull" else ir.Not(test))
     if name in _FILE_READERS:
         raise reader.source.refusal(node, "a filter cannot read files")
     if name in _NOW and not node.expressions:
         return ir.Now()
-    if reader.dialect.name == "spark" and name in BY_FORMAT and len(node.expressions) > 1:
+    if dialect == "spark" and name in BY_FORMAT and len(node.expressions) > 1:
         return read_by_format(reader, node)
     arguments = tuple(reader.operand(item) for item in node.expressions)
-    if name == "get" and reader.dialect.name == "spark" and len(arguments) == 2:
-        return _from_zero(reader, node, arguments)
-    if name == "weekday" and reader.dialect.name == "spark":
-        return ir.Call("subtract", (ir.Call("extract_isodow", arguments), ir.Literal(1, Int(64))))
-    if reader.dialect.name == "spark" and (own := named_by_spark(reader, node, name, arguments)):
+    if dialect == "spark" and (own := named_by_spark(reader, node, name, arguments)):
         return own
     if (known := recognise(reader, node)) is not None:
         return known
-    if reader.dialect.name == "spark" and not is_spark_name(name):
+    if dialect == "spark" and not is_spark_name(name):
         raise reader.source.refusal(
             node, f"spark has no function {name} of its own; rowsieve's is not meant there"
         )
-    return ir.Call(NAMES.get((reader.dialect.name, name), name), arguments)
+    return ir.Call(NAMES.get((dialect, name), name), arguments)
 
 
-def _from_zero(reader: Reads, node: Any, arguments: tuple[ir.Operand, ...]) -> ir.Operand:
-    place = whole_of(arguments[1])
+def _from_zero(reader: Reads, node: Any) -> ir.Operand:
+    """Read Spark's `get(list, place)`, which counts from 0."""
+    values, given = map(reader.operand, node.expressions)
+    place = whole_of(given)
     if place is None or not 0 <= place < 2**31:
         raise reader.source.refusal(node, "get takes a list and a constant place from 0")
-    return ir.Call("list_element", (arguments[0], ir.Literal(place + 1, Int(64))))
+    return ir.Call("list_element", (values, ir.Literal(place + 1, Int(64))))
+
+
+def _matches(reader: Reads, node: Any) -> ir.Operand:
+    """Read Spark's `regexp(text, pattern)`."""
+    text, pattern = node.expressions
+    return ir.Condition(regex(reader, exp.RegexpLike(this=text, expression=pattern)))
+
+
+def _weekday(reader: Reads, node: Any) -> ir.Operand:
+    """Read Spark's `weekday`, which is 0 on Mondays."""
+    found = ir.Call("extract_isodow", (reader.operand(node.expressions[0]),))
+    return ir.Call("subtract", (found, ir.Literal(1, Int(64))))
+
+
+def _is_null(reader: Reads, node: Any) -> ir.Operand:
+    """Read Spark's `isnull` and `isnotnull`."""
+    test = ir.IsNull(reader.operand(node.expressions[0]))
+    return ir.Condition(test if node.name.lower() == "isnull" else ir.Not(test))
+
+
+# Functions that the grammar does not know, by dialect, name and number of arguments.
+_NAMED: Mapping[tuple[str, str, int], Callable[[Reads, Any], ir.Operand]] = {
+    ("spark", "regexp", 2): _matches,
+    ("spark", "isnull", 1): _is_null,
+    ("spark", "isnotnull", 1): _is_null,
+    ("spark", "get", 2): _from_zero,
+    ("spark", "weekday", 1): _weekday,
+}
 
 
 def _arrow_cast(reader: Reads, node: Any) -> ir.Operand:
@@ -226,19 +244,14 @@ def _is_number(operand: ir.Operand, type_: Int) -> TypeGuard[ir.Literal]:
     return isinstance(operand, ir.Literal) and operand.type == type_ and operand.value is not None
 
 
-def _now(reader: Reads, node: Any) -> ir.Operand:
-    reader.only(node)
-    return ir.Now()
+def _without_arguments(value: ir.Operand) -> Callable[[Reads, Any], ir.Operand]:
+    """Return a reader of a name that stands for the value."""
 
+    def read(reader: Reads, node: Any) -> ir.Operand:
+        reader.only(node)
+        return value
 
-def _today(reader: Reads, node: Any) -> ir.Operand:
-    reader.only(node)
-    return ir.Cast(ir.Now(), Date())
-
-
-def _local_now(reader: Reads, node: Any) -> ir.Operand:
-    reader.only(node)
-    return ir.Cast(ir.Now(), Timestamp(utc=False))
+    return read
 
 
 def _divide(reader: Reads, node: Any) -> ir.Operand:
@@ -396,9 +409,10 @@ _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], ir.Operand]] = {
     exp.Nanvl: _nanvl,
     **LISTS,
     exp.Anonymous: _anonymous,
-    exp.CurrentTimestamp: _now,
-    exp.CurrentDate: _today,
-    exp.Localtimestamp: _local_now,
+    exp.CurrentTimestamp: _without_arguments(ir.Now()),
+    exp.CurrentDate: _without_arguments(ir.Cast(ir.Now(), Date())),
+    exp.Localtimestamp: _without_arguments(ir.Cast(ir.Now(), Timestamp(utc=False))),
+    exp.Pi: _without_arguments(ir.Literal(math.pi, Float(64))),
     exp.Div: _divide,
     exp.IntDiv: _whole_quotient,
     exp.TsOrDsToDate: _to_date,

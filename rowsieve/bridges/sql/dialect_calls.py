@@ -7,7 +7,6 @@ a bitwise operator in two others, `isnan(NULL)` is FALSE in Spark.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -152,11 +151,6 @@ def _negative(call: Call) -> Operand:
     return Literal(-inner.value, Int(64)) if whole else call  # type: ignore[union-attr, operator]
 
 
-def _pi(reader: Reads, node: Any) -> Operand:
-    reader.only(node)
-    return Literal(math.pi, Float(64))
-
-
 def _character(reader: Reads, node: Any) -> Operand:
     """`chr(10)`: a constant character of ASCII, in which engines agree."""
     reader.only(node, "expressions")
@@ -212,7 +206,6 @@ HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     exp.Week: _part("week"),
     exp.Date: _day_alone,
     exp.AddMonths: _later_months,
-    exp.Pi: _pi,
     exp.Chr: _character,
     exp.Overlay: _overlaid,
     exp.TimeToUnix: _epoch,

@@ -70,31 +70,10 @@ def named_list(reader: Reads, node: Any) -> ir.Operand | None:
         return element_at(reader.operand(items[0]), place.value)
     if name in ("list_position", "list_indexof", "array_indexof") and dialect != "spark":
         return _position(reader, exp.ArrayPosition(this=items[0], expression=items[1]))
-    if (dialect, name) == ("datafusion", "list_contains") or (
-        dialect == "datafusion" and name == "list_has"
-    ):
-        return contained(reader, exp.ArrayContains(this=items[0], expression=items[1]))
-    if (dialect, name) in _OVERLAPS:
-        return _overlaps(reader, exp.ArrayOverlaps(this=items[0], expression=items[1]))
-    if (dialect, name) in _CONTAIN_ALL:
-        return _contains_all(reader, exp.ArrayContainsAll(this=items[0], expression=items[1]))
+    if (found := _SEARCHES.get((dialect, name))) is not None:
+        kind, read = found
+        return read(reader, kind(this=items[0], expression=items[1]))
     return None
-
-
-_OVERLAPS = frozenset(
-    {
-        ("datafusion", "array_has_any"),
-        ("datafusion", "list_has_any"),
-    }
-)
-_CONTAIN_ALL = frozenset(
-    {
-        ("duckdb", "list_has_all"),
-        ("duckdb", "array_has_all"),
-        ("datafusion", "array_has_all"),
-        ("datafusion", "list_has_all"),
-    }
-)
 
 
 _ELEMENTS: Mapping[str, frozenset[str]] = {
@@ -367,6 +346,22 @@ def _row(node: Any) -> list[Any] | None:
     return None
 
 
+# Functions that the grammar does not know, as the nodes of their other names.
+_SEARCHES: Mapping[tuple[str, str], tuple[type[Any], Callable[[Reads, Any], ir.Operand]]] = {
+    **{
+        ("datafusion", name): (exp.ArrayContains, contained)
+        for name in ("list_contains", "list_has")
+    },
+    **{
+        ("datafusion", name): (exp.ArrayOverlaps, _overlaps)
+        for name in ("array_has_any", "list_has_any")
+    },
+    **{
+        (dialect, name): (exp.ArrayContainsAll, _contains_all)
+        for dialect in ("duckdb", "datafusion")
+        for name in ("list_has_all", "array_has_all")
+    },
+}
 HANDLERS: Mapping[type[Any], Callable[[Reads, Any], ir.Operand]] = {
     exp.Array: made_list,
     exp.Struct: made_struct,

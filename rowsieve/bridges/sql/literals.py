@@ -58,8 +58,6 @@ MAX_DIGITS = 38
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 OFFSET_TOLD = re.compile(r".*\d\d:.*(?:Z|[+-]\d\d(?::?\d\d)?)\s*", re.ASCII)
 _NAMED_MOMENT = re.compile(r"(?P<local>.*\d\d:.*\d)\s+(?P<zone>[A-Za-z_]+/[A-Za-z_/+-]+|UTC)\s*")
-_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_INTEGER = re.compile(r"[+-]?\d{1,20}", re.ASCII)
 _BLOB = re.compile(r"(?:\\x[0-9a-fA-F]{2}|[ -\[\]-~])*")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 
 from rowsieve.bridges.constant_values import value_of
+from rowsieve.bridges.sql.plain_shapes import between
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.types.days import DAY_US
@@ -23,12 +24,7 @@ def within_nanoseconds(call: ir.Call) -> ir.Case:
     """Return the bin as DataFusion computes it: NULL where its nanoseconds overflow."""
     least, most = _held(call)
     micros = ir.Call("epoch_us", (call.arguments[2],))
-    held = ir.And(
-        (
-            ir.Comparison(ir.ComparisonOp.GE, micros, ir.Literal(least, Int(64))),
-            ir.Comparison(ir.ComparisonOp.LE, micros, ir.Literal(most, Int(64))),
-        )
-    )
+    held = between(micros, ir.Literal(least, Int(64)), ir.Literal(most, Int(64)))
     return ir.Case(((held, call),), ir.Literal(None))
 
 

@@ -30,6 +30,7 @@ from rowsieve.bridges.sql.literals import finer_constant, negated, number, typed
 from rowsieve.bridges.sql.nested_access import bracket
 from rowsieve.bridges.sql.pattern_calls import PREDICATES as PATTERNS
 from rowsieve.bridges.sql.pattern_calls import similar
+from rowsieve.bridges.sql.plain_shapes import between
 from rowsieve.bridges.sql.source_text import Source
 from rowsieve.bridges.sql.spark_coercion import AMONG, text_of_bytes
 from rowsieve.bridges.sql.text_limits import MAX_OPERATOR_DEPTH
@@ -260,19 +261,10 @@ def _between(reader: Reader, node: Any) -> ir.Predicate:
         raise reader.source.refusal(node, "BETWEEN SYMMETRIC is read in postgres only")
     value = reader.beside(node.this)
     low, high = reader.compared(node.args["low"]), reader.compared(node.args["high"])
-    inside: ir.Predicate = _within(value, low, high)
+    inside: ir.Predicate = between(value, low, high)
     if node.args.get("symmetric"):
-        inside = ir.Or((inside, _within(value, high, low)))
+        inside = ir.Or((inside, between(value, high, low)))
     return ir.Not(inside) if node.args.get("negate") else inside
-
-
-def _within(value: ir.Operand, low: ir.Operand, high: ir.Operand) -> ir.Predicate:
-    return ir.And(
-        (
-            ir.Comparison(ir.ComparisonOp.GE, value, low),
-            ir.Comparison(ir.ComparisonOp.LE, value, high),
-        )
-    )
 
 
 def _in(reader: Reader, node: Any) -> ir.Predicate:

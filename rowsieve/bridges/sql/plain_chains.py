@@ -18,6 +18,7 @@ from typing import Any, Final
 from sqlglot.tokenizer_core import TokenType
 
 from rowsieve.bridges.sql.literals import negated, number
+from rowsieve.bridges.sql.plain_shapes import between
 from rowsieve.bridges.sql.source_text import Source
 from rowsieve.predicate import ir
 
@@ -139,12 +140,7 @@ def _between(tokens: Sequence[Any], source: Source) -> ir.Predicate | None:
     low, high = (_value(end, source) for end in ends)
     if low is None or high is None:
         return None
-    return ir.And(
-        (
-            ir.Comparison(ir.ComparisonOp.GE, operand, low),
-            ir.Comparison(ir.ComparisonOp.LE, operand, high),
-        )
-    )
+    return between(operand, low, high)
 
 
 def _value(tokens: Sequence[Any], source: Source) -> ir.Operand | None:

@@ -55,18 +55,19 @@ def read_plain(text: str, dialect: str, read: Read) -> ir.Predicate:
     return tree
 
 
+def between(value: ir.Operand, low: ir.Operand, high: ir.Operand) -> ir.And:
+    """Return BETWEEN, ends included."""
+    least = ir.Comparison(ir.ComparisonOp.GE, value, low)
+    return ir.And((least, ir.Comparison(ir.ComparisonOp.LE, value, high)))
+
+
 def _tree(name: str, operator: str, values: list[int]) -> ir.Predicate:
     column = ir.Column(name)
     if operator == "IN":
         return ir.InList(column, ir.ValueSet(pa.array(values, pa.int64()), _INT))
     if operator == "BETWEEN":
         low, high = (ir.Literal(value, _INT) for value in values)
-        return ir.And(
-            (
-                ir.Comparison(ir.ComparisonOp.GE, column, low),
-                ir.Comparison(ir.ComparisonOp.LE, column, high),
-            )
-        )
+        return between(column, low, high)
     return ir.Comparison(ir.ComparisonOp(operator), column, ir.Literal(values[0], _INT))
 
 

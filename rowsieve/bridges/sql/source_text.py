@@ -60,28 +60,19 @@ class Source:
         """Return the original text for a span of the text without lists."""
         return self.text[self.lifted.offset(start) : self.lifted.offset(stop)].strip()
 
-    def token_after(self, node: Any, count: int) -> Any | None:
-        """Return the token `count` positions after the node's name; None past the end."""
-        start = node.meta.get("start")
-        for index, token in enumerate(self.tokens):
-            if token.start == start:
-                place = index + count
-                return self.tokens[place] if place < len(self.tokens) else None
-        return None
-
     def argument_count(self, node: Any) -> int:
         """Return the number of arguments after the node's name."""
-        return len(self._arguments(node))
+        return len(self.arguments(node))
 
     def quoted_argument(self, node: Any, index: int) -> str | None:
         """Return the text of an argument that is one string; None of any other, or of none."""
         try:
-            (token,) = self._arguments(node)[index]
+            (token,) = self.arguments(node)[index]
         except (IndexError, ValueError):
             return None
         return str(token.text) if token.token_type.name == "STRING" else None
 
-    def _arguments(self, node: Any) -> list[list[Any]]:
+    def arguments(self, node: Any) -> list[list[Any]]:
         """The tokens of each argument after the node's name."""
         start, depth = node.meta.get("start"), 0
         found: list[list[Any]] = []

@@ -49,12 +49,6 @@ def check_cast(source: LogicalType, target: LogicalType) -> None:
             raise UnsupportedOperation("Spark writes an instant without its offset")
 
 
-def check_sign(type_: LogicalType) -> None:
-    """Refuse to change the sign of decimals that are longer than Spark computes it in."""
-    if isinstance(type_, Decimal) and type_.precision > 34:
-        raise UnsupportedOperation("Spark keeps 34 digits of a decimal whose sign it changes")
-
-
 def decimal_result(name: str, a: Decimal, b: Decimal) -> Decimal | None:
     """The type of `a name b` to Spark, where 38 digits hold it without a loss."""
     scale = max(a.scale, b.scale)

@@ -83,14 +83,6 @@ class _Typer:
 
     def predicate(self, node: ir.Predicate) -> ir.Predicate:
         match node:
-            case ir.TruePredicate() | ir.FalsePredicate() | ir.Opaque():
-                return node
-            case ir.And(terms=terms):
-                return ir.And(tuple(self.predicate(term) for term in terms))
-            case ir.Or(terms=terms):
-                return ir.Or(tuple(self.predicate(term) for term in terms))
-            case ir.Not(term=term):
-                return ir.Not(self.predicate(term))
             case ir.Comparison(op=op, left=left, right=right):
                 return ir.Comparison(op, *map(_any_width, self.sides(left, right)))
             case ir.InList(operand=operand, values=values):
@@ -107,11 +99,9 @@ class _Typer:
                     return _folded_like(value.exact, node)
                 return ir.Like(value.operand, node.pattern, node.escape)
             case ir.BooleanOperand(operand=ir.Call(function="in", arguments=(operand, *members))):
-                return self.members(operand, members)
-            case ir.BooleanOperand(operand=operand):
-                return ir.BooleanOperand(self.value(operand).operand)
+                return self.alike(self.value(operand), [self.value(member) for member in members])
             case _:
-                assert_never(node)
+                return ir.map_children(node, self.predicate, lambda item: self.value(item).operand)
 
     # Comparisons
 
@@ -214,10 +204,6 @@ class _Typer:
             return False
         common = common_type(type_, listed, ansi=self.ansi)
         return common is not None and (common != Float(32))
-
-    def members(self, operand: ir.Operand, members: Sequence[ir.Operand]) -> ir.Predicate:
-        """IN of anything: all sides have one type."""
-        return self.alike(self.value(operand), [self.value(member) for member in members])
 
     def alike(self, value: Value, members: list[Value]) -> ir.Predicate:
         if all(_are_nested(value, member) for member in members):

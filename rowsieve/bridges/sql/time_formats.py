@@ -146,20 +146,10 @@ def in_words(call: Call, dialect: str) -> Call | None:
 
 
 def last_string(reader: Reads, node: Any) -> str | None:
-    """Return the last argument of a call if it is quoted text."""
-    tokens = reader.source.tokens
-    start = node.meta.get("start")
-    begun = next((i for i, token in enumerate(tokens) if token.start == start), None)
-    if begun is None:
+    """Return the last of several arguments of a call if it is quoted text."""
+    *others, last = reader.source.arguments(node) or [[]]
+    if not others or len(last) != 1 or last[0].token_type.name != "STRING":
         return None
-    depth = 0
-    for place in range(begun + 1, len(tokens)):
-        kind = tokens[place].token_type.name
-        depth += (kind == "L_PAREN") - (kind == "R_PAREN")
-        if depth == 0:
-            before, last = tokens[place - 2 : place]
-            alone = before.token_type.name == "COMMA" and last.token_type.name == "STRING"
-            raw = reader.source.lifted.text[last.start : last.end + 1].replace("\\'", "")
-            escaped = reader.dialect.backslash_strings and "\\" in raw
-            return last.text if alone and not escaped else None
-    return None
+    raw = reader.source.lifted.text[last[0].start : last[0].end + 1].replace("\\'", "")
+    escaped = reader.dialect.backslash_strings and "\\" in raw
+    return None if escaped else last[0].text
