@@ -13,6 +13,7 @@ import dataclasses
 import datetime
 import decimal
 import math
+import operator
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -60,6 +61,11 @@ def recorded(module: Any, name: str = "", imports: str = "") -> Any:
     `imports` is the statement that binds `name` to the module.
     """
     return Recorded(module, name, frozenset({imports} - {""})) if _RECORDS.get() else module
+
+
+def _recording(sign: str, apply: Callable[[Any, Any], Any]) -> Callable[[Recorded, Any], Recorded]:
+    """Return the method of an operator."""
+    return lambda left, right: left._with(sign, right, apply)
 
 
 class Recorded:
@@ -113,44 +119,19 @@ class Recorded:
     def __neg__(self) -> Recorded:
         return Recorded(-self.value, f"-{_grouped(self)}", self.imports, is_operation=True)
 
-    def __and__(self, other: Any) -> Recorded:
-        return self._with("&", other, lambda a, b: a & b)
-
-    def __or__(self, other: Any) -> Recorded:
-        return self._with("|", other, lambda a, b: a | b)
-
-    def __add__(self, other: Any) -> Recorded:
-        return self._with("+", other, lambda a, b: a + b)
-
-    def __sub__(self, other: Any) -> Recorded:
-        return self._with("-", other, lambda a, b: a - b)
-
-    def __mul__(self, other: Any) -> Recorded:
-        return self._with("*", other, lambda a, b: a * b)
-
-    def __truediv__(self, other: Any) -> Recorded:
-        return self._with("/", other, lambda a, b: a / b)
-
-    def __mod__(self, other: Any) -> Recorded:
-        return self._with("%", other, lambda a, b: a % b)
-
-    def __eq__(self, other: object) -> Any:
-        return self._with("==", other, lambda a, b: a == b)
-
-    def __ne__(self, other: object) -> Any:
-        return self._with("!=", other, lambda a, b: a != b)
-
-    def __lt__(self, other: Any) -> Recorded:
-        return self._with("<", other, lambda a, b: a < b)
-
-    def __le__(self, other: Any) -> Recorded:
-        return self._with("<=", other, lambda a, b: a <= b)
-
-    def __gt__(self, other: Any) -> Recorded:
-        return self._with(">", other, lambda a, b: a > b)
-
-    def __ge__(self, other: Any) -> Recorded:
-        return self._with(">=", other, lambda a, b: a >= b)
+    __and__ = _recording("&", operator.and_)
+    __or__ = _recording("|", operator.or_)
+    __add__ = _recording("+", operator.add)
+    __sub__ = _recording("-", operator.sub)
+    __mul__ = _recording("*", operator.mul)
+    __truediv__ = _recording("/", operator.truediv)
+    __mod__ = _recording("%", operator.mod)
+    __eq__ = _recording("==", operator.eq)  # type: ignore[assignment]
+    __ne__ = _recording("!=", operator.ne)  # type: ignore[assignment]
+    __lt__ = _recording("<", operator.lt)
+    __le__ = _recording("<=", operator.le)
+    __gt__ = _recording(">", operator.gt)
+    __ge__ = _recording(">=", operator.ge)
 
     def _with(self, sign: str, other: Any, apply: Callable[[Any, Any], Any]) -> Recorded:
         right, imports = spelled(other)

@@ -10,7 +10,7 @@ is always correct.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -62,15 +62,10 @@ def translate(
     origin, aim = _origin(expression, source), bridge_named(target)
     columns = _columns(schema)
     meant = origin.meant(expression, session) if semantics is None else semantics
-    theirs = in_session(aim.semantics, target_session)
-    if target_session is None:
-        theirs = in_session(aim.semantics, aim.running())
+    theirs = in_session(aim.semantics, target_session or aim.running())
     read = _in(origin.read, session, origin)(expression, columns)
-    if read.expression is None:
-        made: Translation[Any, Any] = Translation(
-            None, Exactness.UNSUPPORTED, expression, read.notes
-        )
-    else:
+    made: Translation[Any, Any] = Translation(None, Exactness.UNSUPPORTED, expression, read.notes)
+    if read.expression is not None:
         writes = _in(aim.writes, target_session, aim)
         made = _written(expression, read, origin, aim, columns, meant, theirs, writes)
     if strict:
@@ -130,35 +125,44 @@ def _written(
 ) -> Translation[Any, Any]:
     assert read.expression is not None
     conditions = root_conjuncts(read.expression)
-    kept: list[tuple[int, Predicate]] = []
-    left: list[Predicate] = []
     notes = list(read.notes)
-    for index, condition in enumerate(conditions):
-        bound = bind(condition, schema, meant, simplified=False)
-        try:
-            kept.append((index, with_meaning_kept(bound.root, meant, theirs)))
-        except UnsupportedOperation as error:
-            left.append(condition)
-            notes.append(place(index, len(conditions), condition, error))
+    kept = _with_meanings_kept(conditions, schema, meant, theirs, notes)
+    left = [each for index, each in enumerate(conditions) if index not in kept]
     if left and aim.has_guards:
         direct = writes(read.expression, schema, meant)
         if direct.exactness is Exactness.EXACT:
             return translated(direct.expression, read.residual, read.notes, strict=False)
-    whole = And(tuple(condition for _, condition in kept))
     rules = theirs if meant.nan is NanOrder.SIGNED else unsigned(theirs)
-    made = writes(whole, schema, rules)
-    if made.residual is not None:
-        for index, condition in kept:
-            alone = writes(condition, schema, rules)
-            if alone.residual is not None:
-                left.append(conditions[index])
-                notes += [
-                    note.at(index, len(conditions)) if isinstance(note, Note) else note
-                    for note in alone.notes
-                ]
+    made = writes(And(tuple(kept.values())), schema, rules)
+    for index, condition in kept.items() if made.residual is not None else ():
+        alone = writes(condition, schema, rules)
+        if alone.residual is not None:
+            left.append(conditions[index])
+            notes += [
+                note.at(index, len(conditions)) if isinstance(note, Note) else note
+                for note in alone.notes
+            ]
     expression = None if left and not kept else made.expression
     residual = _residual(original, read, left, origin, schema, meant)
     return translated(expression, residual, notes, strict=False)
+
+
+def _with_meanings_kept(
+    conditions: Sequence[Predicate],
+    schema: Schema,
+    meant: Semantics,
+    theirs: Semantics,
+    notes: list[str],
+) -> dict[int, Predicate]:
+    """Rewrite the conditions for the target's rules, by their places; `notes` tell why not."""
+    kept: dict[int, Predicate] = {}
+    for index, condition in enumerate(conditions):
+        bound = bind(condition, schema, meant, simplified=False)
+        try:
+            kept[index] = with_meaning_kept(bound.root, meant, theirs)
+        except UnsupportedOperation as error:
+            notes.append(place(index, len(conditions), condition, error))
+    return kept
 
 
 def _residual(

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rowsieve.bridges.functions.casts import shown
+from rowsieve.bridges.functions.pyarrow import KERNELS
 from rowsieve.bridges.rows import both, reads, refused_all
 from rowsieve.bridges.translation import Row
 from rowsieve.predicate.ir import ComparisonOp
@@ -29,20 +30,6 @@ ARITHMETIC: Mapping[str, str] = {
     "subtract_checked": "subtract",
     "multiply_checked": "multiply",
 }
-TEXT: Mapping[str, str] = {
-    "utf8_length": "length",
-    "utf8_lower": "lower",
-    "utf8_upper": "upper",
-    "utf8_reverse": "reverse",
-}
-ROUNDING: Mapping[str, str] = {"floor": "floor", "ceil": "ceil", "round": "round"}
-SIGNS: Mapping[str, str] = {"negate_checked": "negate", "abs_checked": "abs"}
-SEARCHES: Mapping[str, str] = {
-    "starts_with": "starts_with",
-    "ends_with": "ends_with",
-    "match_substring": "contains",
-}
-TRIMS: Mapping[str, str] = {"utf8_trim": "trim", "utf8_ltrim": "ltrim", "utf8_rtrim": "rtrim"}
 PARTS: Mapping[str, str] = {
     "year": "year",
     "quarter": "quarter",
@@ -79,11 +66,7 @@ FUNCTIONS: tuple[Row, ...] = (
     *(both(name, ours, _NUMBER) for name, ours in ARITHMETIC.items()),
     both("divide_checked", "divide", "integers; division by zero fails"),
     both("divide", "divide", "of floats of one width"),
-    *(both(name, ours, "of numbers") for name, ours in SIGNS.items()),
-    *(both(name, ours, "of floats, without digits") for name, ours in ROUNDING.items()),
-    *(both(name, ours, "of text") for name, ours in TEXT.items()),
-    *(both(name, ours, "of text and a constant") for name, ours in SEARCHES.items()),
-    *(both(name, ours, "with constant characters, a space here") for name, ours in TRIMS.items()),
+    *(both(row.name, row.function, row.note) for row in KERNELS),
     both("match_like", "Like", "with a backslash as its escape"),
     both("binary_join_element_wise", "concat_strict", "of text, joined by constant empty text"),
     both("replace_substring", "replace", "of text; all places; a constant that is not empty"),

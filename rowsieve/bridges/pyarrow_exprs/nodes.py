@@ -100,6 +100,40 @@ def truth(option: pa.Scalar | None) -> bool:
     return option is not None and bool(option.as_py())
 
 
+class Options:
+    """The options of a call: each must be consumed, or the call is rejected."""
+
+    def __init__(self, name: str, found: pa.StructScalar | None) -> None:
+        self._name = name
+        self._left: dict[str, Any] = {} if found is None else dict(found.items())
+        self._left.pop("_type_name", None)
+
+    def take(self, name: str) -> Any:
+        """Consume an option and return it as a scalar."""
+        return self._left.pop(name)
+
+    def must(self, name: str, *, value: Any) -> None:
+        """Consume an option, which must have this value if it exists."""
+        if (found := self._left.pop(name, None)) is not None and found.as_py() != value:
+            self._refuse(name)
+
+    def ignore(self, *names: str) -> None:
+        """Consume options that do not affect the result."""
+        for name in names:
+            self._left.pop(name, None)
+
+    def done(self) -> None:
+        """Raise if an option was not consumed."""
+        if self._left:
+            self._refuse(next(iter(self._left)))
+
+    def _refuse(self, name: str) -> None:
+        raise UnsupportedOperation(
+            f"the pyarrow function {self._name!r} has the option {name!r}, which has no "
+            "counterpart here"
+        )
+
+
 class _ArrowSchema(ctypes.Structure):
     """The start of the struct of the C data interface; `metadata` contains all pairs in order."""
 

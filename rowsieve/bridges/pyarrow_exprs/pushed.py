@@ -22,9 +22,9 @@ from rowsieve.bridges.pyarrow_exprs.function_table import ARITHMETIC, COMPARISON
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, negative_nans, stored
 from rowsieve.bridges.pyarrow_exprs.nodes import (
     Frame,
+    Options,
     decode,
     junction,
-    truth,
 )
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
@@ -97,37 +97,32 @@ class _PolarsReader:
 
 def _call(frame: Frame) -> ir.Predicate | ir.Operand:
     name, arguments = frame.function, frame.arguments
-    options = {} if frame.options is None else dict(frame.options.items())
-    options.pop("_type_name", None)
-    if name == "is_in":
-        return _is_in(as_operand(arguments[0]), options)
-    if name == "is_null" and not truth(options.pop("nan_is_null", None)):
-        _refuse_options(name, options)
-        return ir.IsNull(as_operand(arguments[0]))
-    if name == "starts_with" and not truth(options.pop("ignore_case", None)):
-        prefix = literal_of(pa.array([options.pop("pattern").as_py()], pa.string()))
-        _refuse_options(name, options)
-        return ir.Call("starts_with", (as_operand(arguments[0]), prefix))
-    if name in ARITHMETIC or name in _CALLS:
-        if name in _CALLS:
-            _refuse_options(name, options)
-            return _CALLS[name](arguments)
+    options = Options(name, frame.options)
+    if name in ARITHMETIC:
         return ir.Call(ARITHMETIC[name], tuple(map(as_operand, arguments)))
-    if (op := COMPARISONS.get(name)) is not None:
-        _refuse_options(name, options)
+    found: ir.Predicate | ir.Operand
+    if name == "is_in":
+        options.ignore("null_matching_behavior")
+        members = options.take("value_set").values
+        found = ir.InList(as_operand(arguments[0]), ir.ValueSet(*stored(members)))
+    elif name == "is_null":
+        options.must("nan_is_null", value=False)
+        found = ir.IsNull(as_operand(arguments[0]))
+    elif name == "starts_with":
+        options.must("ignore_case", value=False)
+        prefix = literal_of(pa.array([options.take("pattern").as_py()], pa.string()))
+        found = ir.Call("starts_with", (as_operand(arguments[0]), prefix))
+    elif name in _CALLS:
+        found = _CALLS[name](arguments)
+    elif (op := COMPARISONS.get(name)) is not None:
         left, right = map(as_operand, arguments)
-        return ir.Comparison(op, left, right)
-    raise UnsupportedOperation(
-        f"the pyarrow function {name!r}{' with these options' if options else ''} has no "
-        "counterpart here; write the condition as SQL text"
-    )
-
-
-def _is_in(operand: ir.Operand, options: dict[str, pa.Scalar]) -> ir.Predicate:
-    members = options.pop("value_set").values
-    options.pop("null_matching_behavior")
-    _refuse_options("is_in", options)
-    return ir.InList(operand, ir.ValueSet(*stored(members)))
+        found = ir.Comparison(op, left, right)
+    else:
+        raise UnsupportedOperation(
+            f"the pyarrow function {name!r} has no counterpart here; write the condition as SQL"
+        )
+    options.done()
+    return found
 
 
 def _datafusion_call(frame: Frame) -> ir.Predicate | ir.Operand:
@@ -181,11 +176,3 @@ _CALLS: Mapping[str, Callable[[list[Any]], ir.Predicate]] = {
     "invert": lambda arguments: ir.Not(as_predicate(arguments[0])),
     "is_valid": lambda arguments: ir.Not(ir.IsNull(as_operand(arguments[0]))),
 }
-
-
-def _refuse_options(name: str, options: Mapping[str, Any]) -> None:
-    if options:
-        raise UnsupportedOperation(
-            f"the pyarrow function {name!r} has the option {next(iter(options))!r}, which has no "
-            "counterpart here"
-        )

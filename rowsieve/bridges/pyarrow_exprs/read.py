@@ -9,23 +9,23 @@ too.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.base import as_operand, as_predicate
+from rowsieve.bridges.base import TreeReader, as_operand, as_predicate, supported
 from rowsieve.bridges.functions.casts import CASTS, kinds_of
+from rowsieve.bridges.functions.pyarrow import BY_NAME, Kernel
 from rowsieve.bridges.pyarrow_exprs import function_table, zones
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, stored
 from rowsieve.bridges.pyarrow_exprs.nodes import (
     Decoded,
     Frame,
+    Options,
     decode,
     junction,
     truth,
 )
-from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import (
     InvalidPredicate,
     SchemaMismatch,
@@ -33,7 +33,6 @@ from rowsieve.errors import (
     UnsupportedOperation,
 )
 from rowsieve.predicate import ir
-from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type, logical_type
 from rowsieve.types.logical import (
@@ -65,7 +64,7 @@ _CAST_OPTIONS = (
 def conditions(expression: pc.Expression, schema: Schema) -> tuple[ir.Predicate, ...]:
     """Return the terms of the top-level AND; a term with an `Opaque` is not fully known."""
     reader = _Reader(schema)
-    whole = _judging(as_predicate(decode(expression, reader.call, reader.constant)))
+    whole = _judging(as_predicate(decode(expression, reader.read, reader.constant)))
     return whole.terms if isinstance(whole, ir.And) else (whole,)
 
 
@@ -109,9 +108,11 @@ def _judging(term: ir.Predicate) -> ir.Predicate:
             return term
 
 
-class _Reader:
+class _Reader(TreeReader[Frame]):
+    """Reads calls whose arguments have been read."""
+
     def __init__(self, schema: Schema) -> None:
-        self._schema = schema
+        super().__init__(schema, Semantics.PYARROW)
         self._other_units: list[Decoded] = []  # time constants with other units than ours
 
     def constant(self, column: pa.Array) -> Decoded:
@@ -131,35 +132,37 @@ class _Reader:
         if any(id(literal) in nodes for literal in self._other_units):
             raise UnsupportedOperation(f"{name} of times of several units; cast them to one")
 
-    def call(self, frame: Frame) -> Decoded:
+    def read(self, node: Frame) -> Decoded:
         """Convert the call, or return an `Opaque` with the reason."""
         try:
-            row = function_table.ROWS.get(frame.function)
-            if row is None or row.reads is not Exactness.EXACT:
-                why = row.note if row else "it is unknown to Rowsieve"
-                raise UnsupportedOperation(f"the pyarrow function {frame.function!r}: {why}")
-            return self.known(frame)
+            supported(
+                function_table.ROWS.get(node.function),
+                f"the pyarrow function {node.function!r}",
+                "it is unknown to Rowsieve",
+            )
+            return self._known(node)
         except UnknownColumn:
             raise
         except (UnsupportedOperation, InvalidPredicate) as error:
             return ir.Opaque(str(error), "pyarrow")
 
-    def known(self, frame: Frame) -> Decoded:
+    def _known(self, frame: Frame) -> Decoded:
         name, arguments = frame.function, frame.arguments
-        options = _Options(name, frame.options)
+        options = Options(name, frame.options)
         if name in ("and_kleene", "or_kleene"):
             made = junction(ir.And if name == "and_kleene" else ir.Or)(arguments)
             return _list_with_null(made)
         if name == "invert":
             return ir.Not(as_predicate(arguments[0]))
         operands = tuple(map(as_operand, arguments))
-        if any(isinstance(item, ir.Condition) and _opaque(item.predicate) for item in operands):
-            raise UnsupportedOperation(_reason(operands))
-        found = self.read(name, operands, options)
+        for item in operands:
+            if isinstance(item, ir.Condition) and isinstance(item.predicate, ir.Opaque):
+                raise UnsupportedOperation(item.predicate.description)
+        found = self._by_name(name, operands, options)
         options.done()
         return found
 
-    def read(self, name: str, operands: tuple[ir.Operand, ...], options: _Options) -> Decoded:
+    def _by_name(self, name: str, operands: tuple[ir.Operand, ...], options: Options) -> Decoded:
         if (op := function_table.COMPARISONS.get(name)) is not None:
             self.met(name, operands)
             return ir.Comparison(op, *operands)
@@ -180,14 +183,28 @@ class _Reader:
             self.only(name, operands, Float if name == "divide" else Int)
             self.met(name, operands)
             return ir.Call("divide", operands)
+        if (kernel := BY_NAME.get(name)) is not None:
+            return self._by_kernel(kernel, operands, options)
         if (handler := _HANDLERS.get(name)) is not None:
             return handler(self, name, operands, options)
         raise AssertionError(name)
 
+    def _by_kernel(
+        self, row: Kernel, operands: tuple[ir.Operand, ...], options: Options
+    ) -> Decoded:
+        self.only(row.name, operands, *row.kinds)
+        for option, value in row.options.items():
+            options.must(option, value=value)
+        constant = _constant(options, row.constant) if row.constant else None
+        if constant is not None and (row.default is None or constant.value != row.default):
+            operands = (*operands, constant)
+        call = ir.Call(row.function, operands)
+        return ir.BooleanOperand(call) if row.is_condition else call
+
     def is_in(self, operand: ir.Operand, members: pa.Array, behaviour: int) -> ir.Predicate:
         """Build a list, with pyarrow's rule for NULL among its members."""
         array, type_ = stored(members)
-        own = self.kind(operand)
+        own = self.type_of(operand)
         if own == Uuid() and members.type == pa.binary(16):  # UUIDs as they are stored and written
             array, type_ = array.cast(members.type), own
         alike = own == type_ or (isinstance(own, Int) and isinstance(type_, Int))
@@ -209,30 +226,21 @@ class _Reader:
 
     # Types
 
-    def kind(self, operand: ir.Operand) -> LogicalType | None:
-        match operand:
-            case ir.Column(name=name):
-                return self._schema.field(name).type
-            case ir.Literal(type=type_) | ir.Cast(type=type_):
-                return type_
-            case _:
-                return bind_operand(operand, self._schema, Semantics.PYARROW).type
-
     def only(self, name: str, operands: Sequence[ir.Operand], *kinds: type[LogicalType]) -> None:
         for operand in operands:
-            type_ = self.kind(operand)
+            type_ = self.type_of(operand)
             if type_ is not None and not isinstance(type_, kinds):
                 raise UnsupportedOperation(f"{name} of {type_name(type_)} is unknown to Rowsieve")
 
     def one_type(self, name: str, operands: Sequence[ir.Operand]) -> None:
-        types = {type_ for item in operands if (type_ := self.kind(item)) is not None}
+        types = {type_ for item in operands if (type_ := self.type_of(item)) is not None}
         if len(types) > 1:
             shown = ", ".join(map(type_name, types))
             raise UnsupportedOperation(f"{name} of {shown}: cast all to one type")
 
     def met(self, name: str, operands: Sequence[ir.Operand]) -> None:
         """Raise for arguments that pyarrow would convert to another type than we do."""
-        left, right = (self.kind(operand) for operand in operands)
+        left, right = (self.type_of(operand) for operand in operands)
         if left is None or right is None or left == right:
             return
         kinds = {type(left), type(right)}
@@ -251,40 +259,6 @@ class _Reader:
             return
         raise UnsupportedOperation(
             f"{name} of {type_name(left)} and {type_name(right)}: cast one to the other's type"
-        )
-
-
-class _Options:
-    """The options of a call: each must be consumed, or the call is rejected."""
-
-    def __init__(self, name: str, found: pa.StructScalar | None) -> None:
-        self._name = name
-        self._left: dict[str, Any] = {} if found is None else dict(found.items())
-        self._left.pop("_type_name", None)
-
-    def take(self, name: str) -> Any:
-        """Consume an option and return it as a scalar."""
-        return self._left.pop(name)
-
-    def must(self, name: str, *, value: Any) -> None:
-        """Consume an option, which must have this value if it exists."""
-        if (found := self._left.pop(name, None)) is not None and found.as_py() != value:
-            self._refuse(name)
-
-    def ignore(self, *names: str) -> None:
-        """Consume options that do not affect the result."""
-        for name in names:
-            self._left.pop(name, None)
-
-    def done(self) -> None:
-        """Raise if an option was not consumed."""
-        if self._left:
-            self._refuse(next(iter(self._left)))
-
-    def _refuse(self, name: str) -> None:
-        raise UnsupportedOperation(
-            f"the pyarrow function {self._name!r} has the option {name!r}, which has no "
-            "counterpart here"
         )
 
 
@@ -311,61 +285,15 @@ def _list_with_null(made: ir.Predicate) -> ir.Predicate:
     return made
 
 
-def _opaque(node: ir.Predicate) -> bool:
-    return isinstance(node, ir.Opaque)
+_Handler = Callable[[_Reader, str, tuple[ir.Operand, ...], Options], Decoded]
 
 
-def _reason(operands: Sequence[ir.Operand]) -> str:
-    for item in operands:
-        if isinstance(item, ir.Condition) and isinstance(item.predicate, ir.Opaque):
-            return item.predicate.description
-    raise AssertionError("no opaque operand")
-
-
-_Handler = Callable[[_Reader, str, tuple[ir.Operand, ...], _Options], Decoded]
-
-
-def _text(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
-) -> ir.Operand:
-    del options
-    reader.only(name, operands, String)
-    return ir.Call(function_table.TEXT[name], operands)
-
-
-def _sign(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
-) -> ir.Operand:
-    del options
-    reader.only(name, operands, Int, Float, Decimal)
-    return ir.Call(function_table.SIGNS[name], operands)
-
-
-def _rounded(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
-) -> ir.Operand:
-    reader.only(name, operands, Float)
-    options.must("ndigits", value=0)
-    options.must("round_mode", value=8)  # half to even
-    return ir.Call(function_table.ROUNDING[name], operands)
-
-
-def _constant(options: _Options, name: str) -> ir.Literal:
+def _constant(options: Options, name: str) -> ir.Literal:
     return literal_of(pa.array([options.take(name).as_py()], pa.string()))
 
 
-def _searched(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
-) -> ir.Predicate:
-    reader.only(name, operands, String)
-    options.must("ignore_case", value=False)
-    return ir.BooleanOperand(
-        ir.Call(function_table.SEARCHES[name], (*operands, _constant(options, "pattern")))
-    )
-
-
 def _liked(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
 ) -> ir.Predicate:
     reader.only(name, operands, String)
     pattern = str(_constant(options, "pattern").value)
@@ -373,17 +301,8 @@ def _liked(
     return ir.Like(operands[0], pattern, "\\" if "\\" in pattern else None, fold)
 
 
-def _trimmed(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
-) -> ir.Operand:
-    reader.only(name, operands, String)
-    characters = _constant(options, "characters")
-    spaces = characters.value == " "
-    return ir.Call(function_table.TRIMS[name], operands if spaces else (*operands, characters))
-
-
 def _replaced(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
 ) -> ir.Operand:
     reader.only(name, operands, String)
     pattern, other = _constant(options, "pattern"), _constant(options, "replacement")
@@ -394,7 +313,7 @@ def _replaced(
 
 
 def _sliced(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
 ) -> ir.Operand:
     reader.only(name, operands, String)
     options.must("step", value=1)
@@ -408,7 +327,7 @@ def _sliced(
 
 
 def _joined(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
 ) -> ir.Operand:
     *parts, separator = operands
     options.must("null_handling", value=0)
@@ -420,7 +339,7 @@ def _joined(
 
 
 def _coalesced(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
 ) -> ir.Operand:
     del options
     reader.one_type(name, operands)
@@ -458,7 +377,7 @@ def _unguarded(predicate: ir.Predicate, guarded: ir.Operand) -> ir.Predicate | N
 
 
 def _chosen(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
 ) -> Decoded:
     """Convert `if_else`: a NULL condition gives NULL, unless the condition is never NULL."""
     del options
@@ -470,15 +389,15 @@ def _chosen(
             return ir.Case(((as_predicate(inner), operands[1]),), operands[2])
         case when:
             told = as_predicate(when)
-            none = ir.Literal(None, reader.kind(operands[1]))
+            none = ir.Literal(None, reader.type_of(operands[1]))
             return ir.Case(((told, operands[1]), (ir.Not(told), operands[2])), none)
 
 
 def _cast(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
 ) -> ir.Operand:
     storage = options.take("to_type").type
-    source = reader.kind(operands[0])
+    source = reader.type_of(operands[0])
     if (found := zones.relabelled(operands[0], source, storage)) is not None:
         reader.one_unit(name, operands)
         options.ignore(*_CAST_OPTIONS)
@@ -507,33 +426,33 @@ def _cast(
 
 
 def _clock(reader: _Reader, name: str, operand: ir.Operand, *, dates: bool) -> None:
-    type_ = reader.kind(operand)
+    type_ = reader.type_of(operand)
     if type_ != Timestamp() and not (dates and type_ == Date()):
         shown = "NULL" if type_ is None else type_name(type_)
         raise UnsupportedOperation(f"{name} of {shown} is unknown to Rowsieve")
 
 
 def _part(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
 ) -> ir.Operand:
     del options
     (operand,) = operands
-    if reader.kind(operand) == Timestamp(utc=True):
-        operand = zones.local_time(operand, reader.kind(operand))
+    if reader.type_of(operand) == Timestamp(utc=True):
+        operand = zones.local_time(operand, reader.type_of(operand))
     _clock(reader, name, operand, dates=name not in ("hour", "minute"))
     return ir.Call("extract", (ir.Literal(function_table.PARTS[name], String()), operand))
 
 
 def _local(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
 ) -> ir.Operand:
     del options
     reader.one_unit(name, operands)
-    return zones.local_time(operands[0], reader.kind(operands[0]))
+    return zones.local_time(operands[0], reader.type_of(operands[0]))
 
 
 def _assumed(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
 ) -> ir.Operand:
     reader.one_unit(name, operands)
     _clock(reader, name, operands[0], dates=False)
@@ -543,7 +462,7 @@ def _assumed(
 
 
 def _cut(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: _Options
+    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
 ) -> ir.Operand:
     _clock(reader, name, operands[0], dates=False)
     options.must("multiple", value=1)
@@ -557,11 +476,6 @@ def _cut(
 
 
 _HANDLERS: Mapping[str, _Handler] = {
-    **dict.fromkeys(function_table.TEXT, _text),
-    **dict.fromkeys(function_table.SIGNS, _sign),
-    **dict.fromkeys(function_table.ROUNDING, _rounded),
-    **dict.fromkeys(function_table.SEARCHES, _searched),
-    **dict.fromkeys(function_table.TRIMS, _trimmed),
     **dict.fromkeys(function_table.PARTS, _part),
     "match_like": _liked,
     "replace_substring": _replaced,

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from rowsieve.bridges.base import OPERATORS, OperatorWriter, path_of
 from rowsieve.bridges.constant_values import value_of
 from rowsieve.bridges.functions.casts import CASTS, kinds_of
+from rowsieve.bridges.functions.pyarrow import BY_FUNCTION, KERNELS, Kernel
 from rowsieve.bridges.pyarrow_exprs import function_table, zones
 from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
@@ -39,17 +40,15 @@ from rowsieve.types.logical import (
 
 Expression: TypeAlias = Any  # pyarrow has no types
 
-_TO_PYARROW = {
-    ours: theirs
-    for rows in (
-        function_table.ARITHMETIC,
-        function_table.TEXT,
-        function_table.ROUNDING,
-        function_table.SIGNS,
-        function_table.SEARCHES,
-    )
-    for theirs, ours in rows.items()
-} | {ours: theirs for theirs, ours in function_table.TRIMS.items()}
+_ARITHMETIC = {
+    **{ours: theirs for theirs, ours in function_table.ARITHMETIC.items()},
+    **{name: BY_FUNCTION[name].name for name in ("negate", "abs")},
+}
+# Functions that give a value for each value of their types.
+_NEVER_FAIL = frozenset(
+    {"coalesce", "extract", "date_trunc"}
+    | {row.function for row in KERNELS if row.kinds == (String,) and row.default is None}
+)
 _PARTS = {ours: theirs for theirs, ours in function_table.PARTS.items()}
 _MOST_DIGITS = 38
 
@@ -174,12 +173,8 @@ class Writer(OperatorWriter[Expression]):
             return self._arithmetic(node, types, result)
         if name == "coalesce" and all(type_ == result for type_ in types):
             return self._pc.coalesce(*map(self.operand, node.arguments))
-        if (
-            name in function_table.ROUNDING.values()
-            and len(types) == 1
-            and isinstance(types[0], Float)
-        ):
-            return getattr(self._pc, _TO_PYARROW[name])(self.operand(node.arguments[0]))
+        if (kernel := BY_FUNCTION.get(name)) is not None and isinstance(types[0], kernel.kinds):
+            return self._by_kernel(kernel, node, constants[1:])
         if name == "extract" and str(constants[0]) in _PARTS and _is_clock(types[1], constants[0]):
             part = getattr(self._pc, _PARTS[str(constants[0])])
             return part(self.operand(node.arguments[1])).cast(pa.int64())
@@ -195,18 +190,18 @@ class Writer(OperatorWriter[Expression]):
             return self._text(node, types, constants)
         raise _unknown(node)
 
+    def _by_kernel(self, row: Kernel, node: ir.Call, given: Sequence[Any]) -> Expression:
+        rest = [row.default] if row.default is not None and not given else given
+        if len(rest) != bool(row.constant) or not all(isinstance(each, str) for each in rest):
+            raise _unknown(node)
+        made = getattr(self._pc, row.name)(self.operand(node.arguments[0]), *rest)
+        return made.cast(pa.int64()) if row.function == "length" else made
+
     def _text(
         self, node: ir.Call, types: Sequence[LogicalType], constants: Sequence[Any]
     ) -> Expression:
         name, operand = node.function, self.operand(node.arguments[0])
         rest = constants[1:]
-        if name in function_table.TEXT.values():
-            made = getattr(self._pc, _TO_PYARROW[name])(operand)
-            return made.cast(pa.int64()) if name == "length" else made
-        if name in function_table.SEARCHES.values() and isinstance(rest[0], str):
-            return getattr(self._pc, _TO_PYARROW[name])(operand, rest[0])
-        if name in function_table.TRIMS.values() and (not rest or isinstance(rest[0], str)):
-            return getattr(self._pc, _TO_PYARROW[name])(operand, rest[0] if rest else " ")
         if name == "concat_strict" and all(isinstance(type_, String) for type_ in types):
             return self._pc.binary_join_element_wise(*map(self.operand, node.arguments), "")
         if name == "replace" and all(isinstance(item, str) for item in rest) and rest[0]:
@@ -229,13 +224,13 @@ class Writer(OperatorWriter[Expression]):
                     *sides
                 )
             case Int() | Float() if alike:
-                return getattr(self._pc, _TO_PYARROW[name])(*sides)
+                return getattr(self._pc, _ARITHMETIC[name])(*sides)
             case Decimal(precision=precision) if (
                 name in ("add", "subtract", "multiply") and precision < _MOST_DIGITS
             ):
-                return getattr(self._pc, _TO_PYARROW[name])(*sides)
+                return getattr(self._pc, _ARITHMETIC[name])(*sides)
             case Decimal() if alike and name in ("negate", "abs"):
-                return getattr(self._pc, _TO_PYARROW[name])(*sides)
+                return getattr(self._pc, _ARITHMETIC[name])(*sides)
             case _:
                 raise _unknown(node)
 
@@ -252,14 +247,7 @@ def _check_digits(types: Sequence[LogicalType]) -> None:
 def _may_fail(node: ir.Node) -> bool:
     if isinstance(node, ir.Cast):
         return True
-    quiet = (
-        "coalesce",
-        "extract",
-        "date_trunc",
-        *function_table.TEXT.values(),
-        *function_table.SEARCHES.values(),
-    )
-    return isinstance(node, ir.Call) and node.function not in quiet
+    return isinstance(node, ir.Call) and node.function not in _NEVER_FAIL
 
 
 def _is_clock(type_: LogicalType, part: object) -> bool:

@@ -76,16 +76,7 @@ def _read(
         if isinstance(item, str):
             session.check_formats(item)
             return item
-        words = Words(
-            Names(schema, session.is_case_sensitive),
-            stand_ins,
-            forms(stand_ins),
-            imported("pyspark.sql.functions", "spark"),
-            session.check_formats,
-            size_of_null=session.size_of_null,
-            null_in_empty_list=session.null_in_empty_list,
-        )
-        return words.text(item)
+        return _words(schema, session, stand_ins, forms(stand_ins)).text(item)
 
     def shown(condition: Condition) -> str:
         column, item = condition
@@ -105,6 +96,21 @@ def _read(
         elsewhere=Semantics.of_spark(ansi=session.ansi, time_zone=_ANOTHER) if unknown else None,
         shown=shown,
         strict=strict,
+    )
+
+
+def _words(
+    schema: Schema, session: ColumnSession, stand_ins: StandIns, form_of: Callable[[Any], Form]
+) -> Words:
+    """Return what spells one condition of a session."""
+    return Words(
+        Names(schema, session.is_case_sensitive),
+        stand_ins,
+        form_of,
+        imported("pyspark.sql.functions", "spark"),
+        session.check_formats,
+        size_of_null=session.size_of_null,
+        null_in_empty_list=session.null_in_empty_list,
     )
 
 

@@ -1,95 +1,53 @@
-"""Our types as PySpark's classes, nested ones included; `spark_type_names` has the table."""
+"""Our types as PySpark's, nested ones included; `spark_type_names` has the table of flat types."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, assert_never
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from rowsieve.predicate.functions.unbounded_numbers import NUMERIC_PARTS
-from rowsieve.types.logical import (
-    Binary,
-    Bool,
-    Date,
-    Decimal,
-    Enum,
-    Field,
-    Float,
-    Int,
-    Interval,
-    Json,
-    List,
-    LogicalType,
-    Map,
-    Nanos,
-    Numeric,
-    String,
-    Struct,
-    Time,
-    Timestamp,
-    Uuid,
-)
+from rowsieve.bridges.sql.spark_type_names import held_type, json_of
+from rowsieve.types.logical import Field, List, LogicalType, Map, Nanos, Struct, Timestamp
 
 
 def spark_schema(fields: Iterable[Field]) -> Any:
     """The columns as Spark sees them: a `StructType`."""
     from pyspark.sql import types as spark  # noqa: PLC0415 - an extra, at its first use
 
-    return spark.StructType(
-        [
-            spark.StructField(
-                f.name,
-                spark_type(f.type),
-                f.nullable,
-                {"comment": f.comment} if f.comment else None,
-            )
-            for f in fields
-        ]
-    )
+    return spark.StructType.fromJson(dict(_struct(fields)))
 
 
 def spark_type(type_: LogicalType) -> Any:
     """The Spark type that holds every value of this type."""
-    from pyspark.sql import types as spark  # noqa: PLC0415 - an extra, at its first use
-
-    match type_:
-        case Bool():
-            return spark.BooleanType()
-        case Int():
-            return _integer(type_)
-        case Float(bits=bits):
-            return spark.FloatType() if bits == 32 else spark.DoubleType()
-        case Decimal(precision=precision, scale=scale):
-            return spark.DecimalType(precision, scale)
-        case String() | Json() | Uuid() | Enum():
-            return spark.StringType()
-        case Binary() | Interval():
-            return spark.BinaryType()
-        case Date():
-            return spark.DateType()
-        case Time():
-            return spark.TimeType(6)
-        case Timestamp(utc=utc) | Nanos(utc=utc):
-            return spark.TimestampType() if utc else spark.TimestampNTZType()
-        case Numeric():
-            return spark_schema(NUMERIC_PARTS.fields)
-        case List(element=element):
-            return spark.ArrayType(spark_type(element.type), element.nullable)
-        case Struct():
-            return spark_schema(type_.fields)
-        case Map(key=key, value=value):
-            return spark.MapType(spark_type(key.type), spark_type(value.type), value.nullable)
-        case _:
-            assert_never(type_)
+    return spark_schema([Field(0, "value", type_)])["value"].dataType
 
 
-def _integer(type_: Int) -> Any:
-    from pyspark.sql import types as spark  # noqa: PLC0415 - an extra, at its first use
-
-    if not type_.signed and type_.bits == 64:
-        return spark.DecimalType(20, 0)
+def _struct(fields: Iterable[Field]) -> Mapping[str, Any]:
     return {
-        8: spark.ByteType(),
-        16: spark.ShortType(),
-        32: spark.IntegerType(),
-        64: spark.LongType(),
-    }[type_.bits if type_.signed else type_.bits * 2]
+        "type": "struct",
+        "fields": [
+            {
+                "name": field.name,
+                "type": _json(field.type),
+                "nullable": field.nullable,
+                "metadata": {"comment": field.comment} if field.comment else {},
+            }
+            for field in fields
+        ],
+    }
+
+
+def _json(type_: LogicalType) -> str | Mapping[str, Any]:
+    """The type in Spark's JSON."""
+    match held := held_type(type_):
+        case List(element=element):
+            items = {"elementType": _json(element.type), "containsNull": element.nullable}
+            return {"type": "array", **items}
+        case Map(key=key, value=value):
+            kinds = {"keyType": _json(key.type), "valueType": _json(value.type)}
+            return {"type": "map", **kinds, "valueContainsNull": value.nullable}
+        case Struct(fields=fields):
+            return _struct(fields)
+        case Nanos(utc=utc):
+            return json_of(Timestamp(utc))
+        case _:
+            return json_of(held)

@@ -21,7 +21,7 @@ import pyarrow as pa
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import ir
-from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.bind import BoundOperand, bind_operand
 from rowsieve.predicate.evaluate import compute
 from rowsieve.types.encodings import arrow_field, arrow_type
 from rowsieve.types.evolution import (
@@ -255,11 +255,14 @@ def _evaluated(node: Any, type_: LogicalType, name: str, dialect: Dialect) -> pa
             "quoted text, TRUE, FALSE, NULL, a type before a quoted text, or an expression without "
             "columns, such as now()"
         ) from error
+    return _value(bound, f"the default {shown} of column {name!r} has no value of type", type_)
+
+
+def _value(bound: BoundOperand, failure: str, type_: LogicalType) -> pa.Scalar:
+    """Evaluate a bound operand without columns; InvalidInput if it fails."""
     values, failed = compute(bound, pa.RecordBatch.from_arrays([pa.nulls(1)], ["row"]))
     if failed.any():
-        raise InvalidInput(
-            f"the default {shown} of column {name!r} has no value of type {type_name(type_)}"
-        )
+        raise InvalidInput(f"{failure} {type_name(type_)}")
     return values[0]
 
 
@@ -280,7 +283,6 @@ def _number(text: str, type_: LogicalType, name: str) -> object:
 
 def _cast(text: str, type_: LogicalType, name: str, dialect: Dialect) -> pa.Scalar:
     operand = ir.Cast(ir.Literal(text, String()), type_)
-    row = pa.RecordBatch.from_arrays([pa.nulls(1)], ["row"])
     try:
         bound = bind_operand(operand, Schema(0, ()), dialect.semantics)
     except InvalidPredicate as error:
@@ -288,12 +290,8 @@ def _cast(text: str, type_: LogicalType, name: str, dialect: Dialect) -> pa.Scal
             f"the default {text!r} of column {name!r} cannot be written as text: {error}; add the "
             "column without a default, or with Table.add_column"
         ) from error
-    values, failed = compute(bound, row)
-    if failed.any():
-        raise InvalidInput(
-            f"the default {text!r} of column {name!r} is not a value of type {type_name(type_)}"
-        )
-    return values[0]
+    failure = f"the default {text!r} of column {name!r} is not a value of type"
+    return _value(bound, failure, type_)
 
 
 def _type(node: Any, name: str, dialect: Dialect) -> LogicalType:

@@ -122,8 +122,7 @@ def _moved_days(reader: Reads, node: Any) -> Operand:
         sign, count = -1, count.this
     if (number := whole_of(reader.operand(count))) is None:
         raise reader.source.refusal(node, "date_add and date_sub take a constant number of days")
-    moves = (Literal(part, Int(64)) for part in (0, sign * number, 0))
-    return Call("shift", (Cast(reader.operand(node.this), Date()), *moves))
+    return _moved(reader, node, days=sign * number)
 
 
 def _day_alone(reader: Reads, node: Any) -> Operand:
@@ -141,7 +140,12 @@ def _later_months(reader: Reads, node: Any) -> Operand:
         raise reader.source.refusal(node, "add_months takes a constant number of months in spark")
     if not isinstance(number.value, int):
         raise reader.source.refusal(node, "add_months takes a whole number")
-    moves = (Literal(part, Int(64)) for part in (number.value, 0, 0))
+    return _moved(reader, node, months=number.value)
+
+
+def _moved(reader: Reads, node: Any, months: int = 0, days: int = 0) -> Operand:
+    """The date of the first argument, moved."""
+    moves = (Literal(part, Int(64)) for part in (months, days, 0))
     return Call("shift", (Cast(reader.operand(node.this), Date()), *moves))
 
 

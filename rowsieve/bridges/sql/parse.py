@@ -7,7 +7,8 @@ Only a condition or an expression is parsed, never a statement. Errors of sqlglo
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -57,11 +58,9 @@ def predicate(
 
 def expression(text: str, dialect: str) -> Operand:
     """Read a value."""
-    try:
+    with _limited_nesting():
         source, node = parsed(text, dialect_named(dialect), "expression")
         return Reader(source).operand(node)
-    except RecursionError:
-        raise _too_nested() from None
 
 
 def encoded(text: str, stand_ins: StandIns, dialect: Dialect) -> Predicate:
@@ -79,10 +78,8 @@ def encoded(text: str, stand_ins: StandIns, dialect: Dialect) -> Predicate:
         text, stand_ins.lists, constants=stand_ins.constants, conditions=stand_ins.conditions
     )
     tokens, node = _shape(text, dialect.name)
-    try:
+    with _limited_nesting():
         return Reader(Source(text, lifted, tokens, dialect, is_encoded=True)).predicate(node)
-    except RecursionError:
-        raise _too_nested() from None
 
 
 @lru_cache(maxsize=512)
@@ -90,10 +87,8 @@ def _shape(text: str, dialect: str) -> tuple[list[Any], Any]:
     """Return tokens and tree of a short text; constants are names there, so texts repeat."""
     known, lifted = dialect_named(dialect), Lifted(text, {})
     source = _checked(Source(text, lifted, _tokens(lifted, known), known, is_encoded=True))
-    try:
+    with _limited_nesting():
         return source.tokens, _node(source, source.tokens)
-    except RecursionError:
-        raise _too_nested() from None
 
 
 def conditions(text: str, dialect: str) -> list[tuple[str, Predicate | InvalidPredicate]]:
@@ -101,14 +96,12 @@ def conditions(text: str, dialect: str) -> list[tuple[str, Predicate | InvalidPr
 
     Text that is not a condition is `InvalidPredicate`, as for `predicate`.
     """
-    try:
+    with _limited_nesting():
         source, node = parsed(text, dialect_named(dialect))
         pieces, terms = split_at_and(source), _terms(node)
         if len(pieces) != len(terms):
             return [(text.strip(), _attempt(source, node))]
         return [(piece, _attempt(source, term)) for piece, term in zip(pieces, terms, strict=True)]
-    except RecursionError:
-        raise _too_nested() from None
 
 
 def uncollated(text: str, dialect: str) -> list[Predicate]:
@@ -127,11 +120,9 @@ def _predicate(source: Source) -> Predicate:
     def read(tokens: Sequence[Any]) -> Predicate:
         return Reader(source).predicate(_node(source, tokens))
 
-    try:
+    with _limited_nesting():
         found = plain_chain(source, read)
         return read(source.tokens) if found is None else found
-    except RecursionError:
-        raise _too_nested() from None
 
 
 def _attempt(source: Source, node: Any) -> Predicate | InvalidPredicate:
@@ -148,8 +139,14 @@ def _terms(node: Any) -> list[Any]:
     return flattened(node, terms_of)
 
 
-def _too_nested() -> InvalidPredicate:
-    return InvalidPredicate("the filter nests too deeply to be read; simplify it")
+@contextmanager
+def _limited_nesting() -> Iterator[None]:
+    """Raise InvalidPredicate where Python's recursion ends."""
+    try:
+        yield
+    except RecursionError:
+        message = "the filter nests too deeply to be read; simplify it"
+        raise InvalidPredicate(message) from None
 
 
 def parsed(text: str, dialect: Dialect, kind: str = "filter") -> tuple[Source, Any]:

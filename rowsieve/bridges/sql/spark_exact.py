@@ -213,22 +213,7 @@ def _arithmetic(exact: SparkExact, node: ir.Call) -> ir.Operand:
     sides = tuple(exact.arguments(node))
     match result:
         case Int(signed=True) if all(type_ == result for type_ in types):
-            if name not in ("divide", "modulo"):
-                if meant.integer_overflow is OnFailure.NULL:
-                    return ir.Call(_TRIED[name], sides)
-                _check_overflow(exact)
-                return ir.Call(name, sides)
-            divisor = node.arguments[1]
-            known = isinstance(divisor, ir.Literal) and divisor.value not in (None, 0, -1)
-            rules = {meant.integer_division_by_zero}
-            if name == "divide":
-                rules.add(meant.integer_overflow)
-            if not known and not (rules == {OnFailure.ERROR} and exact.ansi):
-                raise UnsupportedOperation(_BY_ZERO)
-            if name == "modulo":
-                return ir.Call(name, sides)
-            quotient = ir.Call("{0} div {1}", sides)  # of bigints
-            return quotient if result == _INT64 else ir.Cast(quotient, result)
+            return _whole_arithmetic(exact, node, sides)
         case Float() if all(type_ == result for type_ in types):
             by_zero = meant.float_division_by_zero
         case Decimal():
@@ -249,6 +234,29 @@ def _arithmetic(exact: SparkExact, node: ir.Call) -> ir.Operand:
     else:
         raise UnsupportedOperation(_BY_ZERO)
     return ir.Cast(made, result) if result == Float(32) else made
+
+
+def _whole_arithmetic(
+    exact: SparkExact, node: ir.Call, sides: tuple[ir.Operand, ...]
+) -> ir.Operand:
+    """Write arithmetic of signed whole numbers of one type."""
+    name, result, meant = node.function, type_of(node), exact.meant
+    if name not in ("divide", "modulo"):
+        if meant.integer_overflow is OnFailure.NULL:
+            return ir.Call(_TRIED[name], sides)
+        _check_overflow(exact)
+        return ir.Call(name, sides)
+    divisor = node.arguments[1]
+    known = isinstance(divisor, ir.Literal) and divisor.value not in (None, 0, -1)
+    rules = {meant.integer_division_by_zero}
+    if name == "divide":
+        rules.add(meant.integer_overflow)
+    if not known and not (rules == {OnFailure.ERROR} and exact.ansi):
+        raise UnsupportedOperation(_BY_ZERO)
+    if name == "modulo":
+        return ir.Call(name, sides)
+    quotient = ir.Call("{0} div {1}", sides)  # of bigints
+    return quotient if result == _INT64 else ir.Cast(quotient, result)
 
 
 def _check_overflow(exact: SparkExact) -> None:
