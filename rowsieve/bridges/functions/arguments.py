@@ -147,13 +147,15 @@ signed_short = Arguments(
 )
 
 
-def _not_bits(use: Use) -> bool:
-    """DataFusion's optimiser rewrites `-(a & b)` to `-a | -b`, as if it were NOT of bits."""
+def _negated(use: Use) -> bool:
+    """DataFusion has no negative of unsigned numbers, and rewrites `-(a & b)` to `-a | -b`."""
     of = use.call.arguments[0]
-    return signed.holds(use) and not (isinstance(of, Call) and of.function in ("bit_and", "bit_or"))
+    bits = isinstance(of, Call) and of.function in ("bit_and", "bit_or")
+    unsigned = isinstance(use.result, Int) and not use.result.signed
+    return signed.holds(use) and not bits and not unsigned
 
 
-not_bits = Arguments("numbers, not of bits", _not_bits)
+signed_not_bits = Arguments("signed numbers, not of bits", _negated)
 
 
 def _sum(use: Use) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from rowsieve.bridges.functions.arguments import (
     constant_divisor,
     constant_shift,
-    not_bits,
     one_float,
     quotients,
     signed,
     signed_bits,
+    signed_not_bits,
     signed_short,
     signed_whole,
     sums,
@@ -61,7 +61,7 @@ ROWS = (
         )
         for name, word in (("gcd", "greatest_common_divisor"), ("lcm", "least_common_multiple"))
     ),
-    function("negate", "", signed, spark=signed_short, datafusion=not_bits),
+    function("negate", "", signed, spark=signed_short, datafusion=signed_not_bits),
     function("abs", "abs({0})", signed, spark=signed_short, datafusion=one_float),
     function("floor", "floor({0})", one_float),
     function("ceil", "ceil({0})", one_float),

@@ -82,6 +82,14 @@ def test_operations_on_which_the_engines_differ_stay_behind() -> None:
     assert theirs(guarded, rows) == [0]
 
 
+@pytest.mark.parametrize("name", ["u8", "u64"])
+def test_the_negative_of_an_unsigned_number_stays_behind(name: str) -> None:
+    negative = ir.Call("negate", (ir.Column(name),))
+    made = to_datafusion(ir.Comparison(ir.ComparisonOp.EQ, negative, ir.Literal(0)), SCHEMA)
+    assert made.expression is None
+    assert "only for signed numbers" in made.notes[0]
+
+
 def test_names_are_taken_as_they_are_written() -> None:
 
     batch = pa.record_batch({'A "b".c': pa.array(["x", "y"])})
