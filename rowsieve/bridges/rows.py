@@ -1,4 +1,4 @@
-"""Builders of the rows that a bridge's table consists of."""
+"""Builders of the rows of a bridge's table."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def reads(foreign: str, ours: str, note: str = "") -> Row:
 
 
 def refused(foreign: str, note: str) -> Row:
-    """A construct without a counterpart, and why."""
+    """A construct without a counterpart, and the reason."""
     return Row(foreign, "", Exactness.UNSUPPORTED, Exactness.UNSUPPORTED, note)
 
 
 def refused_all(names: str, note: str) -> list[Row]:
-    """Constructs without a counterpart, for one reason; their names stand between spaces."""
+    """Constructs without a counterpart, for one reason; names are separated by spaces."""
     return [refused(name, note) for name in names.split()]

@@ -1,4 +1,4 @@
-"""Dates and times as the whole numbers that they are stored as: days, microseconds, nanoseconds."""
+"""Dates and times as their stored integers: days, microseconds, nanoseconds."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rowsieve.types.logical import Date, LogicalType, Nanos, Time, Timestamp
 
 
 def as_ticks(values: pa.Array, type_: LogicalType) -> pa.Array:
-    """The values of a date or time as whole numbers; those of other types as they are."""
+    """Return dates or times as integers; values of other types are unchanged."""
     if isinstance(type_, Date):
         return values.view(pa.int32())
     return values.view(pa.int64()) if isinstance(type_, Time | Timestamp | Nanos) else values
 
 
 def from_ticks(values: Iterable[PhysicalValue], type_: LogicalType) -> pa.Array:
-    """An array of the type; of a date or time the values are whole numbers."""
+    """Build an array of the type from stored values: integers for dates and times."""
     storage = arrow_type(type_)
     if isinstance(type_, Date):
         storage_of_ticks = pa.int32()

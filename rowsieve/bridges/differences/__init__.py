@@ -22,7 +22,7 @@ DIFFERENCES: tuple[Difference, ...] = (
 
 
 def check(root: ir.Predicate, engine: str, direction: Direction) -> None:
-    """Refuse a bound condition with a construct that the engine interprets differently."""
+    """Raise for a bound condition with a construct that the engine interprets differently."""
     rows = differences(engine, direction)
     for node in ir.walk(root) if rows else ():
         for row in rows:
@@ -37,7 +37,7 @@ def differences(engine: str, direction: Direction) -> tuple[Difference, ...]:
 
 
 def matrix() -> str:
-    """The list as the Markdown that the documents show."""
+    """Return the list as Markdown for the documentation."""
     lines = ["| engine | found when | difference | write instead |", "|---|---|---|---|"]
     for row in DIFFERENCES:
         where = ", ".join(_WHERE[each] for each in Direction if each in row.direction)

@@ -1,11 +1,10 @@
-"""Lists about one value: DataFusion's optimiser merges them, and forgets NULL and columns.
+"""Several IN lists of one value, which DataFusion's optimiser merges without NULL and columns.
 
-`x IN (1) AND x IN (2)` becomes FALSE there and `x NOT IN (1) OR x NOT IN (2)` TRUE, of NULL too.
-What several lists have in common, or what one leaves of another, forgets a NULL among the members,
-too: `x IN (1) AND x NOT IN (NULL)` keeps 1 there.
-Soundness: a condition with several such lists is refused both ways; a chain of equals is a list,
-too, as the optimiser makes one of it. A NULL is refused only when text is read; what we write has
-the NULL beside the list.
+`x IN (1) AND x IN (2)` becomes FALSE, and `x NOT IN (1) OR x NOT IN (2)` TRUE, also if x is NULL.
+Intersections and differences of lists lose a NULL member: `x IN (1) AND x NOT IN (NULL)` keeps 1.
+Soundness: a condition with several such lists is refused in both directions; so is a chain of
+equalities, which the optimiser converts to a list. A NULL member is refused only in text that is
+read; written text has the NULL as a condition of its own.
 """
 
 from __future__ import annotations
@@ -118,14 +117,14 @@ def _is_constant(term: ir.Predicate) -> bool:
 
 
 def _zeros(values: Iterable[object]) -> set[float]:
-    """The signs of the zeros among them."""
+    """Return the signs of the zeros among the values."""
     return {math.copysign(1.0, value) for value in values if isinstance(value, float) and not value}
 
 
 def _terms(
     node: ir.Node, kind: type[ir.And | ir.Or], *, positive: bool
 ) -> Iterator[tuple[ir.Predicate, bool]]:
-    """The terms of a junction, those of the same junctions in it, and of NOT of the others."""
+    """Yield the terms of a junction and of its nested junctions, NOT applied."""
     if isinstance(node, ir.Not):
         yield from _terms(node.term, kind, positive=not positive)
     elif isinstance(node, ir.And | ir.Or) and isinstance(node, kind) is positive:
@@ -136,7 +135,7 @@ def _terms(
 
 
 def _listed(term: ir.Predicate) -> tuple[ir.Operand, pa.Array, bool] | None:
-    """The value, the members and whether it is IN: of a list, or of a chain of equals."""
+    """Return value, members and whether it is IN, of a list or a chain of equalities."""
     if isinstance(term, ir.InList):
         return term.operand, term.values.array, True
     if not isinstance(term, ir.And | ir.Or):

@@ -30,7 +30,7 @@ def _may_be_infinite(node: ir.Node) -> bool:
 
 
 def _inexact_reciprocal(node: ir.Node) -> bool:
-    """A float by a constant whose reciprocal is not exact; it is, of a power of 2."""
+    """A float divided by a constant that is not a power of 2, whose reciprocal is not exact."""
     if not isinstance(node, ir.Call) or node.function != "divide":
         return False
     if not isinstance(type_ := type_of(node), Float):

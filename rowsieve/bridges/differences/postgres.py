@@ -64,7 +64,7 @@ def _fits_real(value: object) -> bool:
 
 
 def _narrows_choice(node: ir.Node) -> bool:
-    """A choice between float32 and other numbers is a float32 there; ours is a float64."""
+    """A choice between float32 and other numbers: float32 in PostgreSQL, float64 here."""
     if isinstance(node, ir.Call) and node.function in _CHOICES:
         return _mixes_real([_uncast(item) for item in node.arguments])
     if isinstance(node, ir.Case):
@@ -86,7 +86,7 @@ def _mixes_real(items: list[ir.Operand]) -> bool:
 
 
 def _narrows_list(node: ir.Node) -> bool:
-    """A list compared with a float32 is converted to float32 there."""
+    """A list compared with a float32, which PostgreSQL converts to float32."""
     if not isinstance(node, ir.InList) or len(node.values) < 2:
         return False
     if type_of(_uncast(node.operand)) != _REAL or pa.types.is_float32(node.values.array.type):

@@ -12,17 +12,17 @@ from rowsieve.predicate import ir
 class Direction(Flag):
     """Where a difference matters."""
 
-    ANSWERS = auto()  # the engine's text is read, be it for an answer of ours alone (`where=`)
-    READS = auto()  # its condition is translated from it
-    BESIDE = auto()  # the same, as one condition of an AND
-    WRITES = auto()  # a condition is written for it
+    ANSWERS = auto()  # the engine's text is read, also if only we evaluate it (`where=`)
+    READS = auto()  # a condition is translated from the engine
+    BESIDE = auto()  # the same, for one condition of an AND
+    WRITES = auto()  # a condition is written for the engine
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A construct of a bound tree that the engine interprets differently.
 
-    `finds` knows it by one node. `reason` follows the engine's name in a refusal, then `remedy`:
+    `finds` tests one node. `reason` follows the engine's name in a refusal, then `remedy`:
     what to write instead. `example`: a condition with it, over the columns of the tests.
     """
 

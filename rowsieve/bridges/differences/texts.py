@@ -1,11 +1,11 @@
-"""Functions and patterns of text that an engine lacks, or knows other letters for."""
+"""Functions of text that an engine lacks, and patterns that fold other letters."""
 
 from __future__ import annotations
 
 from rowsieve.bridges.differences.row import Difference, Direction, calls
 from rowsieve.predicate import ir
 
-# Functions that Trino has under other names, or of bytes only.
+# Functions that Trino has under other names, or for bytes only.
 _NOT_IN_TRINO = ("md5", "sha256_hex", "octet_length", "contains", "left", "days_between")
 
 

@@ -46,7 +46,7 @@ class Use:
 
     @property
     def numbers(self) -> list[int]:
-        """The same as whole numbers; far below 0 for one that is not a whole number."""
+        """The same as integers; far below 0 for a value that is not an integer."""
         return [value if type(value) is int else _NOT_A_NUMBER for value in self.constants]
 
     @property

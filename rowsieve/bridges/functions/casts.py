@@ -1,4 +1,4 @@
-"""Allow-list of casts: kinds of types between which an engine gives our values, or fails alike."""
+"""Allow-list of casts: kinds of types between which an engine gives our values and failures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Kinds: TypeAlias = tuple[str, str]  # names of the classes of source and target
 
 
 def kinds_of(source: LogicalType | None, target: LogicalType) -> Kinds:
-    """The kinds between which a cast is."""
+    """Return the kinds of a cast's types."""
     return type(source).__name__, type(target).__name__
 
 
@@ -51,7 +51,7 @@ CASTS: Mapping[str, frozenset[Kinds]] = {name: _SHARED.union(own) for name, own 
 
 
 def shown(engine: str) -> str:
-    """The engine's casts in words, by their source."""
+    """Return the engine's casts as text, by their source."""
     targets: dict[str, list[str]] = {}
     for source, target in sorted(CASTS[engine]):
         targets.setdefault(source.lower(), []).append(target.lower())

@@ -1,4 +1,4 @@
-"""Spellings of functions of lists; the bridges write constants and members themselves."""
+"""Spellings of functions of lists and maps; bridges write list elements themselves."""
 
 from __future__ import annotations
 

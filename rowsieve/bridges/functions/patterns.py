@@ -1,4 +1,4 @@
-"""Spellings of what regular expressions find; the SQL bridges put the patterns in each flavour."""
+"""Spellings of functions of matches; bridges translate the patterns to each engine's syntax."""
 
 from __future__ import annotations
 

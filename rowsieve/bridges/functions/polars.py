@@ -1,4 +1,4 @@
-"""Functions as methods of polars' expressions: the row of a function writes and reads its calls."""
+"""Functions as methods of polars' expressions: the row of a function reads and writes its calls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule of a predicate's semantics that polars shares, and the refusal where it does not."""
+    """A rule of semantics that polars follows, and the reason of a refusal under another rule."""
 
     reason: str
     holds: Callable[[Semantics], bool]
@@ -33,14 +33,14 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A function of ours as polars calls it, and the arguments for which it gives our values.
+    """A function of ours as a method of polars, and the arguments for which it gives our values.
 
     `name`: a method of the first argument, such as `str.head`, or a function of the module.
-    `node`: its name in a serialised expression; `options`: what else the node holds. `keywords`:
-    the same as the method takes it. `plain`: constants are handed over as they are; `aligned`: they
-    take the type of the other arguments. `from_zero`: polars counts the second argument from 0.
-    `first`: our first argument, and its spelling if polars takes it last and the name differs.
-    `instead`: another method that is written. `rule`: of the predicate's semantics, if any.
+    `node`: its name in a serialised expression. `options`: the options of the node; `keywords`: the
+    same for the method. `plain`: constants are passed as Python values; `aligned`: they take the
+    type of the other arguments. `from_zero`: polars counts the second argument from 0. `first`: our
+    first argument, and its text if polars takes it last. `instead`: the method that is written
+    for it. `rule`: the rule of semantics that it depends on.
     """
 
     function: str
@@ -66,7 +66,7 @@ class Method:
 
     @property
     def text(self) -> str:
-        """For which arguments it is used, after "only for"."""
+        """Return the condition on the arguments, as it follows "only for"."""
         words = ", ".join(filter(None, self.first.values()))
         given = ", ".join(f"{name}={value!r}" for name, value in self.keywords.items())
         return "".join(

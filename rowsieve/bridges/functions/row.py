@@ -22,7 +22,7 @@ class Spelling:
     `templates`: the first with the call's number of arguments is written; without any, the engine's
     bridge writes the call by a rule of its own. `aliases` are read and never written. `cases`: the
     call is exact where one of them holds; without any it is never exact, for `reason`. `reads`:
-    arguments outside of this are refused when text is read. `write_only`: why its text is not read.
+    the condition on arguments in text that is read. `write_only`: why its text is not read.
     """
 
     templates: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Spelling:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """The engine has no counterpart, and why one may wonder."""
+    """The engine has no counterpart; `reason` for a reader who may expect one."""
 
     reason: str = ""
 
@@ -61,7 +61,7 @@ class FunctionRow:
         return found if isinstance(found, Spelling) else None
 
     def reason(self, engine: str) -> str:
-        """Why the engine has no counterpart or may give other values; empty if nobody asks."""
+        """Why the engine has no counterpart or may give other values; may be empty."""
         found = self._entry(engine)
         return "" if found is None else found.reason
 

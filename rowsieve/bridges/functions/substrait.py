@@ -1,4 +1,4 @@
-"""Functions of Substrait's standard files: the row of a function writes and reads its calls."""
+"""Functions of Substrait's standard files: the row of a function reads and writes its calls."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ARITHMETIC, STRING, DATETIME = "functions_arithmetic", "functions_string", "func
 class Function:
     """A function of ours under the same name, and the arguments for which it gives our values.
 
-    `option`: its name and the value that gives our values; `default`: the one that a message
-    without it means. `count`: of arguments, None for any. `writes`: a narrower condition.
+    `option`: name and value of its option; `default`: the value of a message without the option.
+    `count`: the number of arguments, None for any. `writes`: a narrower condition for writing.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Function:
 
     @property
     def text(self) -> str:
-        """For which arguments and option it is used, after "only for"."""
+        """Return the condition on arguments and option, as it follows "only for"."""
         return self.case.text + (f", with {'='.join(self.option)}" if self.option else "")
 
     def has_option(self, given: Mapping[str, list[str]]) -> bool:

@@ -1,4 +1,4 @@
-"""Spellings of functions of dates and timestamps; the bridges write parts and zones themselves."""
+"""Spellings of functions of dates and timestamps; bridges write parts and zones themselves."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
 """pyiceberg's expressions as predicates and back.
 
-pyiceberg reads an expression in two ways: a scan filters rows with it through pyarrow, its own
-evaluator judges a row in Python, and where a value is NULL the two differ. `meaning` says which one
-is read; what is written is TRUE on the same rows in both. Soundness: every class is in `table`, and
-constants are converted to the column's type by pyiceberg itself. It is imported at its first use.
+pyiceberg evaluates an expression in two ways, which differ for NULL: a scan filters rows through
+pyarrow, and its own evaluator tests rows in Python. `meaning` chooses the one that is read; a
+written expression is TRUE on the same rows in both. pyiceberg is imported at first use.
+
+Soundness: every class is in `function_table`, and pyiceberg itself converts constants to the
+column's type.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ def from_iceberg(
 ) -> Translation[Predicate, BooleanExpression]:
     """Read an expression, bound or not, over columns of the schema, under `Semantics.ICEBERG`.
 
-    `meaning`: the rows that a scan of pyiceberg's keeps, or those that its evaluator does. With
-    `strict`, a part that cannot be read is `UnsupportedOperation`.
+    `meaning`: the rows that a scan keeps, or those that the evaluator keeps. With `strict`, a part
+    that cannot be read is `UnsupportedOperation`.
     """
     from rowsieve.bridges.iceberg_exprs import read  # noqa: PLC0415 - an extra
 
@@ -62,9 +64,9 @@ def to_iceberg(
     *,
     strict: bool = False,
 ) -> Translation[BooleanExpression, Predicate]:
-    """Write a predicate, meant under the semantics given, as an unbound expression.
+    """Write a predicate with the given semantics as an unbound expression.
 
-    A row for which the predicate is NULL is FALSE in it: only the rows that are TRUE are kept.
+    The expression is FALSE where the predicate is NULL, so it keeps the same rows.
     """
     from rowsieve.bridges.iceberg_exprs import write  # noqa: PLC0415 - an extra
 

@@ -1,6 +1,6 @@
-"""Our columns as pyiceberg has them, and the way back from what it has bound.
+"""Convert our columns to pyiceberg's fields, and bound fields back.
 
-A column of a type that Iceberg lacks is left out, so that a condition on it is refused.
+A column of a type that Iceberg lacks is omitted, so a condition on it is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rowsieve.types.schema import Schema
 
 
 class Columns:
-    """The columns of one schema in both forms, members of structs included."""
+    """The columns of one schema in both forms, struct fields included."""
 
     def __init__(self, schema: Schema) -> None:
         schema = with_text(schema)
@@ -30,11 +30,11 @@ class Columns:
         self.foreign = whole(*(field for field in fields if field is not None))
 
     def bound(self, field_id: int) -> tuple[Operand, LogicalType]:
-        """The operand that a field of `foreign` is, and its type."""
+        """Return operand and type of a field of `foreign`."""
         return self._operands[field_id]
 
     def named(self, term: Any) -> tuple[Operand, LogicalType]:
-        """The column of a term that was bound elsewhere: by its name, if the types agree."""
+        """Return the column of a term that was bound elsewhere, by name, if the types agree."""
         field = term.ref().field
         if term.ref().accessor.inner is not None:
             raise UnsupportedOperation("a member of a struct was bound; give it unbound")
@@ -47,7 +47,7 @@ class Columns:
         )
 
     def _field(self, field: Field, operand: Operand) -> Any:
-        """The field as pyiceberg's, under an id of ours; None for a type that it lacks."""
+        """Return pyiceberg's field, with an id of ours; None for a type that it lacks."""
         if "." in field.name:
             return None
         type_ = self._type(field.type, operand)
@@ -72,13 +72,13 @@ class Columns:
 
 
 def check_known(type_: LogicalType) -> None:
-    """Refuse a type that Iceberg lacks."""
+    """Raise for a type that Iceberg lacks."""
     if type_ not in TYPES and not isinstance(type_, Decimal):
         raise UnsupportedOperation(f"Iceberg has no constants of the type {type_name(type_)}")
 
 
 def dotted(operand: Operand) -> str:
-    """The name by which pyiceberg knows a column or a member of one."""
+    """Return pyiceberg's name of a column or of a field below it."""
     column, names = path_of(operand, "pyiceberg")
     if any("." in name for name in (column.name, *names)):
         raise UnsupportedOperation("a dot in the name of a column would be a path in pyiceberg")

@@ -1,4 +1,4 @@
-"""The classes of pyiceberg's expressions, all of them, and what each is here."""
+"""All classes of pyiceberg's expressions, with their counterparts here."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ LITERALS: tuple[Row, ...] = (
 ROWS: Mapping[str, Row] = {
     row.foreign: row for row in (*JUNCTIONS, *PREDICATES, *BOUND, *TERMS, *LITERALS)
 }
-# Types of columns by the classes of pyiceberg's; Decimal and Struct have parameters.
+# pyiceberg's classes of types; those of Decimal and Struct have parameters.
 TYPES: Mapping[LogicalType, str] = {
     Bool(): "BooleanType",
     **{Int(bits): "IntegerType" for bits in (8, 16, 32)},

@@ -1,9 +1,10 @@
-"""Long lists of pyiceberg's: a set of literal objects of one class, made and read all at once.
+"""Write and read long lists of pyiceberg, sets of literal objects of one class, in one step.
 
 pyiceberg validates each literal three times and converts each when it binds, which takes ten
-seconds for a million. Soundness: objects made here equal those that its constructors make, as the
-first ones, which are made by them, show; and a list is read here only if pyiceberg would bind each
-of its literals as it is.
+seconds for a million.
+
+Soundness: objects made here equal those of pyiceberg's constructors, which make the first one. A
+list is read here only if pyiceberg would bind each of its literals unchanged.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from rowsieve.types.logical import (
     Uuid,
 )
 
-LONG = 1_000  # members from which on a list is made or read here
+LONG = 1_000  # members; shorter lists are written and read one by one
 
-# Literals that `to` returns as they are, for columns of these types. Numbers are looked at as well.
+# Literals that binding keeps for columns of these types; the values of numbers are tested, too.
 _AS_THEY_ARE: Mapping[str, tuple[LogicalType, ...] | type[LogicalType]] = {
     "LongLiteral": Int,
     "DoubleLiteral": (Float(64),),
@@ -47,7 +48,7 @@ _AS_THEY_ARE: Mapping[str, tuple[LogicalType, ...] | type[LogicalType]] = {
 
 
 def literal_set(first: Any, values: Sequence[PhysicalValue]) -> set[Any]:
-    """Literals of the first one's class, which pyiceberg made, for values of its type."""
+    """Return literals of the first one's class, which pyiceberg made, for values of its type."""
     kind = type(first)
     blank: Any = kind.__new__
     with _without_collection():
@@ -58,15 +59,15 @@ def literal_set(first: Any, values: Sequence[PhysicalValue]) -> set[Any]:
 
 
 def with_literals(predicate: Any, literals: set[Any]) -> Any:
-    """The In or NotIn, just made of a few of the literals, with all of them instead."""
+    """Replace the literals of an In or NotIn that was made of a few of them."""
     predicate.__dict__["literals"] = literals
     return predicate
 
 
 def bound_values(literals: set[Any], type_: LogicalType) -> list[Any] | None:
-    """The values that bound literals for a column of this type have; None where that is not known.
+    """Return the values of literals bound to a column; None if binding may change them.
 
-    The column must not be a float of 32 bits, nor the literals of several classes.
+    Literals of several classes, and columns of float32, give None.
     """
     kinds = set(map(type, literals))
     if len(kinds) != 1:
@@ -88,13 +89,13 @@ def bound_values(literals: set[Any], type_: LogicalType) -> list[Any] | None:
 
 
 def _assign(objects: list[Any], name: str, values: Iterable[Any]) -> None:
-    """`object.name = value` for each, past the models that are frozen once they are made."""
+    """Assign an attribute of each object, although the models are frozen."""
     deque(map(object.__setattr__, objects, repeat(name), values), maxlen=0)
 
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """No search for cycles meanwhile: there are none, and it takes longer than the rest."""
+    """Disable garbage collection, which would take most of the time; no cycles are made."""
     was_on = gc.isenabled()
     gc.disable()
     try:

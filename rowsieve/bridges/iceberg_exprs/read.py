@@ -1,6 +1,8 @@
-"""pyiceberg's expressions as our tree: bound leaf by leaf, so that constants are as it has them.
+"""Read pyiceberg's expressions as our tree.
 
-Soundness: what a leaf is of NULL is written out, as the scan or the evaluator has it.
+Each leaf is bound by pyiceberg, which converts its constants.
+
+Soundness: the result for NULL is written out, as in a scan or in the evaluator.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ _SHOWN = 20  # leaves of an expression that a note still shows
 
 
 def chain(expression: BooleanExpression, kind: str) -> list[BooleanExpression]:
-    """The terms of an AND or an OR, in the order written."""
+    """Return the terms of an AND or OR, in the order written."""
 
     def terms_of(item: Any) -> tuple[Any, Any] | None:
         return (item.left, item.right) if type(item).__name__ == kind else None
@@ -42,14 +44,14 @@ def chain(expression: BooleanExpression, kind: str) -> list[BooleanExpression]:
 
 
 def joined(terms: Sequence[BooleanExpression]) -> BooleanExpression:
-    """AND of conditions that were left out."""
+    """Return the AND of conditions."""
     module: Any = imported("pyiceberg.expressions", "iceberg")
     whole: BooleanExpression = terms[0] if len(terms) == 1 else module.And(*terms)
     return whole
 
 
 def shown(expression: BooleanExpression) -> str:
-    """The expression as pyiceberg writes it, if it is short."""
+    """Return pyiceberg's text of the expression, if short."""
     leaves, stack = 0, [expression]
     while stack and leaves <= _SHOWN:
         item: Any = stack.pop()
@@ -70,7 +72,7 @@ class Reader(TreeReader[Any]):
         self._two_valued = two_valued
 
     def read(self, node: Any) -> ir.Predicate:
-        """One expression, whose kind is its class."""
+        """Read one expression by its class."""
         kind = type(node).__name__
         supported(function_table.ROWS.get(kind), f"the expression {kind}", "unknown to Rowsieve")
         match kind:
@@ -132,11 +134,11 @@ class Reader(TreeReader[Any]):
         return wrap(operand, compared)
 
     def _found(self, operand: ir.Operand, leaf: ir.Predicate) -> ir.Predicate:
-        """FALSE of NULL in the evaluator."""
+        """Return a leaf that is FALSE for NULL in the evaluator."""
         return ir.And((ir.Not(ir.IsNull(operand)), leaf)) if self._two_valued else leaf
 
     def _other(self, operand: ir.Operand, leaf: ir.Predicate) -> ir.Predicate:
-        """TRUE of NULL in the evaluator."""
+        """Return a leaf that is TRUE for NULL in the evaluator."""
         return ir.Or((ir.IsNull(operand), leaf)) if self._two_valued else leaf
 
     def _constant(self, literal: Any, type_: LogicalType) -> ir.Literal:
@@ -175,7 +177,7 @@ class Reader(TreeReader[Any]):
 
 
 def _in(kind: str, operand: ir.Operand, members: ir.ValueSet) -> ir.Predicate:
-    """In is FALSE of NULL, NotIn TRUE."""
+    """Return the list; In is FALSE for NULL, NotIn is TRUE."""
     if kind == "In":
         return ir.And((ir.Not(ir.IsNull(operand)), ir.InList(operand, members)))
     return ir.Or((ir.IsNull(operand), ir.Not(ir.InList(operand, members))))

@@ -1,7 +1,7 @@
-"""Our tree as pyiceberg's expressions: the rows on which it is TRUE, and only those.
+"""Write a bound tree as pyiceberg's expressions, which keep the rows on which it is TRUE.
 
-pyiceberg's scan and its evaluator differ where a value is NULL; what is written here keeps the same
-rows in both (`leaves`).
+pyiceberg's scan and its evaluator differ for NULL; a written expression keeps the same rows in both
+(`leaves`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NEGATIVE = ("<>", "NOT IN", "NOT STARTS WITH")
 
 
 class Writer(KeptRows["BooleanExpression"]):
-    """Writes bound trees that are meant under the semantics given."""
+    """Writes bound trees with the given semantics."""
 
     def __init__(self, semantics: Semantics) -> None:
         super().__init__(semantics)
@@ -54,17 +54,17 @@ class Writer(KeptRows["BooleanExpression"]):
         self._literals: Any = recorded(imported("pyiceberg.expressions.literals", "iceberg"))
 
     def always(self, *, value: bool) -> BooleanExpression:
-        """AlwaysTrue or AlwaysFalse."""
+        """Write AlwaysTrue or AlwaysFalse."""
         return self._made("AlwaysTrue" if value else "AlwaysFalse")
 
     def junction(self, terms: Sequence[BooleanExpression], *, all_of: bool) -> BooleanExpression:
-        """And or Or, as shallow as it can be."""
+        """Write And or Or; pyiceberg balances them."""
         if not terms:
             return self.always(value=all_of)
         return terms[0] if len(terms) == 1 else self._made("And" if all_of else "Or", *terms)
 
     def leaf(self, leaf: Leaf) -> BooleanExpression:
-        """The leaf with what pyiceberg would make of NULL and of NaN put right."""
+        """Write a leaf, with guards for NULL and NaN."""
         path, type_ = dotted(leaf.operand), type_of(leaf.operand)
         check_known(type_)
         floats = isinstance(type_, Float)
@@ -95,7 +95,7 @@ class Writer(KeptRows["BooleanExpression"]):
         return self._made("IsNaN", path) if floats and leaf.on_nan else self.always(value=False)
 
     def _in(self, test: str, path: str, members: Members) -> BooleanExpression:
-        """A list; zeros of floats are compared apart, for a scan knows them by their bits."""
+        """Write a list, with zeros of floats apart, because a scan compares their bits."""
         array, signs = zeros_apart(members)
         if members.bitwise and len(signs) == 1:
             raise UnsupportedOperation(
@@ -118,7 +118,7 @@ class Writer(KeptRows["BooleanExpression"]):
         return few if len(literals) <= 2 else with_literals(few, literals)
 
     def _constant(self, value: PhysicalValue, type_: LogicalType) -> Any:
-        """The constant such that pyiceberg binds it to the column's type unchanged."""
+        """Write a constant that pyiceberg binds to the column's type unchanged."""
         match type_:
             case Date():
                 return self._literals.DateLiteral(value)

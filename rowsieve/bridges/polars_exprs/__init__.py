@@ -1,9 +1,10 @@
 """polars' expressions as predicates and back.
 
-An expression is read from the MessagePack that `expr.meta.serialize()` gives, which keeps NaN and
-bytes as JSON does not; it is built with polars' public functions. Soundness: every node is in
-`table` and means the same on every row, or its whole condition is left out and named. polars is
-imported at its first use, and no pickled function inside an expression is ever loaded.
+An expression is read from the MessagePack of `expr.meta.serialize()`, which keeps NaN and bytes, as
+JSON does not. It is built with polars' public functions. polars is imported at first use.
+
+Soundness: a condition is translated only if all its nodes are in `function_table` and have the same
+meaning on every row. No pickled function inside an expression is ever loaded.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["from_polars", "is_polars_expression", "to_polars"]
 
-# Rules of other engines that the writer says or refuses; `meanings` takes care of the rest.
-_SAID_BY_THE_WRITER = (
+# Rules of other engines that the writer handles or refuses; `meanings` handles the others.
+_OF_THE_WRITER = (
     *("nan", "bitwise_lists_from", "integer_overflow", "integer_division_by_zero"),
     *("float_division_by_zero", "failed_cast", "rounds_half_to_even", "full_case"),
 )
@@ -42,10 +43,10 @@ def is_polars_expression(value: object) -> bool:
 def from_polars(
     expression: Expr, schema: Schema, *, strict: bool = False
 ) -> Translation[Predicate, Expr]:
-    """Read an expression over columns of the schema, meant under `Semantics.POLARS`.
+    """Read an expression over columns of the schema, under `Semantics.POLARS`.
 
-    The schema is wanted because polars decides by the columns' types in which type it compares.
-    With `strict`, a part that cannot be read is `UnsupportedOperation`.
+    The schema is required because the types of columns decide in which type polars compares.
+    With `strict`, an unsupported part is `UnsupportedOperation`.
     """
     from rowsieve.bridges.polars_exprs import read  # noqa: PLC0415 - an extra
 
@@ -68,15 +69,15 @@ def to_polars(
     *,
     strict: bool = False,
 ) -> Translation[Expr, Predicate]:
-    """Write a predicate, meant under the semantics given, as an expression over the schema.
+    """Write a predicate with the given semantics as an expression over the schema.
 
-    A cast that fails on a row fails there even where another condition excludes the row.
+    If a cast fails on a row, polars raises even if another condition excludes the row.
     """
     from rowsieve.bridges.polars_exprs import write_calls  # noqa: PLC0415 - an extra
 
     writer = write_calls.CallWriter(semantics)
     join = partial(writer.junction, all_of=True)
-    own = {name: getattr(semantics, name) for name in _SAID_BY_THE_WRITER}
+    own = {name: getattr(semantics, name) for name in _OF_THE_WRITER}
     theirs = replace(Semantics.POLARS, **own)
 
     def written(root: Predicate) -> Expr:

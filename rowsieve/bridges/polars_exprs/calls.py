@@ -1,4 +1,4 @@
-"""polars' functions of values as calls of ours, by the rows of `functions.polars`."""
+"""Read polars' functions as our calls, by the rows of `functions.polars`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PARTS: tuple[Mapping[str, int], ...] = (  # months, days, microseconds
 def read_call(
     operands: Operands, node: str, arguments: Sequence[ir.Operand], options: Any
 ) -> ir.Operand:
-    """The call, or `UnsupportedOperation` with the reason."""
+    """Read the call; `UnsupportedOperation` with the reason if impossible."""
     rows = polars.BY_NODE.get(node, ())
     for row in rows:
         if row.has_options(options) and (call := _call(operands, row, arguments)) is not None:
@@ -42,7 +42,7 @@ def read_call(
 def _call(
     operands: Operands, row: polars.Method, arguments: Sequence[ir.Operand]
 ) -> ir.Operand | None:
-    """The call by a row, if its condition holds."""
+    """Return the call of a row; None if the row's condition does not hold."""
     given = list(arguments)
     if row.aligned:
         given = operands.aligned(row.name, given)
@@ -64,7 +64,7 @@ def _call(
 
 
 def _from_one(given: Sequence[ir.Operand]) -> list[ir.Operand]:
-    """Constant places counted from 1, and counts as they are; a count that is NULL is none."""
+    """Return arguments with constant indices counted from 1, and without a count that is NULL."""
     subject, *rest = given
     if len(rest) == 2 and isinstance(rest[1], ir.Literal) and rest[1].value is None:
         rest.pop()
@@ -75,7 +75,7 @@ def _from_one(given: Sequence[ir.Operand]) -> list[ir.Operand]:
 
 
 def _plain_pattern(operands: Operands, arguments: Sequence[ir.Operand], options: Any) -> ir.Operand:
-    """A regular expression: of plain text, perhaps bound to an end, or one that RE2 shares."""
+    """Read `str.contains` of a regular expression: plain text, with anchors, or shared with RE2."""
     text, pattern = arguments[0], text_of(arguments[1])
     operands.expect("str.contains", (text,), String)
     if options["literal"] or pattern is None:
@@ -99,7 +99,7 @@ def _plain_pattern(operands: Operands, arguments: Sequence[ir.Operand], options:
 
 
 def _offset(operands: Operands, arguments: Sequence[ir.Operand], _: Any) -> ir.Operand:
-    """`dt.offset_by` of a constant text."""
+    """Read `dt.offset_by` with a constant text."""
     moment, text = arguments[0], text_of(arguments[1]) or ""
     type_ = operands.expect("dt.offset_by", (moment,), Timestamp, Date)
     match = _STEP.fullmatch(text)
@@ -114,13 +114,13 @@ def _offset(operands: Operands, arguments: Sequence[ir.Operand], _: Any) -> ir.O
 
 
 def _date(operands: Operands, arguments: Sequence[ir.Operand], _: Any) -> ir.Operand:
-    """`dt.date`."""
+    """Read `dt.date`."""
     operands.expect("dt.date", arguments, Timestamp)
     return ir.Cast(arguments[0], Date())
 
 
 def _field(operands: Operands, arguments: Sequence[ir.Operand], options: Any) -> ir.Operand:
-    """`struct.field`."""
+    """Read `struct.field`."""
     operands.expect("struct.field", arguments, Struct)
     return ir.FieldAccess(arguments[0], options)
 

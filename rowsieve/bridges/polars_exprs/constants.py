@@ -1,8 +1,8 @@
-"""polars' constants as literals and arrays of literals, value by value.
+"""Read polars' constants as literals and as members of lists.
 
-A number written plainly in Python has no type yet in polars and takes that of what it meets; here
-it is a `Literal` without a type until the reader gives it one. A constant that no column can hold
-(nanoseconds, categories, another time zone) is refused.
+A bare Python number has no type in polars and takes that of the other operand; here it is a
+`Literal` without a type until the reader sets it. A constant that no column can hold (nanoseconds,
+categories, another time zone) is refused.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _PER_MICROSECOND = {"Nanoseconds": 1000, "Microseconds": 1}
 
 
 def single(node: Any) -> tuple[str, Any]:
-    """The name and the content of a node: a mapping of one entry, or a bare name."""
+    """Return the name and content of a node, which is a mapping of one entry or a bare name."""
     if isinstance(node, dict) and len(node) == 1:
         return next(iter(node.items()))
     if isinstance(node, str):
@@ -55,7 +55,7 @@ def single(node: Any) -> tuple[str, Any]:
 
 
 def literal_of(payload: Any) -> Literal:
-    """The constant of a `Literal` node."""
+    """Read the constant of a `Literal` node."""
     family, content = single(payload)
     if family not in ("Dyn", "Scalar"):
         raise UnsupportedOperation(f"a constant of kind {family} has no counterpart in Rowsieve")
@@ -86,7 +86,7 @@ def literal_of(payload: Any) -> Literal:
 
 
 def duration_of(payload: Any) -> int | None:
-    """The microseconds of a constant duration; None if it is another constant."""
+    """Return the microseconds of a constant duration; None for other constants."""
     family, content = single(payload)
     if family != "Scalar":
         return None
@@ -95,7 +95,7 @@ def duration_of(payload: Any) -> int | None:
 
 
 def members_of(payload: Any) -> ValueSet:
-    """The members of a constant list."""
+    """Read the members of a constant list."""
     family, content = single(payload)
     if family == "Scalar":
         kind, content = single(content)
@@ -123,7 +123,7 @@ def members_of(payload: Any) -> ValueSet:
 
 
 def type_of_name(dtype: Any) -> LogicalType:
-    """The logical type of a data type as a cast names it."""
+    """Return the logical type of a cast's data type."""
     family, content = single(dtype)
     if family != "Literal":
         raise UnsupportedOperation("a type that depends on other columns")

@@ -1,8 +1,10 @@
-"""What polars' expressions consist of, and what each part is here.
+"""All constructs of polars' expressions, with their counterparts here.
 
-`reads` is from `polars.Expr` to our tree, `writes` the way back. Soundness: a row is EXACT only
-where rows of awkward data come out the same in the engine; the note says under which condition, and
-the reader and the writer refuse outside it. What is not in a table is refused by name.
+`reads` is from `polars.Expr` to our tree, `writes` the reverse.
+
+Soundness: a row is EXACT only if polars gives the same rows on awkward data; the note states the
+condition, and reader and writer reject everything outside it. A construct without a row is rejected
+by name.
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ OPERATORS: tuple[Row, ...] = (
 
 _FLOATS = "of floats"
 _ENDED = "zones have no rules after 2100 in polars"
-# The names inside polars: those of `Boolean` and of other families, and the method of each.
+# Names in serialised expressions, of `Boolean` functions and others, with the method of each.
 BOOLEANS: Mapping[str, Row] = {
     "Not": both("not_", "Not", "`~`, of booleans"),
     "IsNull": both("is_null", "IsNull"),
@@ -105,7 +107,7 @@ BOOLEANS: Mapping[str, Row] = {
 
 
 def _function(rows: Sequence[polars.Method]) -> Row:
-    """The row of a node: the first function by that name, and when each is meant."""
+    """Return the row of a node: its first function, and the condition of each."""
     part = next(iter(rows[0].first), "") if rows[0].function == "extract" else ""
     others = {row.function: row.text for row in reversed(rows)} | {rows[0].function: rows[0].text}
     note = "; ".join(
@@ -135,7 +137,7 @@ FUNCTIONS: Mapping[str, Row] = {
         "dt.replace_time_zone", "instant", f"before dt.convert_time_zone('UTC'); {_ENDED}"
     ),
 }
-# Functions of more families that give booleans, by their methods: none of them is a value here.
+# Methods of other namespaces that return booleans; all are rejected.
 OTHERS: tuple[Row, ...] = (
     *refused_all("is_sorted peak_max peak_min", _NO_ROW),
     *refused_all(

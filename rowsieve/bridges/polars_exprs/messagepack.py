@@ -1,8 +1,8 @@
-"""MessagePack as plain values, without recursion: expressions nest as deep as they were chained.
+"""Decode MessagePack to plain values, without recursion: expressions nest as deep as their chains.
 
-msgspec recurses (its limit is 1,000; a chain of 500 ORs is deeper) and does not say where a value
-stood in the bytes, which is how a part is handed back. Everything that polars writes is read,
-extension types are refused; damage is `UnsupportedOperation`, never a value.
+msgspec recurses (its limit is 1,000; a chain of 500 ORs is deeper) and does not return the position
+of a value in the bytes, by which a part of an expression is returned. All types that polars writes
+are decoded, extension types are refused; damage is `UnsupportedOperation`, never a value.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _NUMBERS = {
     0xD3: ">q",
 }
 _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
-_BYTES = {0xC4: 1, 0xC5: 2, 0xC6: 4}  # by how many bytes say their length
+_BYTES = {0xC4: 1, 0xC5: 2, 0xC6: 4}  # bytes of the length
 _TEXTS = {0xD9: 1, 0xDA: 2, 0xDB: 4}
 _ARRAYS = {0xDC: 2, 0xDD: 4}
 _MAPS = {0xDE: 2, 0xDF: 4}
 
 
 def decode(data: bytes) -> tuple[Any, dict[int, tuple[int, int]]]:
-    """The one value that the bytes hold, and where each mapping in it begins and ends, by `id`."""
+    """Return the value, and the start and end of each mapping in the bytes, by `id`."""
     decoder = _Decoder(data)
     try:
         value, end = decoder.decode()
@@ -77,7 +77,7 @@ class _Decoder:
                 return value, self._at
 
     def _head(self) -> tuple[str, Any]:
-        """What begins here: an array or a map and its length, or a whole value."""
+        """Read the next head: an array or map with its length, or a whole value."""
         byte = self._data[self._at]
         self._at += 1
         if byte < 0x80:

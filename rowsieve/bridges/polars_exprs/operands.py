@@ -1,7 +1,7 @@
-"""The types that polars gives to what meets: of columns of two types, and of plain constants.
+"""Types of operands in polars: of two columns, and of constants without a type.
 
 Soundness: a constant takes the type of the other operand if polars keeps its value; any other
-mixture is refused.
+mixture of types is refused.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from rowsieve.types.logical import (
 
 
 class Operands(TreeReader[Any]):
-    """What operands over the columns of one schema are, and become beside others."""
+    """Types operands over the columns of one schema."""
 
     def expect(
         self, what: str, operands: Sequence[ir.Operand], *kinds: type[LogicalType]
     ) -> LogicalType:
-        """The type of the first; all must be of one of the kinds, or NULL."""
+        """Return the first operand's type; raise unless each is NULL or of one of the kinds."""
         for operand in operands:
             type_ = self.type_of(operand)
             bare_null = isinstance(operand, ir.Literal) and operand.value is None
@@ -47,7 +47,7 @@ class Operands(TreeReader[Any]):
         return self.type_of(operands[0]) or String()
 
     def met(self, left: ir.Operand, right: ir.Operand) -> tuple[ir.Operand, ir.Operand]:
-        """Both sides of a comparison, a constant with the value that polars gives it there."""
+        """Return both sides of a comparison, a constant with its value in polars."""
         types = self.type_of(left), self.type_of(right)
         match types:
             case (None, None):
@@ -75,7 +75,7 @@ class Operands(TreeReader[Any]):
                 )
 
     def aligned(self, what: str, operands: Sequence[ir.Operand]) -> list[ir.Operand]:
-        """All of one type: constants take that of the others; other mixtures are refused."""
+        """Return the operands in one type: that of the typed ones, which constants take."""
         types = {type_ for operand in operands if (type_ := self.type_of(operand)) is not None}
         if len(types) != 1:
             shown = ", ".join(sorted(map(type_name, types))) or "plain constants"
@@ -84,7 +84,7 @@ class Operands(TreeReader[Any]):
         return [self._typed(what, operand, type_) for operand in operands]
 
     def arithmetic(self, operator: str, left: ir.Operand, right: ir.Operand) -> ir.Operand:
-        """`left operator right` of numbers, and + of text."""
+        """Return arithmetic of numbers, or + of text."""
         name = function_table.ARITHMETIC[operator]
         types = [type_ for side in (left, right) if (type_ := self.type_of(side)) is not None]
         if operator == "Plus" and types and all(isinstance(type_, String) for type_ in types):
@@ -108,7 +108,7 @@ class Operands(TreeReader[Any]):
     def _floored(
         self, operator: str, left: ir.Operand, right: ir.Operand, type_: LogicalType
     ) -> ir.Operand:
-        """Division that rounds down, by what rounds towards zero: one less for what is below."""
+        """Return division that rounds down, written with division that truncates."""
         whole, rest = ir.Call("divide", (left, right)), ir.Call("modulo", (left, right))
         if isinstance(type_, Int) and not type_.signed:
             return whole if operator == "FloorDivide" else rest
@@ -134,7 +134,7 @@ class Operands(TreeReader[Any]):
         raise UnsupportedOperation(f"{what} of a {type_name(type_)} and {value!r}: cast one side")
 
     def _beside(self, operand: ir.Operand, type_: LogicalType) -> ir.Operand:
-        """A plain constant in a comparison with a value of the type."""
+        """Return a constant without a type, as compared with a value of the type."""
         value = value_of(operand)
         if isinstance(value, bool) or value is None:
             return operand
@@ -152,7 +152,7 @@ class Operands(TreeReader[Any]):
 
 
 def as_float(value: float, type_: Float) -> ir.Literal:
-    """A number written plainly, as the float that polars makes of it."""
+    """Return a bare number as polars' float."""
     if isinstance(value, int) and abs(value) > 2 ** (24 if type_.bits == 32 else 53):
         raise UnsupportedOperation(f"the integer {value} compared with a float; write a float")
     made = float(value)

@@ -1,8 +1,9 @@
-"""A `polars.Expr` as our tree, with polars' choices of types written out as casts.
+"""Read a `polars.Expr` as our tree, with polars' implicit casts as casts.
 
-What the tables do not list is refused by name. Soundness: polars brings the sides of an operator to
-one type by rules of its own; only pairs for which those are known to be ours, or can be written as
-a cast or as another constant, are read.
+A node that the tables do not list is refused by name.
+
+Soundness: polars casts the sides of an operator to one type by rules of its own. A pair of types is
+read only if the rules are ours, or can be written as a cast or as another constant.
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ _OF_FLOATS: Mapping[str, tuple[tuple[ir.ComparisonOp, float], ...]] = {
 
 
 class Source:
-    """An expression as polars serialised it, with the conditions of the AND at its top.
+    """A serialised expression, with the conditions of its top-level AND.
 
-    Aliases are seen through. `conditions` are decoded nodes, in the order written.
+    Aliases are ignored. `conditions` are decoded nodes, in the order written.
     """
 
     def __init__(self, expression: Expr) -> None:
@@ -67,7 +68,7 @@ class Source:
         self.conditions = _chain(root, "And")
 
     def joined(self, nodes: Sequence[Any]) -> Expr:
-        """AND of some of the conditions, as polars has them."""
+        """Return the AND of some conditions as an expression."""
         if len(nodes) == len(self.conditions):
             return self._whole
         pieces = [self._piece(node) for node in nodes]
@@ -77,7 +78,7 @@ class Source:
         return whole
 
     def shown(self, node: Any) -> str:
-        """How polars writes a condition."""
+        """Return polars' text of a condition."""
         start, stop = self._spans.get(id(node), (0, 0))
         if stop - start > _SHOWN_BYTES:
             return f"an expression of {stop - start:,} bytes"
@@ -125,7 +126,7 @@ class Reader(Operands):
         super().__init__(schema, Semantics.POLARS)
 
     def read(self, node: Any) -> ir.Predicate | ir.Operand:
-        """One node of the expression."""
+        """Read one node of the expression."""
         kind, content = constants.single(node)
         supported(function_table.NODE_ROWS.get(kind), kind, "unknown to Rowsieve")
         match kind:
@@ -171,7 +172,7 @@ class Reader(Operands):
         return ir.Comparison(op, *self.met(left, right))
 
     def _moved(self, content: Any) -> ir.Operand | None:
-        """A moment and a constant duration; None where there is no duration."""
+        """Read the sum of a timestamp and a constant duration; None without a duration."""
         for side, other in (("right", "left"), ("left", "right")):
             node = content[side]
             kind, detail = constants.single(node)

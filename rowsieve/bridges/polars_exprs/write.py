@@ -1,8 +1,7 @@
-"""Our tree as a `polars.Expr`: bound first, so that both sides have one type in every engine.
+"""Write a bound tree as a `polars.Expr`.
 
-What polars would do otherwise is guarded where it can say what we mean (NULL in lists, NaN that is
-unequal to itself, whole numbers that may not wrap around) and refused where it cannot. A refusal
-takes its whole condition.
+Where polars differs, the expression has a guard (NULL in lists, NaN that is unequal to itself,
+integers that must not wrap around); if none is possible, the whole condition is refused.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _COMPARE: Mapping[ir.ComparisonOp, Callable[[Any, Any], Any]] = {
 
 
 class Writer(OperatorWriter["Expr"]):
-    """Writes bound trees that are meant under the semantics given."""
+    """Writes bound trees with the given semantics."""
 
     engine = "polars"
 
@@ -57,26 +56,26 @@ class Writer(OperatorWriter["Expr"]):
         self.polars: Any = recorded(imported("polars", "polars"), "pl", "import polars as pl")
 
     def column(self, node: ir.BoundColumn) -> Expr:
-        """A column, unless its name would be a pattern."""
+        """Write a column; raise if its name would be a pattern."""
         if node.name == "*" or (node.name.startswith("^") and node.name.endswith("$")):
             raise UnsupportedOperation(f"the name {node.name!r} would be a pattern in polars")
         return self._made(self.polars.col(node.name))
 
     def member(self, node: ir.FieldAccess) -> Expr:
-        """A field of a struct, unless its name would be a pattern."""
+        """Write a field of a struct; raise if its name would be a pattern."""
         if any(mark in node.name for mark in "*^"):
             raise UnsupportedOperation(f"the member {node.name!r} would be a pattern in polars")
         return self._made(self.operand(node.operand).struct.field(node.name))
 
     def case(self, node: ir.Case) -> Expr:
-        """`when`, `then`, `otherwise`."""
+        """Write `when`, `then`, `otherwise`."""
         made = self.operand(node.otherwise)
         for when, then in reversed(node.branches):
             made = self.choose(self.predicate(when), self.operand(then), made)
         return made
 
     def constant(self, literal: ir.Literal) -> Expr:
-        """A constant of its type."""
+        """Write a constant of its type."""
         assert literal.type is not None
         value, type_ = literal.value, literal.type
         if isinstance(type_, Float) and isinstance(value, float) and math.isnan(value):
@@ -94,19 +93,19 @@ class Writer(OperatorWriter["Expr"]):
         return self._made(self.polars.lit(value, dtype=self.dtype(type_)))
 
     def dtype(self, type_: LogicalType) -> Any:
-        """Polars' type of a column that holds the values."""
+        """Return polars' type for values of the type."""
         return self.polars.Series(pa.array([], arrow_type(type_))).dtype
 
     def truth(self, *, value: bool | None) -> Expr:
-        """TRUE, FALSE or NULL."""
+        """Write TRUE, FALSE or NULL."""
         return self._made(self.polars.lit(value, dtype=self.polars.Boolean))
 
     def choose(self, when: Expr, then: Expr, otherwise: Expr) -> Expr:
-        """CASE WHEN … THEN … ELSE … END."""
+        """Write CASE WHEN … THEN … ELSE … END."""
         return self._made(self.polars.when(when).then(then).otherwise(otherwise))
 
     def comparison(self, op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand) -> Expr:
-        """A comparison, with NaN as the semantics have it."""
+        """Write a comparison, with NaN ordered by the semantics."""
         types = type_of(left), type_of(right)
         if any(is_nested(type_) for type_ in types):
             raise UnsupportedOperation("lists, structs and maps are not compared")
@@ -123,7 +122,7 @@ class Writer(OperatorWriter["Expr"]):
         return self.choose(missing, self.truth(value=None), known)
 
     def in_list(self, node: ir.InList) -> Expr:
-        """`is_in` with a Series; NULL in it is a guard."""
+        """Write `is_in` with a Series, and a guard for NULL in it."""
         operand, members = self.operand(node.operand), node.values.array
         known = members.drop_null()
         if pa.types.is_floating(members.type):
@@ -138,7 +137,7 @@ class Writer(OperatorWriter["Expr"]):
         return self.choose(found, self.truth(value=True), self.truth(value=None))
 
     def like(self, node: ir.Like) -> Expr:
-        """A function of its own, which is read back, or a regular expression."""
+        """Write a text function, which can be read back, or a regular expression."""
         text: Any = self.operand(node.operand)
         match part_of_text(node):
             case "=", value:
@@ -155,7 +154,7 @@ class Writer(OperatorWriter["Expr"]):
         return self._made(text.str.contains(rf"(?{flags})\A{body}\z"))
 
     def cast(self, node: ir.Cast) -> Expr:
-        """A cast between types that agree."""
+        """Write a cast between types for which polars agrees."""
         source, target = type_of(node.operand), node.type
         operand = self.operand(node.operand)
         if source == target:

@@ -1,6 +1,6 @@
-"""Calls of our functions as polars' expressions, by the rows of `functions.polars`.
+"""Write calls as polars' expressions, by the rows of `functions.polars`.
 
-Whole numbers are computed in 128 bits and cast back where the semantics do not let them wrap.
+Integers that must not wrap around are computed in 128 bits and cast back.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _MOVES = ("add_interval", "shift", "shift_timestamp")
 
 
 class CallWriter(Writer):
-    """Writes trees with the calls in them."""
+    """Writes trees, calls included."""
 
     def call(self, node: Call) -> Expr:
-        """The call, or `UnsupportedOperation` with the reason."""
+        """Write a function call; `UnsupportedOperation` with the reason if impossible."""
         name, arguments = node.function, node.arguments
         types = [type_of(argument) for argument in arguments]
         if name in _ARITHMETIC:
@@ -74,7 +74,7 @@ class CallWriter(Writer):
         raise UnsupportedOperation(fitting[0].rule.reason if fitting[0].rule else "")
 
     def _method(self, row: polars.Method, arguments: Sequence[Operand]) -> Any:
-        """A call by its row of the table."""
+        """Write a call by its row."""
         given = arguments[1:] if row.first else arguments
         written: list[Any] = [
             item.value if row.plain and place and isinstance(item, Literal) else self.operand(item)
@@ -95,7 +95,7 @@ class CallWriter(Writer):
         return self.choose(left == right, self.constant(Literal(None, types[0])), left)
 
     def _matched(self, arguments: Sequence[Operand]) -> Any:
-        """A regular expression in Rust's flavour."""
+        """Write a regular expression in Rust's syntax."""
         pattern = text_of(arguments[1])
         if len(arguments) > 2 or pattern is None:
             raise UnsupportedOperation("a regular expression that is not one constant")
@@ -158,7 +158,7 @@ class CallWriter(Writer):
 
     @staticmethod
     def _computed(name: str, values: Sequence[Any], *, whole: bool) -> Any:
-        """The operation; of whole numbers division is towards zero, which is truncdiv there."""
+        """Write the operation; integer division is `truncdiv`, which truncates."""
         match name:
             case "divide" if whole:
                 return values[0].truncdiv(values[1])

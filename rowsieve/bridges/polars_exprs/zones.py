@@ -1,9 +1,10 @@
 """polars' time zones: `dt.convert_time_zone` and `dt.replace_time_zone`, both ways.
 
-A zone is part of a type there. Here an instant has none, so a conversion is read together with
-what takes it back out: a part of the time, its date, or the zone's removal. Soundness: anything
-else of a value that has a zone other than UTC is refused. polars' zones have no rules after 2100
-(chrono-tz).
+In polars a zone is part of a type. Our instants have none, so a conversion is read together with
+the operation around it: a part of the time, its date, or the removal of the zone.
+
+Soundness: any other operation on a value in a zone other than UTC is refused. polars' zones have no
+rules after 2100 (chrono-tz).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _CONVERT, _REPLACE = "ConvertTimeZone", "ReplaceTimeZone"
 
 
 def local_argument(reader: TreeReader[Any], node: Any) -> Operand:
-    """The argument of a part of a time: local time behind a conversion, else the value itself."""
+    """Read the argument of a part of a time: the local time of a conversion, or the value."""
     found = _temporal(node, _CONVERT)
     if found is None:
         return reader.operand(node)
@@ -48,7 +49,7 @@ def local_argument(reader: TreeReader[Any], node: Any) -> Operand:
 
 
 def converted(reader: TreeReader[Any], options: Any, inputs: Sequence[Any]) -> Operand:
-    """`convert_time_zone("UTC")`, perhaps of a time that was given a zone before."""
+    """Read `convert_time_zone("UTC")`, also after `replace_time_zone(zone)`."""
     if _name(options) != "UTC":
         raise UnsupportedOperation(
             "convert_time_zone to another zone than UTC is read before a part of the time, dt.date "
@@ -68,7 +69,7 @@ def converted(reader: TreeReader[Any], options: Any, inputs: Sequence[Any]) -> O
 
 
 def replaced(reader: TreeReader[Any], options: Any, inputs: Sequence[Any]) -> Operand:
-    """`replace_time_zone(None)`, perhaps of a converted time."""
+    """Read `replace_time_zone(None)`, also after `convert_time_zone(zone)`."""
     if options[0] is not None:
         raise UnsupportedOperation(
             "ReplaceTimeZone gives a type with a zone; put convert_time_zone('UTC') behind it"
@@ -81,7 +82,7 @@ def replaced(reader: TreeReader[Any], options: Any, inputs: Sequence[Any]) -> Op
 
 
 def written(node: Call, value: Any) -> Any:
-    """`local_time`, `instant` and `try_instant` of a value that is written already."""
+    """Write `local_time`, `instant` and `try_instant` of a value that is already written."""
     name = _constant(node, 0)
     if has_rules(zone(name)):
         raise UnsupportedOperation(f"{name} has no rules after 2100 in polars")
@@ -103,7 +104,7 @@ def written(node: Call, value: Any) -> Any:
 
 
 def _temporal(node: Any, name: str) -> tuple[Any, Sequence[Any]] | None:
-    """The options and the arguments of a node that is this function of times."""
+    """Return options and arguments of a call of this time function; None for other nodes."""
     kind, content = constants.single(node)
     if kind != "Function":
         return None
@@ -121,7 +122,7 @@ def _name(given: Any) -> str:
 
 
 def _instant(reader: TreeReader[Any], node: Any) -> Operand:
-    """Times without a zone are of UTC in a conversion."""
+    """Read the argument of a conversion, where a time without a zone is in UTC."""
     operand = reader.operand(node)
     return _typed(reader, operand, _LOCAL, _INSTANT)
 

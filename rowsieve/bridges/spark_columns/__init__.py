@@ -1,10 +1,11 @@
 """Spark's columns as predicates and back.
 
-A column is another encoding of Spark's SQL: `classic` and `client` give the forms of its nodes,
-which are spelled and read as text of the dialect is. Soundness: a condition that means the same on
-every row is kept, any other is left out whole and named, so that what is left is TRUE wherever the
-original is. PySpark is imported at its first use, and nothing of it but what the caller's column
-came from.
+A column is another encoding of Spark SQL: `classic` and `client` convert its nodes to forms, which
+are formatted and read as text of the dialect. PySpark is imported at first use, and only the parts
+that the caller's column needs.
+
+Soundness: a condition with the same meaning on every row is kept; any other is omitted as a whole
+and named, so the result is TRUE wherever the original is.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ def is_spark_column(value: object) -> bool:
 
 
 def running_session() -> Session | None:
-    """The settings of the session that columns written now belong to; None of a client alone."""
+    """Return the settings of the session of new columns; None for a client without a session."""
     found = sessions.settings_for(None)
     return None if found.time_zone is None else Session(found.time_zone, ansi=found.ansi)
 
 
 def rules_of(column: Any, session: Session | None = None) -> Semantics:
-    """The rules that a column is meant by once read: in the mode of its session, zones named."""
+    """Return the rules of a column that has been read, by its session's mode and time zone."""
     return sessions.settings_of(column, session).rules
 
 
@@ -49,12 +50,11 @@ def from_spark_column(
     ansi: bool | None = None,
     time_zone: str | None = None,
 ) -> Translation[Predicate, Any]:
-    """Read a column over the columns of a schema, meant under `rules_of` it.
+    """Read a column over the columns of a schema, under `rules_of` it.
 
-    The residual is a column of the conditions left out. A classic column wants the active session
-    in which it was made: its ANSI mode and time zone decide what is exact, and `session` cannot say
-    otherwise. For a Connect column they are those of `session` (or `ansi` and `time_zone`), or of
-    the client's active session if it has one.
+    The residual is a column of the omitted conditions. A classic column needs the active session in
+    which it was made, whose ANSI mode and time zone `session` cannot override. For a Connect column
+    they are those of `session` (or `ansi` and `time_zone`), or of the client's active session.
     """
     if hasattr(column, "_jc") and session is not None:
         raise InvalidInput(
@@ -79,12 +79,11 @@ def to_spark_column(
     session: Session | None = None,
     strict: bool = False,
 ) -> Translation[Any, Predicate]:
-    """Write a predicate, meant under the semantics given, as a column over the schema.
+    """Write a predicate with the given semantics as a column over the schema.
 
-    `session` has the settings of the session that runs it: those of the one that is running now,
-    unless given. A Connect client without a session has no time zone, and what goes by one is left
-    out. A row on which an operation fails may fail there even where another
-    condition excludes the row.
+    `session` has the settings of the session that runs it, by default the running one. A Connect
+    client without a session has no time zone, and conditions that depend on one are omitted. If an
+    operation fails on a row, Spark may raise even if another condition excludes the row.
     """
     from rowsieve.bridges.spark_columns import write  # noqa: PLC0415 - an extra
 

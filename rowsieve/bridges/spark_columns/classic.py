@@ -1,9 +1,10 @@
-"""The forms of a classic Spark column, whose tree is in the JVM.
+"""Convert a classic Spark column, whose tree is in the JVM, to forms.
 
-Spark's converter makes a tree of Catalyst's expressions of it, SQL text parsed by Spark included,
-and writes that as JSON: two calls whatever the size. Nothing is resolved. Soundness: an expression
-that is not one of these classes is refused by its name; so is a column in a session with a setting
-that gives functions and types another meaning.
+Spark converts it to a tree of Catalyst's expressions, SQL text parsed by Spark included, and writes
+that as JSON: two calls whatever the size. Nothing is resolved.
+
+Soundness: an expression of another class is refused by name; so is a column in a session with a
+setting that changes the meaning of functions or types.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ _TRIMS: Mapping[str, str] = {
     "StringTrimLeft": "ltrim",
     "StringTrimRight": "rtrim",
 }
-# Why a class is refused, where its name does not say it.
+# Classes that are refused for a special reason.
 _REFUSED: Mapping[str, str] = {
     name: reason
     for reason, names in {
@@ -88,10 +89,10 @@ _REFUSED: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One expression: its class in Catalyst, its options, and the expressions below it.
+    """One expression: its class in Catalyst, its options, and its child expressions.
 
-    `source` gives its Java object, for options that JSON lacks. `is_constant`: only literals stand
-    below it.
+    `source` returns its Java object, for options that JSON lacks. `is_constant`: its leaves are
+    literals.
     """
 
     kind: str
@@ -102,7 +103,7 @@ class Node:
 
 
 def conditions(column: Any) -> list[tuple[Any, Node | UnsupportedOperation]]:
-    """Each condition of the AND at the top: a column of it, and its tree or why it has none.
+    """Return each condition of the top-level AND: its column, and its tree or the refusal.
 
     `InvalidPredicate` for SQL text that Spark cannot parse.
     """
@@ -117,13 +118,13 @@ def conditions(column: Any) -> list[tuple[Any, Node | UnsupportedOperation]]:
 
 
 def resolved_tree(expression: Any) -> Node:
-    """The tree of a resolved expression; `UnsupportedOperation` if its CASEs nest too deep."""
+    """Return the tree of a resolved expression; `UnsupportedOperation` if CASEs nest too deeply."""
     _check_cases(active_session()._jvm, expression)
     return _of_json(json.loads(expression.toJSON()), expression)
 
 
 def form_of(node: Node, names: Names) -> Form:
-    """The form of a tree over the columns named; `UnsupportedOperation` if it has none."""
+    """Return the form of a tree over named columns; `UnsupportedOperation` if it has none."""
     while node.kind == "Alias":
         (node,) = node.children
     if node.kind in _CALLS:
@@ -137,7 +138,7 @@ def form_of(node: Node, names: Names) -> Form:
 
 
 def folded(node: Node) -> Node:
-    """The tree with the values that Spark computes of its expressions of constants alone."""
+    """Return the tree with Spark's values for constant expressions."""
     if not node.children:
         return node
     if node.is_constant and node.kind not in ("Cast", "Alias"):
@@ -151,7 +152,7 @@ def folded(node: Node) -> Node:
 
 
 def _computed(node: Node) -> Node | None:
-    """The value of an expression of constants; None if it has none, or another one every time."""
+    """Return Spark's value of a constant expression; None if it fails, or varies."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - an extra
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
 
@@ -173,7 +174,7 @@ def _computed(node: Node) -> Node | None:
 
 
 def _terms(node: Any, operator: str) -> list[Any]:
-    """The terms of a chain of AND or of OR as it was written, in order."""
+    """Return the terms of a chain of AND or OR, in the order written."""
 
     def terms_of(item: Any) -> Sequence[Any] | None:
         arguments = item.arguments() if _operator(item) == operator else None
@@ -197,12 +198,12 @@ def _column(node: Any) -> Any:
 
 
 def _flat(node: Node) -> list[Node]:
-    """The conditions of an AND, which SQL text may be."""
+    """Return the conditions of a tree, which SQL text with AND may have."""
     return flattened(node, lambda item: item.children if item.kind == "And" else None)
 
 
 def _tree(node: Any) -> Node:
-    """The tree of a `ColumnNode`; a chain too deep for Spark's stack is read term by term."""
+    """Return the tree of a `ColumnNode`; a chain too deep for Spark's stack term by term."""
     from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - an extra
     from pyspark.errors import ParseException  # noqa: PLC0415 - an extra
 
@@ -228,7 +229,7 @@ def _tree(node: Any) -> Node:
 
 
 def _check_cases(jvm: Any, expression: Any) -> None:
-    """Refuse deeply nested CASEs, below which JSON has everything twice."""
+    """Raise for deeply nested CASEs, whose children JSON contains twice."""
     pattern = jvm.org.apache.spark.sql.catalyst.trees.TreePattern.CASE_WHEN()
     stack = [(expression, 0)]
     while stack:
@@ -243,7 +244,7 @@ def _check_cases(jvm: Any, expression: Any) -> None:
 
 
 def _of_json(found: Sequence[Mapping[str, Any]], java: Any) -> Node:
-    """The tree that Spark writes as a list, parents first."""
+    """Build the tree from Spark's list of nodes, parents first."""
     stack: list[Node] = []
     for index in range(len(found) - 1, -1, -1):
         fields = found[index]
@@ -264,7 +265,7 @@ def _name(node: Node) -> Form:
 
 
 def _attribute(node: Node, names: Names) -> Form:
-    """A column of a DataFrame, resolved already: it is taken by its name."""
+    """Return a resolved column of a DataFrame by its name."""
     name = str(node.fields["name"])
     found = names.own(name)
     if found is None:
@@ -290,7 +291,7 @@ def _function(node: Node) -> Form:
 
 
 def _among(node: Node) -> Form | None:
-    """IN a long list, which `lists` has made one constant."""
+    """Return IN with a long list, which `long_lists` made one constant."""
     if len(node.children) != 2:
         return None
     operand, members = node.children
@@ -301,7 +302,7 @@ def _among(node: Node) -> Form | None:
 
 
 def _set(node: Node) -> Form:
-    """IN of a set, which compares bit for bit values of the type that the operand is cast to."""
+    """Return IN with a set, which compares bits in the type to which the operand is cast."""
     (operand,) = node.children
     spelled = operand.fields.get("dataType")
     if operand.kind != "Cast" or not isinstance(spelled, str):
@@ -350,7 +351,7 @@ def _case(node: Node) -> Form:
 
 
 def _member(node: Node) -> Form:
-    """A member of a struct that Spark has resolved, as `frame["st.x"]` is."""
+    """Return a struct field that Spark has resolved, such as `frame["st.x"]`."""
     struct = node.source()
     name = struct.child().dataType().apply(struct.ordinal()).name()
     return spark_words.Member(node.children[0], spark_words.constant(str(name), "string"))
@@ -379,7 +380,7 @@ def _literal(node: Node) -> Form:
     return spark_words.constant(value, spelled)
 
 
-# By class: how it is spelled in Spark's SQL, and its form.
+# By class: its syntax in Spark SQL, and its form.
 _FORMS: Mapping[str, tuple[str, Callable[[Node], Form]]] = {
     "UnresolvedAttribute": ("a name", _name),
     "UnresolvedFunction": ("a call or an operator", _function),

@@ -1,7 +1,7 @@
-"""The forms of a Spark Connect column, whose expression is a tree of Python objects.
+"""Convert a Spark Connect column, whose expression is a tree of Python objects, to forms.
 
-Soundness: an expression that is not one of these kinds is refused by its name; SQL text inside a
-column is parsed alone first, so that no parenthesis in it reaches beyond it.
+Soundness: an expression of another kind is refused by name; SQL text inside a column is first
+parsed by itself, so its parentheses are balanced.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rowsieve.types.logical import Date, LogicalType
 
 
 def conditions(column: Any) -> list[tuple[Any, Any]]:
-    """Each condition of the AND at the top: a column of it, and its expression or its SQL text."""
+    """Return each condition of the top-level AND: its column, and its expression or SQL text."""
 
     def terms_of(item: Any) -> Sequence[Any] | None:
         is_and = type(item).__name__ == "UnresolvedFunction" and item._name == "and"
@@ -42,7 +42,7 @@ def conditions(column: Any) -> list[tuple[Any, Any]]:
 
 
 def form_of(expression: Any, stand_ins: StandIns) -> Form:
-    """The form of an expression of a client; `UnsupportedOperation` where it has none."""
+    """Return the form of an expression; `UnsupportedOperation` if it has none."""
     if type(expression).__name__ == "SQLExpression":
         return _text(str(expression._expr), stand_ins)
     while type(expression).__name__ == "ColumnAlias":
@@ -90,7 +90,7 @@ def _cast(expression: Any) -> Form:
 
 
 def _constants(members: Sequence[Any]) -> ValueSet | None:
-    """Constants of one type, or of several kinds of whole numbers, and NULLs, as a set."""
+    """Return constants of one type, integers of any width, and NULLs as a set; else None."""
     types: set[LogicalType] = set()
     for member in members:
         if type(member).__name__ != "LiteralExpression":

@@ -1,8 +1,9 @@
-"""Long lists of constants in one piece: as the set that Spark's optimizer makes of an IN list.
+"""Write and read long lists of constants as `InSet`, to which Spark's optimizer converts IN lists.
 
-Constant by constant, a list costs calls into the JVM, and its analyser runs out of memory before a
-million; a set crosses as one Arrow array. Soundness: a set is compared bit for bit with values of
-one type, so the operand is cast to the type that the members have.
+A list of single constants costs calls into the JVM for each, and Spark's analyser runs out of
+memory before a million; a set is passed as one Arrow array.
+
+Soundness: a set compares the bits of values of one type, so the operand is cast to that type.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from rowsieve.predicate.limits import MAX_DEPTH
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, Float, Int, LogicalType, String, Time, Timestamp, Uuid
 
-SHORT = 100  # constants that are written and read one by one
+SHORT = 100  # longer lists are written and read in one step
 # Types of constants in long lists, by Spark's names, and the types of our lists of them.
 LISTED: Mapping[str, LogicalType] = {
     **dict.fromkeys(("byte", "short", "integer", "long"), Int(64)),
@@ -36,7 +37,7 @@ _PLAIN = {Date: pa.int32(), Time: pa.int64(), Timestamp: pa.int64()}
 
 
 def in_set(operand: Any, values: ValueSet, type_: LogicalType) -> Any:
-    """The classic column `operand IN values`, of constants of this flat type."""
+    """Return the classic column `operand IN values` for constants of a flat type."""
     from pyspark.sql.classic.column import Column  # noqa: PLC0415 - an extra
 
     session = active_session()
@@ -48,7 +49,7 @@ def in_set(operand: Any, values: ValueSet, type_: LogicalType) -> Any:
 
 
 def with_arrays(jvm: Any, expression: Any, depth: int = 0) -> Any:
-    """The expression with one array for each long list of constants of one type after IN."""
+    """Replace each long IN list of constants of one type by one array."""
     if depth > MAX_DEPTH or expression.collectLeaves().length() <= SHORT:
         return expression
     below = expression.children()
@@ -67,9 +68,9 @@ def with_arrays(jvm: Any, expression: Any, depth: int = 0) -> Any:
 
 
 def listed(operand: Any, array: Any, spelled: str) -> Form:
-    """`operand IN` the members of an array, a literal of Java whose elements have the type named.
+    """Return IN with the members of an array literal in Java, whose elements have the named type.
 
-    Members of most types are said one by one, as Spark may cast them.
+    Members of most types are written one by one, because Spark may cast them.
     """
     type_ = _flat_type(spelled)
     values = _members(array, type_)
@@ -81,7 +82,7 @@ def listed(operand: Any, array: Any, spelled: str) -> Form:
 
 
 def listed_set(operand: Any, in_set: Any, spelled: str) -> Form:
-    """`operand IN` the members of a set of Spark's, which have the type named, ascending."""
+    """Return IN with the members of Spark's set, ascending, which have the named type."""
     spark = active_session()._jvm.org.apache.spark.sql
     java_type = spark.types.ArrayType(in_set.child().dataType(), True)  # noqa: FBT003 - Java's
     array = spark.catalyst.util.GenericArrayData(in_set.hset().toSeq())
@@ -99,7 +100,7 @@ def _flat_type(spelled: str) -> LogicalType:
 
 
 def _members(array: Any, type_: LogicalType) -> pa.Array:
-    """The members of an array that is a constant in the JVM."""
+    """Return the members of an array literal in the JVM."""
     from pyspark.sql.classic.column import Column  # noqa: PLC0415 - an extra
 
     session = active_session()
@@ -110,7 +111,7 @@ def _members(array: Any, type_: LogicalType) -> pa.Array:
 
 
 def _held(array: pa.Array, type_: LogicalType) -> pa.Array:
-    """The constants in the type that Spark has for them."""
+    """Convert the constants to Spark's type for them."""
     if isinstance(type_, Uuid):
         texts = (
             None if value is None else str(uuid.UUID(bytes=value)) for value in array.to_pylist()
@@ -120,7 +121,7 @@ def _held(array: pa.Array, type_: LogicalType) -> pa.Array:
 
 
 def _in_java(session: Any, array: pa.Array, type_: LogicalType) -> Any:
-    """The values as a set of Spark's own, NULL among them if it is there."""
+    """Convert the values, NULL included, to Spark's set."""
     from pyspark.sql import types as spark  # noqa: PLC0415 - an extra
 
     whole = pa.ListArray.from_arrays(pa.array([0, len(array)], pa.int32()), array)
@@ -140,7 +141,7 @@ def _is_in(expression: Any) -> bool:
 
 
 def _computed(expressions: Any, members: Any) -> Any:
-    """An array of constants of one type; None if they are others, or one has no value."""
+    """Return an array literal of constants of one type; None for others, and if one fails."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - an extra
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
 

@@ -1,7 +1,7 @@
-"""Columns read by their text: what they say in Spark's SQL, read as that dialect is.
+"""Read columns as text of Spark SQL.
 
-Soundness: where the time zone of the session is not known, a condition is read in two of them, and
-refused unless it is the same in both.
+Soundness: if the session's time zone is unknown, a condition is read in two zones, and refused
+unless the results are equal.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
 
 _ANOTHER = "Asia/Kathmandu"
-Condition = tuple[Any, Any]  # the column that a condition is of, and its tree, text or refusal
+Condition = tuple[Any, Any]  # the column of a condition, and its tree, text or refusal
 
 
 def from_classic(
     column: Any, schema: Schema, session: ColumnSession, *, strict: bool
 ) -> Translation[Predicate, Any]:
-    """Read a classic column, meant under the rules of its session."""
+    """Read a classic column under the rules of its session."""
     try:
         sessions.check_settings()
         found = classic.conditions(column)
@@ -52,7 +52,7 @@ def from_classic(
 def from_client(
     column: Any, schema: Schema, session: ColumnSession, *, strict: bool
 ) -> Translation[Predicate, Any]:
-    """Read a column of a Connect client, meant under the rules of the session."""
+    """Read a column of a Connect client under the rules of the session."""
     found = client.conditions(column)
 
     def forms(stand_ins: StandIns) -> Callable[[Any], Form]:
@@ -102,7 +102,7 @@ def _read(
 def _words(
     schema: Schema, session: ColumnSession, stand_ins: StandIns, form_of: Callable[[Any], Form]
 ) -> Words:
-    """Return what spells one condition of a session."""
+    """Return the formatter of one condition."""
     return Words(
         Names(schema, session.is_case_sensitive),
         stand_ins,
@@ -124,6 +124,6 @@ def _shown(column: Any) -> str:
 
 
 def _residual(left: list[Condition]) -> Any:
-    """AND of the columns that conditions were left out of, each once."""
+    """Return the AND of the columns of omitted conditions, each once."""
     columns = {id(column): column for column, _ in left}
     return balanced(list(columns.values()), operator.and_)

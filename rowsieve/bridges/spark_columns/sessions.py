@@ -1,7 +1,7 @@
-"""The Spark session that columns belong to: classic ones are made and resolved in a running one.
+"""The Spark session of columns: classic columns are made and resolved in a running session.
 
-A Connect column is made without a session; what its tree does not say is asked of the client's, if
-there is one.
+A Connect column is made without a session; settings that its tree lacks are those of the client's
+session, if it has one.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from rowsieve.bridges.session import Session
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.predicate.semantics import Semantics
 
-# The setting by which Spark formats times and reads them by a format, and the value known here.
+# The setting for formats of times, and the value that is supported.
 PARSER_POLICY = ("spark.sql.legacy.timeParserPolicy", "CORRECTED")
 _FORMATS = re.compile("format|to_date|to_timestamp|unix_timestamp", re.IGNORECASE)
 _GIVEN: ContextVar[Any] = ContextVar("the session that columns belong to", default=None)
-# Settings that change what functions, names and types mean, and the value that columns are read by.
+# Settings that change the meaning of functions, names and types, and the value that is supported.
 _FIXED: Mapping[str, str] = {
     f"spark.sql.{name}": value
     for name, value in {
@@ -45,20 +45,20 @@ _NONE = "a Spark column belongs to a session, and none is running: start one fir
 
 @dataclass(frozen=True, slots=True)
 class ColumnSession:
-    """The mode and the time zone of the session of columns; no zone is an unknown one."""
+    """ANSI mode and time zone of the session of columns; None for an unknown zone."""
 
     ansi: bool = True
     time_zone: str | None = None
-    session: Any = None  # of the client, for the settings that few columns hang on
+    session: Any = None  # for settings that few columns depend on
     policy: str = PARSER_POLICY[1]
 
     @property
     def rules(self) -> Semantics:
-        """Those that its columns are meant by once read."""
+        """Return the rules of its columns."""
         return Semantics.of_spark(ansi=self.ansi, time_zone=self.time_zone or "UTC")
 
     def check_formats(self, text: str) -> None:
-        """Refuse text with formats of times where the session has other rules for them."""
+        """Raise for text with formats of times if the session has other rules for them."""
         if self.policy.upper() != PARSER_POLICY[1] and uses_formats(text):
             raise UnsupportedOperation(
                 f"{PARSER_POLICY[0]} is {self.policy} in this session, which changes how formats "
@@ -67,17 +67,17 @@ class ColumnSession:
 
     @property
     def null_in_empty_list(self) -> bool:
-        """Whether IN of nothing is NULL for NULL, and not FALSE."""
+        """Whether IN with an empty list is NULL for NULL, and not FALSE."""
         return self._is_on("spark.sql.legacy.nullInEmptyListBehavior", unset=not self.ansi)
 
     @property
     def is_case_sensitive(self) -> bool:
-        """Whether names in another case are other names."""
+        """Whether names are case-sensitive."""
         return self._is_on("spark.sql.caseSensitive", unset=False)
 
     @property
     def size_of_null(self) -> bool:
-        """Whether the size of a NULL is -1, and not NULL."""
+        """Whether the size of NULL is -1, and not NULL."""
         return not self.ansi and self._is_on("spark.sql.legacy.sizeOfNull", unset=True)
 
     def _is_on(self, name: str, *, unset: bool) -> bool:
@@ -87,13 +87,13 @@ class ColumnSession:
 
 
 def uses_formats(text: str) -> bool:
-    """Whether SQL text may format a time, or read one by a format."""
+    """Whether SQL text may format a time, or parse one by a format."""
     return _FORMATS.search(text) is not None
 
 
 @contextmanager
 def using(session: Any) -> Iterator[None]:
-    """Read and write columns as this session has them, whichever one is active."""
+    """Read and write columns for this session instead of the active one."""
     token = _GIVEN.set(session)
     try:
         yield
@@ -102,7 +102,7 @@ def using(session: Any) -> Iterator[None]:
 
 
 def settings_of(column: Any, session: Session | None) -> ColumnSession:
-    """The settings that a column is meant by: of a classic one, those of its running session."""
+    """Return the settings of a column; for a classic one those of its running session."""
     if hasattr(column, "_jc"):
         return _classic_settings()
     if session is not None:
@@ -111,9 +111,9 @@ def settings_of(column: Any, session: Session | None) -> ColumnSession:
 
 
 def settings_for(session: Session | None) -> ColumnSession:
-    """The settings given, or those of the running session; Spark's defaults of a client's alone.
+    """Return the given settings, or those of the running session.
 
-    A client without a session has no time zone.
+    A client without a session has Spark's defaults, and no time zone.
     """
     if session is not None:
         return ColumnSession(ansi=session.ansi is not False, time_zone=session.time_zone)
@@ -131,7 +131,7 @@ def _classic_settings() -> ColumnSession:
 
 
 def check_settings() -> None:
-    """Refuse to read columns in a session that gives their functions and types another meaning."""
+    """Raise for a session whose settings change the meaning of functions or types."""
     settings = active_session()._jsparkSession.conf().getAll()
     for name in sorted(_FIXED.keys() & set(str(settings.keySet().mkString("\n")).split("\n"))):
         if (value := str(settings.apply(name))).lower() != _FIXED[name]:
@@ -142,7 +142,7 @@ def check_settings() -> None:
 
 
 def client_session(*, ansi: bool | None, time_zone: str | None) -> ColumnSession:
-    """What is given, and the rest as the client's session has it; Spark's default without one."""
+    """Return the given settings, others of the client's session; without one, Spark's defaults."""
     from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415 - an extra
 
     given = _GIVEN.get()
@@ -156,7 +156,7 @@ def client_session(*, ansi: bool | None, time_zone: str | None) -> ColumnSession
 
 
 def active_session() -> Any:
-    """The session in use or of this thread, or the one that there is; `InvalidInput` without."""
+    """Return the session of `using`, of this thread, or any; `InvalidInput` without one."""
     if hasattr(given := _GIVEN.get(), "_jsparkSession"):
         return given
     from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - an extra, at its first use
@@ -169,11 +169,11 @@ def active_session() -> Any:
 
 
 def is_client() -> bool:
-    """Whether this process makes columns of a Connect client."""
+    """Whether this process makes Connect columns."""
     return bool(imported("pyspark.sql.utils", "spark").is_remote())
 
 
 def check_session() -> None:
-    """Refuse to make columns where PySpark cannot: a Connect client needs no session for it."""
+    """Raise if columns cannot be made: classic columns need a session."""
     if not is_client():
         active_session()

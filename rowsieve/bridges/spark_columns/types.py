@@ -10,14 +10,14 @@ from rowsieve.types.logical import Field, List, LogicalType, Map, Nanos, Struct,
 
 
 def spark_schema(fields: Iterable[Field]) -> Any:
-    """The columns as Spark sees them: a `StructType`."""
+    """Return the columns as Spark's `StructType`."""
     from pyspark.sql import types as spark  # noqa: PLC0415 - an extra, at its first use
 
     return spark.StructType.fromJson(dict(_struct(fields)))
 
 
 def spark_type(type_: LogicalType) -> Any:
-    """The Spark type that holds every value of this type."""
+    """Return the Spark type that holds every value of a type."""
     return spark_schema([Field(0, "value", type_)])["value"].dataType
 
 
@@ -37,7 +37,7 @@ def _struct(fields: Iterable[Field]) -> Mapping[str, Any]:
 
 
 def _json(type_: LogicalType) -> str | Mapping[str, Any]:
-    """The type in Spark's JSON."""
+    """Return the type in Spark's JSON."""
     match held := held_type(type_):
         case List(element=element):
             items = {"elementType": _json(element.type), "containsNull": element.nullable}

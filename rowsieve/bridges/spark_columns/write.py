@@ -1,10 +1,10 @@
-"""Our bound tree as a Spark column: the text of the SQL dialect, given to `expr`.
+"""Write a bound tree as a Spark column: text of the SQL dialect, passed to `expr`.
 
-The text is one that means the same whatever the settings of the session's parser are; AND, OR and
-NOT of what text cannot hold well, which is long lists, are those of columns. Soundness: a node is
-written where `spark_exact` has the same value for it in Spark. Trees of columns are balanced, for
-Spark recurses as deep as a column is. PySpark is imported at its first use; its functions make
-classic columns or Connect's.
+The text has the same meaning under all settings of Spark's parser. Long lists are columns of their
+own, joined with AND, OR and NOT of columns, in balanced trees because Spark recurses over their
+depth. PySpark is imported at first use; its functions make classic or Connect columns.
+
+Soundness: a node is written only if `spark_exact` has the same value for it in Spark.
 """
 
 from __future__ import annotations
@@ -31,7 +31,12 @@ from rowsieve.types.logical import Float, Int, String
 from rowsieve.types.schema import Schema
 
 _AT_ONCE = 1_000  # terms of an AND or OR in one text
-_AS_THEY_ARE = (Int(32), Int(64), Float(64), String())  # constants of Python's in a list
+_AS_THEY_ARE = (
+    Int(32),
+    Int(64),
+    Float(64),
+    String(),
+)  # list members that are passed as Python values
 
 
 def written(
@@ -42,7 +47,7 @@ def written(
     *,
     strict: bool,
 ) -> Translation[Any, ir.Predicate]:
-    """The predicate, meant under the semantics given, as a column for a session."""
+    """Write a predicate with the given semantics as a column for a session."""
     functions: Any = imported("pyspark.sql.functions", "spark")
     check_session()
     theirs = Semantics.of_spark(ansi=session.ansi, time_zone=session.time_zone or "UTC")
@@ -64,7 +69,7 @@ def written(
 
 
 class _Columns:
-    """Makes columns of conditions by `expr`."""
+    """Writes conditions as columns."""
 
     def __init__(self, exact: SparkExact, writer: Writer, expr: Callable[[str], Any]) -> None:
         self._exact = exact
@@ -72,7 +77,7 @@ class _Columns:
         self._expr = expr
 
     def column(self, node: ir.Predicate) -> Any:
-        """The condition, or `UnsupportedOperation` with the reason."""
+        """Write a condition; `UnsupportedOperation` with the reason if impossible."""
         match node:
             case ir.InList() if self._is_long(node):
                 return self._list(node)
@@ -98,7 +103,7 @@ class _Columns:
             raise UnsupportedOperation("it nests too deeply to be written as a column") from None
 
     def _holds_list(self, node: ir.Predicate) -> bool:
-        """Whether a long list stands below AND, OR and NOT."""
+        """Whether there is a long list below AND, OR and NOT."""
         match node:
             case ir.InList():
                 return self._is_long(node)

@@ -73,7 +73,7 @@ def _as_decimal(constant: ir.Literal) -> ir.Literal:
 def _as_group(
     terms: Sequence[ir.Predicate], schema: Schema, semantics: Semantics
 ) -> tuple[ir.Predicate, ...] | None:
-    """The terms of a BETWEEN or an IN with a float32, which have one type; None of any others."""
+    """Return the terms of a BETWEEN or IN with a float32 in one type; None for other terms."""
     if next(_ranges(terms), None) is None:
         return None
     pairs = [term for term in terms if isinstance(term, ir.Comparison)]
@@ -91,7 +91,7 @@ def _as_group(
 def _narrowed(
     sides: Sequence[ir.Operand], schema: Schema, semantics: Semantics
 ) -> tuple[ir.Operand, ...]:
-    """What meets a float32 and becomes one in the engine, as a float32; sums within them, too."""
+    """Return the operands, with casts to float32 as in the engine, also inside arithmetic."""
     made = [
         ir.Call(side.function, _narrowed(side.arguments, schema, semantics))
         if isinstance(side, ir.Call) and side.function in _SUMS
@@ -124,7 +124,7 @@ def _as_real(side: ir.Operand, type_: LogicalType | None, semantics: Semantics) 
     return ir.Literal(float(pa.scalar(quotient, pa.float32()).as_py()), Float(32))
 
 
-# What meets a float32 and becomes one; what meets any float and draws it to itself.
+# Types that are cast to float32 next to one; types to which a float next to them is cast.
 _TO_FLOAT32: Mapping[str, tuple[type[LogicalType], ...]] = {
     "duckdb": (Int, Decimal),
     "datafusion": (Int,),
@@ -145,7 +145,7 @@ _WHOLE_IN_DOUBLE, _DECIMAL_DIGITS = 2**53, 15
 def check_coercion(
     predicate: ir.Predicate, root: ir.Predicate, schema: Schema, semantics: Semantics
 ) -> None:
-    """Refuse what the engine may compare or compute otherwise; `root` is the bound predicate."""
+    """Raise where the engine may compare or compute differently; `root` is the bound predicate."""
     if semantics.name == "duckdb":
         _check_duckdb(predicate, schema, semantics)
     if semantics.name not in _TO_FLOAT32 or not _has_numbers(root, semantics):
@@ -157,7 +157,7 @@ def check_coercion(
 
 
 def _check_duckdb(predicate: ir.Predicate, schema: Schema, semantics: Semantics) -> None:
-    """A date cut to hours, which its optimiser compares with other dates, and types of nullif."""
+    """Raise for a date truncated to hours, and for nullif of two types."""
     for node in ir.walk(predicate):
         if not isinstance(node, ir.Call) or node.function not in ("date_trunc", "nullif"):
             continue
@@ -174,7 +174,7 @@ def _check_duckdb(predicate: ir.Predicate, schema: Schema, semantics: Semantics)
 
 
 def _has_numbers(root: ir.Predicate, semantics: Semantics) -> bool:
-    """Whether floats or the widest whole numbers are there, beside what could matter to them."""
+    """Whether the predicate has floats or uint64 next to types with which they differ."""
     kinds = {
         node.type
         for node in ir.walk(root)
@@ -186,7 +186,7 @@ def _has_numbers(root: ir.Predicate, semantics: Semantics) -> bool:
 
 
 def _groups(predicate: ir.Predicate) -> Iterator[tuple[str, Sequence[ir.Operand | ir.ValueSet]]]:
-    """What meets in one place."""
+    """Yield operands that the engine casts to one type, and the construct."""
     for node in ir.walk(predicate):
         match node:
             case ir.Comparison(left=left, right=right):
@@ -207,7 +207,7 @@ def _groups(predicate: ir.Predicate) -> Iterator[tuple[str, Sequence[ir.Operand 
 
 
 def _ranges(terms: Sequence[ir.Node]) -> Iterator[tuple[str, Sequence[ir.Operand]]]:
-    """The sides of BETWEEN, and of IN that holds more than constants, have one type together."""
+    """Yield the operands of a BETWEEN or an IN with columns, which the engine casts to one type."""
     equals = [term for term in terms if isinstance(term, ir.Comparison)]
     if len(equals) > 1 and len(equals) == len(terms) and len({term.left for term in equals}) == 1:
         ops = {term.op for term in equals}
@@ -259,7 +259,7 @@ def _check(
 def _check_zeros(
     what: str, members: Sequence[ir.Operand | ir.ValueSet], schema: Schema, semantics: Semantics
 ) -> None:
-    """A list is compared by bits, but for one of a column itself that is short or held as one."""
+    """Raise for a list that the engine compares by bits and we by values."""
     operand, *listed = members
     values = [value for member in listed for value in _constants(member)]
     zeros = {math.copysign(1.0, value) for value in values if value == 0}
@@ -286,7 +286,7 @@ def _check_zeros(
 
 
 def _constants(member: ir.Operand | ir.ValueSet) -> list[float]:
-    """The numbers among constants, as they are or in a cast."""
+    """Return the numbers of constants, also inside casts."""
     while isinstance(member, ir.Cast):
         member = member.operand
     numbers = _values(member) or ()
@@ -308,7 +308,7 @@ def _type(
 
 
 def _values(member: ir.Operand | ir.ValueSet) -> Sequence[object] | None:
-    """The values of constants; None of what is none."""
+    """Return the values of constants; None for other operands."""
     if isinstance(member, ir.ValueSet):
         if pa.types.is_temporal(member.array.type):
             return []  # none is a number, and Python has no moments beyond the year 9999
@@ -317,7 +317,7 @@ def _values(member: ir.Operand | ir.ValueSet) -> Sequence[object] | None:
 
 
 def _holds_float32(member: ir.Operand | ir.ValueSet, type_: LogicalType | None) -> bool:
-    """A float32, or constants that are the same as float32."""
+    """Whether it is a float32, or constants with the same values as float32."""
     values = _values(member)
     if type_ == Float(32) or type_ is None:
         return True
@@ -331,7 +331,7 @@ def _as_float32(value: object) -> decimal.Decimal:
 
 
 def _holds_decimal(member: ir.Operand | ir.ValueSet, type_: LogicalType | None) -> bool:
-    """No float, or float64 constants that keep their value as decimals, scaled in floats."""
+    """Whether it is no float, or float64 constants that keep their values as decimals."""
     if not isinstance(type_, Float):
         return True
     values = _values(member)
@@ -348,7 +348,7 @@ def _keeps(value: float) -> bool:
 
 
 def _holds_double(member: ir.Operand | ir.ValueSet, type_: LogicalType | None) -> bool:
-    """A float, or constants that float64 holds."""
+    """Whether it is a float, or constants that float64 holds exactly."""
     values = _values(member)
     if isinstance(type_, Float) or type_ is None:
         return True

@@ -41,7 +41,7 @@ def _bits(reader: Reads, node: Any) -> Operand:
 
 
 def _power(reader: Reads, node: Any) -> Operand:
-    """DataFusion's `^`, which its grammar here takes for a power."""
+    """Read DataFusion's `^`, which the grammar parses as a power."""
     named = any(token.text.upper() in ("POW", "POWER") for token in reader.source.tokens)
     if reader.dialect.name != "datafusion" or named:
         raise reader.source.refusal(
@@ -62,7 +62,7 @@ def _is_nan(reader: Reads, node: Any) -> Operand:
 
 
 def _coalesce(reader: Reads, node: Any) -> Operand:
-    """DataFusion's IFNULL and NVL differ from COALESCE: they convert decimals to floats."""
+    """Read COALESCE; DataFusion's IFNULL and NVL differ: they convert decimals to floats."""
     words = {token.text.upper() for token in reader.source.tokens}
     if reader.dialect.name == "datafusion" and words & {"IFNULL", "NVL"}:
         raise reader.source.refusal(
@@ -74,7 +74,7 @@ def _coalesce(reader: Reads, node: Any) -> Operand:
 
 
 def array_size(reader: Reads, node: Any) -> Operand:
-    """Spark's `array_size`, which is NULL of NULL in every session, as `size` is not."""
+    """Read Spark's `array_size`, which is NULL for NULL in every session, and `size`."""
     reader.only(node, "this")
     word = reader.source.lifted.text[node.meta["start"] : node.meta["end"] + 1]
     length = Call("list_length", (reader.operand(node.this),))
@@ -98,7 +98,7 @@ def _day_of_week(reader: Reads, node: Any) -> Operand:
 
 
 def day(reader: Reads, node: Any) -> Operand:
-    """The argument of a part of a date, without the mark for what may be text."""
+    """Read the argument of a part of a date, without the cast that the grammar adds."""
     reader.only(node, "this")
     inner = node.this
     if isinstance(inner, exp.TsOrDsToDate):
@@ -112,7 +112,7 @@ def _part(name: str) -> Callable[[Reads, Any], Operand]:
 
 
 def _moved_days(reader: Reads, node: Any) -> Operand:
-    """Spark's `date_add(day, n)`: of a timestamp it takes the date."""
+    """Read Spark's `date_add(day, n)`, which casts timestamps to dates."""
     reader.only(node, "this", "expression", "unit")
     count = node.expression
     if reader.dialect.name != "spark" or str(node.args.get("unit")).upper() != "DAY":
@@ -126,12 +126,12 @@ def _moved_days(reader: Reads, node: Any) -> Operand:
 
 
 def _day_alone(reader: Reads, node: Any) -> Operand:
-    """`date(x)`."""
+    """Read `date(x)`."""
     return Cast(day(reader, node), Date())
 
 
 def _later_months(reader: Reads, node: Any) -> Operand:
-    """Spark's `add_months(day, n)`: of a timestamp it takes the date."""
+    """Read Spark's `add_months(day, n)`, which casts timestamps to dates."""
     reader.only(node, "this", "expression")
     number = reader.operand(node.expression)
     if isinstance(number, Call) and number.function == "negate":
@@ -144,7 +144,7 @@ def _later_months(reader: Reads, node: Any) -> Operand:
 
 
 def _moved(reader: Reads, node: Any, months: int = 0, days: int = 0) -> Operand:
-    """The date of the first argument, moved."""
+    """Return the date of the first argument plus a constant interval."""
     moves = (Literal(part, Int(64)) for part in (months, days, 0))
     return Call("shift", (Cast(reader.operand(node.this), Date()), *moves))
 
@@ -156,7 +156,7 @@ def _negative(call: Call) -> Operand:
 
 
 def _character(reader: Reads, node: Any) -> Operand:
-    """`chr(10)`: a constant character of ASCII, in which engines agree."""
+    """Read `chr(10)`: a constant character of ASCII, in which engines agree."""
     reader.only(node, "expressions")
     codes = [reader.operand(item) for item in node.expressions]
     code = whole_of(codes[0]) if len(codes) == 1 else None
@@ -168,7 +168,7 @@ def _character(reader: Reads, node: Any) -> Operand:
 
 
 def _overlaid(reader: Reads, node: Any) -> Operand:
-    """`overlay(text PLACING other FROM n FOR count)`, of constant places."""
+    """Read `overlay(text PLACING other FROM n FOR count)` with constants."""
     reader.only(node, "this", "expression", "from_", "for_")
     text, other = reader.operand(node.this), reader.operand(node.expression)
     start, count = (
@@ -185,13 +185,13 @@ def _overlaid(reader: Reads, node: Any) -> Operand:
 
 
 def _epoch(reader: Reads, node: Any) -> Operand:
-    """DuckDB's `epoch(timestamp)`, a double."""
+    """Read DuckDB's `epoch(timestamp)`, a double."""
     reader.only(node, "this")
     return seconds(reader.operand(node.this))
 
 
 def seconds(moment: Operand) -> Operand:
-    """Seconds since 1970 with their fraction, as a double."""
+    """Return the seconds since 1970 with their fraction, as a double."""
     micros = Cast(Call("epoch_us", (moment,)), Float(64))
     return Call("divide", (micros, Literal(1e6, Float(64))))
 

@@ -1,10 +1,11 @@
-"""Conditions that an engine hands over as trees, read by the rules of its SQL dialect.
+"""Read an engine's trees by the rules of its SQL dialect.
 
-A bridge spells each condition of the AND at the top as text of the dialect, dumbly, node by node,
-with names for its constants and lists, and for conditions deep inside (`stand_ins`). The text then
-passes everything that text of that dialect passes. Soundness: the text must be what the engine
-itself would read as that tree; a bridge refuses what it cannot spell, and the condition stays in
-the engine's own form.
+A bridge formats each condition of the top-level AND as text of the dialect, node by node, with
+names for its constants, its lists and deeply nested conditions (`stand_ins`). Reading then applies
+all rules of that dialect.
+
+Soundness: the engine must parse the text to that tree. A condition that a bridge cannot format is
+refused, and stays in the engine's own form.
 """
 
 from __future__ import annotations
@@ -40,12 +41,11 @@ def read_encoded(
     shown: Callable[[E], object] = str,
     strict: bool = False,
 ) -> Translation[Predicate, R]:
-    """Read each condition as the text that `spell` makes of it; the residual has the others.
+    """Read each condition as the text that `spell` returns; the residual has the refused ones.
 
-    `spell` raises `UnsupportedOperation` for what the dialect has no text for. `meant`: the rules
-    of the session, the dialect's own unless given. `elsewhere`: the same rules
-    in another time zone, where that of the session is not known: a condition whose meaning it
-    changes is refused.
+    `spell` raises `UnsupportedOperation` for a node without text. `meant`: the rules of the
+    session, by default those of the dialect. `elsewhere`: the same rules in another time zone,
+    given if that of the session is unknown: a condition that depends on it is refused.
     """
     from rowsieve.bridges.sql import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
 

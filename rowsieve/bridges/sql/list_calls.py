@@ -346,7 +346,7 @@ def _row(node: Any) -> list[Any] | None:
     return None
 
 
-# Functions that the grammar does not know, as the nodes of their other names.
+# Functions that the grammar does not know, with the node and reader of the same function.
 _SEARCHES: Mapping[tuple[str, str], tuple[type[Any], Callable[[Reads, Any], ir.Operand]]] = {
     **{
         ("datafusion", name): (exp.ArrayContains, contained)

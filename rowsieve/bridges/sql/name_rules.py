@@ -32,7 +32,7 @@ def check_names(text: str, schema: Schema, dialect: str) -> None:
 
 
 def ambiguous_name(text: str, schema: Schema, dialect: str) -> str | None:
-    """The first name of the text that is ambiguous or another column in the dialect's engine."""
+    """Return the first name that is ambiguous, or another column, in the dialect's engine."""
     folded = Counter(map(str.lower, schema.names))
     if len(folded) == len(schema):
         return None
@@ -50,7 +50,7 @@ def ambiguous_name(text: str, schema: Schema, dialect: str) -> str | None:
 
 
 def _tokens(text: str, dialect: str) -> list[Any]:
-    """The tokens of the text; none if the grammar has none, which its parser reports."""
+    """Return the tokens of the text; empty for text that the parser will reject."""
     import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
     from sqlglot.errors import TokenError  # noqa: PLC0415
 

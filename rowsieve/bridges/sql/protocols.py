@@ -1,4 +1,4 @@
-"""Protocols of the reader and the writer of SQL, as the handlers of single nodes use them."""
+"""Protocols of the reader and the writer of SQL for the handlers of single nodes."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from rowsieve.types.logical import LogicalType
 
 
 class Reads(Protocol):
-    """Reads the nodes of one text; `rowsieve.bridges.sql.nodes.Reader` is it."""
+    """Reads the nodes of one text; implemented by `rowsieve.bridges.sql.nodes.Reader`."""
 
     source: Source
     dialect: Dialect
 
     def predicate(self, node: Any) -> Predicate:
-        """The node as a condition."""
+        """Read the node as a condition."""
 
     def operand(self, node: Any) -> Operand:
-        """The node as a value; a condition becomes a boolean one."""
+        """Read the node as a value; a condition becomes a boolean value."""
 
     def beside(self, node: Any) -> Operand:
-        """An operand of an operator: a condition must stand in parentheses there."""
+        """Read an operand of an operator: a condition must be in parentheses."""
 
     def cast(
         self, node: Any, operand: Operand, type_: LogicalType, *, try_: bool = False
     ) -> Operand:
-        """A cast; of a quoted constant or NULL it is the constant of that type."""
+        """Build a cast; of a quoted constant or NULL, the constant of that type."""
 
     def only(self, node: Any, *arguments: str, **flags: Any) -> None:
-        """Refuse a node that carries anything but these arguments, or flags of these values."""
+        """Raise for a node with other arguments, or with flags of other values."""
 
 
 class Writes(Protocol):
-    """Writes one tree in one dialect; `rowsieve.bridges.sql.render.Writer` is it."""
+    """Writes one tree in one dialect; implemented by `rowsieve.bridges.sql.render.Writer`."""
 
     dialect: Dialect
 
     def text(self, node: Node) -> str:
-        """The text of a whole tree."""
+        """Return the text of a whole tree."""
 
     def atom(self, node: Node) -> str:
-        """The node's text, in parentheses unless it is atomic."""
+        """Return the node's text, in parentheses unless it is atomic."""

@@ -1,4 +1,4 @@
-"""Local times of an instant beside constants that occur twice, which Spark's optimiser misreads."""
+"""Comparisons of local times with a repeated local time, which Spark's optimiser changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOCAL = Timestamp(utc=False)
 
 
 def check_repeated(predicate: ir.Predicate) -> None:
-    """Reject a local time compared with a constant that occurs twice in the zone.
+    """Raise for a local time compared with a constant that occurs twice in the zone.
 
     Spark's optimiser compares the instants instead: of a constant that occurs twice it takes the
     earlier one, so that `CAST(tz AS TIMESTAMP_NTZ) = …` finds one of two rows there.
@@ -36,7 +36,7 @@ def check_repeated(predicate: ir.Predicate) -> None:
 
 
 def _zone_of_cast(operand: ir.Operand) -> str | None:
-    """The zone of a cast of an instant to local time."""
+    """Return the zone of a cast of an instant to local time; None for other operands."""
     match operand:
         case ir.Call(function="local_time", arguments=(ir.Literal(value=str() as name), inner)):
             other = isinstance(inner, ir.Call) and inner.function == "instant"
@@ -46,7 +46,7 @@ def _zone_of_cast(operand: ir.Operand) -> str | None:
 
 
 def _micros(operand: ir.Operand) -> Micros:
-    """A constant local time, or nothing."""
+    """Return a constant local time as an array of one; empty for other operands."""
     constant = isinstance(operand, ir.Literal) and operand.type == _LOCAL
     value = operand.value if constant and isinstance(operand, ir.Literal) else None
     return np.array([value] if isinstance(value, int) else [], dtype=np.int64)

@@ -73,7 +73,7 @@ class Source:
         return str(token.text) if token.token_type.name == "STRING" else None
 
     def arguments(self, node: Any) -> list[list[Any]]:
-        """The tokens of each argument after the node's name."""
+        """Return the tokens of each argument after the node's name."""
         start, depth = node.meta.get("start"), 0
         found: list[list[Any]] = []
         for token in self.tokens:

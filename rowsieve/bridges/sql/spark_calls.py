@@ -1,7 +1,7 @@
-"""Functions in Spark's text: what Spark makes of their arguments, and the types that they give.
+"""Types of function calls in Spark's text: the casts of their arguments, and their results.
 
-Soundness: a function that may fail is read where ANSI mode is on, or where its failures are those
-of arithmetic and casts, which the semantics describe.
+Soundness: a function that may fail is read only if ANSI mode is on, or if it fails as arithmetic or
+a cast does, which the semantics describe.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from rowsieve.types.logical import (
 
 
 class Types(Protocol):
-    """Gives operands Spark's types; `spark_types` has the one that does."""
+    """Gives operands Spark's types; implemented in `spark_types`."""
 
     @property
     def ansi(self) -> bool:
         """Whether the session is in ANSI mode."""
 
     def of_text(self, value: Value, other: LogicalType | None) -> Value:
-        """Turn a text constant into one of the type that Spark casts it to."""
+        """Cast text as Spark does next to a value of the other type."""
 
     def as_type(self, value: Value, type_: LogicalType | None) -> ir.Operand:
-        """The value in a type that it is brought to without being asked."""
+        """Apply an implicit cast."""
 
 
 def plain(typer: Types, node: ir.Call, values: Sequence[Value]) -> Value:
-    """A call whose arguments have Spark's types already; counts have 32 bits there."""
+    """Type a call whose arguments Spark does not cast; its counts have 32 bits."""
     types = [value.type for value in values]
     arguments = [value.operand for value in values]
     row, signature = resolve(node.function, known_of(arguments, types))
@@ -56,18 +56,18 @@ def plain(typer: Types, node: ir.Call, values: Sequence[Value]) -> Value:
     return held(node, signature.result)
 
 
-_OF_ZONES = frozenset({"local_time", "instant", "timezone"})  # they fail where 64 bits end
+_OF_ZONES = frozenset({"local_time", "instant", "timezone"})  # they fail on overflow of 64 bits
 _LOCAL = Timestamp()
 _LONGS = frozenset({"epoch_us", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right"})
 
 
 def is_part(name: str) -> bool:
-    """Whether it is a field of a date or a timestamp by its own name, as in `extract_year`."""
+    """Whether it is a function of one part of a date or timestamp, such as `extract_year`."""
     return name.startswith("extract_")
 
 
 def _signed(typer: Types, node: ir.Call, values: list[Value]) -> Value:
-    """`negate`; `abs` of whole numbers wraps where negating does."""
+    """Type `negate` and `abs`; `abs` of integers wraps if negation does."""
     value = _number(typer, values[0])
     if not isinstance(value.type, Int | Float | Decimal):
         raise UnsupportedOperation(f"{node.function} of a value that is not a number")
@@ -79,7 +79,7 @@ def _signed(typer: Types, node: ir.Call, values: list[Value]) -> Value:
 
 
 def _length(typer: Types, node: ir.Call, values: list[Value]) -> Value:
-    """`size` and `cardinality`: -1 of NULL where ANSI mode is off."""
+    """Type `size` and `cardinality`, which are -1 for NULL if ANSI mode is off."""
     found = plain(typer, node, values)
     if typer.ansi:
         return found
@@ -123,12 +123,12 @@ def _rounded(typer: Types, __: ir.Call, values: list[Value]) -> Value:
 
 
 def _number(typer: Types, value: Value) -> Value:
-    """A number, or text as a double."""
+    """Cast text to double; other values are unchanged."""
     return typer.of_text(value, Float(64))
 
 
 def _real(typer: Types, node: ir.Call, values: list[Value]) -> Value:
-    """A function of doubles."""
+    """Type a function of doubles."""
     value = _number(typer, values[0])
     if not isinstance(value.type, Int | Float):
         raise UnsupportedOperation(f"{node.function} of a value that is not a float")
@@ -137,7 +137,7 @@ def _real(typer: Types, node: ir.Call, values: list[Value]) -> Value:
 
 
 def _day_of(typer: Types, value: Value) -> Value:
-    """What Spark takes as a date, a timestamp by its day."""
+    """Cast text to a date; raise for values that are neither dates nor timestamps."""
     value = typer.of_text(value, Date()) if is_text(value) else value
     if not isinstance(value.type, Date | Timestamp | None):
         raise UnsupportedOperation(f"{type_name(value.type)} is not a date")
@@ -169,7 +169,7 @@ _CLOCK_PARTS = frozenset({"hour", "minute", "second", "whole_second"})
 
 
 def _truncated(typer: Types, node: ir.Call, values: list[Value]) -> Value:
-    """`date_trunc` gives an instant, whatever it is given."""
+    """Type `date_trunc`, whose result is always an instant."""
     unit, value = values
     if is_text(value):
         value = typer.of_text(value, INSTANT)
@@ -180,14 +180,14 @@ def _truncated(typer: Types, node: ir.Call, values: list[Value]) -> Value:
 
 
 def _truncated_date(typer: Types, _: ir.Call, values: list[Value]) -> Value:
-    """`trunc` gives a date."""
+    """Type `trunc`, whose result is a date."""
     unit, value = values[0], _day_of(typer, values[1])
     day = typer.as_type(value, Date())
     return Value(ir.Cast(ir.Call("date_trunc", (unit.operand, day)), Date()), Date())
 
 
 def _element(typer: Types, node: ir.Call, values: list[Value]) -> Value:
-    """An element of a list at a constant place, or the value of a map at a constant key."""
+    """Type an element of a list at a constant index, or of a map at a constant key."""
     value, key = values
     constant = value_of(key.operand)
     if isinstance(value.type, Map):
@@ -221,7 +221,7 @@ def _shifted(_: Types, __: ir.Call, values: list[Value]) -> Value:
 
 
 def _formatted(typer: Types, node: ir.Call, values: list[Value]) -> Value:
-    """Text of an instant as the session's clocks show it; Spark makes one of any time or date."""
+    """Type `date_format`; Spark casts dates and local times to instants first."""
     value = typer.of_text(values[0], INSTANT)
     if not isinstance(value.type, Date | Timestamp):
         raise UnsupportedOperation("date_format of a value that is not a date or timestamp")
@@ -230,9 +230,9 @@ def _formatted(typer: Types, node: ir.Call, values: list[Value]) -> Value:
 
 
 def _since_1970(typer: Types, node: ir.Call, values: list[Value]) -> Value:
-    """Counted since 1970 of an instant, or of a local time as it is written; of a date at midnight.
+    """Type a count since 1970 of an instant, a local time, or midnight of a date.
 
-    With a second argument, counted for the difference of both: Spark subtracts local times.
+    A second argument is the other side of a difference: Spark subtracts local times.
     """
     value, *others = values
     types = [each.type for each in values]

@@ -1,6 +1,6 @@
-"""What Spark brings values to where their types differ: the rules of its analyser, as functions.
+"""Implicit casts of Spark's analyser where types differ.
 
-Soundness: what no rule here settles is refused.
+Soundness: a pair of types without a rule here is refused.
 Source: Catalyst's `TypeCoercion`, `AnsiTypeCoercion` and `DecimalPrecision` (Spark 4.3).
 """
 
@@ -30,7 +30,7 @@ QUOTIENT, WHOLE_QUOTIENT, AMONG = "/", "div", "in"
 
 
 def common_type(left: LogicalType, right: LogicalType, *, ansi: bool) -> LogicalType | None:
-    """The type in which Spark brings two values together; None where no rule here gives it."""
+    """Return the common type of two values in Spark; None without a rule here."""
     if left == right:
         return left
     match left, right:
@@ -55,13 +55,13 @@ def common_type(left: LogicalType, right: LogicalType, *, ansi: bool) -> Logical
 
 
 def as_decimal(type_: LogicalType) -> Decimal:
-    """The decimal type to which Spark coerces an integer compared with a decimal."""
+    """Return the decimal type to which Spark casts an integer next to a decimal."""
     assert isinstance(type_, Int | Decimal)
     return Decimal(_INTEGER_DIGITS[type_.bits], 0) if isinstance(type_, Int) else type_
 
 
 def text_of_bytes(node: Cast) -> Literal | None:
-    """`CAST(X'…' AS STRING)` as the text; None of any other cast, and of bytes that are none."""
+    """Return the text of `CAST(X'…' AS STRING)`; None for other casts and for invalid UTF-8."""
     value = value_of(node.operand)
     if not isinstance(value, bytes) or node.type != String():
         return None
@@ -72,14 +72,14 @@ def text_of_bytes(node: Cast) -> Literal | None:
 
 
 def is_text(value: Value) -> bool:
-    """Whether it is text, quoted or of a column."""
+    """Whether the value is text, constant or not."""
     if isinstance(value.type, String):
         return True
     return value.type is None and text_of(value.operand) is not None
 
 
 def constant_of(operand: Operand, type_: LogicalType) -> Literal | None:
-    """A number as a constant of a wider type of whole numbers, or as the nearest double."""
+    """Convert a constant number to a wider integer type or the nearest double; None for others."""
     value = value_of(operand)
     if not isinstance(value, int | decimal.Decimal) or isinstance(value, bool):
         return None
@@ -89,7 +89,7 @@ def constant_of(operand: Operand, type_: LogicalType) -> Literal | None:
 
 
 def literal_of(node: Literal) -> Value:
-    """A number written without a type has 32 bits where they hold it."""
+    """Give a constant its type in Spark: a bare integer has 32 bits if they hold it."""
     if node.type == Int(64) and isinstance(node.value, int):
         low, high = int_range(Int(32))
         type_ = Int(32) if low <= node.value <= high else Int(64)
@@ -100,7 +100,7 @@ def literal_of(node: Literal) -> Value:
 
 
 def in_digits(value: Value, type_: Decimal) -> Operand:
-    """The value as a decimal of these digits."""
+    """Cast the value to a decimal type."""
     if value.type == type_:
         return value.exact
     literal = value.operand

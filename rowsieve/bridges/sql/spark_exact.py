@@ -1,9 +1,11 @@
-"""A bound condition as Spark's text or column says it: the forms that are Spark's alone.
+"""Rewrite a bound condition so that Spark's text or column has the same meaning.
 
-What fails, wraps or is NULL by the rules that a condition is meant by and not by those of the
-session there is said by a function that does (`try_add`, `bround`, TRY_CAST), or refused.
-Soundness: what goes by the time zone of the session is written where that zone is known, and is the
-one that the condition names.
+The rules of the condition may differ from those of Spark's session in failures, overflow and
+rounding. The result then calls a function that has them (`try_add`, `bround`, TRY_CAST), or the
+condition is refused.
+
+Soundness: an operation that depends on the session's time zone is written only if that zone is
+known and is the one that the condition names.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ from rowsieve.types.logical import (
 from rowsieve.types.time_zones import zone
 
 _INT64, _LOCAL, _INSTANT = Int(64), Timestamp(utc=False), Timestamp(utc=True)
-_LONGEST = Decimal(20, 0)  # what holds a uint64
+_LONGEST = Decimal(20, 0)  # holds every uint64
 _MOST = 2**31 - 1
 _BY_TEXT = (DigitRounding.DECIMAL, DigitRounding.WIDE_DECIMAL)  # alike for float64
 _TRIED: Mapping[str, str] = {
@@ -62,22 +64,22 @@ _FOLDED = (ir.Literal("\u017f\u0130", String()), ir.Literal("s\u00e9", String())
 _BY_ZERO = "division by zero has another outcome in Spark"
 
 
-def eased(meant: Semantics, there: Semantics) -> Semantics:
-    """The rules of a condition without those that `SparkExact` sees to itself."""
+def eased(meant: Semantics, theirs: Semantics) -> Semantics:
+    """Return the rules of a condition; Spark's own where `SparkExact` rewrites the difference."""
     own = ["integer_division_by_zero", "float_division_by_zero", "rounds_half_to_even"]
     own.append("failed_cast")
     if meant.integer_overflow is OnFailure.NULL:
         own.append("integer_overflow")
     if meant.digit_rounding in _BY_TEXT:
         own.append("digit_rounding")
-    return replace(meant, **{field: getattr(there, field) for field in own})
+    return replace(meant, **{field: getattr(theirs, field) for field in own})
 
 
 @dataclass(frozen=True, slots=True)
 class SparkExact(Exact):
-    """For one session there: its mode, and its time zone if that is known.
+    """Rewrites conditions for one session: its ANSI mode, and its time zone, None if unknown.
 
-    `meant`: the rules that the condition is meant by.
+    `meant`: the rules of the condition.
     """
 
     meant: Semantics
@@ -87,7 +89,7 @@ class SparkExact(Exact):
     # Conditions
 
     def comparison(self, node: ir.Comparison) -> ir.Predicate:
-        """A comparison; Spark compares decimals of 38 digits at most."""
+        """Rewrite a comparison; Spark compares decimals of at most 38 digits."""
         left, right = type_of(node.left), type_of(node.right)
         if isinstance(left, Decimal) and isinstance(right, Decimal):
             whole = max(left.precision - left.scale, right.precision - right.scale)
@@ -96,7 +98,7 @@ class SparkExact(Exact):
         return Exact.comparison(self, node)
 
     def in_list(self, node: ir.InList) -> ir.Predicate:
-        """IN, with items in the type that Spark gives them; a NULL time is outside of the list."""
+        """Rewrite IN with members of Spark's types; NULL among times becomes a condition."""
         self.check_order(type_of(node.operand))
         values = node.values
         if isinstance(values.type, Time) and values.array.null_count:
@@ -111,7 +113,7 @@ class SparkExact(Exact):
         return Exact.in_list(self, replace(node, values=values))
 
     def like(self, node: ir.Like) -> ir.Predicate:
-        """LIKE; of any case by way of the lower one."""
+        """Rewrite LIKE; ILIKE becomes LIKE of lower case."""
         if not node.ignore_case:
             return Exact.like(self, node)
         if not node.pattern.isascii() or (node.escape or "").isalpha():
@@ -122,7 +124,7 @@ class SparkExact(Exact):
     # Values
 
     def literal(self, node: ir.Literal) -> ir.Operand:
-        """A constant in Spark's type for it."""
+        """Rewrite a constant to Spark's type for it."""
         type_, value = node.type, node.value
         assert type_ is not None
         match type_, value:
@@ -143,7 +145,7 @@ class SparkExact(Exact):
         return Exact.literal(self, node)
 
     def cast(self, node: ir.Cast) -> ir.Operand:
-        """A cast that gives the same value, and fails alike."""
+        """Rewrite a cast to one with the same values and failures."""
         source, target = type_of(node.operand), node.type
         operand = self.operand(node.operand)
         if source == target or (isinstance(source, Uuid | Json) and target == String()):
@@ -177,14 +179,14 @@ class SparkExact(Exact):
         return ir.Cast(operand, target)
 
     def call(self, node: ir.Call) -> ir.Operand:
-        """A call of a function."""
+        """Rewrite a function call."""
         handler = _CALLS.get(node.function)
         return Exact.call(self, node) if handler is None else handler(self, node)
 
     # The session
 
     def is_in(self, name: str) -> bool:
-        """Whether this is the time zone of the session."""
+        """Whether the session is known to have this time zone."""
         if self.zone is None:
             return False
         try:
@@ -193,7 +195,7 @@ class SparkExact(Exact):
             return False
 
     def check_zone(self, name: str = "UTC") -> None:
-        """Refuse an operation that depends on the time zone of a session with another zone."""
+        """Raise unless the session has this time zone, on which the operation depends."""
         if not self.is_in(name):
             shown = "not known" if self.zone is None else self.zone
             raise UnsupportedOperation(
@@ -333,7 +335,7 @@ def _concat(exact: SparkExact, node: ir.Call) -> ir.Operand:
 
 
 def _choice(exact: SparkExact, node: ir.Call) -> ir.Operand:
-    """Unsigned numbers too: there they are longer ones, among which the choice is the same."""
+    """Rewrite a choice, unsigned numbers included: Spark holds them in wider types."""
     types = [type_of(argument) for argument in node.arguments]
     if node.function != "coalesce":
         exact.check_order(types[0])
@@ -380,7 +382,7 @@ def _truncated(exact: SparkExact, node: ir.Call) -> ir.Operand:
 
 
 def _formatted(exact: SparkExact, node: ir.Call) -> ir.Operand:
-    """Spark formats an instant: a local time that the session's clocks skip becomes another one."""
+    """Rewrite `format_time`; Spark formats an instant, and moves local times that it skips."""
     time, form = node.arguments
     if isinstance(time, ir.Call) and time.function == "local_time":
         name, instant = time.arguments
@@ -401,7 +403,7 @@ def _moved(exact: SparkExact, node: ir.Call) -> ir.Operand:
 
 
 def _steps(exact: SparkExact, node: ir.Call) -> ir.Operand:
-    """A date or timestamp plus a constant interval, in the time zone of the session there."""
+    """Add a constant interval in the session's time zone."""
     operand = exact.operand(node.arguments[0])
     steps = [value_of(argument) for argument in node.arguments[1:]]
     months, days, micros = (step if isinstance(step, int) else 2**63 for step in steps)

@@ -1,8 +1,8 @@
-"""Spark's functions that read text by a format: `to_date(s, 'dd/MM/yyyy')` and its kin.
+"""Spark's functions that parse text by a format, such as `to_date(s, 'dd/MM/yyyy')`.
 
-Text is read as `java_times` does, in the time zone of the session; of dates and instants Spark
-drops the format. A text that spells no time is an error, and NULL where ANSI mode is off or the
-function tries. Soundness: the format is a constant that `java_times` reads, or the call is refused.
+Text is parsed as in `java_times`, in the session's time zone; for dates and instants Spark ignores
+the format. Text that does not match is an error; it is NULL if ANSI mode is off, and for `try_`
+functions. Soundness: the format is a constant that `java_times` reads, or the call is refused.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SECOND: Final = ir.Literal(1_000_000, Int(64))
 
 
 def read_by_format(reader: Reads, node: Any) -> ir.Operand:
-    """The call with its format as it stands in the text: the grammar rewrites it."""
+    """Read the call, with the format from the source text, because the grammar rewrites it."""
     name = _word(reader, node)
     count = reader.source.argument_count(node)
     if name not in BY_FORMAT or count > 2:
@@ -43,20 +43,20 @@ def read_by_format(reader: Reads, node: Any) -> ir.Operand:
 
 
 def _word(reader: Reads, node: Any) -> str:
-    """The name of the function in the text."""
+    """Return the function's name in the text."""
     start, end = node.meta.get("start"), node.meta.get("end")
     found = "" if start is None else reader.source.lifted.text[start : end + 1]
     return str(found).lower()
 
 
 def parsed(text: ir.Operand, form: str, target: Timestamp, *, tried: bool) -> ir.Operand:
-    """Text read by the format; binding adds the zone of the session to an instant."""
+    """Parse text by the format; binding adds the session's zone to an instant."""
     name = "parse_java_instant" if target.utc else "parse_java_timestamp"
     return ir.Call(f"try_{name}" if tried else name, (text, ir.Literal(form, String())))
 
 
 def seconds_since_1970(instant: ir.Operand) -> ir.Operand:
-    """Whole seconds of an instant, cut towards 1970."""
+    """Return whole seconds since 1970, truncated toward zero."""
     return ir.Call("divide", (ir.Call("epoch_us", (instant,)), _SECOND))
 
 
@@ -91,7 +91,7 @@ def _typed(typer: Types, node: ir.Call, values: list[Value]) -> Value:
 
 
 def _loses_time(source: LogicalType, result: LogicalType) -> bool:
-    """Whether a local time may become another one by way of an instant."""
+    """Whether a conversion to an instant may change the local time."""
     return source == Timestamp() and not isinstance(result, Int)
 
 

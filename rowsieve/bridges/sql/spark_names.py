@@ -1,4 +1,4 @@
-"""Functions that Spark alone has, or counts in its own way, as calls of ours.
+"""Read functions that only Spark has, or whose arguments it counts differently.
 
 Soundness: the meaning of a function that depends on argument types (a place in a list, a key of a
 map) is left to `spark_calls`, which knows them.
@@ -25,7 +25,7 @@ _WIDE, _INSTANT = Int(64), Timestamp(utc=True)
 _MOST = 2**31
 _ZERO = ir.Literal(0, _WIDE)
 ELEMENT, SUBSCRIPT, TRIED_ELEMENT = "element_at", "subscript", "try_element_at"
-TRUNC = "trunc_date"  # of numbers there is another function of the name
+TRUNC = "trunc_date"  # `trunc` is a function of numbers here
 # Functions that read text by a format, which are typed in `spark_formats`.
 BY_FORMAT = (
     *("to_date", "try_to_date", "to_timestamp", "try_to_timestamp", "to_timestamp_ltz"),
@@ -62,7 +62,7 @@ INTERVALS = frozenset({"make_dt_interval", "make_ym_interval"})
 
 
 def _unless_zero(name: str, sides: tuple[ir.Operand, ...]) -> ir.Operand:
-    """A quotient that is NULL by zero; of sums that are tried, whole numbers overflow to NULL."""
+    """Return a quotient that is NULL if the divisor is zero."""
     zero = ir.Comparison(ir.ComparisonOp.EQ, sides[1], _ZERO)
     return ir.Case(((zero, ir.Literal(None)),), ir.Call(name, sides))
 
@@ -97,7 +97,7 @@ def _constant(reader: Reads, node: Any, number: Any, type_: Date | Timestamp) ->
 
 
 def truncated_date(reader: Reads, node: Any) -> ir.Operand:
-    """`trunc(day, unit)`, which gives a date."""
+    """Read `trunc(day, unit)`, whose result is a date."""
     reader.only(node, "this", "unit")
     spelled = reader.source.quoted_argument(node, -1) or ""  # the grammar reads Q as QUARTER
     if (name := UNITS.get(spelled.lower(), "")) not in DATE_UNITS:
@@ -106,7 +106,7 @@ def truncated_date(reader: Reads, node: Any) -> ir.Operand:
 
 
 def place(reader: Reads, node: Any) -> ir.Operand:
-    """`list[0]`, `element_at(list, 1)`, `try_element_at(map, 'key')`."""
+    """Read `list[0]`, `element_at(list, 1)` and `try_element_at(map, 'key')`."""
     tried = bool(node.args.get("safe"))
     name = TRIED_ELEMENT if tried else ELEMENT if node.args.get("offset") else SUBSCRIPT
     (key,) = node.expressions
@@ -116,7 +116,7 @@ def place(reader: Reads, node: Any) -> ir.Operand:
 def named(
     reader: Reads, node: Any, name: str, arguments: tuple[ir.Operand, ...]
 ) -> ir.Operand | None:
-    """A function that the grammar does not know; None for any other."""
+    """Read a function that only Spark has; None for any other."""
     match name, arguments:
         case "try_mod", (_, _):
             return _unless_zero("modulo", arguments)
@@ -140,12 +140,12 @@ def named(
 
 
 def is_spark_name(name: str) -> bool:
-    """Whether Spark may mean by the name what the registry does: users register theirs here."""
+    """Whether the name may be called in Spark's text: shared with Spark, or a user's function."""
     return name in _SHARED or not (name in BUILT_IN or name.startswith("extract_"))
 
 
 def steps(reader: Reads, node: Any) -> tuple[int, int] | None:
-    """The months and microseconds of an interval that is made of constants; None of another."""
+    """Return months and microseconds of an interval of constants; None for others."""
     name = node.name.lower()
     values = [reader.operand(each) for each in node.expressions]
     numbers = [each.value for each in values if isinstance(each, ir.Literal)]
@@ -164,7 +164,7 @@ def steps(reader: Reads, node: Any) -> tuple[int, int] | None:
 
 
 def _cut(name: str) -> Callable[[Reads, Any], ir.Operand]:
-    """A piece of text: it starts at 0 as at 1, and counts below 0 are 0."""
+    """Return a reader of a part of text: start 0 acts as 1, and negative counts as 0."""
 
     def read(reader: Reads, node: Any) -> ir.Operand:
         reader.only(node, "this", "start", "length", "expression")

@@ -1,7 +1,6 @@
-"""Rules of Spark's types, which its SQL text and its columns share: units, casts, decimals.
+"""Spark's names of units, its casts in both ANSI modes, and its result types of decimals.
 
-Soundness: a pair of types or a unit is listed only where Spark gives the same value as we do, or
-fails alike; the functions refuse the members of a listed family that differ.
+Soundness: a unit or a pair of types is listed only if Spark gives the same values and failures.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ CAST_REFUSALS: Mapping[tuple[str, str], str] = {
 
 
 def check_cast(source: LogicalType, target: LogicalType) -> None:
-    """Refuse pairs of families that differ for some of their types."""
+    """Raise for a pair of types that differs although its kinds are listed."""
     match source, target:
         case Timestamp(utc=True), String():
             raise UnsupportedOperation("Spark writes an instant without its offset")
 
 
 def decimal_result(name: str, a: Decimal, b: Decimal) -> Decimal | None:
-    """The type of `a name b` to Spark, where 38 digits hold it without a loss."""
+    """Return the type of `a name b` in Spark; None if it needs more than 38 digits."""
     scale = max(a.scale, b.scale)
     whole_a, whole_b = a.precision - a.scale, b.precision - b.scale
     match name:

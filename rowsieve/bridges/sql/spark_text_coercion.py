@@ -1,9 +1,8 @@
-"""Which operands Spark's analyser casts where text meets other types, in each ANSI mode.
+"""Implicit casts of Spark's analyser between text and other types, by ANSI mode.
 
-In ANSI mode text becomes the other side's kind, numbers in their widest types. Without it a
-comparison takes the other side's own type, arithmetic takes doubles, and IN, CASE and COALESCE make
-text of the others. Soundness: a pair for which Spark has no rule, or for which we have none, is
-refused.
+In ANSI mode text is cast to the kind of the other side, numbers in their widest types. Otherwise a
+comparison casts text to the other side's own type, arithmetic to double, and IN, CASE and COALESCE
+cast the other values to text. Soundness: a pair without a rule here is refused.
 Source: `TypeCoercion` and `AnsiTypeCoercion` of Spark 4.3, by its analysed plans.
 """
 
@@ -33,12 +32,12 @@ from rowsieve.types.logical import (
     type_name,
 )
 
-_ANOTHER_ZONE = "Asia/Kathmandu"  # at no time UTC's
-_LONGEST_PLAIN_SCALE = 6  # of decimals that Java writes without an exponent
+_ANOTHER_ZONE = "Asia/Kathmandu"  # its offset was never that of UTC
+_LONGEST_PLAIN_SCALE = 6  # of decimals that Java formats without an exponent
 
 
 def in_comparison(other: LogicalType, *, ansi: bool) -> LogicalType:
-    """The type of text that is compared with a value of the other type."""
+    """Return the type to which text is cast next to a value of the other type."""
     match other:
         case Int() | Float() | Decimal() if ansi:
             return _widest(other)
@@ -50,7 +49,7 @@ def in_comparison(other: LogicalType, *, ansi: bool) -> LogicalType:
 
 
 def in_arithmetic(name: str, other: LogicalType | None, *, ansi: bool) -> LogicalType:
-    """The type of both operands of an operator where one of them is text."""
+    """Return the type of both operands of an operator if one of them is text."""
     if ansi and isinstance(other, Int | Float | Decimal):
         return _widest(other)
     if not ansi and name != "div" and isinstance(other, Int | Float | Decimal | String | None):
@@ -60,7 +59,7 @@ def in_arithmetic(name: str, other: LogicalType | None, *, ansi: bool) -> Logica
 
 
 def among(others: Sequence[LogicalType], *, ansi: bool) -> LogicalType:
-    """The one type of text and these others in an IN, a CASE or a COALESCE."""
+    """Return the common type of text and other values in IN, CASE or COALESCE."""
     if not ansi:
         for other in others:
             if not isinstance(other, Int | Float | Decimal | Date | Timestamp):
@@ -78,7 +77,7 @@ def among(others: Sequence[LogicalType], *, ansi: bool) -> LogicalType:
 
 
 def text_as(value: Value, target: LogicalType, *, ansi: bool, try_: bool = False) -> Value:
-    """Text cast to the type, as it is cast there without being asked: constants are read now."""
+    """Cast text implicitly; constants are converted now."""
     if not isinstance(target, Bool | Int | Float | Decimal | Date | Timestamp):
         raise UnsupportedOperation(
             f"a cast of text to {type_name(target)} has rules of spark's own; cast another way"
@@ -98,7 +97,7 @@ def text_as(value: Value, target: LogicalType, *, ansi: bool, try_: bool = False
 
 
 def as_text(value: Value, *, ansi: bool) -> Operand:
-    """A value cast to text without being asked."""
+    """Cast a value to text implicitly."""
     if isinstance(value.type, String):
         return value.exact
     if value.type is None:
@@ -110,7 +109,7 @@ def as_text(value: Value, *, ansi: bool) -> Operand:
 
 
 def check_spelling(type_: LogicalType, *, ansi: bool) -> None:
-    """Refuse numbers that Java writes in another way than we do."""
+    """Raise for numbers that Java formats differently."""
     if isinstance(type_, Float):
         raise UnsupportedOperation(
             f"a cast of {type_name(type_)} to string: java writes floats in another way"
@@ -123,7 +122,7 @@ def check_spelling(type_: LogicalType, *, ansi: bool) -> None:
 
 
 def _read(text: str, target: LogicalType, *, ansi: bool, try_: bool) -> Operand | None:
-    """A constant of what Spark reads in the text; None where it reads nothing.
+    """Convert text as Spark does; None if it fails.
 
     Without a zone of its own, an instant is a local time of the session, cast as such.
     """

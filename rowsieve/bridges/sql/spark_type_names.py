@@ -1,4 +1,4 @@
-"""Spark's names of flat types, in JSON and in DDL, and the type in which Spark holds one of ours.
+"""Spark's names of flat types, in JSON and in DDL, and Spark's type for each of ours.
 
 | ours | Spark |
 |---|---|
@@ -70,7 +70,7 @@ _SYNONYMS: Final[Mapping[str, str]] = {
 
 
 def held_type(type_: LogicalType) -> LogicalType:
-    """The type, of those that Spark has, in which it holds a flat type of ours."""
+    """Return Spark's type, as one of ours, for values of a flat type."""
     match type_:
         case Int(bits=64, signed=False):
             return Decimal(20, 0)
@@ -86,7 +86,7 @@ def held_type(type_: LogicalType) -> LogicalType:
 
 
 def type_named(spelled: Any) -> LogicalType | None:
-    """The flat type that Spark spells so in JSON; None for one that no column here can have."""
+    """Return the flat type with this name in JSON; None for types that no column can have."""
     if not isinstance(spelled, str):
         return None
     if (match := _DECIMAL.fullmatch(spelled)) is not None:
@@ -95,14 +95,14 @@ def type_named(spelled: Any) -> LogicalType | None:
 
 
 def json_of(type_: LogicalType) -> str:
-    """How Spark spells a flat type of its own in JSON."""
+    """Return Spark's name of a flat type in JSON."""
     if isinstance(type_, Decimal):
         return f"decimal({type_.precision},{type_.scale})"
     return next(name for name, named in _NAMED.items() if named == type_)
 
 
 def cast_target(type_: Any) -> LogicalType:
-    """The type that a cast names, by Spark's class for it or in DDL."""
+    """Return the type of a cast, given as Spark's class or in DDL."""
     spelled = str(type_ if isinstance(type_, str) else type_.jsonValue()).strip().lower()
     plain = {**{ddl: name for name, ddl in _DDL.items()}, **_SYNONYMS}
     found = type_named(plain.get(spelled, spelled.replace(" ", "")))
@@ -112,7 +112,7 @@ def cast_target(type_: Any) -> LogicalType:
 
 
 def ddl_of(type_: LogicalType) -> str:
-    """How a cast names the flat type that Spark has for ours."""
+    """Return the name in DDL of Spark's type for a flat type."""
     if isinstance(held := held_type(type_), Decimal):
         return f"decimal({held.precision},{held.scale})"
     name = next(name for name, type_ in _NAMED.items() if type_ == held)

@@ -1,9 +1,10 @@
-"""Spark's types for Spark's text: each operand is given the type that Spark's analyser gives it.
+"""Add the implicit casts of Spark's analyser to the tree of Spark's text.
 
-A whole number in Spark's text has 32 bits if it fits, arithmetic has the width of its sides, `/` is
-of doubles or decimals, and a float meets whole numbers as a float or a double, as the mode is. The
-tree comes back with the casts that Spark writes into it. Soundness: a mixture of types without a
-rule here is rejected, and so is decimal arithmetic where Spark drops digits.
+An integer constant has 32 bits if they hold it, arithmetic the width of its operands, `/` gives
+doubles or decimals, and a float with an integer is a float or a double, by ANSI mode.
+
+Soundness: a mixture of types without a rule here is rejected, and so is decimal arithmetic in which
+Spark drops digits.
 Source: Catalyst's `TypeCoercion`, `AnsiTypeCoercion` and `DecimalPrecision` (Spark 4.3).
 """
 
@@ -67,12 +68,12 @@ _ARITHMETIC = frozenset({"add", "subtract", "multiply", "modulo"})
 
 
 def spark_typed(operand: ir.Operand, schema: Schema, *, ansi: bool) -> ir.Operand:
-    """The value in the type that Spark gives it."""
+    """Return the value, cast to its type in Spark."""
     return _Typer(schema, ansi).value(operand).exact
 
 
 def with_spark_types(predicate: ir.Predicate, schema: Schema, *, ansi: bool) -> ir.Predicate:
-    """The condition with Spark's types; `ansi`: `spark.sql.ansi.enabled` of the session."""
+    """Return the condition with Spark's casts; `ansi`: `spark.sql.ansi.enabled` of the session."""
     return _Typer(schema, ansi).predicate(predicate)
 
 
@@ -106,7 +107,7 @@ class _Typer:
     # Comparisons
 
     def compared(self, left: Value, right: Value) -> tuple[ir.Operand, ir.Operand]:
-        """Both sides, in types that compare as Spark compares them."""
+        """Return both sides, in types that compare as in Spark."""
         if _are_nested(left, right):
             return left.operand, right.operand
         left, right = self.of_text(left, right.type), self.of_text(right, left.type)
@@ -120,7 +121,7 @@ class _Typer:
         return left.operand, right.operand
 
     def sides(self, left: ir.Operand, right: ir.Operand) -> tuple[ir.Operand, ir.Operand]:
-        """Both sides of a comparison; columns with nanoseconds as stored, next to constants."""
+        """Return both sides of a comparison; columns of nanoseconds next to constants as stored."""
         values = self.value(left), self.value(right)
         found = self.compared(*values)
         return self.beside_constants(*found) if _same_clock(*values) else found
@@ -128,7 +129,7 @@ class _Typer:
     def beside_constants(
         self, left: ir.Operand, right: ir.Operand
     ) -> tuple[ir.Operand, ir.Operand]:
-        """Both sides, columns with nanoseconds as they are stored if the other side has no column.
+        """Return both sides; a column of nanoseconds as stored if the other side has no column.
 
         Binding places a constant among the nanoseconds.
         """
@@ -137,7 +138,7 @@ class _Typer:
         return (left, self.stored(right)) if _is_constant(left) else (left, right)
 
     def stored(self, operand: ir.Operand) -> ir.Operand:
-        """A column with nanoseconds as it is stored; any other operand unchanged."""
+        """Return a column of nanoseconds without its cast; any other operand unchanged."""
         match operand:
             case ir.Cast(operand=ir.Column(name=name) as column, type=Timestamp()):
                 is_fine = isinstance(self.schema.field(name).type, Nanos)
@@ -154,7 +155,7 @@ class _Typer:
         return text_as(value, in_comparison(other, ansi=self.ansi), ansi=self.ansi)
 
     def common(self, *values: Value) -> LogicalType | None:
-        """The type that all of them meet in; None of nothing but NULL."""
+        """Return the common type of the values; None if all are NULL."""
         types = [self.narrowest(value, values) for value in values if value.type is not None]
         found: LogicalType | None = None
         for type_ in types:
@@ -166,7 +167,7 @@ class _Typer:
         return found
 
     def narrowest(self, value: Value, others: Sequence[Value]) -> LogicalType:
-        """Beside a decimal, a constant has the fewest digits that hold it."""
+        """Return the type of a value; next to a decimal, an integer constant has its own digits."""
         assert value.type is not None
         number = value_of(value.operand)
         beside = len(others) == 2 and any(isinstance(other.type, Decimal) for other in others)
@@ -175,7 +176,7 @@ class _Typer:
         return value.type
 
     def in_list(self, value: Value, values: ir.ValueSet) -> ir.Predicate:
-        """IN of constants that were read as one set."""
+        """Type IN with a set of constants."""
         if values.type is None and isinstance(value.type, String | None):
             return ir.InList(value.operand, values)
         if values.type == value.type or not len(values) or self.binds(value.type, values.type):
@@ -188,7 +189,7 @@ class _Typer:
         return self.alike(value, [self.value(member) for member in members])
 
     def text_in_list(self, value: Value, values: ir.ValueSet) -> ir.Predicate:
-        """Text among constant whole numbers, which become text where ANSI mode is off."""
+        """Type text IN integers, which are cast to text if ANSI mode is off."""
         type_ = Int(64) if self.ansi else String()
         members = ir.ValueSet(values.array.cast(arrow_type(type_)), type_)
         return ir.InList(
@@ -196,7 +197,7 @@ class _Typer:
         )
 
     def binds(self, type_: LogicalType | None, listed: LogicalType | None) -> bool:
-        """Whether numbers of both types are compared alike where the list is bound."""
+        """Whether binding compares numbers of both types as Spark does."""
         numbers = isinstance(type_, Int | Float | Decimal) and isinstance(
             listed, Int | Float | Decimal
         )
@@ -231,7 +232,7 @@ class _Typer:
     # Values
 
     def value(self, node: ir.Operand) -> Value:
-        """The operand, and the type that Spark gives it."""
+        """Return the operand with its type in Spark."""
         match node:
             case ir.Column(name=name):
                 field = self.schema.field(name)
@@ -276,7 +277,7 @@ class _Typer:
     def one_type(
         self, operands: Sequence[ir.Operand], *, mixed: bool = True
     ) -> tuple[list[ir.Operand], LogicalType | None]:
-        """The operands in the type that Spark chooses among theirs."""
+        """Return the operands, cast to their common type, and that type."""
         values = [self.value(operand) for operand in operands]
         common = self.with_text(values)
         if common is not None and not mixed:
@@ -288,7 +289,7 @@ class _Typer:
         return [self.as_type(value, common) for value in values], common
 
     def as_type(self, value: Value, type_: LogicalType | None) -> ir.Operand:
-        """The value in a type that it is brought to without being asked."""
+        """Apply an implicit cast."""
         if type_ is None or value.type == type_:
             return value.exact
         if isinstance(type_, String):
@@ -329,7 +330,7 @@ class _Typer:
         return Value(ir.Cast(inner.exact, target, node.try_), target)
 
     def cast_text(self, value: Value, node: ir.Cast) -> Value:
-        """A cast of text that is written; of a constant it may be `DATE '…'`, which must be one."""
+        """Type an explicit cast of text; a constant, as in `DATE '…'`, must be valid."""
         found = text_as(value, node.type, ansi=self.ansi, try_=node.try_)
         literal = value.operand
         if (
@@ -415,21 +416,21 @@ class _Typer:
 
 
 def _folded_like(operand: ir.Operand, node: ir.Like) -> ir.Like:
-    """ILIKE as Spark has it: both sides in lower case, where a letter may become several."""
+    """Return ILIKE as in Spark: LIKE of both sides in lower case."""
     if node.escape is not None and node.escape.isalpha():
         raise UnsupportedOperation("a letter as the escape of a pattern of any case")
     return ir.Like(ir.Call("lower", (operand,)), node.pattern.lower(), node.escape)
 
 
 def _is_unread(operand: ir.Operand) -> bool:
-    """Whether a constant text has no value: NULL, or a cast that will fail."""
+    """Whether a constant text was not converted: NULL, or a cast that will fail."""
     if isinstance(operand, ir.Cast):
         return isinstance(operand.operand, ir.Literal) and operand.operand.type == String()
     return isinstance(operand, ir.Literal) and operand.value is None
 
 
 def _same_clock(left: Value, right: Value) -> bool:
-    """Whether neither is converted between local times and instants."""
+    """Whether the values are not both local times and instants."""
     clocks = {value.type for value in (left, right) if isinstance(value.type, Timestamp)}
     return len(clocks) < 2
 
@@ -439,7 +440,7 @@ def _is_constant(operand: ir.Operand) -> bool:
 
 
 def _any_width(operand: ir.Operand) -> ir.Operand:
-    """An integer constant as it is written: next to a value its width does not matter."""
+    """Return an integer constant with 64 bits: in a comparison its width has no effect."""
     if isinstance(operand, ir.Literal) and operand.type == Int(32):
         return ir.Literal(operand.value, Int(64))
     return operand
@@ -450,7 +451,7 @@ def _other(left: Value, right: Value) -> LogicalType:
 
 
 def _are_nested(left: Value, right: Value) -> bool:
-    """Whether both are lists or structs that compare item by item, as Spark widens them, too."""
+    """Whether both are lists or structs with comparable items."""
     if left.type is None or right.type is None or not is_nested(left.type):
         return False
     return are_comparable(left.type, right.type)

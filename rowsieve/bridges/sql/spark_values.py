@@ -1,4 +1,4 @@
-"""An operand with the type that Spark gives it, which may be wider than ours."""
+"""An operand with its type in Spark, which may be wider than ours."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from rowsieve.types.logical import (
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An operand, and the type that Spark gives it; None is the type of a bare NULL."""
+    """An operand and its type in Spark, None for a bare NULL."""
 
     operand: Operand
     type: LogicalType | None
-    loose: bool = False  # the operand's own type is another one that compares alike
+    loose: bool = False  # the operand has another type with equal values
 
     @property
     def exact(self) -> Operand:
@@ -38,7 +38,7 @@ class Value:
 
 
 def held(operand: Operand, type_: LogicalType) -> Value:
-    """A stored value as Spark holds it."""
+    """Return a stored value with its type in Spark."""
     if isinstance(type_, Uuid | Json):
         return Value(Cast(operand, String()), String())
     if isinstance(type_, Interval):
@@ -49,7 +49,7 @@ def held(operand: Operand, type_: LogicalType) -> Value:
 
 
 def widens(source: LogicalType, target: LogicalType) -> bool:
-    """Whether every value stays the same number, and compares as before."""
+    """Whether a cast keeps every value and its order."""
     match source, target:
         case Int(bits=bits), Int(bits=wider):
             return wider >= bits

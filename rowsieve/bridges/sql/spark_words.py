@@ -1,9 +1,10 @@
-"""An expression of Spark, of either kind of column, as text of Spark's SQL.
+"""Format an expression of a classic or Connect column as Spark SQL text.
 
-A bridge gives the form of each node, one of a few (`Form`); `Words` spells the forms. Nothing is
-resolved here: the text is read by the rules of the dialect. Soundness: a node without a form is
-refused by its name; constants are spelled with their types, and long lists stand in the text by
-names, so that the text means what the tree means.
+A bridge converts each node to a `Form`, and `Words` formats the forms. The text is then read by the
+rules of the dialect.
+
+Soundness: a node without a form is refused by name. Constants are written with their types, and
+long lists as names, so the text has the meaning of the tree.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from rowsieve.predicate.limits import MAX_DEPTH
 from rowsieve.types.logical import Int, LogicalType, String
 from rowsieve.types.schema import Schema
 
-_DEEP = 12  # levels of a text, within which a condition deeper down has a name
+_DEEP = 12  # levels of text; deeper conditions are replaced by names
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _SIGNS = frozenset(
     ["=", "<=>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "&", "|", "^", "div"]
@@ -57,7 +58,7 @@ _FORMS: Mapping[tuple[str, int], str] = {
     ("rtrim", 2): "trim(TRAILING {0} FROM {1})",
     ("btrim", 2): "trim(BOTH {1} FROM {0})",
 }
-# Names that Spark takes for calls without parentheses where no column has them.
+# Names that are calls without parentheses in Spark unless a column has the name.
 _BARE_CALLS = frozenset({"current_date", "current_timestamp", "localtimestamp"})
 
 
@@ -70,7 +71,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """Text that stands for itself: a constant, or SQL in parentheses."""
+    """Text that is copied: a constant, or SQL in parentheses."""
 
     text: str
 
@@ -128,7 +129,7 @@ class Names:
     is_case_sensitive: bool = False
 
     def own(self, name: str) -> str | None:
-        """The column's own name; None where there is none. Several are `UnknownColumn`."""
+        """Return the column's name as declared; None if missing, `UnknownColumn` if ambiguous."""
         exact = [own for own in self.schema.names if own == name]
         if self.is_case_sensitive:
             return exact[0] if exact else None
@@ -139,10 +140,10 @@ class Names:
 
 
 class Words:
-    """Spells expressions over columns by their names.
+    """Formats expressions over columns by their names.
 
-    `form_of` gives the form of a node, or refuses it. `functions`: a module with Spark's functions.
-    `check` refuses the names and texts that the session has other rules for.
+    `form_of` returns the form of a node, or raises. `functions`: the module with Spark's functions.
+    `check` raises for names and texts whose meaning the session changes.
     `size_of_null`, `null_in_empty_list`: settings of the session.
     """
 
@@ -167,15 +168,15 @@ class Words:
         self._above = self._depth = 0
 
     def text(self, expression: Any) -> str:
-        """The text of an expression, atomic or in parentheses."""
+        """Return the text of an expression, atomic or in parentheses."""
         return self._spell(self._form(expression))
 
     def _form(self, expression: Any) -> Form:
-        """The form of a node; a bridge may put forms in the place of nodes."""
+        """Return the form of a node, which may be a form already."""
         return expression if isinstance(expression, Form) else self._form_of(expression)
 
     def _term(self, form: Form) -> str:
-        """Spell a term of AND, OR or NOT; where the text nests deeply, a name replaces it."""
+        """Format a term of AND, OR or NOT; a name replaces it if the text nests too deeply."""
         depth = self._depth
         if depth - self._above < _DEEP or not _joins(form):
             return self._spell(form)
@@ -263,7 +264,7 @@ class Words:
         return f"{name}({', '.join(arguments)})"
 
     def _terms(self, call: Call) -> list[Form]:
-        """The terms of a chain of AND or of OR, in order."""
+        """Return the terms of a chain of AND or OR, in order."""
 
         def terms_of(form: Form) -> Sequence[Form] | None:
             if not isinstance(form, Call) or _chained(form) != call.name:
@@ -280,13 +281,13 @@ class Words:
         return f"(CASE{branches}{last} END)"
 
     def _is_ours_alone(self, name: str) -> bool:
-        """Whether a name is a function here and none of Spark's: there it is a user's."""
+        """Whether a name is a function of ours that Spark lacks; in Spark it is a user's."""
         ours = name in BUILT_IN or name.startswith("extract_")
         return ours and not hasattr(self._functions, name)
 
 
 def constant(value: Any, spelled: str) -> Spelled:
-    """Spell a constant; `spelled` is the JSON name of its type, the value is as in `Literal`."""
+    """Format a constant; `spelled` is the JSON name of its type, the value is as in `Literal`."""
     if spelled == "void":
         return Spelled("NULL")
     if spelled.startswith("interval "):
@@ -307,7 +308,7 @@ def constant(value: Any, spelled: str) -> Spelled:
 
 
 def parse_name(identifier: str) -> Name:
-    """The parts of a name as PySpark takes it, odd ones in backticks."""
+    """Split a name as PySpark does, at dots outside backticks."""
     parts = [quoted.replace("``", "`") or bare for quoted, bare in _PART.findall(identifier)]
     if _PART.sub("", identifier) or not parts:
         why = f"{identifier!r} names no column; put odd names in backticks"

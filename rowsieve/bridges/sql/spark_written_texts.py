@@ -1,7 +1,7 @@
-"""What reads text, written for a session of Spark: casts, `to_timestamp(s, format)` and its kin.
+"""Write conversions of text for a Spark session: casts, `to_timestamp(s, format)` and similar.
 
-Soundness: the rules must be Spark's own already, which `with_meaning_kept` checks for casts; here
-is decided which form fails, or is NULL, in the mode of the session there as it is meant.
+Soundness: `with_meaning_kept` has checked that both sides read the same texts. This module chooses
+the form that fails, or gives NULL, in the session's ANSI mode as the condition does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rowsieve.types.logical import Bool, Date, Decimal, Float, Int, LogicalType,
 
 READ: Final[tuple[type[LogicalType], ...]] = (Bool, Int, Float, Decimal, Date, Timestamp)
 _NO_ERROR: Final = "a failing cast gives no error where ANSI mode is off"
-# The functions, with what follows the text, by whether they try.
+# Spark's functions for ours, with text and format.
 _FORMS: Final[Mapping[str, str]] = {
     "parse_java_instant": "to_timestamp({0}, {1})",
     "try_parse_java_instant": "try_to_timestamp({0}, {1})",
@@ -25,7 +25,7 @@ _FORMS: Final[Mapping[str, str]] = {
 
 
 def is_tried(node: ir.Cast, meant: Semantics, *, ansi: bool) -> bool:
-    """Whether a cast of text is written as TRY_CAST; `ansi`: the mode of the session there."""
+    """Whether a cast of text is written as TRY_CAST; `ansi`: the session's ANSI mode."""
     if node.try_:
         return True
     if meant.failed_cast is not OnFailure.NULL:
@@ -37,7 +37,7 @@ def is_tried(node: ir.Cast, meant: Semantics, *, ansi: bool) -> bool:
 
 
 def instant_of_text(name: str, text: ir.Operand, *, ansi: bool) -> ir.Operand:
-    """`text_instant` or `try_text_instant` in the zone of the session there."""
+    """Write `text_instant` or `try_text_instant` for a session in their time zone."""
     tried = name.startswith("try_")
     if not tried:
         _check_fails(ansi=ansi)
@@ -45,7 +45,7 @@ def instant_of_text(name: str, text: ir.Operand, *, ansi: bool) -> ir.Operand:
 
 
 def time_of_format(name: str, text: ir.Operand, form: ir.Operand, *, ansi: bool) -> ir.Operand:
-    """Text read by a Java format, an instant in the zone of the session there."""
+    """Write a conversion of text by a Java format, for a session in the time zone of an instant."""
     if not name.startswith("try_"):
         _check_fails(ansi=ansi)
     elif name == "try_parse_java_timestamp":

@@ -65,7 +65,7 @@ _PIECES: Mapping[str, re.Pattern[str]] = {
 
 
 def _fields(dialect: str, function: str) -> Mapping[str, str]:
-    """The fields that formats of a function may have; fractions are parsed, but not written."""
+    """Return the fields of a function's formats; fractions are parsed, but not formatted."""
     known = FIELDS[dialect]
     return {**known, **(_FRACTIONS if function in _PARSED else _MORE).get(dialect, {})}
 

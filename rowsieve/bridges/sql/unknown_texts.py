@@ -1,6 +1,6 @@
 """Conditions on text whose meaning depends on the engine: casts of text, an unknown collation.
 
-Soundness: what is refused here is left in its own words, as a whole condition.
+Soundness: a condition that is refused here stays in the residual as a whole.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _RANGES = (ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.GT, ir.Compar
 
 
 def check_texts(root: ir.Predicate, semantics: Semantics) -> None:
-    """Refuse a cast of text that may meet one whose value is unknown to Rowsieve."""
+    """Raise for a cast of text whose result for some texts is unknown to Rowsieve."""
     for node in ir.walk(root):
         if not isinstance(node, ir.Cast) or not isinstance(type_of(node.operand), String):
             continue
@@ -29,12 +29,12 @@ def check_texts(root: ir.Predicate, semantics: Semantics) -> None:
 
 
 def orders_text(root: ir.Predicate) -> bool:
-    """Whether the order of texts decides somewhere in a bound condition."""
+    """Whether a bound condition depends on the order of texts."""
     return any(_is_text_range(node) for node in ir.walk(root))
 
 
 def check_order(root: ir.Predicate, dialect: str) -> None:
-    """Refuse a bound condition in which it does, where no collation is named."""
+    """Raise for a bound condition that depends on the order of texts without a collation."""
     if orders_text(root):
         raise UnsupportedOperation(
             f'{dialect} orders text by the collation of its database; write text COLLATE "C" < …'
@@ -42,7 +42,7 @@ def check_order(root: ir.Predicate, dialect: str) -> None:
 
 
 def _is_text_range(node: ir.Node) -> bool:
-    """Whether the order of texts decides."""
+    """Whether the node compares texts by their order."""
     if isinstance(node, ir.Comparison):
         return node.op in _RANGES and isinstance(type_of(node.left), String)
     if isinstance(node, ir.Call) and node.function in ("greatest", "least"):

@@ -1,4 +1,4 @@
-"""Refuses `/` of whole numbers here that are fractions to the engine, which divides them in full.
+"""Raise for `/` of integers here that are fractions in the engine.
 
 PostgreSQL has numeric for `extract` and float8 for `floor`, `ceil` and `round` of a whole number,
 DataFusion has Float64 for `floor` and `ceil`; here they stay whole. All operations but
@@ -28,7 +28,7 @@ _KEEP_TYPES = frozenset(
 
 
 def check_quotients(root: ir.Node, schema: Schema, semantics: Semantics, engine: str) -> None:
-    """Refuse whole quotients of what the engine has as a fraction; `root` is not bound."""
+    """Raise for integer division whose operands are fractions in the engine; `root` is unbound."""
     names = _FRACTIONS.get(engine)
     if names is None:
         return
@@ -51,7 +51,7 @@ def _is_whole(node: ir.Operand, schema: Schema, semantics: Semantics) -> bool:
 
 
 def _fraction(operand: ir.Operand, names: frozenset[str]) -> str | None:
-    """The function that gives the engine a fraction, if the value is or includes its result."""
+    """Return the function whose result the value includes and which is a fraction in the engine."""
     stack: list[ir.Operand] = [operand]
     while stack:
         node = stack.pop()

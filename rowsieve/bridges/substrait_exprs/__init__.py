@@ -1,8 +1,10 @@
 """Substrait's extended expressions as predicates and back, as the bytes of the message.
 
-A message names the columns of its input and holds one expression over their places. Soundness:
-every kind of expression and every function is in `table`; where engines differ (NaN) the message
-says what is meant. No package of Substrait's is needed.
+A message has the columns of its input and one expression over their positions. No Substrait package
+is needed.
+
+Soundness: every kind of expression and every function is in `function_table`; where engines differ
+(NaN), the message tests it explicitly.
 """
 
 from __future__ import annotations
@@ -26,10 +28,10 @@ def is_substrait_message(value: object) -> bool:
 def from_substrait(
     message: bytes, schema: Schema, *, strict: bool = False
 ) -> Translation[Predicate, bytes]:
-    """Read a message over columns of the schema, meant under `Semantics.SUBSTRAIT`.
+    """Read a message over columns of the schema, under `Semantics.SUBSTRAIT`.
 
-    The residual is the message itself where a part of it cannot be read. With `strict`, such a part
-    is `UnsupportedOperation`; other bytes are `InvalidPredicate`.
+    If a part cannot be read, the residual is the message itself. With `strict`, such a part is
+    `UnsupportedOperation`; bytes that are not a message are `InvalidPredicate`.
     """
     source = read.Source(message, schema)
     return read_conditions(
@@ -50,7 +52,7 @@ def to_substrait(
     *,
     strict: bool = False,
 ) -> Translation[bytes, Predicate]:
-    """Write a predicate, meant under the semantics given, as a message over the whole schema."""
+    """Write a predicate with the given semantics as a message over the schema."""
     writer = write.Writer(schema)
     return write_conditions(
         predicate,

@@ -1,8 +1,9 @@
-"""What a Substrait expression may consist of, and what each part is here.
+"""All constructs of Substrait expressions, with their counterparts here.
 
-Functions are those that pyarrow takes and makes. Soundness: a function means here what its
-definition says of NULL, and what pyarrow makes of NaN (IEEE's rules); one whose options say
-otherwise is refused.
+Functions are those that pyarrow reads and writes.
+
+Soundness: a function has the NULL rule of its definition and the NaN rule of pyarrow (IEEE 754); a
+call whose options say otherwise is refused.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ COMPARISONS: Mapping[str, ComparisonOp] = {
 _ORDERED = ("lt", "lte", "gt", "gte")
 _ROW, _MATH = "it does not compute a value for each row", "it has no counterpart in Rowsieve"
 _ROUNDED = "its digits and the rounding of halves depend on the engine"
-# The components of `extract`, and those that count from 1 where the message says ONE.
+# The components of `extract`, and those that count from 1 with the option ONE.
 PARTS: Mapping[str, str] = {
     "YEAR": "year",
     "ISO_YEAR": "isoyear",

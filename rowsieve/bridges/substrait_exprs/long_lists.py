@@ -1,7 +1,7 @@
-"""The members of a long list at once: constants of one type in their shortest form.
+"""Decode the members of a long list in one step: constants of one type in their shortest form.
 
-Soundness: a list with any member in another form is not read here, but one member after another,
-which also names what is wrong with it.
+Soundness: a list with a member in another form is not decoded here but member by member, which also
+raises the specific error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _Places = npt.NDArray[np.int64]
 
 
 def members_at_once(items: Sequence[Value], type_: LogicalType) -> pa.Array | None:
-    """The members as an array of the type's storage; None where one is in another form."""
+    """Return the members as an array of storage type; None if one has another form."""
     is_text = isinstance(type_, String)
     if not (is_text or isinstance(type_, Int | Date | Time | Timestamp)) or type_ not in CONSTANTS:
         return None
@@ -60,7 +60,7 @@ def _texts(contents: list[bytes]) -> pa.Array | None:
 
 
 def _numbers(data: _Bytes, at: _Places, sizes: _Places, type_: LogicalType) -> pa.Array | None:
-    """Varints of so many bytes each."""
+    """Decode varints of the given sizes; None if one is invalid."""
     most = int(sizes.max())
     if most > _MOST_BYTES:
         return None

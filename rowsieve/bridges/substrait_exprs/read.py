@@ -1,7 +1,7 @@
-"""An extended expression as our tree: the functions by their names, the columns by their places.
+"""Read an extended expression as our tree.
 
-Soundness: columns must have the types here that the message says, and the sides of a comparison
-one type, as Substrait wants it.
+Soundness: columns must have the types of the message, and the sides of a comparison one type, as
+Substrait requires.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _Options = Mapping[str, list[str]]
 
 
 class Source(TreeReader[Value]):
-    """One message, whose columns are those of a schema."""
+    """One message over the columns of a schema."""
 
     def __init__(self, message: bytes, schema: Schema) -> None:
         super().__init__(schema, Semantics.SUBSTRAIT)
@@ -64,11 +64,11 @@ class Source(TreeReader[Value]):
         self._columns = _columns(fields(one(whole, 4)))
 
     def conditions(self) -> list[Value]:
-        """The terms of the AND at the top, in the order written."""
+        """Return the terms of the top-level AND, in the order written."""
         return self._chain(self._root, "and")
 
     def shown(self, expression: Value) -> str:
-        """What kind of expression it is."""
+        """Return the kind of an expression."""
         kind, content = _kind(expression)
         if kind == _CALL:
             return f"{self._function(fields(content))[1]}(…)"
@@ -84,7 +84,7 @@ class Source(TreeReader[Value]):
         return flattened(expression, terms_of)
 
     def read(self, node: Value) -> ir.Predicate | ir.Operand:
-        """One `Expression`."""
+        """Read one `Expression`."""
         kind, content = _kind(node)
         supported(row := function_table.EXPRESSIONS[kind], row.foreign)
         inner = fields(content)
@@ -206,7 +206,7 @@ class Source(TreeReader[Value]):
     def _known(
         self, row: substrait.Function, operands: Sequence[ir.Operand], options: _Options
     ) -> ir.Operand:
-        """A call by its row, which says for which arguments it is ours."""
+        """Read a call by its row; raise for other arguments or options."""
         if row.count is not None:
             _expect(row.name, operands, row.count)
         found = [self.type_of(operand) for operand in operands]
@@ -227,7 +227,7 @@ class Source(TreeReader[Value]):
         return ir.And((above, ir.Comparison(ir.ComparisonOp.LT, operand, ends[1])))
 
     def _extract(self, words: list[str], operands: list[ir.Operand]) -> ir.Operand:
-        """The component, ONE for those that may count from 0; the moment and perhaps its zone."""
+        """Read `extract`: the component, ONE if it may count from 0, the time, perhaps its zone."""
         component, *indexing = words or [""]
         known = (
             function_table.COUNTED
@@ -258,7 +258,7 @@ class Source(TreeReader[Value]):
 
 
 def _functions(whole: Message) -> Iterator[tuple[int, tuple[str, str]]]:
-    """The functions that the message declares: the standard file and the name by the anchor."""
+    """Yield the declared functions: anchor, standard file and name."""
     files = {
         (at, signed(one(inner, 1, 0))): text(one(inner, 2, b""))
         for at in (1, 8)
@@ -277,9 +277,9 @@ def _functions(whole: Message) -> Iterator[tuple[int, tuple[str, str]]]:
 
 
 def _columns(base: Message) -> list[tuple[str, Message]]:
-    """The columns of the input with their types; names of struct fields are skipped.
+    """Return the input's columns with their types; names of struct fields are skipped.
 
-    Substrait names the members of structs in lists and maps too, and pyarrow does not.
+    Substrait also names struct fields inside lists and maps, pyarrow does not.
     """
     names = [text(item) for item in base.get(1, [])]
     types = [fields(item) for item in fields(one(base, 2, b"")).get(1, [])]
@@ -295,7 +295,7 @@ def _columns(base: Message) -> list[tuple[str, Message]]:
 
 
 def _members(type_: Message, kinds: Sequence[int]) -> int:
-    """How many names the members of a type take, depth first, inside types of these kinds."""
+    """Return the number of names for a type's struct fields, inside types of these kinds."""
     taken = 0
     stack = [type_]
     while stack:
@@ -308,7 +308,7 @@ def _members(type_: Message, kinds: Sequence[int]) -> int:
 
 
 def _kind(expression: Value) -> tuple[int, Value]:
-    """Which kind of expression it is, and its content, not yet read."""
+    """Return the kind of an expression and its undecoded content."""
     message = fields(expression)
     known = [at for at in message if at in function_table.EXPRESSIONS]
     if len(known) != 1:
@@ -317,7 +317,7 @@ def _kind(expression: Value) -> tuple[int, Value]:
 
 
 def _arguments(inner: Message) -> list[tuple[int, Value]]:
-    """The arguments by kind: 1 for enums, 3 for values."""
+    """Return the arguments with their kinds: 1 for enums, 3 for values."""
     if 2 in inner:
         raise UnsupportedOperation("a call with the arguments of old messages")
     found = []
@@ -344,7 +344,7 @@ def _member(item: Value, type_: LogicalType) -> ir.PhysicalValue:
 
 
 def _never_null(predicate: ir.Predicate) -> bool:
-    """Whether a condition is TRUE or FALSE of every row: engines differ about NULL in if_then."""
+    """Whether a condition is never NULL: engines differ about NULL in if_then."""
     match predicate:
         case ir.And(terms=terms) | ir.Or(terms=terms):
             return all(map(_never_null, terms))

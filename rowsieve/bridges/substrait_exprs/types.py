@@ -1,6 +1,7 @@
-"""Substrait's types and constants as ours, and back, by the numbers of their fields.
+"""Convert Substrait's types and constants to ours and back, by their field numbers.
 
-Constants with a precision and the older ones in microseconds are read; the older are written.
+Time constants are read with a precision and in the older form of microseconds, and written in the
+older form.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from rowsieve.types.logical import (
 )
 
 _LOCAL, _INSTANT = Timestamp(), Timestamp(utc=True)
-_PLAIN: Mapping[int, LogicalType] = {  # the same number for the type and for its constants
+_PLAIN: Mapping[int, LogicalType] = {  # one field number for the type and its constants
     1: Bool(),
     2: Int(8),
     3: Int(16),
@@ -93,7 +94,7 @@ _MOST_DIGITS, _DECIMAL_BYTES = 38, 16
 
 
 def type_of_message(message: Message) -> tuple[LogicalType | None, list[Message]]:
-    """The type, None of one that has no counterpart; and the types of a struct's members."""
+    """Return the type, None without a counterpart, and the types of a struct's fields."""
     kind, content = _only(message)
     inner = fields(content)
     if kind == _DECIMAL:
@@ -105,7 +106,7 @@ def type_of_message(message: Message) -> tuple[LogicalType | None, list[Message]
 
 
 def literal_of_message(message: Message) -> Literal:
-    """The constant, or `UnsupportedOperation`; whether it is nullable does not matter."""
+    """Read a constant; its nullability is ignored."""
     if len(message) > 1:
         message = {at: values for at, values in message.items() if at not in (50, 51)}
     kind, content = _only(message)
@@ -132,7 +133,7 @@ def literal_of_message(message: Message) -> Literal:
 
 
 def stored(type_: LogicalType) -> LogicalType:
-    """The type that an engine sees in a column of our tables; it may have types of ours inside."""
+    """Return the type of a column of our tables as an engine sees it, at the top level."""
     match type_:
         case Json() | Enum():
             return String()
@@ -145,7 +146,7 @@ def stored(type_: LogicalType) -> LogicalType:
 
 
 def type_message(type_: LogicalType, *, nullable: bool, user_types: dict[str, int]) -> bytes:
-    """The type with whether NULLs may stand in it; unsigned numbers are pyarrow's extensions."""
+    """Write a type and its nullability; unsigned integers are extension types of pyarrow."""
     bits = _NULLABLE if nullable else _REQUIRED
     plain = stored(type_)
 
@@ -177,7 +178,7 @@ def type_message(type_: LogicalType, *, nullable: bool, user_types: dict[str, in
 
 
 def literal_message(literal: Literal) -> bytes:
-    """The constant as a `Literal` message's content."""
+    """Write a constant as the content of a `Literal` message."""
     assert literal.type is not None
     encode = encoder_of(literal.type)
     if literal.value is None:
@@ -186,7 +187,7 @@ def literal_message(literal: Literal) -> bytes:
 
 
 def encoder_of(type_: LogicalType) -> Callable[[Any], bytes]:
-    """What makes a constant's content of a value of the type, which is not NULL."""
+    """Return the encoder of values of a type that are not NULL."""
     at = CONSTANTS.get(type_, 0)
     match type_:
         case Float():
@@ -234,7 +235,7 @@ def _value(content: Value, type_: LogicalType) -> Any:
 
 
 def _within(value: Any, type_: LogicalType) -> Literal:
-    """The constant, whose value must be one of the type: numbers are wider on the wire."""
+    """Return the constant; raise if its value is out of the type's range."""
     if (known := RANGES.get(type_)) is not None and not known[0] <= value <= known[1]:
         raise InvalidPredicate(f"a Substrait message holds {value} as {type_name(type_)}")
     return Literal(value, type_)

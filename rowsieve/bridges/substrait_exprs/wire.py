@@ -1,7 +1,7 @@
-"""The wire format of protocol buffers: numbered fields of a message, read and written.
+"""Read and write the wire format of protocol buffers: messages of numbered fields.
 
-Damage is `InvalidPredicate`, never a value: what is cut off, or of a wire type that protocol
-buffers lack, is refused. Messages inside messages are read when they are asked for.
+Damage is `InvalidPredicate`, never a value: a truncated message, or an unknown wire type. Nested
+messages are decoded on demand.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BITS = 0xFFFF_FFFF_FFFF_FFFF
 
 
 def fields(data: Value) -> Message:
-    """The fields of a message by their numbers, repeated ones in order."""
+    """Return a message's fields by number, repeated ones in order."""
     if not isinstance(data, bytes):
         raise InvalidPredicate("a Substrait message holds a number where a message is expected")
     found: Message = {}
@@ -53,7 +53,7 @@ def fields(data: Value) -> Message:
 
 
 def one(message: Message, at: int, default: Value | None = None) -> Value:
-    """The value of a field that is not repeated; engines differ about which of two they take."""
+    """Return the value of a field; raise if it occurs twice, where engines differ."""
     values = message.get(at, [] if default is None else [default])
     if len(values) != 1:
         raise InvalidPredicate(
@@ -63,21 +63,21 @@ def one(message: Message, at: int, default: Value | None = None) -> Value:
 
 
 def signed(value: Value) -> int:
-    """A varint as a number with a sign; protocol buffers write them in 64 bits."""
+    """Convert a varint to a signed number of 64 bits."""
     if not isinstance(value, int):
         raise InvalidPredicate("a Substrait message holds bytes where a number is expected")
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
 def raw(value: Value) -> bytes:
-    """The bytes of a field."""
+    """Return the bytes of a field."""
     if not isinstance(value, bytes):
         raise InvalidPredicate("a Substrait message holds a number where bytes are expected")
     return value
 
 
 def text(value: Value) -> str:
-    """Bytes as text."""
+    """Decode bytes as text."""
     try:
         return raw(value).decode()
     except UnicodeDecodeError as error:
@@ -85,7 +85,7 @@ def text(value: Value) -> str:
 
 
 def real(value: Value, form: str) -> float:
-    """The eight or four bytes of a float."""
+    """Decode a float of eight or four bytes."""
     if len(raw(value)) != struct.calcsize(form):
         raise InvalidPredicate("a Substrait message holds a float of another size")
     found: float = struct.unpack(form, raw(value))[0]
@@ -93,24 +93,24 @@ def real(value: Value, form: str) -> float:
 
 
 def number(field: int, value: int) -> bytes:
-    """A field that is a varint; zero is written too."""
+    """Write a varint field; zero is written, too."""
     return encode_varint(field << 3) + encode_varint(value & _BITS)
 
 
 def numbers(field: int) -> Callable[[int], bytes]:
-    """`number` of one field, for many values."""
+    """Return `number` for one field, for many values."""
     tag = encode_varint(field << 3)
     return lambda value: tag + encode_varint(value & _BITS)
 
 
 def part(field: int, *content: bytes) -> bytes:
-    """A field that is a message, text or bytes."""
+    """Write a field of a message, text or bytes."""
     whole = b"".join(content)
     return encode_varint(field << 3 | 2) + encode_varint(len(whole)) + whole
 
 
 def each_part(field: int, contents: Iterable[bytes]) -> Iterator[bytes]:
-    """The items of a repeated field; there may be a million."""
+    """Write a repeated field item by item, for up to a million items."""
     tag = encode_varint(field << 3 | 2)
     for content in contents:
         size = len(content)
@@ -118,10 +118,10 @@ def each_part(field: int, contents: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def parts(field: int, contents: Iterable[bytes]) -> bytes:
-    """A repeated field."""
+    """Write a repeated field."""
     return b"".join(each_part(field, contents))
 
 
 def fixed(field: int, form: str, value: float) -> bytes:
-    """A field that is a float, `<d` or `<f`."""
+    """Write a float field, in the form `<d` or `<f`."""
     return encode_varint(field << 3 | (1 if form == "<d" else 5)) + struct.pack(form, value)

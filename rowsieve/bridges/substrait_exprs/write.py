@@ -1,8 +1,9 @@
-"""Our tree as an extended expression: bound first, so that both sides have one type.
+"""Write a bound tree as an extended expression.
 
-pyarrow reads what is written here, except time zones, for which it has no functions. Soundness: NaN
-and NULL are tested by their own functions wherever engines disagree about them; a refusal
-takes its whole condition.
+pyarrow reads the result, except functions of time zones, which it lacks.
+
+Soundness: where engines differ about NaN and NULL, the expression tests them explicitly; if it
+cannot, the whole condition is refused.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _TYPE_ANCHOR = 1 << 10  # of the file of types, apart from those of functions
 
 
 class Writer(TreeWriter[bytes]):
-    """Writes bound trees that are meant under `Semantics.SUBSTRAIT` over one schema."""
+    """Writes bound trees under `Semantics.SUBSTRAIT` over one schema."""
 
     engine = "Substrait"
 
@@ -60,7 +61,7 @@ class Writer(TreeWriter[bytes]):
         self._functions: dict[tuple[str, str], int] = {}
 
     def message(self, terms: list[bytes]) -> bytes:
-        """AND of the expressions as a whole message."""
+        """Write the AND of expressions as a message."""
         root = self.junction(terms, all_of=True)
         user_types: dict[str, int] = {}
         base = _base(self._schema, user_types)
@@ -85,23 +86,23 @@ class Writer(TreeWriter[bytes]):
     # Predicates
 
     def truth(self, *, value: bool | None) -> bytes:
-        """A constant of booleans."""
+        """Write a boolean constant."""
         return self.constant(ir.Literal(value, Bool()))
 
     def pair(self, left: bytes, right: bytes, *, all_of: bool) -> bytes:
-        """`and` or `or` of two."""
+        """Write `and` or `or` of two."""
         return self._boolean(substrait.BOOLEAN, "and" if all_of else "or", left, right)
 
     def negation(self, term: bytes) -> bytes:
-        """`not`."""
+        """Write `not`."""
         return self._boolean(substrait.BOOLEAN, "not", term)
 
     def is_null(self, operand: bytes) -> bytes:
-        """`is_null`."""
+        """Write `is_null`."""
         return self._judged("is_null", operand)
 
     def comparison(self, op: ComparisonOp, left: ir.Operand, right: ir.Operand) -> bytes:
-        """The sides must have one type."""
+        """Write a comparison; the sides must have one type."""
         types = type_of(left), type_of(right)
         if types[0] != types[1] or is_nested(types[0]):
             shown = " with ".join(map(type_name, types))
@@ -117,7 +118,7 @@ class Writer(TreeWriter[bytes]):
         return self._distinct(op, sides, self._boolean(substrait.COMPARISON, "equal", *sides))
 
     def _known(self, condition: bytes) -> bytes:
-        """The condition, FALSE where it is NULL."""
+        """Write the condition with FALSE for NULL."""
         return self._boolean(substrait.COMPARISON, "coalesce", condition, self.truth(value=False))
 
     def _distinct(self, op: ComparisonOp, sides: tuple[bytes, bytes], equal: bytes) -> bytes:
@@ -128,7 +129,7 @@ class Writer(TreeWriter[bytes]):
     def _floats(
         self, op: ComparisonOp, nodes: Sequence[ir.Operand], sides: tuple[bytes, bytes]
     ) -> bytes:
-        """A comparison by the rules of IEEE, also where the engine has NaN equal or greatest."""
+        """Write a comparison by IEEE 754, also for engines that order NaN."""
         values = [node.value for node in nodes if isinstance(node, ir.Literal)]
         if any(isinstance(value, float) and math.isnan(value) for value in values):
             raise UnsupportedOperation("a comparison with NaN itself; write x <> x")
@@ -151,7 +152,7 @@ class Writer(TreeWriter[bytes]):
     def _is_number(
         self, nodes: Sequence[ir.Operand], sides: tuple[bytes, bytes], place: int
     ) -> bytes:
-        """That a side is not NaN, or the other is NULL: with NULL a comparison is NULL."""
+        """Write that a side is not NaN or the other is NULL: then the comparison is NULL."""
         number = self.negation(self._judged("is_nan", sides[place]))
         other = nodes[1 - place]
         if isinstance(other, ir.Literal) and other.value is not None:
@@ -159,7 +160,7 @@ class Writer(TreeWriter[bytes]):
         return self.pair(number, self.is_null(sides[1 - place]), all_of=False)
 
     def in_list(self, node: ir.InList) -> bytes:
-        """`singular_or_list` of constants of the operand's type."""
+        """Write `singular_or_list` with constants of the operand's type."""
         type_ = type_of(node.operand)
         if node.values.type not in (type_, None) or is_nested(type_):
             raise UnsupportedOperation("the members of the list are of another type")
@@ -176,7 +177,7 @@ class Writer(TreeWriter[bytes]):
         return part(8, part(1, operand), *each_part(2, each_part(1, contents)))
 
     def like(self, node: ir.Like) -> bytes:
-        """A pattern that is a part of the text."""
+        """Write a pattern that is equality, a prefix, a suffix or a part."""
         if (plain := part_of_text(node)) is None:
             raise UnsupportedOperation("a pattern that is more than a part of the text")
         name, value = plain
@@ -188,19 +189,19 @@ class Writer(TreeWriter[bytes]):
     # Operands
 
     def column(self, node: ir.BoundColumn) -> bytes:
-        """A column by its place."""
+        """Write a column by its position."""
         return _selected([self._places[node.field_id]])
 
     def constant(self, literal: ir.Literal) -> bytes:
-        """A `literal`."""
+        """Write a `literal`."""
         return part(1, literal_message(literal))
 
     def cast(self, node: ir.Cast) -> bytes:
-        """Refused: what becomes of values that do not fit is the engine's."""
+        """Raise: engines differ on values out of range."""
         raise UnsupportedOperation(f"engines differ in casts to {type_name(node.type)}")
 
     def case(self, node: ir.Case) -> bytes:
-        """`if_then`, whose conditions are never NULL."""
+        """Write `if_then`, whose conditions are never NULL."""
         clauses = [
             part(1, self._known(self.predicate(when))) + part(2, self.operand(then))
             for when, then in node.branches
@@ -208,7 +209,7 @@ class Writer(TreeWriter[bytes]):
         return part(6, parts(1, clauses), part(2, self.operand(node.otherwise)))
 
     def member(self, node: ir.FieldAccess) -> bytes:
-        """A path from a column into structs."""
+        """Write the path from a column into structs."""
         column, names = path_of(node, self.engine)
         places, type_ = [self._places[column.field_id]], column.type
         for label in names:
@@ -219,7 +220,7 @@ class Writer(TreeWriter[bytes]):
         return _selected(places)
 
     def call(self, node: ir.Call) -> bytes:
-        """A function of the table, of arguments of one type."""
+        """Write a function call."""
         name, arguments = node.function, node.arguments
         types = [type_of(argument) for argument in arguments]
         constants = [value_of(item) for item in arguments]
@@ -247,7 +248,7 @@ class Writer(TreeWriter[bytes]):
     # Calls
 
     def _zoned_part(self, field: str, instant: ir.Operand, name: str) -> bytes:
-        """`extract` of an instant in a zone; parts that may count from 0 say ONE."""
+        """Write `extract` of an instant in a zone, with ONE for parts that may count from 0."""
         component = function_table.ZONED_PARTS[field]
         words = [component, "ONE"] if component in function_table.COUNTED else [component]
         sides = self.operand(instant), self._zone(name)
@@ -259,7 +260,7 @@ class Writer(TreeWriter[bytes]):
         return self.constant(ir.Literal(name, String()))
 
     def _row(self, row: substrait.Function, result: LogicalType, *arguments: bytes) -> bytes:
-        """A call by its row, with its option said."""
+        """Write a call by its row, with its option."""
         option = [part(at, text.encode()) for at, text in enumerate(row.option or (), 1)]
         options = [b"".join(option)] if option else []
         return self._made(row.file, row.name, result, *arguments, options=options)
@@ -279,7 +280,7 @@ class Writer(TreeWriter[bytes]):
         words: Sequence[str] = (),
         options: Sequence[bytes] = (),
     ) -> bytes:
-        """A `scalar_function`; `words` are the arguments of enums, which come first."""
+        """Write a `scalar_function`; `words` are its enum arguments, which come first."""
         self._files.setdefault(file, len(self._files) + 1)
         anchor = self._functions.setdefault((file, name), len(self._functions) + 1)
         type_ = type_message(result, nullable=True, user_types={})
@@ -289,7 +290,7 @@ class Writer(TreeWriter[bytes]):
 
 
 def _in_zone(moment: ir.Operand) -> tuple[ir.Operand, str] | None:
-    """The instant and the zone in which a part of it is asked for; None of other times."""
+    """Return instant and zone of the argument of `extract`; None for other times."""
     match moment:
         case ir.Call(function="local_time", arguments=(ir.Literal(value=str() as name), instant)):
             return instant, name
@@ -306,9 +307,9 @@ def _selected(places: Sequence[int]) -> bytes:
 
 
 def _base(schema: Schema, user_types: dict[str, int]) -> bytes:
-    """The columns of the input: names, depth first, and types.
+    """Write the input's columns: names, depth first, and types.
 
-    Members of structs in lists and maps are not named: pyarrow neither writes nor reads these
+    Struct fields inside lists and maps are not named, because pyarrow neither writes nor reads such
     names.
     """
     names: list[bytes] = []
