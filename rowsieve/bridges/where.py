@@ -44,10 +44,8 @@ def to_predicate(
         return TRUE
     if isinstance(where, Predicate):
         return where
-    if isinstance(where, str) and schema is not None:
-        with places_in(where, dialect, schema, semantics):
-            return _read(where, dialect, schema, semantics, session, names_checked=names_checked)
-    return _read(where, dialect, schema, semantics, session, names_checked=names_checked)
+    with places_in(where, dialect, schema, semantics):
+        return _read(where, dialect, schema, semantics, session, names_checked=names_checked)
 
 
 def _read(
@@ -96,10 +94,8 @@ def to_operand(
 
     `semantics` are those of the text's session, by default the dialect's.
     """
-    if isinstance(expression, str) and schema is not None:
-        with places_in(expression, dialect, schema, semantics, is_value=True):
-            return _read_value(expression, dialect, schema, semantics)
-    return _read_value(expression, dialect, schema, semantics)
+    with places_in(expression, dialect, schema, semantics, is_value=True):
+        return _read_value(expression, dialect, schema, semantics)
 
 
 def _read_value(
@@ -132,19 +128,20 @@ def _read_value(
 def places_in(
     text: Any,
     dialect: str,
-    schema: Schema,
+    schema: Schema | None,
     semantics: Semantics | None = None,
     *,
     is_value: bool = False,
 ) -> Iterator[None]:
     """Add to an error about SQL text the offset, the part of the text and its columns' types.
 
-    `is_value`: the text is an expression, not a condition. Other values pass as they are.
+    `is_value`: the text is an expression, not a condition. Without a schema, and for other values,
+    the error is unchanged.
     """
     try:
         yield
     except (InvalidPredicate, UnsupportedOperation) as error:
-        if not isinstance(text, str) or error.position is not None:
+        if schema is None or not isinstance(text, str) or error.position is not None:
             raise
         from rowsieve.bridges.sql.places import placed  # noqa: PLC0415 - it imports sqlglot
 

@@ -9,6 +9,7 @@ too.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -186,7 +187,7 @@ class _Reader(TreeReader[Frame]):
         if (kernel := BY_NAME.get(name)) is not None:
             return self._by_kernel(kernel, operands, options)
         if (handler := _HANDLERS.get(name)) is not None:
-            return handler(self, name, operands, options)
+            return handler(_Call(self, name, operands, options))
         raise AssertionError(name)
 
     def _by_kernel(
@@ -285,66 +286,62 @@ def _list_with_null(made: ir.Predicate) -> ir.Predicate:
     return made
 
 
-_Handler = Callable[[_Reader, str, tuple[ir.Operand, ...], Options], Decoded]
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call whose arguments have been read."""
+
+    reader: _Reader
+    name: str
+    operands: tuple[ir.Operand, ...]
+    options: Options
 
 
 def _constant(options: Options, name: str) -> ir.Literal:
     return literal_of(pa.array([options.take(name).as_py()], pa.string()))
 
 
-def _liked(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
-) -> ir.Predicate:
-    reader.only(name, operands, String)
-    pattern = str(_constant(options, "pattern").value)
-    fold = truth(options.take("ignore_case"))
-    return ir.Like(operands[0], pattern, "\\" if "\\" in pattern else None, fold)
+def _liked(call: _Call) -> ir.Predicate:
+    call.reader.only(call.name, call.operands, String)
+    pattern = str(_constant(call.options, "pattern").value)
+    fold = truth(call.options.take("ignore_case"))
+    return ir.Like(call.operands[0], pattern, "\\" if "\\" in pattern else None, fold)
 
 
-def _replaced(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
-) -> ir.Operand:
-    reader.only(name, operands, String)
-    pattern, other = _constant(options, "pattern"), _constant(options, "replacement")
-    limit = options.take("max_replacements").as_py()
+def _replaced(call: _Call) -> ir.Operand:
+    call.reader.only(call.name, call.operands, String)
+    pattern, other = _constant(call.options, "pattern"), _constant(call.options, "replacement")
+    limit = call.options.take("max_replacements").as_py()
     if not pattern.value or limit not in (None, -1):
         raise UnsupportedOperation("replace_substring of empty text, or of some places only")
-    return ir.Call("replace", (*operands, pattern, other))
+    return ir.Call("replace", (*call.operands, pattern, other))
 
 
-def _sliced(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
-) -> ir.Operand:
-    reader.only(name, operands, String)
-    options.must("step", value=1)
-    start, stop = options.take("start").as_py(), options.take("stop").as_py()
+def _sliced(call: _Call) -> ir.Operand:
+    call.reader.only(call.name, call.operands, String)
+    call.options.must("step", value=1)
+    start, stop = call.options.take("start").as_py(), call.options.take("stop").as_py()
     if start < 0 or (stop is not None and stop < start):
         raise UnsupportedOperation("utf8_slice_codeunits from the end is unknown to Rowsieve")
     places = [ir.Literal(start + 1, Int(64))]
     if stop is not None and stop < 2**62:
         places.append(ir.Literal(stop - start, Int(64)))
-    return ir.Call("substr", (*operands, *places))
+    return ir.Call("substr", (*call.operands, *places))
 
 
-def _joined(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
-) -> ir.Operand:
-    *parts, separator = operands
-    options.must("null_handling", value=0)
-    options.ignore("null_replacement")
-    reader.only(name, operands, String)
+def _joined(call: _Call) -> ir.Operand:
+    *parts, separator = call.operands
+    call.options.must("null_handling", value=0)
+    call.options.ignore("null_replacement")
+    call.reader.only(call.name, call.operands, String)
     if not isinstance(separator, ir.Literal) or separator.value != "" or len(parts) < 2:
         raise UnsupportedOperation("binary_join_element_wise with a separator")
     return ir.Call("concat_strict", tuple(parts))
 
 
-def _coalesced(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
-) -> ir.Operand:
-    del options
-    reader.one_type(name, operands)
-    reader.one_unit(name, operands)
-    return ir.Call("coalesce", operands)
+def _coalesced(call: _Call) -> ir.Operand:
+    call.reader.one_type(call.name, call.operands)
+    call.reader.one_unit(call.name, call.operands)
+    return ir.Call("coalesce", call.operands)
 
 
 def _null_where_null(operands: tuple[ir.Operand, ...]) -> ir.Predicate | None:
@@ -376,53 +373,48 @@ def _unguarded(predicate: ir.Predicate, guarded: ir.Operand) -> ir.Predicate | N
             return None
 
 
-def _chosen(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
-) -> Decoded:
+def _chosen(call: _Call) -> Decoded:
     """Convert `if_else`: a NULL condition gives NULL, unless the condition is never NULL."""
-    del options
-    if (listed := _null_where_null(operands)) is not None:
+    if (listed := _null_where_null(call.operands)) is not None:
         return listed
-    reader.one_type(name, operands[1:])
-    match operands[0]:
+    call.reader.one_type(call.name, call.operands[1:])
+    match call.operands[0]:
         case ir.Call(function="coalesce", arguments=(inner, ir.Literal(value=False))):
-            return ir.Case(((as_predicate(inner), operands[1]),), operands[2])
+            return ir.Case(((as_predicate(inner), call.operands[1]),), call.operands[2])
         case when:
             told = as_predicate(when)
-            none = ir.Literal(None, reader.type_of(operands[1]))
-            return ir.Case(((told, operands[1]), (ir.Not(told), operands[2])), none)
+            none = ir.Literal(None, call.reader.type_of(call.operands[1]))
+            return ir.Case(((told, call.operands[1]), (ir.Not(told), call.operands[2])), none)
 
 
-def _cast(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
-) -> ir.Operand:
-    storage = options.take("to_type").type
-    source = reader.type_of(operands[0])
-    if (found := zones.relabelled(operands[0], source, storage)) is not None:
-        reader.one_unit(name, operands)
-        options.ignore(*_CAST_OPTIONS)
+def _cast(call: _Call) -> ir.Operand:
+    storage = call.options.take("to_type").type
+    source = call.reader.type_of(call.operands[0])
+    if (found := zones.relabelled(call.operands[0], source, storage)) is not None:
+        call.reader.one_unit(call.name, call.operands)
+        call.options.ignore(*_CAST_OPTIONS)
         return found
     try:
-        target = logical_type(pa.field(name, storage), lambda: 0)
+        target = logical_type(pa.field(call.name, storage), lambda: 0)
     except SchemaMismatch as error:
         raise UnsupportedOperation(f"a cast to {storage}, which no column can have") from error
     if isinstance(target, Float | Time | Timestamp) and storage != arrow_type(target):
         raise UnsupportedOperation(f"a cast to {storage}, which Rowsieve stores in another form")
     if isinstance(source, Int):
-        options.must("allow_int_overflow", value=False)
-        options.must("allow_decimal_truncate", value=False)
+        call.options.must("allow_int_overflow", value=False)
+        call.options.must("allow_decimal_truncate", value=False)
     if isinstance(source, Date):
-        options.must("allow_time_overflow", value=False)
-    options.ignore(*_CAST_OPTIONS)
+        call.options.must("allow_time_overflow", value=False)
+    call.options.ignore(*_CAST_OPTIONS)
     if source is None or source == target:
-        return ir.Cast(operands[0], target)
+        return ir.Cast(call.operands[0], target)
     narrower = isinstance(source, Float) and target != Float(64)
     zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in (source, target))
     if kinds_of(source, target) not in CASTS["pyarrow"] or narrower or zoned:
         raise UnsupportedOperation(
             f"a cast of {type_name(source)} to {type_name(target)} may differ in Rowsieve"
         )
-    return ir.Cast(operands[0], target)
+    return ir.Cast(call.operands[0], target)
 
 
 def _clock(reader: _Reader, name: str, operand: ir.Operand, *, dates: bool) -> None:
@@ -432,50 +424,40 @@ def _clock(reader: _Reader, name: str, operand: ir.Operand, *, dates: bool) -> N
         raise UnsupportedOperation(f"{name} of {shown} is unknown to Rowsieve")
 
 
-def _part(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
-) -> ir.Operand:
-    del options
-    (operand,) = operands
-    if reader.type_of(operand) == Timestamp(utc=True):
-        operand = zones.local_time(operand, reader.type_of(operand))
-    _clock(reader, name, operand, dates=name not in ("hour", "minute"))
-    return ir.Call("extract", (ir.Literal(function_table.PARTS[name], String()), operand))
+def _part(call: _Call) -> ir.Operand:
+    (operand,) = call.operands
+    if call.reader.type_of(operand) == Timestamp(utc=True):
+        operand = zones.local_time(operand, call.reader.type_of(operand))
+    _clock(call.reader, call.name, operand, dates=call.name not in ("hour", "minute"))
+    return ir.Call("extract", (ir.Literal(function_table.PARTS[call.name], String()), operand))
 
 
-def _local(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
-) -> ir.Operand:
-    del options
-    reader.one_unit(name, operands)
-    return zones.local_time(operands[0], reader.type_of(operands[0]))
+def _local(call: _Call) -> ir.Operand:
+    call.reader.one_unit(call.name, call.operands)
+    return zones.local_time(call.operands[0], call.reader.type_of(call.operands[0]))
 
 
-def _assumed(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
-) -> ir.Operand:
-    reader.one_unit(name, operands)
-    _clock(reader, name, operands[0], dates=False)
-    zone = str(options.take("timezone").as_py())
-    rules = (int(options.take(rule).as_py()) for rule in ("ambiguous", "nonexistent"))
-    return zones.instant(operands[0], zone, *rules)
+def _assumed(call: _Call) -> ir.Operand:
+    call.reader.one_unit(call.name, call.operands)
+    _clock(call.reader, call.name, call.operands[0], dates=False)
+    zone = str(call.options.take("timezone").as_py())
+    rules = (int(call.options.take(rule).as_py()) for rule in ("ambiguous", "nonexistent"))
+    return zones.instant(call.operands[0], zone, *rules)
 
 
-def _cut(
-    reader: _Reader, name: str, operands: tuple[ir.Operand, ...], options: Options
-) -> ir.Operand:
-    _clock(reader, name, operands[0], dates=False)
-    options.must("multiple", value=1)
-    options.must("week_starts_monday", value=True)
-    options.must("calendar_based_origin", value=False)
-    options.ignore("ceil_is_strictly_greater")
-    unit = options.take("unit").as_py() - function_table.FIRST_UNIT
+def _cut(call: _Call) -> ir.Operand:
+    _clock(call.reader, call.name, call.operands[0], dates=False)
+    call.options.must("multiple", value=1)
+    call.options.must("week_starts_monday", value=True)
+    call.options.must("calendar_based_origin", value=False)
+    call.options.ignore("ceil_is_strictly_greater")
+    unit = call.options.take("unit").as_py() - function_table.FIRST_UNIT
     if not 0 <= unit < len(function_table.UNITS):
         raise UnsupportedOperation("floor_temporal to less than a second")
-    return ir.Call("date_trunc", (ir.Literal(function_table.UNITS[unit], String()), *operands))
+    return ir.Call("date_trunc", (ir.Literal(function_table.UNITS[unit], String()), *call.operands))
 
 
-_HANDLERS: Mapping[str, _Handler] = {
+_HANDLERS: Mapping[str, Callable[[_Call], Decoded]] = {
     **dict.fromkeys(function_table.PARTS, _part),
     "match_like": _liked,
     "replace_substring": _replaced,

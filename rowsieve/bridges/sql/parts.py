@@ -4,40 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-TRUNCATIONS = frozenset(
-    {
-        "microsecond",
-        "millisecond",
-        "second",
-        "minute",
-        "hour",
-        "day",
-        "week",
-        "month",
-        "quarter",
-        "year",
-        "decade",
-        "century",
-        "millennium",
-    }
-)
 # Fields that all dialects count alike. Elsewhere days of the week start at another number, and
 # seconds have no fraction.
 PORTABLE_PARTS = frozenset({"year", "quarter", "month", "day", "hour", "minute", "doy", "week"})
-PARTS = PORTABLE_PARTS | frozenset(
-    {
-        "second",
-        "millisecond",
-        "microsecond",
-        "dow",
-        "isodow",
-        "isoyear",
-        "epoch",
-        "decade",
-        "century",
-        "millennium",
-    }
-)
+_LONG = frozenset({"decade", "century", "millennium"})
+_SHORT = frozenset({"second", "millisecond", "microsecond"})
+TRUNCATIONS = (PORTABLE_PARTS - {"doy"}) | _LONG | _SHORT
+PARTS = PORTABLE_PARTS | _LONG | _SHORT | {"dow", "isodow", "isoyear", "epoch"}
 # Fields that a dialect counts differently: our field, and the number to add.
 EXTRACTED: Mapping[tuple[str, str], tuple[str, int]] = {
     ("spark", "dow"): ("dow", 1),

@@ -35,10 +35,6 @@ CAST_ANY_MODE = frozenset(
         ("Timestamp", "String"),
     }
 )
-CAST_REFUSALS: Mapping[tuple[str, str], str] = {
-    ("Float", "Decimal"): "the digits of a float are Java's to choose",
-    ("Float", "String"): "Java writes floats in another way",
-}
 
 
 def check_cast(source: LogicalType, target: LogicalType) -> None:
