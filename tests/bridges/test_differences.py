@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
+
 import pyarrow as pa
 import pytest
 
 from rowsieve.bridges.differences import DIFFERENCES, Difference, Direction, check
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate import ir, zoned
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
+from rowsieve.types.logical import Timestamp
 from tests.strategies import SCHEMA
 
 WIDE = schema_of(
@@ -54,6 +58,20 @@ def test_an_example_is_found_in_its_engine_alone(row: Difference) -> None:
     with pytest.raises(UnsupportedOperation, match=row.engine):
         check(root, row.engine, row.direction)
     check(root, "pyarrow", row.direction)
+
+
+def test_spark_compares_instants_for_local_times_that_occur_twice() -> None:
+    local = zoned.local_time("Europe/Berlin", ir.Column("tz"))
+
+    def at(hour: int) -> ir.Predicate:
+        moment = datetime.datetime(2024, 10, 27, hour, 30, tzinfo=datetime.UTC)
+        constant = ir.Literal(int(moment.timestamp()) * 1_000_000, Timestamp())
+        equal = ir.Comparison(ir.ComparisonOp.EQ, local, constant)
+        return bind(equal, SCHEMA, Semantics.SPARK, simplified=False).root
+
+    with pytest.raises(UnsupportedOperation, match="occurs twice"):
+        check(at(2), "spark", ANSWERS)
+    check(at(3), "spark", ANSWERS)
 
 
 def test_rows_name_known_engines_and_their_direction() -> None:

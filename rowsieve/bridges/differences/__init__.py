@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from rowsieve.bridges.differences import merged_lists, numbers, postgres, texts
+from rowsieve.bridges.differences import (
+    merged_lists,
+    numbers,
+    postgres,
+    repeated_times,
+    texts,
+)
 from rowsieve.bridges.differences.row import Difference, Direction
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
@@ -18,6 +24,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     *numbers.ROWS,
     *merged_lists.ROWS,
     *texts.ROWS,
+    *repeated_times.ROWS,
 )
 
 

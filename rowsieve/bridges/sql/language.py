@@ -21,7 +21,6 @@ from rowsieve.bridges.sql.exact import as_exact
 from rowsieve.bridges.sql.integer_widths import with_widths
 from rowsieve.bridges.sql.name_rules import check_names
 from rowsieve.bridges.sql.render import Writer
-from rowsieve.bridges.sql.repeated_times import check_repeated
 from rowsieve.bridges.sql.spark_exact import SparkExact, eased
 from rowsieve.bridges.sql.spark_types import with_spark_types
 from rowsieve.bridges.sql.unknown_texts import check_order, check_texts, orders_text
@@ -137,8 +136,6 @@ def as_meant(
     check_coercion(found, root, schema, meant)
     if known.name == "datafusion":
         check_zones(found, schema)
-    if known.gives_types:
-        check_repeated(root)
     return found, root
 
 

@@ -11,7 +11,7 @@ _LONG = frozenset({"decade", "century", "millennium"})
 _SHORT = frozenset({"second", "millisecond", "microsecond"})
 TRUNCATIONS = (PORTABLE_PARTS - {"doy"}) | _LONG | _SHORT
 PARTS = PORTABLE_PARTS | _LONG | _SHORT | {"dow", "isodow", "isoyear", "epoch"}
-# Fields that a dialect counts differently: our field, and the number to add.
+# How a dialect's fields are read that it counts or names differently: our field, and what to add.
 EXTRACTED: Mapping[tuple[str, str], tuple[str, int]] = {
     ("spark", "dow"): ("dow", 1),
     ("spark", "dayofweek"): ("dow", 1),
@@ -42,4 +42,24 @@ PART_ALIASES: Mapping[str, str] = {
     "hours": "hour",
     "minutes": "minute",
     "seconds": "second",
+}
+# How a dialect writes fields that it counts or names differently.
+WRITTEN_PARTS: Mapping[tuple[str, str], str] = {
+    ("spark", "dow"): "(dayofweek({0}) - 1)",
+    ("spark", "isodow"): "(weekday({0}) + 1)",
+    ("spark", "isoyear"): "EXTRACT(YEAROFWEEK FROM {0})",
+    ("spark", "second"): "EXTRACT(SECOND FROM {0})",
+    ("spark", "whole_second"): "second({0})",
+    ("trino", "whole_second"): "second({0})",
+    ("postgres", "whole_second"): "CAST(floor(EXTRACT(SECOND FROM {0})) AS BIGINT)",
+    **{
+        (dialect, part): f"EXTRACT({word} FROM {{0}})"
+        for dialect in ("duckdb", "datafusion")
+        for part, word in (
+            ("dow", "DOW"),
+            ("isodow", "ISODOW"),
+            ("isoyear", "ISOYEAR"),
+            ("whole_second", "SECOND"),
+        )
+    },
 }

@@ -12,13 +12,12 @@ from rowsieve.bridges.sql.bins import bin_text
 from rowsieve.bridges.sql.intervals import FUNCTIONS as INTERVALS
 from rowsieve.bridges.sql.intervals import interval_text
 from rowsieve.bridges.sql.nested_access import PLAIN_PATH, SLICED
-from rowsieve.bridges.sql.parts import PARTS, PORTABLE_PARTS, TRUNCATIONS
+from rowsieve.bridges.sql.parts import PARTS, PORTABLE_PARTS, TRUNCATIONS, WRITTEN_PARTS
 from rowsieve.bridges.sql.pattern_calls import FOUND, in_flavour
 from rowsieve.bridges.sql.protocols import Writes
 from rowsieve.bridges.sql.regexes import Flavour, from_re2
 from rowsieve.bridges.sql.render_literals import quoted
 from rowsieve.bridges.sql.spark_names import WRITTEN
-from rowsieve.bridges.sql.spellings import PARTS as OWN_PARTS
 from rowsieve.bridges.sql.templates import fill, written
 from rowsieve.bridges.sql.time_formats import FORMATTED, in_words
 from rowsieve.bridges.sql.zones import zone_text
@@ -109,7 +108,7 @@ def _part(call: Call, writer: Writes) -> str | None:
     if not name.startswith("extract_"):
         return None
     part, dialect = name.removeprefix("extract_"), writer.dialect.name
-    if (own := OWN_PARTS.get((dialect, part))) is not None:
+    if (own := WRITTEN_PARTS.get((dialect, part))) is not None:
         return own.format(*map(writer.text, arguments))
     if part in (PARTS if dialect == "postgres" else PORTABLE_PARTS) and len(arguments) == 1:
         return f"EXTRACT({part.upper()} FROM {writer.text(arguments[0])})"

@@ -9,31 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rowsieve.bridges.functions import TABLE, spelling_of
-from rowsieve.bridges.sql.parts import PARTS as ALL_PARTS
-from rowsieve.bridges.sql.parts import PORTABLE_PARTS
+from rowsieve.bridges.sql.parts import PARTS, PORTABLE_PARTS, WRITTEN_PARTS
 from rowsieve.bridges.sql.zones import FORMS, ZONE_FUNCTIONS
 from rowsieve.predicate.functions.registry import BUILT_IN
-
-# Fields that a dialect counts from another number, or names differently.
-PARTS: Mapping[tuple[str, str], str] = {
-    ("spark", "dow"): "(dayofweek({0}) - 1)",
-    ("spark", "isodow"): "(weekday({0}) + 1)",
-    ("spark", "isoyear"): "EXTRACT(YEAROFWEEK FROM {0})",
-    ("spark", "second"): "EXTRACT(SECOND FROM {0})",
-    ("spark", "whole_second"): "second({0})",
-    ("trino", "whole_second"): "second({0})",
-    ("postgres", "whole_second"): "CAST(floor(EXTRACT(SECOND FROM {0})) AS BIGINT)",
-    **{
-        (dialect, part): f"EXTRACT({word} FROM {{0}})"
-        for dialect in ("duckdb", "datafusion")
-        for part, word in (
-            ("dow", "DOW"),
-            ("isodow", "ISODOW"),
-            ("isoyear", "ISOYEAR"),
-            ("whole_second", "SECOND"),
-        )
-    },
-}
 
 _RULES: Mapping[str, str] = {
     "date_trunc": "date_trunc({0}, {1})",
@@ -74,7 +52,7 @@ def shared() -> tuple[str, ...]:
 
     Arithmetic operators and intervals, which are not names, are not counted.
     """
-    own = {part for _, part in PARTS}
+    own = {part for _, part in WRITTEN_PARTS}
     parts = {f"extract_{part}" for part in {*PORTABLE_PARTS, *own}}
     names = {*(BUILT_IN - OPERATORS), *parts}
     return tuple(sorted(name for name in names if all(spelling(name, d) for d in _COUNTED)))
@@ -86,9 +64,9 @@ def spelling(name: str, dialect: str) -> str | None:
         return FORMS.get((name, dialect))
     part = name.removeprefix("extract_")
     if name != part:
-        own = PARTS.get((dialect, part))
+        own = WRITTEN_PARTS.get((dialect, part))
         portable = f"EXTRACT({part.upper()} FROM {{0}})" if part in PORTABLE_PARTS else None
-        if dialect == "postgres" and part in ALL_PARTS:
+        if dialect == "postgres" and part in PARTS:
             return f"EXTRACT({part.upper()} FROM {{0}})"
         return own or portable or (f"{name}({{0}})" if dialect == "postgres" else None)
     found = spelling_of(name, dialect)
@@ -102,7 +80,7 @@ def spelling(name: str, dialect: str) -> str | None:
 def matrix() -> str:
     """Return the spelling of each function in each dialect, for the documentation."""
     dialects = ("postgres", *_COUNTED)
-    parts = {f"extract_{part}" for part in {*PORTABLE_PARTS, *(part for _, part in PARTS)}}
+    parts = {f"extract_{part}" for part in {*PORTABLE_PARTS, *(part for _, part in WRITTEN_PARTS)}}
     lines = ["| | " + " | ".join(dialects) + " |", "|---" * 5 + "|"]
     for name in sorted({*BUILT_IN, *parts} - OPERATORS):
         cells = [f"`{name}`"]
