@@ -70,7 +70,7 @@ def _lists(node: ir.And | ir.Or) -> Iterator[tuple[ir.Operand, bool, pa.Array]]:
 
 
 def _one_zero(junction: ir.Node) -> bool:
-    """A junction of equals and short lists with one zero, which become one long list."""
+    """Find a junction of equalities and short lists with one zero, merged to one long list."""
     if not isinstance(junction, ir.And | ir.Or):
         return False
     counts: dict[ir.Operand, int] = defaultdict(int)

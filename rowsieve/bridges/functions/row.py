@@ -75,7 +75,7 @@ class FunctionRow:
 def function(
     name: str, common: str | tuple[str, ...], *cases: Arguments, **engines: Own
 ) -> FunctionRow:
-    """A row: the spelling and cases that engines share, and the entries of those that differ.
+    """Build a row: the spelling and cases that engines share, and the entries of those that differ.
 
     An engine's own entry is a template, other cases, a whole `Spelling`, or `Absent`.
     """
@@ -83,7 +83,7 @@ def function(
 
 
 def unverified(reason: str, *templates: str) -> Spelling:
-    """A spelling that is read and written, but never exact."""
+    """Build a spelling that is read and written, but never exact."""
     return Spelling(templates, reason=reason)
 
 

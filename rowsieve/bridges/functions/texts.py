@@ -23,7 +23,7 @@ _SPACES = Absent("it trims other spaces, too")
 
 
 def _padded(name: str) -> tuple[str, ...]:
-    """With the pad, which DuckDB wants; without, it is a space."""
+    """Return the templates with the pad, which DuckDB requires, and without, for spaces."""
     return (f"{name}({{0}}, {{1}}, {{2}})", f"{name}({{0}}, {{1}}, ' ')", f"{name}({{0}}, {{1}})")
 
 

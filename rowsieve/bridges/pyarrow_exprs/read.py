@@ -381,10 +381,11 @@ def _chosen(call: _Call) -> Decoded:
     match call.operands[0]:
         case ir.Call(function="coalesce", arguments=(inner, ir.Literal(value=False))):
             return ir.Case(((as_predicate(inner), call.operands[1]),), call.operands[2])
-        case when:
-            told = as_predicate(when)
-            none = ir.Literal(None, call.reader.type_of(call.operands[1]))
-            return ir.Case(((told, call.operands[1]), (ir.Not(told), call.operands[2])), none)
+        case operand:
+            _, then, other = call.operands
+            when = as_predicate(operand)
+            none = ir.Literal(None, call.reader.type_of(then))
+            return ir.Case(((when, then), (ir.Not(when), other)), none)
 
 
 def _cast(call: _Call) -> ir.Operand:

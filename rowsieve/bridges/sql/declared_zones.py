@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rowsieve.bridges.sql.literals import OFFSET_TOLD
+from rowsieve.bridges.sql.literals import WITH_OFFSET
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.zoned import local_time
@@ -104,7 +104,7 @@ def _is_instant(side: ir.Operand, schema: Schema) -> bool:
         case ir.Column(name=name) | ir.BoundColumn(name=name):
             return schema.field(name).type == _INSTANT
         case ir.Literal(value=value, type=type_):
-            told = isinstance(value, str) and OFFSET_TOLD.fullmatch(value) is not None
-            return value is None or type_ == _INSTANT or (type_ is None and told)
+            has_offset = isinstance(value, str) and WITH_OFFSET.fullmatch(value) is not None
+            return value is None or type_ == _INSTANT or (type_ is None and has_offset)
         case _:
             return False

@@ -293,7 +293,7 @@ class Exact:
 
 
 def _doubt(use: Use, dialect: str) -> str:
-    """The reason why the dialect may compute other values for the call; empty if it does not."""
+    """Return why the dialect may compute other values for the call; empty if it does not."""
     name = use.call.function
     if name in ZONE_FUNCTIONS:
         return "" if is_proved(use.call, dialect) else f"{name} may give other values in {dialect}"

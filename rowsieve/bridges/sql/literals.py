@@ -56,7 +56,7 @@ INT64 = Int(64)
 MAX_DIGITS = 38
 
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
-OFFSET_TOLD = re.compile(r".*\d\d:.*(?:Z|[+-]\d\d(?::?\d\d)?)\s*", re.ASCII)
+WITH_OFFSET = re.compile(r".*\d\d:.*(?:Z|[+-]\d\d(?::?\d\d)?)\s*", re.ASCII)
 _NAMED_MOMENT = re.compile(r"(?P<local>.*\d\d:.*\d)\s+(?P<zone>[A-Za-z_]+/[A-Za-z_/+-]+|UTC)\s*")
 _BLOB = re.compile(r"(?:\\x[0-9a-fA-F]{2}|[ -\[\]-~])*")
 
@@ -123,7 +123,7 @@ def typed(text: str, type_: LogicalType, dialect: Dialect) -> PhysicalValue:
             return text
         case Timestamp(utc=True) if (moment := _named_moment(text, dialect)) is not None:
             return moment
-        case Timestamp(utc=True) if not OFFSET_TOLD.fullmatch(text):
+        case Timestamp(utc=True) if not WITH_OFFSET.fullmatch(text):
             raise LookupError("its time zone is the session's")
         case Timestamp() if (nanos := fine_moment(text, type_)) is not None:
             return _whole_micros(text, nanos, dialect)
@@ -141,7 +141,7 @@ def typed(text: str, type_: LogicalType, dialect: Dialect) -> PhysicalValue:
         case Interval() | Numeric() | Enum() | Nanos(utc=False):
             return parse_text(text, type_)
         case Nanos():
-            if not OFFSET_TOLD.fullmatch(text):
+            if not WITH_OFFSET.fullmatch(text):
                 raise LookupError("its time zone is the session's")
             return parse_text(text, type_)
         case List() | Struct() | Map():
@@ -172,7 +172,7 @@ def finer_constant(operand: Operand, type_: LogicalType) -> Literal | None:
     text = operand.value
     if not isinstance(text, str) or not isinstance(type_, Timestamp):
         return None
-    if type_.utc and not OFFSET_TOLD.fullmatch(text):
+    if type_.utc and not WITH_OFFSET.fullmatch(text):
         return None
     nanos = fine_moment(text, type_)
     if nanos is None or not nanos % NANOS_OF_MICRO:
@@ -233,7 +233,7 @@ def spelt(value: PhysicalValue, type_: LogicalType, dialect: Dialect) -> str:
 
 
 def _far_text(value: PhysicalValue, type_: Date | Timestamp, dialect: Dialect) -> str | None:
-    """The engine's text of a day or local time outside the years 1 to 9999, if it reads it so."""
+    """Return the engine's text of a day or local time outside the years 1 to 9999; None if none."""
     if not isinstance(value, int):
         return None
     day = value if isinstance(type_, Date) else value // DAY_US

@@ -26,7 +26,7 @@ from rowsieve.predicate.ir import Call, Cast, Literal, Operand
 from rowsieve.types.logical import Float
 
 BYTE_ORDER = "in the order of bytes"  # a text so; no function of the registry
-UNSIGNED_NAN = "a NaN without its sign"  # a float, and the NaN that stands for its own; likewise
+UNSIGNED_NAN = "a NaN without its sign"  # of a float and the NaN that replaces its own; likewise
 _Handler: TypeAlias = Callable[[Call, Writes], tuple[str, bool] | None]
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -96,14 +96,14 @@ def _sliced(call: Call, writer: Writes) -> tuple[str, bool] | None:
 
 
 def _named_part(call: Call) -> tuple[str, tuple[Operand, ...]]:
-    """The name and the arguments of a call, `extract('year', x)` as `extract_year(x)`."""
+    """Return name and arguments of a call, `extract('year', x)` as `extract_year(x)`."""
     if call.function == "extract" and len(call.arguments) == 2:
         return f"extract_{_constant(call.arguments[0])}", call.arguments[1:]
     return call.function, call.arguments
 
 
 def _part(call: Call, writer: Writes) -> str | None:
-    """A part of a time, as the dialect names it."""
+    """Write a part of a time; None for other calls."""
     name, arguments = _named_part(call)
     if not name.startswith("extract_"):
         return None

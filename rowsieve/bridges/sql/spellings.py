@@ -47,17 +47,6 @@ OPERATORS = frozenset(
 _COUNTED = ("spark", "datafusion", "duckdb")
 
 
-def shared() -> tuple[str, ...]:
-    """List the functions that Spark, DataFusion and DuckDB all have, each `extract` field included.
-
-    Arithmetic operators and intervals, which are not names, are not counted.
-    """
-    own = {part for _, part in WRITTEN_PARTS}
-    parts = {f"extract_{part}" for part in {*PORTABLE_PARTS, *own}}
-    names = {*(BUILT_IN - OPERATORS), *parts}
-    return tuple(sorted(name for name in names if all(spelling(name, d) for d in _COUNTED)))
-
-
 def spelling(name: str, dialect: str) -> str | None:
     """Return a function's spelling in a dialect, for the documentation; None if unsupported."""
     if name in ZONE_FUNCTIONS:

@@ -118,15 +118,15 @@ class Source(TreeReader[Value]):
         return self._column(places)
 
     def _column(self, places: Sequence[int]) -> ir.Operand:
-        name, said = self._columns[places[0]]
+        name, message = self._columns[places[0]]
         type_ = self.schema.field(name).type
-        told, members = type_of_message(said)
-        if told is not None and told != (String() if isinstance(type_, Json | Enum) else type_):
+        declared, members = type_of_message(message)
+        if declared not in (None, String() if isinstance(type_, Json | Enum) else type_):
             raise UnsupportedOperation(
-                f"the column {name!r} is {type_name(told)} there and {type_name(type_)} here"
+                f"the column {name!r} is {type_name(declared)} there and {type_name(type_)} here"
             )
         is_unsigned = isinstance(type_, Int) and not type_.signed  # an extension of pyarrow's
-        if told is None and isinstance(type_, Struct) is not bool(members) and not is_unsigned:
+        if declared is None and isinstance(type_, Struct) is not bool(members) and not is_unsigned:
             raise UnsupportedOperation(f"the column {name!r} has a type without a counterpart")
         operand: ir.Operand = ir.Column(name)
         for place in places[1:]:
