@@ -246,12 +246,14 @@ class LocalStore:
 
         A crash may undo the last deletions, which are not synced.
         """
+        folders = {"": self._root}  # many files are in few folders
         for path in paths:
             folder, _, name = path.rpartition("/")
             checked_path(f"{folder or 'x'}/{name.removeprefix(TEMPORARY_PREFIX)}")
-            inside = self._resolved(folder) if folder else self._root
+            if folder not in folders:
+                folders[folder] = self._resolved(folder)
             with self._failing("delete", path), suppress(FileNotFoundError, NotADirectoryError):
-                os.unlink(f"{inside}{os.sep}{name}")  # noqa: PTH108 - there may be many
+                os.unlink(f"{folders[folder]}{os.sep}{name}")  # noqa: PTH108 - there may be many
 
     def open_input(
         self,

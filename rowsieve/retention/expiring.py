@@ -11,7 +11,7 @@ version is verified too, as the fallback.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from rowsieve.arguments.annotations import Progress
@@ -107,8 +107,8 @@ def delete_expired(
         return {}
     needed = needed_files(log, store, oldest, head)
     expired = expired_files(log, store, files, oldest)
-    garbage = {path: size for path, size in sorted(expired.items()) if path not in needed}
-    of_log = dict.fromkeys(_expired_log(log, store, files, oldest))
+    garbage = {path: size for path, size in sorted(expired.sizes.items()) if path not in needed}
+    of_log = dict.fromkeys(_expired_log(store, files, oldest, expired.commit_ids))
     log_sizes = {path: files.details[path].size_bytes for path in of_log if path in files.details}
     if dry_run:
         return garbage | log_sizes
@@ -128,14 +128,16 @@ def _newest_at(log: LogReader, timestamp_us: int) -> int:
         return 0
 
 
-def _expired_log(log: LogReader, store: ObjectStore, files: LogFiles, oldest: int) -> Iterator[str]:
+def _expired_log(
+    store: ObjectStore, files: LogFiles, oldest: int, ids: Mapping[int, str]
+) -> Iterator[str]:
     """Yield the log's files below a version: by version, each entry after all that it names.
 
+    `ids` are the commit ids of the entries that could be read; the others stay.
     The newest checkpoint below it stays if it is in shards: a process that opened the table by it
     may not have read all columns of the parts yet.
     """
     versions = [version for version in files.entries if version < oldest]
-    ids = {entry.version: entry.commit_id for entry in read_entries(log, store, versions)}
     checkpoints = [version for version in files.checkpoints if version < oldest]
     for version in sorted({*versions, *checkpoints}):
         if version in checkpoints:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from rowsieve.errors import CorruptData, NotFound
@@ -21,6 +22,7 @@ from rowsieve.storage.checkpoint import (
     checkpoint_file,
     checkpoint_version_of,
     read_checkpoint,
+    read_files,
     read_parts,
 )
 from rowsieve.storage.floors import DATA_FILE, paths_of
@@ -113,10 +115,16 @@ def added_files(log: LogReader, store: ObjectStore, base: Snapshot, head: Snapsh
     return found
 
 
-def expired_files(
-    log: LogReader, store: ObjectStore, files: LogFiles, oldest: int
-) -> dict[str, int]:
-    """Return the data files that versions up to `oldest` had, with their sizes.
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """What versions had: their data files with the sizes, and the commit id of each entry."""
+
+    sizes: dict[str, int]
+    commit_ids: dict[int, str]
+
+
+def expired_files(log: LogReader, store: ObjectStore, files: LogFiles, oldest: int) -> Expired:
+    """Return the data files that versions up to `oldest` had; reads each entry once.
 
     Skips what cannot be read: another process may be deleting the same versions.
     """
@@ -129,12 +137,15 @@ def expired_files(
                 break
             except (CorruptData, NotFound):
                 continue
-    versions = [version for version in files.entries if start <= version <= oldest]
-    for start in range(0, len(versions), _BLOCK):
-        entries = list(read_entries(log, store, versions[start : start + _BLOCK]))
-        for parts in together(store, [partial(_parts_or_none, store, each) for each in entries]):
+    versions = [version for version in files.entries if version <= oldest]
+    commit_ids: dict[int, str] = {}
+    for entries in _blocks(read_entries(log, store, versions)):
+        commit_ids.update((entry.version, entry.commit_id) for entry in entries)
+        complete = [entry for entry in entries if entry.version >= start]
+        for parts in together(store, [partial(_files_or_none, store, each) for each in complete]):
             found.update(sizes_of_files(parts))
-    return {path: size for path, size in found.items() if DATA_FILE.fullmatch(path)}
+    sizes = {path: size for path, size in found.items() if DATA_FILE.fullmatch(path)}
+    return Expired(sizes, commit_ids)
 
 
 def sizes_of_files(parts: PartTable) -> Iterator[tuple[str, int]]:
@@ -142,8 +153,9 @@ def sizes_of_files(parts: PartTable) -> Iterator[tuple[str, int]]:
     for prefix in ("data", "deletes", "dv"):
         paths = parts.column(f"{prefix}.path")
         if paths.null_count < len(paths):
-            sizes = parts.column(f"{prefix}.size_bytes").drop_null().to_pylist()
-            yield from zip(paths.drop_null().to_pylist(), sizes, strict=True)
+            sizes = parts.column(f"{prefix}.size_bytes").to_pylist()
+            both = zip(paths.to_pylist(), sizes, strict=True)
+            yield from ((path, size or 0) for path, size in both if path is not None)
     yield from ((ref.path, ref.file_bytes) for ref in parts.vectors() if ref and ref.path)
 
 
@@ -158,9 +170,15 @@ def parts_path_of(store: ObjectStore, version: int) -> str | None:
 def _with_parts(
     store: ObjectStore, entries: Iterator[LogEntry]
 ) -> Iterator[tuple[LogEntry, PartTable]]:
-    while block := [entry for _, entry in zip(range(_BLOCK), entries, strict=False)]:
+    for block in _blocks(entries):
         tables = together(store, [partial(_parts_of, store, entry) for entry in block])
         yield from zip(block, tables, strict=True)
+
+
+def _blocks(entries: Iterator[LogEntry]) -> Iterator[list[LogEntry]]:
+    """Cut the entries into lists of those whose parts are read at once."""
+    while block := list(islice(entries, _BLOCK)):
+        yield block
 
 
 def _parts_of(store: ObjectStore, entry: LogEntry) -> PartTable:
@@ -169,8 +187,11 @@ def _parts_of(store: ObjectStore, entry: LogEntry) -> PartTable:
     return read_parts(store, LOG, entry.file, entry.version)
 
 
-def _parts_or_none(store: ObjectStore, entry: LogEntry) -> PartTable:
+def _files_or_none(store: ObjectStore, entry: LogEntry) -> PartTable:
+    """The parts that a commit added, with the columns of their files alone."""
+    if entry.file is None:
+        return PartTable.empty()
     try:
-        return _parts_of(store, entry)
+        return read_files(store, LOG, entry.file)
     except (CorruptData, NotFound):
         return PartTable.empty()

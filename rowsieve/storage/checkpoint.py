@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.checksums import checksum
@@ -53,10 +54,12 @@ from rowsieve.storage.shards import (
 )
 from rowsieve.storage.side_file import inline_bytes, large_subjects, with_side_file
 from rowsieve.storage.snapshot import Snapshot, Token
+from rowsieve.storage.vector_columns import PREFIX
 
 CHECKPOINTS: Final = "_rowsieve/checkpoints"
 _NAME = re.compile(rf"{CHECKPOINTS}/(\d{{20}})\.json")
 SHARDED_FROM: Final = 8_192  # parts; fewer load faster as one Arrow file
+_OF_FILES: Final = ("data.", "deletes.", "dv.", PREFIX)  # columns of a list
 _KINDS: Final = ("checkpoint", "protocol", "table", "schema", "tokens", "add", "shards")
 _SHARDS_NAME = re.compile(r"[0-9a-f]{32}\.shards")
 _log = logging.getLogger(__name__)
@@ -253,6 +256,21 @@ def read_parts(
     if version is not None:
         parts = parts.with_commit_ts(version)
     return with_side_file(store, folder, parts, metadata)
+
+
+def read_files(store: ObjectStore, folder: str, file: AddedFile) -> PartTable:
+    """Load only the columns of a list that name files; the values in them are not checked."""
+    path = f"{folder}/{file.file}"
+    data = reading_whole(store, lambda: _sealed_bytes(store, path, file))
+    try:
+        with pa.ipc.open_file(pa.py_buffer(data)) as reader:
+            table = reader.read_all()
+        check_columns(table.schema)
+        table = table.select([name for name in table.column_names if name.startswith(_OF_FILES)])
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, CorruptData) as error:
+        raise CorruptData(f"{path} in {store.uri}: {error}") from error
+    return PartTable(table)
 
 
 def _sealed_bytes(store: ObjectStore, path: str, file: AddedFile) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from rowsieve.errors import (
     VersionNotFound,
 )
 from rowsieve.objects import LocalStore
+from rowsieve.objects.remote import RemoteStore
 from rowsieve.retention.removed_files import RemovedFiles, kind_of
 from rowsieve.scan import Scan
 from rowsieve.storage.checkpoint import checkpoint_path
@@ -50,6 +52,23 @@ def test_the_files_that_only_expired_versions_had_are_deleted_and_no_others() ->
     assert rows_of(rowsieve.open_table(table.uri)) == expected(5)
     table.upsert(table_of((9, 9)))
     assert rows_of(rowsieve.open_table(table.uri))[-1] == {"id": 9, "v": 9}
+
+
+def test_each_expired_entry_and_its_list_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = with_history(versions=12)
+    table.compact()
+    lists = {path for path in paths(table.store, "_rowsieve/log") if path.endswith(".arrow")}
+    read: Counter[str] = Counter()
+    get = RemoteStore.get
+
+    def counted(store: RemoteStore, path: str) -> bytes:
+        read[path] += 1
+        return get(store, path)
+
+    monkeypatch.setattr(RemoteStore, "get", counted)
+    table.expire_versions(retain_last=1, dry_run=True)  # a checkpoint reads the log, too
+    expired = [log_path(version) for version in range(12)]
+    assert [read[path] for path in (*expired, *sorted(lists))] == [1] * (12 + len(lists))
 
 
 def test_many_upserts_leave_a_dozen_files(tmp_path: Path) -> None:
