@@ -42,7 +42,8 @@ class Child:
     def __init__(self, kind: str, system: System, folder: Path) -> None:
         self._system = system
         self._log = folder / "errors.txt"
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each run would compile our files again
         command = [str(python_of(system, make=False)), "-m", "benchmarks.suite.child"]
         with self._log.open("a") as errors:
             self._process = subprocess.Popen(
