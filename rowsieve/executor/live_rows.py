@@ -114,7 +114,8 @@ class LiveRows:
         """The live rows of all parts in key order; `columns` include the key."""
         assert self._streams is not None
         kept = None if self._predicate is None else self._kept_by_key()
-        yield from merge(self._streams.open(columns, kept), self._streams.order)
+        opened = self._streams.open(columns, kept, stored=False)
+        yield from merge(opened, self._streams.order, arrow_schema(columns))
 
     def few_rows_by_key(self, columns: Schema) -> Kept | None:
         """Rows left after key pruning, if they are few and in several streams; else None."""

@@ -13,23 +13,31 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from rowsieve.executor.decode_row_group import as_stored
 from rowsieve.executor.repeats import rank
 from rowsieve.executor.windows import Run, Stream, windows
 from rowsieve.types.keys import KeyOrder
 
 
-def merge(streams: Sequence[Stream], order: KeyOrder) -> Iterator[pa.RecordBatch]:
-    """The live rows of all streams in key order; streams are given newest first."""
+def merge(
+    streams: Sequence[Stream], order: KeyOrder, target: pa.Schema | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The live rows of all streams in key order; streams are given newest first.
+
+    With `target`, batches may have the decoder's types, and rows are cast after they are merged:
+    text that is decoded with a dictionary moves as numbers until then.
+    """
     for window in windows(streams, order):
-        batch = winners(window)
+        batch = winners(window, target)
         if batch is not None and batch.num_rows:
-            yield batch
+            yield batch if target is None else as_stored(batch, target)
 
 
-def winners(runs: Sequence[Run]) -> pa.RecordBatch | None:
+def winners(runs: Sequence[Run], target: pa.Schema | None = None) -> pa.RecordBatch | None:
     """The newest version of every key, in key order; None if the runs have tombstones only.
 
-    Runs are given newest first. A key whose newest version is a tombstone is dropped.
+    Runs are given newest first. A key whose newest version is a tombstone is dropped. With
+    `target`, batches whose types differ are cast.
     """
     data = [run.rows for run in runs if not run.deletes]
     if not data:
@@ -39,6 +47,8 @@ def winners(runs: Sequence[Run]) -> pa.RecordBatch | None:
     ranking = rank([run.keys for run in runs])
     newest = ranking.order[~ranking.repeats]
     rows = _row_numbers(runs)[newest]
+    if target is not None and any(batch.schema != data[0].schema for batch in data):
+        data = [as_stored(batch, target) for batch in data]
     return _concat(data).take(pa.array(rows[rows >= 0]))
 
 

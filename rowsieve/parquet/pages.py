@@ -56,7 +56,8 @@ def seal_chunks_and_pages(
 
     Reads each chunk once. Without the expected page boundaries there is no directory.
     """
-    page_starts = _page_starts(bytes(tail), metadata, tail_start)
+    row_groups = _row_groups(tail, metadata)
+    page_starts = _page_starts(bytes(tail), metadata, row_groups, tail_start)
     of_chunks: list[str] = []
     of_pages: list[list[int]] = []
     for span, starts in zip(chunk_spans(metadata), page_starts, strict=True):
@@ -67,16 +68,19 @@ def seal_chunks_and_pages(
             of_pages.append([0, *_digests(data, bounds)])
     fill(tail, metadata, CHUNKS_KEY, of_chunks)
     if len(of_pages) == len(of_chunks):
-        _seal_pages(tail, metadata, tail_start, page_starts, of_pages)
+        chunks = [chunk for group in row_groups for chunk in group[1]]
+        _seal_pages(tail, metadata, tail_start, chunks, page_starts, of_pages)
 
 
-def _page_starts(tail: bytes, metadata: pq.FileMetaData, tail_start: int) -> list[list[int] | None]:
+def _page_starts(
+    tail: bytes, metadata: pq.FileMetaData, row_groups: Sequence[ThriftStruct], tail_start: int
+) -> list[list[int] | None]:
     """The page boundaries of each chunk; None where they cannot be in a directory."""
     page_rows = _page_rows(metadata)
     if not page_rows:
         return [None] * len(chunk_spans(metadata))
     found: list[list[int] | None] = []
-    for number, group in enumerate(_row_groups(tail, metadata)):
+    for number, group in enumerate(row_groups):
         columns = metadata.row_group(number)
         for leaf, chunk in enumerate(group[1]):
             starts = _starts_of(tail, chunk, chunk_span(columns.column(leaf)), tail_start)
@@ -85,9 +89,9 @@ def _page_starts(tail: bytes, metadata: pq.FileMetaData, tail_start: int) -> lis
     return found
 
 
-def _row_groups(tail: bytes, metadata: pq.FileMetaData) -> Sequence[ThriftStruct]:
+def _row_groups(tail: bytearray, metadata: pq.FileMetaData) -> Sequence[ThriftStruct]:
     found: Sequence[ThriftStruct] = read_fields(
-        tail, len(tail) - 8 - int(metadata.serialized_size), _ROW_GROUPS
+        bytes(tail), len(tail) - 8 - int(metadata.serialized_size), _ROW_GROUPS
     ).get(4, ())
     return found
 
@@ -96,10 +100,10 @@ def _seal_pages(
     tail: bytearray,
     metadata: pq.FileMetaData,
     tail_start: int,
+    chunks: Sequence[ThriftStruct],
     page_starts: Sequence[Sequence[int] | None],
     digests: Sequence[Sequence[int]],
 ) -> None:
-    chunks = [chunk for group in _row_groups(bytes(tail), metadata) for chunk in group[1]]
     offsets: list[int] = []
     for chunk, starts in zip(chunks, page_starts, strict=True):
         assert starts is not None

@@ -26,6 +26,8 @@ SCHEMA = Schema(
 ORDER = KeyOrder.of(SCHEMA, ("a", "b"))
 ARROW = pa.schema([("a", pa.int64()), ("b", pa.string()), ("v", pa.int64())])
 
+DECODED = [pa.dictionary(pa.int32(), pa.string()), pa.string(), pa.large_string()]
+
 keys = st.tuples(st.integers(0, 6), st.sampled_from(["", "x", "é", "z"]))
 runs = st.lists(
     st.tuples(st.dictionaries(keys, st.integers(0, 99), max_size=12), st.booleans()), max_size=5
@@ -74,6 +76,28 @@ def test_the_newest_version_of_each_key_survives(
         for row in batch.to_pylist()
     ]
     assert merged == newest_per_key(newest_first)
+
+
+@examples(200)
+@given(runs, st.lists(st.sampled_from(DECODED), min_size=5, max_size=5), st.integers(1, 4))
+def test_types_of_the_decoder_become_those_of_the_table(
+    newest_first: list[tuple[dict[tuple[int, str], int], bool]],
+    types: list[pa.DataType],
+    batch_rows: int,
+) -> None:
+    streams = []
+    for (rows, deletes), type_ in zip(newest_first, types, strict=False):
+        table = table_of(rows)
+        text = table.column("v").cast(pa.string())
+        encoded = text.dictionary_encode() if pa.types.is_dictionary(type_) else text.cast(type_)
+        table = table.set_column(2, "v", encoded)
+        keys = table.select(["a", "b"]) if deletes else table
+        streams.append(Stream(in_batches(keys, batch_rows), deletes))
+    target = ARROW.set(2, pa.field("v", pa.string()))
+    merged = list(merge(streams, ORDER, target))
+    assert all(batch.schema == target for batch in merged)
+    found = [row for batch in merged for row in batch.to_pylist()]
+    assert [(row["a"], row["b"], int(row["v"])) for row in found] == newest_per_key(newest_first)
 
 
 def test_disjoint_streams_pass_through_uncopied() -> None:
