@@ -24,6 +24,8 @@ import rowsieve as rs
 from rowsieve.errors import RowsieveError
 from rowsieve.providers.spark import explain_prune, read
 from rowsieve.providers.spark import sql as pruned_sql
+from tests.spark_sql.identity import register_identity
+from tests.spark_sql.inline_tables import with_views
 
 _KEY = "rowsieve row"
 _NUMBERS = count()
@@ -75,10 +77,17 @@ class Pair:
         for session in (self.theirs, self.ours):
             for name, value in settings.items():
                 session.conf.set(name, value)
+            register_identity(session)
         self.outcome = Outcome()
         self._folder = folder
         self._merges = merges
         self._shadows: set[str] = set()
+        self._inline: dict[str, str | None] = {}
+
+    def give(self, name: str, rows: pa.Table) -> None:
+        """Make a view of these rows in both sessions."""
+        self.theirs.createDataFrame(rows).coalesce(1).createOrReplaceTempView(name)
+        self._shadow(name)
 
     def run(self, line: int, sql: str) -> None:
         """Run a statement in one or both sessions, or compare a query."""
@@ -109,12 +118,13 @@ class Pair:
 
     def _compare(self, line: int, sql: str) -> None:
         expected = _answer(self.theirs.sql, sql)
-        found = _answer(lambda text: pruned_sql(self.ours, text), sql)
+        over_ours = with_views(sql, self._view_of)
+        found = _answer(lambda text: pruned_sql(self.ours, text), over_ours)
         if isinstance(expected, Exception) and isinstance(found, Exception):
             self.outcome.failed_in_both.append(line)
         elif expected == found:
             self.outcome.compared += 1
-            reads = explain_prune(self.ours.sql(sql)).reads
+            reads = explain_prune(self.ours.sql(over_ours)).reads
             self.outcome.over_our_tables += bool(reads)
             self.outcome.pruned += any(each.parts_read < each.parts for each in reads)
         elif self._is_unsteady(sql, expected, found):
@@ -146,8 +156,21 @@ class Pair:
         again.append(_answer(session.sql, sql))
         return any(each != expected for each in again)
 
+    def _view_of(self, inline_table: str) -> str | None:
+        """The name of a view of ours with the rows of an inline table; None if none can be made."""
+        if inline_table not in self._inline:
+            name = f"inline_table_{len(self._inline)}"
+            try:
+                rows = self.theirs.sql(inline_table)
+                shadowed = self._shadow(name, rows)
+            except (PySparkException, Py4JError):
+                shadowed = False
+            self._inline[inline_table] = name if shadowed else None
+        return self._inline[inline_table]
+
     def _shadow_tables(self) -> None:
         """Give the second session a view of our copy of each table of the current database."""
+        self.ours._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
         current = str(self.theirs.catalog.currentDatabase())
         if _ran(self.ours, f"USE `{current}`") is not None:  # the file has dropped it
             return
@@ -163,17 +186,18 @@ class Pair:
         found = self.ours.sql("SHOW TABLES").collect()
         return [r for r in found if r.isTemporary and r.tableName not in theirs]
 
-    def _shadow(self, name: str) -> bool:
-        """Whether the second session now has a view of ours under this name."""
+    def _shadow(self, name: str, theirs: Any = None) -> bool:
+        """Whether the second session now has a view of ours under this name, with these rows."""
         try:
-            rows = self.theirs.table(f"`{name}`").toArrow()
+            theirs = self.theirs.table(f"`{name}`") if theirs is None else theirs
+            rows = theirs.toArrow()
             uri = str(self._folder / f"t{next(_NUMBERS)}")
             table = stored(uri, rows, merges=self._merges)
             frame = read(self.ours, table.uri, columns=rows.schema.names)
         except (RowsieveError, PySparkException, Py4JError, pa.ArrowException):
             self.outcome.tables_of_spark += 1
             return False
-        wanted = [(f.name, f.dataType) for f in self.theirs.table(f"`{name}`").schema]
+        wanted = [(f.name, f.dataType) for f in theirs.schema]
         if [(f.name, f.dataType) for f in frame.schema] != wanted:
             self.outcome.tables_of_spark += 1
             return False

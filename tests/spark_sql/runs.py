@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from rowsieve.providers.spark import spark_session
+from tests.spark_sql.given_tables import tables_named_in
 from tests.spark_sql.pair import Outcome, Pair
 from tests.spark_sql.statements import settings, statements
 
@@ -38,7 +39,10 @@ def run_file(spark: Any, path: Path, folder: Path, *, merges: bool) -> Outcome:
     given = _ZONE | (_LEGACY if "nonansi" in path.parts else {}) | settings(path)
     pair = Pair(spark, folder, given, merges=merges)
     try:
-        for statement in statements(path):
+        found = list(statements(path))
+        for name, rows in tables_named_in("\n".join(each.sql for each in found)).items():
+            pair.give(name, rows)
+        for statement in found:
             pair.run(statement.line, statement.sql)
     finally:
         pair.end()

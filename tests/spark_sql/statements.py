@@ -62,7 +62,13 @@ def _split(text: str, line: int) -> Iterator[Statement]:
 
 
 def _imported(path: Path) -> list[Path]:
-    return [path.parent / match[1] for match in _IMPORT.finditer(_text(path))]
+    return [_found(path, match[1]) for match in _IMPORT.finditer(_text(path))]
+
+
+def _found(path: Path, name: str) -> Path:
+    """Another file of this name, nearest above: Spark looks for it in the outermost folder."""
+    above = (folder / name for folder in path.parents)
+    return next(each for each in above if each.is_file() and each != path)
 
 
 def _text(path: Path) -> str:

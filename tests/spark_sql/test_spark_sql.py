@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from tests.profiles import IS_DEEP
+from tests.spark_sql.given_tables import tables_named_in
+from tests.spark_sql.inline_tables import with_views
 from tests.spark_sql.runs import run_file
 from tests.spark_sql.statements import Statement, settings, statements
 
@@ -67,3 +69,39 @@ def test_a_file_is_read_as_spark_reads_it(tmp_path: Path) -> None:
         Statement(8, "BEGIN SELECT 1; SELECT 2; END"),
         Statement(10, "SELECT 3"),
     ]
+
+
+def test_an_import_is_the_nearest_other_file_above(tmp_path: Path) -> None:
+    folder = tmp_path / "legacy"
+    folder.mkdir()
+    (tmp_path / "file.sql").write_text("SELECT 1")
+    (folder / "file.sql").write_text("--IMPORT file.sql\n--SET a=1\n")
+    assert [*statements(folder / "file.sql")] == [Statement(1, "SELECT 1")]
+    assert settings(folder / "file.sql") == {"a": "1"}
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT * FROM VALUES (1, ')'), (2, ';') AS t(a, b)", "SELECT * FROM v0 AS t(a, b)"),
+        ("SELECT * FROM (values(1)) JOIN VALUES (2)", "SELECT * FROM (TABLE v0) JOIN v1"),
+        ("VALUES (1), (2)", "TABLE v0"),
+        ("FROM VALUES ((1)), ((2)) t(x) LIMIT 1", "FROM v0 t(x) LIMIT 1"),
+        ("SELECT 'FROM VALUES (1)' AS `VALUES (1)` -- VALUES (1)\n", None),
+        ("SELECT x FROM VALUES 1, 2 AS t(x)", None),
+        ("SELECT x FROM VALUES (1), 2 AS t(x)", None),
+        ("SELECT x FROM VALUES (1", None),
+    ],
+)
+def test_inline_tables_become_views(sql: str, expected: str | None) -> None:
+    found: list[str] = []
+    views = with_views(sql, lambda rows: found.append(rows) or f"v{len(found) - 1}")  # type: ignore[func-returns-value]
+    assert views == (sql if expected is None else expected)
+    assert all(rows.upper().startswith("VALUES") for rows in found)
+
+
+def test_a_file_gets_the_tables_that_it_names() -> None:
+    found = tables_named_in("SELECT * FROM OneK JOIN aggtest ON a = ten")
+    assert {name: rows.num_rows for name, rows in found.items()} == {"aggtest": 4, "onek": 1000}
+    rows = found["onek"].to_pylist()
+    assert sorted(row["unique1"] for row in rows) == [row["unique2"] for row in rows]
