@@ -40,10 +40,10 @@ def _numbered(count: int) -> pa.Table:
     odd = unique1 % 100 * 2
     integers = {"unique1": unique1, "unique2": unique2, **remainders, "odd": odd, "even": odd + 1}
     columns = {name: pa.array(values, pa.int32()) for name, values in integers.items()}
-    columns["stringu1"] = pa.array([_letters(number) for number in unique1])
-    columns["stringu2"] = pa.array([_letters(number) for number in unique2])
+    columns["stringu1"] = pa.array([_letters(number) for number in unique1.tolist()])
+    columns["stringu2"] = pa.array([_letters(number) for number in range(count)])
     columns["string4"] = pa.array(
-        [("AAAAxx", "HHHHxx", "OOOOxx", "VVVVxx")[n % 4] for n in unique2]
+        [("AAAAxx", "HHHHxx", "OOOOxx", "VVVVxx")[n % 4] for n in range(count)]
     )
     return pa.table(columns)
 
@@ -52,7 +52,7 @@ def _letters(number: int) -> str:
     """The number to the base of 26, its lowest digit first, as PostgreSQL's tests spell it."""
     digits = []
     for _ in range(4):
-        number, digit = divmod(int(number), 26)
+        number, digit = divmod(number, 26)
         digits.append(string.ascii_uppercase[digit])
     return "".join(digits) + "xx"
 

@@ -14,7 +14,7 @@ from pyspark.sql.udf import UserDefinedFunction
 def register_identity(session: Any) -> None:
     """Give the session a function `udf` of one value of any type."""
     gateway = session.sparkContext._gateway
-    ensure_callback_server_started(gateway)
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
     registry = session._jsparkSession.sessionState().functionRegistry()
     registry.createOrReplaceTempFunction("udf", _Builder(gateway.jvm), "python_udf")
 
