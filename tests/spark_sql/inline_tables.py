@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterator
 
 _VALUES = re.compile(r"\bVALUES\s*(?=\()", re.IGNORECASE)
-_AFTER_FROM = re.compile(r"\b(FROM|JOIN)\s+$", re.IGNORECASE)
 _QUOTES = "'\"`"
 _SKIPPED = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 
@@ -21,8 +20,7 @@ def with_views(sql: str, view_of: Callable[[str], str | None]) -> str:
     for begin, stop in _inline_tables(sql):
         name = view_of(sql[begin:stop])
         if name is not None:
-            before = sql[start:begin]
-            pieces += [before, name if _AFTER_FROM.search(before) else f"TABLE {name}"]
+            pieces += [sql[start:begin], f"(TABLE {name})"]
             start = stop
     return "".join([*pieces, sql[start:]])
 

@@ -41,6 +41,7 @@ _VIEW = re.compile(
     r"CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+VIEW\s+(?:IF\s+NOT\s+EXISTS\s+)?(`[^`]+`|\w+)",
     re.IGNORECASE,
 )
+_ALTERED = re.compile(r"ALTER\s+VIEW\s+(`[^`]+`|\w+)\s+AS\b", re.IGNORECASE)
 _SOME_ROWS = re.compile(r"\b(LIMIT|OFFSET|FETCH)\b", re.IGNORECASE)  # which ones, Spark decides
 _ORDER = re.compile(r"\bORDER\s+BY\b", re.IGNORECASE)
 _DIGITS = 9  # of a double that are compared: the order of a sum depends on the tasks
@@ -100,6 +101,8 @@ class Pair:
             return
         if writes or _IN_CATALOG.match(sql):
             self._shadow_tables()
+            if (view := _ALTERED.match(sql)) and not self._shadow(view[1].strip("`")):
+                _ran(self.ours, sql)
         elif view := _VIEW.match(sql):
             if not self._shadow(view[1].strip("`")):
                 _ran(self.ours, sql)

@@ -83,10 +83,13 @@ def test_an_import_is_the_nearest_other_file_above(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sql", "expected"),
     [
-        ("SELECT * FROM VALUES (1, ')'), (2, ';') AS t(a, b)", "SELECT * FROM v0 AS t(a, b)"),
-        ("SELECT * FROM (values(1)) JOIN VALUES (2)", "SELECT * FROM (TABLE v0) JOIN v1"),
-        ("VALUES (1), (2)", "TABLE v0"),
-        ("FROM VALUES ((1)), ((2)) t(x) LIMIT 1", "FROM v0 t(x) LIMIT 1"),
+        (
+            "SELECT * FROM VALUES (1, ')'), (2, ';') AS t(a, b)",
+            "SELECT * FROM (TABLE v0) AS t(a, b)",
+        ),
+        ("SELECT * FROM (values(1)), VALUES (2)", "SELECT * FROM ((TABLE v0)), (TABLE v1)"),
+        ("VALUES (1), (2)", "(TABLE v0)"),
+        ("FROM VALUES ((1)), ((2)) t(x) LIMIT 1", "FROM (TABLE v0) t(x) LIMIT 1"),
         ("SELECT 'FROM VALUES (1)' AS `VALUES (1)` -- VALUES (1)\n", None),
         ("SELECT x FROM VALUES 1, 2 AS t(x)", None),
         ("SELECT x FROM VALUES (1), 2 AS t(x)", None),
