@@ -16,6 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -74,16 +75,21 @@ class Pair:
     def __init__(
         self, spark: Any, folder: Path, settings: dict[str, str], *, merges: bool = True
     ) -> None:
-        self.theirs, self.ours = spark.newSession(), spark.newSession()
-        for session in (self.theirs, self.ours):
-            for name, value in settings.items():
-                session.conf.set(name, value)
-            register_identity(session)
+        self._settings = settings
+        self.theirs, self.ours = self._session(spark), self._session(spark)
         self.outcome = Outcome()
         self._folder = folder
         self._merges = merges
         self._shadows: set[str] = set()
         self._inline: dict[str, str | None] = {}
+
+    def _session(self, spark: Any) -> Any:
+        """Another session, with the settings of the file and `udf`."""
+        session = spark.newSession()
+        for name, value in self._settings.items():
+            session.conf.set(name, value)
+        register_identity(session)
+        return session
 
     def give(self, name: str, rows: pa.Table) -> None:
         """Make a view of these rows in both sessions."""
@@ -150,13 +156,15 @@ class Pair:
         if takes_some and expected[1].total() == found[1].total():
             return True
         again = [_answer(self.theirs.sql, sql)]
-        with_names = [name for name in self._shadows if re.search(rf"\b{name}\b", sql, re.I)]
-        session = self.theirs.newSession()
-        for name in with_names:  # the same rows, from one task, in another order
-            rows = self.theirs.table(f"`{name}`").toArrow()
-            order = pa.array(range(rows.num_rows - 1, -1, -1), pa.int64())
-            session.createDataFrame(rows.take(order)).coalesce(1).createOrReplaceTempView(name)
-        again.append(_answer(session.sql, sql))
+        names = [name for name in self._shadows if re.search(rf"\b{name}\b", sql, re.I)]
+        for seed in range(2):  # the same rows, from one task, in two other orders
+            session = self._session(self.theirs)
+            for name in names:
+                rows = self.theirs.table(f"`{name}`").toArrow()
+                order = np.random.default_rng(seed).permutation(rows.num_rows)
+                other = session.createDataFrame(rows.take(pa.array(order)))
+                other.coalesce(1).createOrReplaceTempView(name)
+            again.append(_answer(session.sql, sql))
         return any(each != expected for each in again)
 
     def _view_of(self, inline_table: str) -> str | None:
