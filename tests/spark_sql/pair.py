@@ -240,11 +240,12 @@ def _answer(run: Any, sql: str) -> tuple[list[tuple[str, str]], Counter[str]] | 
     try:
         frame = run(sql)
         rows = Counter(repr(_plain(tuple(row))) for row in frame.collect())
+        columns = [(each.name, each.dataType.simpleString()) for each in frame.schema]
     except (PySparkException, Py4JError, RowsieveError) as error:
         return error
-    except (ValueError, OverflowError) as error:  # Python has no such date
+    except (ValueError, OverflowError) as error:  # Python has no such date, or Spark no such type
         return error
-    return [(each.name, each.dataType.simpleString()) for each in frame.schema], rows
+    return columns, rows
 
 
 def _ran(session: Any, sql: str) -> Exception | None:
