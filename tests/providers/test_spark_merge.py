@@ -283,6 +283,12 @@ def test_a_wrong_merge_is_refused_before_it_runs(
     assert rs.open_table(table.uri).version == 0
 
 
+def test_a_source_that_differs_each_time_is_named(spark: Any, table: rs.Table) -> None:
+    one = frame(spark, (2, 5, "x")).where("rand() < 2")
+    with pytest.raises(UnsupportedOperation, match="the source may differ each time"):
+        table.merge_spark(one, ["id"], when_matched={"update": {"n": "source.n"}})
+
+
 def test_tables_and_frames_that_cannot_be_merged(
     spark: Any, tmp_path: Path, table: rs.Table
 ) -> None:

@@ -273,7 +273,12 @@ class Merge:
             raise InvalidPredicate(
                 f"merge_spark: {clause.name}: Spark refuses {what} = {text}: {first}"
             ) from error
-        if hasattr(found, "_jdf") and not found._jdf.queryExecution().analyzed().deterministic():
+        if not _is_deterministic(found):
+            if not _is_deterministic(self._frame):
+                raise UnsupportedOperation(
+                    "merge_spark: the source may differ each time it is evaluated, by rand() for "
+                    "example; write it to a table first"
+                )
             raise UnsupportedOperation(
                 f"merge_spark: {clause.name}: {text} may differ each time it is evaluated; compute "
                 "it in the source, and write that to a table first"
@@ -341,6 +346,13 @@ def _functions_of(session: Any) -> Any:
     if hasattr(session, "_jsparkSession"):
         return functions
     return import_module("pyspark.sql.connect.functions.builtin")
+
+
+def _is_deterministic(frame: Any) -> bool:
+    """Whether Spark knows of nothing that differs; a client of Spark Connect does not see it."""
+    return not hasattr(frame, "_jdf") or bool(
+        frame._jdf.queryExecution().analyzed().deterministic()
+    )
 
 
 def _free_name(start: str, names: Sequence[str]) -> str:
