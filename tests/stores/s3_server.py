@@ -52,7 +52,7 @@ class S3:
 @contextmanager
 def s3_server() -> Iterator[S3]:
     """A server on a free port of loopback, with an empty bucket; it ends with the block."""
-    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+    from moto.moto_server.werkzeug_app import create_backend_app
     from werkzeug.serving import WSGIRequestHandler, make_server
 
     class Quiet(WSGIRequestHandler):
@@ -61,7 +61,8 @@ def s3_server() -> Iterator[S3]:
         def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002
             """Nothing is printed."""
 
-    application = _Turns(DomainDispatcherApplication(create_backend_app))
+    # Its dispatcher would look through the folders of all services for each request.
+    application = _Turns(create_backend_app("s3"))
     server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=Quiet)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
