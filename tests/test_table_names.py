@@ -163,7 +163,7 @@ def test_other_processes_find_tables_of_odd_names(tables: dict[str, rs.Table]) -
 def test_the_command_of_a_shell_finds_odd_names(
     name: str, folder: Path, tables: dict[str, rs.Table]
 ) -> None:
-    for place in (tables[name].uri, f"./{name}"):
+    for place in (tables[name].uri, f"./{name}") if IS_DEEP else (f"./{name}",):
         done = subprocess.run(
             [sys.executable, "-m", "rowsieve", "inspect", "--json", "--", place],
             capture_output=True,

@@ -157,6 +157,7 @@ GOOD: Mapping[str, Callable[[], dict[str, Any]]] = {
     "ScanPlan.from_bytes": lambda: {"data": SPLIT},
 }  # fmt: skip
 SURFACE = dict(functions())
+UNCHANGED: list[str] = []  # the table that the calls before, most of them refused, left as it was
 
 
 def owner(name: str, spark_table: rs.Table) -> Any:
@@ -187,7 +188,10 @@ def _fresh(spark_table: rs.Table, method: str) -> rs.Table:
     """A table of its own, which no call before has changed; in memory, if Spark is not meant."""
     if "spark" in method:
         return rs.open_table(spark_table.uri)
-    return rs.create_table(f"memory:///{uuid.uuid4().hex}", ROWS, key=["id"])
+    if not UNCHANGED or rs.open_table(UNCHANGED[0]).version:
+        UNCHANGED[:] = [f"memory:///{uuid.uuid4().hex}"]
+        return rs.create_table(UNCHANGED[0], ROWS, key=["id"])
+    return rs.open_table(UNCHANGED[0])
 
 
 def _fresh_catalog() -> rs.Catalog:

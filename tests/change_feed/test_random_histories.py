@@ -222,11 +222,12 @@ def check(history: History) -> None:
             seen[tuple(row[i] for i in places)] += count
         assert seen == Counter(plain(scanned, common)), version
     start = history.rng.randrange(newest + 1)
-    again = plain(table.changes(start, newest).read_all(), ids)
+    every_row = table.changes(start, newest).read_all()
+    again = plain(every_row, ids)
     assert again == [row for version in range(start, newest + 1) for _, row in found[version]]
     for where, matches in CONDITIONS:
         asked = table.changes(start, newest, where=where, columns=["k", "k2", "f"]).read_all()
-        all_rows = table.changes(start, newest).read_all().select(asked.schema.names)
+        all_rows = every_row.select(asked.schema.names)
         expected = all_rows.filter(pa.array(map(matches, all_rows.to_pylist()), pa.bool_()))
         assert shown_rows(asked) == shown_rows(expected), where
 

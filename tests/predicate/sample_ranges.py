@@ -6,6 +6,7 @@ Interior values and NULLs are among the rows.
 from __future__ import annotations
 
 import decimal
+import functools
 import math
 import random
 import struct
@@ -86,8 +87,9 @@ _UUIDS = ("0" * 32, "0" * 31 + "1")
 _RARE = ("\x7f", "\ud7ff", "\ue000", "\U0010ffff", "a\U0010ffff", "\U0010ffffb")
 
 
+@functools.cache
 def pool(type_: LogicalType) -> list[Any]:
-    """Awkward values of a type, in order where it has one."""
+    """Awkward values of a type, in order where it has one; every caller gets the same list."""
     match type_:
         case Bool():
             return [False, True]
