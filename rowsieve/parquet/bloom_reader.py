@@ -19,6 +19,7 @@ from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom import BloomFilter
 from rowsieve.parquet.file_mapping import mapping_of
 from rowsieve.parquet.footer import ParquetRef, reading
+from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.leaf_columns import FileColumn
 from rowsieve.parquet.seals import ReadSpan, blank, digest, entry_at, fill, sealed
 from rowsieve.parquet.spans import GAP_BYTES, requests
@@ -50,7 +51,6 @@ class BloomReader:
         self._store = store
         self._ref = ref
         self._metadata = metadata
-        self._places: dict[FilterPlace, tuple[int, int, str]] | None = None
 
     def filters(self, column: FileColumn, row_groups: Sequence[int]) -> list[BloomFilter | None]:
         """The filter of each of these row groups; None if it has none that may be used.
@@ -91,21 +91,7 @@ class BloomReader:
 
     def _sealed(self) -> dict[FilterPlace, tuple[int, int, str]]:
         """The byte range and digest of each filter; the digest is empty for other writers."""
-        if self._places is None and mapping_of(self._metadata) is not None:
-            self._places = {
-                place: (start, stop, "")
-                for place, (start, stop) in _filter_ranges(self._metadata)
-                if 0 < start < stop <= self._ref.size_bytes and stop - start <= MOST_FOREIGN_BYTES
-            }
-        elif self._places is None:
-            places = list(_filter_ranges(self._metadata))
-            seal = sealed(self._metadata, SEAL_KEY, len(places))
-            self._places = {
-                place: (start, stop, entry_at(seal, i))
-                for i, (place, (start, stop)) in enumerate(places)
-                if seal is not None and 0 < start < stop <= self._ref.tail_start
-            }
-        return self._places
+        return _sealed_of(self._metadata, self._ref)
 
     def _read(self, column: FileColumn, groups: list[int]) -> Iterator[tuple[int, memoryview]]:
         places = {group: self._sealed()[group, column.index][:2] for group in groups}
@@ -146,6 +132,26 @@ def _parsed_if_valid(column: FileColumn, data: memoryview) -> BloomFilter | None
 
 _CACHE: ByteCache[tuple[object, ...], BloomFilter] = ByteCache(CACHE_BYTES)
 """Filters by file, leaf and row group."""
+
+
+@cached_per_footer
+def _sealed_of(
+    metadata: pq.FileMetaData, ref: ParquetRef
+) -> dict[FilterPlace, tuple[int, int, str]]:
+    """`BloomReader._sealed`: asking a footer for all of its filters takes longer than a probe."""
+    places = list(_filter_ranges(metadata))
+    if mapping_of(metadata) is not None:
+        return {
+            place: (start, stop, "")
+            for place, (start, stop) in places
+            if 0 < start < stop <= ref.size_bytes and stop - start <= MOST_FOREIGN_BYTES
+        }
+    seal = sealed(metadata, SEAL_KEY, len(places))
+    return {
+        place: (start, stop, entry_at(seal, i))
+        for i, (place, (start, stop)) in enumerate(places)
+        if seal is not None and 0 < start < stop <= ref.tail_start
+    }
 
 
 def _filter_ranges(metadata: pq.FileMetaData) -> Iterator[tuple[FilterPlace, tuple[int, int]]]:

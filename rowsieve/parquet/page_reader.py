@@ -110,32 +110,29 @@ class PageReader:
         return [leaf for name in names for leaf in self._leaves[name]]
 
     def _places(
-        self, parts: Sequence[tuple[int, Pages]], leaves: Sequence[int]
-    ) -> Iterator[tuple[Pages, list[ChunkPages]]]:
+        self, parts: Sequence[tuple[int, list[int]]], leaves: Sequence[int]
+    ) -> Iterator[tuple[list[int], list[ChunkPages]]]:
         """The pages of each row group, and the positions of every leaf's pages."""
         for group, pages in parts:
             yield pages, [self._directory.chunk(self._metadata, group, leaf) for leaf in leaves]
 
-    def _requests(self, wanted: Iterable[tuple[list[ChunkPages], Pages]]) -> list[Span]:
+    def _requests(self, wanted: Iterable[tuple[list[ChunkPages], list[int]]]) -> list[Span]:
         spans = (span for places, own in wanted for place in places for span in _spans(place, own))
         return requests(spans, self._gap_bytes)
 
-    def _row_count(self, row_group: int, pages: Pages) -> int:
+    def _row_count(self, row_group: int, pages: Sequence[int]) -> int:
         """Count the rows of ascending pages of a row group; only its last page can be shorter."""
-        if not len(pages):
+        if not pages:
             return 0
-        page_rows, last = self._directory.page_rows, int(pages[-1])
+        page_rows, last = self._directory.page_rows, pages[-1]
         left = int(self._metadata.row_group(row_group).num_rows) - last * page_rows
         return (len(pages) - 1) * page_rows + min(page_rows, left)
 
     def _groups(
-        self, parts: Sequence[tuple[int, Pages]], names: Sequence[str]
+        self, parts: Sequence[tuple[int, list[int]]], names: Sequence[str]
     ) -> tuple[list[GroupPages], int]:
         """The bytes of the pages of every leaf, by row group, and the number of bytes read."""
-        placed = [
-            (pages.tolist(), chunks)
-            for pages, chunks in self._places(parts, self._leaves_of(names))
-        ]
+        placed = list(self._places(parts, self._leaves_of(names)))
         spans = [
             span
             for pages, chunks in placed
@@ -201,5 +198,5 @@ def read_together(
         return first._decoded(groups, names), [size_bytes for _, size_bytes in fetched]
 
 
-def _spans(place: ChunkPages, pages: Pages) -> list[Span]:
-    return [span for number in (-1, *pages.tolist()) if (span := place.span(number))[0] < span[1]]
+def _spans(place: ChunkPages, pages: Sequence[int]) -> list[Span]:
+    return [span for number in (-1, *pages) if (span := place.span(number))[0] < span[1]]
