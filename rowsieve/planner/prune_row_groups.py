@@ -23,7 +23,7 @@ from rowsieve.parquet.leaf_columns import FileColumn
 from rowsieve.parquet.row_groups import RowGroupStatistics, joined_row_groups
 from rowsieve.predicate import ir
 from rowsieve.predicate.abstract import from_column
-from rowsieve.predicate.arrays import Mask, as_mask, compare
+from rowsieve.predicate.arrays import Mask, as_mask, compare, filled
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.predicate.literal_values import scalar
@@ -248,15 +248,29 @@ def _candidates(
     groups: Sequence[int],
 ) -> Iterator[tuple[int, Probes | None]]:
     """Yield the groups worth probing, with the values within their bounds."""
-    known = from_column(point.column, statistics.column(point.column), statistics.part_count)
     probes = point.probes(column) if len(point.values) <= HASHED_AT_ONCE else None
-    for group in groups:
-        inside = _within(point.values, known.lower[group], known.upper[group])
-        if inside.sum() <= MAX_PROBES:
+    for group, inside in _within_bounds(point, statistics, groups):
+        if np.count_nonzero(inside) <= MAX_PROBES:
             if probes is None:
                 yield group, probes_of(point.values.filter(pa.array(inside)), column)
             else:
                 yield group, [probes[i] for i in np.flatnonzero(inside).tolist()]
+
+
+def _within_bounds(
+    point: Point, statistics: RowGroupStatistics, groups: Sequence[int]
+) -> Iterator[tuple[int, Mask]]:
+    """Each group, and which of the point's values are within its bounds."""
+    column = statistics.column(point.column)
+    numbers = None if column is None else column.number_bounds
+    if numbers is not None and numbers.type == point.values.type:
+        values = filled(point.values)
+        for group in groups:
+            yield group, (values >= numbers.lower[group]) & (values <= numbers.upper[group])
+        return
+    known = from_column(point.column, column, statistics.part_count)
+    for group in groups:
+        yield group, _within(point.values, known.lower[group], known.upper[group])
 
 
 def _within(values: pa.Array, lower: pa.Scalar, upper: pa.Scalar) -> Mask:

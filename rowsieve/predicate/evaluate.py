@@ -162,7 +162,11 @@ def _constant(row_count: int, *, value: bool) -> Outcome:
 
 def _outcome(truth: pa.Array, failed: Mask | None) -> Outcome:
     """Build the outcome from a boolean array; failed rows do not count as NULL."""
-    true, null = as_mask(truth), null_mask(truth)
+    return _outcome_of(as_mask(truth), null_mask(truth), failed)
+
+
+def _outcome_of(true: Mask, null: Mask, failed: Mask | None) -> Outcome:
+    """Build the outcome from the rows that are TRUE and NULL; failed rows count as neither."""
     if failed is None:
         return Outcome(true, null, np.zeros(len(true), dtype=np.bool_))
     return Outcome(true & ~failed, null & ~failed, failed)
@@ -293,7 +297,7 @@ class _Evaluator:
         found &= ~null
         if has_null_member:
             null = ~found
-        return _outcome(with_nulls(found, null, pa.bool_()), computed.failed)
+        return _outcome_of(found, null, computed.failed)
 
     @staticmethod
     def canonical(values: pa.Array, *, zeros_differ: bool) -> pa.Array:

@@ -3,7 +3,8 @@
 Most predicates consist of such comparisons, and a small read evaluates them three times: over
 parts, row groups and pages. The general path builds abstract values and compares them with Arrow
 kernels, at ten times the cost of numpy. `plain_verdicts` decides a whole predicate that restricts
-each of its columns to an interval, `plain_truth` a single comparison of any predicate.
+each of its columns to an interval, or one column to a list; `plain_truth` a single comparison of
+any predicate.
 
 Soundness: all other cases use the general path: other types, NaN, a missing bound, contradictory
 bounds, a constant of another type. The answer is always the one of the general path.
@@ -19,18 +20,20 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.predicate.abstract import AbstractColumns, Truth
-from rowsieve.predicate.arrays import Mask, plain_numbers
+from rowsieve.predicate.arrays import Mask, filled, plain_numbers
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.facts import DISCRETE
 from rowsieve.predicate.ir import (
     BoundColumn,
     Comparison,
     ComparisonOp,
+    InList,
     Literal,
     Predicate,
     root_conjuncts,
 )
 from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import Int
 
 ORDERED: Final = frozenset(
     (
@@ -54,7 +57,7 @@ def plain_verdicts(
     """
     intervals = _intervals_of(predicate)
     if intervals is None:
-        return None
+        return _plain_members(predicate, columns)
     held: Mask | None = None
     matching: Mask | None = None
     for column, least, most in intervals:
@@ -76,6 +79,44 @@ def plain_verdicts(
     assert held is not None
     assert matching is not None
     return held.view(np.int8) + (held & matching).view(np.int8)
+
+
+def _plain_members(
+    predicate: BoundPredicate, columns: AbstractColumns
+) -> npt.NDArray[np.int8] | None:
+    """`plain_verdicts` of one IN list; a part matches if each value within its bounds is listed."""
+    known = predicate.remembered
+    if "members" not in known:
+        known["members"] = _members(root_conjuncts(predicate.root))
+    found: tuple[BoundColumn, npt.NDArray[Any]] | None = known["members"]
+    if found is None:
+        return None
+    column, members = found
+    of_parts = columns.column(column)
+    bounds = None if of_parts is None else of_parts.number_bounds
+    if bounds is None or bounds.type != arrow_type(column.type):
+        return None
+    first = members.searchsorted(bounds.lower)
+    count = members.searchsorted(bounds.upper, side="right") - first
+    width = bounds.upper - bounds.lower
+    if isinstance(column.type, Int):
+        listed = width.astype(np.uint64) == (count - 1).astype(np.uint64)
+    else:
+        listed = (width == 0) & (count == 1)
+    held = bounds.present & (count > 0)
+    return held.view(np.int8) + (held & bounds.certain & listed).view(np.int8)
+
+
+def _members(terms: Sequence[Predicate]) -> tuple[BoundColumn, npt.NDArray[Any]] | None:
+    """The column and the ascending members, if the only conjunct is an IN list without NULL."""
+    if len(terms) != 1 or not isinstance(term := terms[0], InList):
+        return None
+    column, values = term.operand, term.values
+    if not isinstance(column, BoundColumn) or not isinstance(column.type, DISCRETE):
+        return None
+    if values.array.type != arrow_type(column.type) or values.array.null_count:
+        return None
+    return column, np.unique(filled(values.array))
 
 
 Interval: TypeAlias = tuple[BoundColumn, int | None, int | None]

@@ -168,11 +168,41 @@ def test_plain_comparisons_take_the_short_way(type_: LogicalType) -> None:
         assert plain_verdicts(asked, one(3, 5, type_)) == [0]
 
 
+@pytest.mark.parametrize("type_", TYPES, ids=str)
+def test_every_list_of_every_interval(type_: LogicalType) -> None:
+    known = intervals(type_)
+    for members in ([], [0], [2], [1, 2], [3, 1, 3], [0, 1, 2, 3, 4], [7]):
+        node = listed(members, type_)
+        assert plain_verdicts(BoundPredicate(node, 0, Semantics.SQL), known) is not None
+        assert verdicts(node, known) == general(node, known), node
+
+
+def listed(members: list[int | None], type_: LogicalType) -> ir.Predicate:
+    """A condition that the column is one of the members."""
+    target = arrow_type(type_)
+    values = pa.array(members, pa.int32() if pa.types.is_date32(target) else pa.int64())
+    return ir.InList(ir.BoundColumn(1, "c", type_), ir.ValueSet(values.cast(target), type_))
+
+
+def test_lists_at_the_ends_of_the_range_do_not_overflow() -> None:
+    least, most = -(2**63), 2**63 - 1
+    for members, lower, upper, verdict in (
+        ([least, most], least, most, 1),
+        ([least], least, least, 2),
+        ([most - 1, most], most - 1, most, 2),
+        ([], least, most, 0),
+    ):
+        asked = BoundPredicate(listed(members, Int(64)), 0, Semantics.SQL)
+        assert plain_verdicts(asked, one(lower, upper, Int(64))) == [verdict]
+
+
 def test_predicates_with_other_conjuncts_use_the_general_path() -> None:
     column = ir.BoundColumn(1, "c", Int(64))
     less = ir.Comparison(ir.ComparisonOp.LT, column, ir.Literal(3, Int(64)))
     other = ir.Comparison(ir.ComparisonOp.NE, column, ir.Literal(9, Int(64)))
-    for root in (other, ir.And((less, other)), ir.Or((less, other)), ir.TRUE, ir.IsNull(column)):
+    lists = listed([1, None], Int(64)), ir.And((less, listed([1], Int(64))))
+    others = other, ir.And((less, other)), ir.Or((less, other)), ir.TRUE, ir.IsNull(column)
+    for root in (*others, *lists):
         assert plain_verdicts(BoundPredicate(root, 0, Semantics.SQL), one(3, 5, Int(64))) is None
     for known in (one(None, 5, Int(64)), one(6, 5, Int(64)), one(1, 5, Int(32)), Known(1, {})):
         assert plain_verdicts(BoundPredicate(less, 0, Semantics.SQL), known) is None
