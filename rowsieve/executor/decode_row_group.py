@@ -49,6 +49,7 @@ from rowsieve.types.widening import WIDE_TYPES, widened
 
 COLUMNS_AT_ONCE = 4  # per decoding call: amortizes the call, and fits into the processor's cache
 PAGE_COLUMNS_AT_ONCE = 8  # decoding these costs as much as opening the pages again
+PAGES_AT_ONCE = 2  # per row group; decoding the second costs less than opening the pages again
 FEW_ROWS = 8_192  # fit into the processor's cache with all their columns
 FEW_VALUES = 131_072  # so do these: a megabyte, if they are numbers
 BYTES_OF_A_ROUND_TRIP = 512 * 1024  # what a connection transfers in the time of a round trip
@@ -110,8 +111,8 @@ class RowGroup:
     def is_cheap_at_once(self, columns: Schema) -> bool:
         """Whether one read of all these columns costs less than two reads.
 
-        This holds if most rows match, for few columns with one wanted page per row group, and for a
-        remote store if the bytes cost less than a second round trip.
+        This holds if most rows match, for few columns with few wanted pages per row group, and for
+        a remote store if the bytes cost less than a second round trip.
         """
         if self.mostly_match:
             return True
@@ -124,10 +125,10 @@ class RowGroup:
         return sum(stop - start for start, stop in spans) <= BYTES_OF_A_ROUND_TRIP
 
     def _has_few_pages(self, columns: Schema, pages: Pages) -> bool:
-        """Whether there are few columns, and one wanted page per row group."""
+        """Whether there are few columns, and few wanted pages per row group."""
         if len(columns) > PAGE_COLUMNS_AT_ONCE:
             return False
-        return len(pages) == self.file.group_count(self.number, pages)
+        return len(pages) <= PAGES_AT_ONCE * self.file.group_count(self.number, pages)
 
     def joinable(self, columns: Schema) -> tuple[FewPages, Hashable] | None:
         """The wanted pages, and a key that is equal for pages which can be decoded together.
