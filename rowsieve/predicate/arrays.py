@@ -107,7 +107,11 @@ def without(values: pa.Array, mask: Mask | None) -> pa.Array:
 
 def as_type(values: pa.Array, type_: pa.DataType) -> pa.Array:
     """Cast values to a type; the same object if unchanged, because a cast costs a call."""
-    return values if values.type == type_ else values.cast(type_)
+    if values.type == type_:
+        return values
+    if pa.types.is_dictionary(values.type) and values.type.value_type == type_:
+        return values.dictionary.take(values.indices)  # as the cast, at half of its fixed cost
+    return values.cast(type_)
 
 
 def repeated(scalar: pa.Scalar, row_count: int) -> pa.Array:

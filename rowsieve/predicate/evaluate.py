@@ -48,6 +48,7 @@ from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.nested_order import compare_nested, differ_nested
 from rowsieve.predicate.ordered_members import is_member
+from rowsieve.predicate.plain_comparisons import KERNELS, plain_sides
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Bool, LogicalType, Struct, is_nested, type_name
@@ -239,6 +240,11 @@ class _Evaluator:
         return Outcome(true, null, failed)
 
     def comparison(self, node: ir.Comparison) -> Outcome:
+        if (plain := plain_sides(node)) is not None:
+            values = self.column(plain[0])
+            null = null_mask(values)
+            true = KERNELS[node.op](filled(values), plain[1])
+            return _outcome_of(true & ~null if values.null_count else true, null, None)
         left, left_failed = self.side(node.left)
         right, right_failed = self.side(node.right)
         if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):

@@ -12,7 +12,8 @@ bounds, a constant of another type. The answer is always the one of the general 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -35,16 +36,15 @@ from rowsieve.predicate.ir import (
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Int
 
-ORDERED: Final = frozenset(
-    (
-        ComparisonOp.EQ,
-        ComparisonOp.NE,
-        ComparisonOp.LT,
-        ComparisonOp.LE,
-        ComparisonOp.GT,
-        ComparisonOp.GE,
-    )
-)
+KERNELS: Final[Mapping[ComparisonOp, Callable[[npt.NDArray[Any], int], Mask]]] = {
+    ComparisonOp.EQ: operator.eq,
+    ComparisonOp.NE: operator.ne,
+    ComparisonOp.LT: operator.lt,
+    ComparisonOp.LE: operator.le,
+    ComparisonOp.GT: operator.gt,
+    ComparisonOp.GE: operator.ge,
+}
+ORDERED: Final = KERNELS.keys()
 
 
 def plain_verdicts(
@@ -103,8 +103,9 @@ def _plain_members(
         listed = width.astype(np.uint64) == (count - 1).astype(np.uint64)
     else:
         listed = (width == 0) & (count == 1)
-    held = bounds.present & (count > 0)
-    return held.view(np.int8) + (held & bounds.certain & listed).view(np.int8)
+    held: Mask = bounds.present & (count > 0)
+    all_: Mask = held & bounds.certain & listed
+    return held.view(np.int8) + all_.view(np.int8)
 
 
 def _members(terms: Sequence[Predicate]) -> tuple[BoundColumn, npt.NDArray[Any]] | None:
@@ -164,16 +165,22 @@ _ENDS: Mapping[ComparisonOp, tuple[int | None, int | None]] = {
 """How far from the constant the least and the greatest value of the interval are."""
 
 
-def plain_truth(node: Comparison, columns: AbstractColumns) -> Truth | None:
-    """Return the possible outcomes in each part; None if the general path must decide."""
+def plain_sides(node: Comparison) -> tuple[BoundColumn, int] | None:
+    """The column and the stored integer that it is compared with; None if it is another kind."""
     column, constant = node.left, node.right
     if not isinstance(column, BoundColumn) or not isinstance(constant, Literal):
         return None
     if not isinstance(column.type, DISCRETE) or constant.type != column.type:
         return None
     value = constant.value
-    if node.op not in ORDERED or not isinstance(value, int):
+    return (column, value) if node.op in ORDERED and isinstance(value, int) else None
+
+
+def plain_truth(node: Comparison, columns: AbstractColumns) -> Truth | None:
+    """Return the possible outcomes in each part; None if the general path must decide."""
+    if (sides := plain_sides(node)) is None:
         return None
+    column, value = sides
     known = columns.column(column)
     bounds = None if known is None else known.number_bounds
     if known is None or bounds is None or bounds.type != arrow_type(column.type):
