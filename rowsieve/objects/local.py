@@ -96,6 +96,8 @@ class LocalStore:
         try:
             with io.FileIO(self._readable(path), opener=_open_regular) as file:
                 return file.readall()
+        except FileNotFoundError:
+            raise self._not_found(path) from None
         except OSError:
             with self._reading(path):  # entered only here: it costs as much as the read
                 raise
@@ -285,6 +287,9 @@ class LocalStore:
         _check_regular(status.st_mode)
         return status.st_size
 
+    def _not_found(self, path: str) -> ObjectNotFound:
+        return ObjectNotFound(f"no object {path} in {self.uri}", path=path)
+
     def _object_exists(self, path: str) -> ObjectExists:
         return ObjectExists(f"{path} already exists in {self.uri}", path=path)
 
@@ -318,7 +323,7 @@ class LocalStore:
             if isinstance(
                 error.__cause__, FileNotFoundError | NotADirectoryError | IsADirectoryError
             ):
-                raise ObjectNotFound(f"no object {path} in {self.uri}", path=path) from None
+                raise self._not_found(path) from None
             raise
 
     @contextmanager
