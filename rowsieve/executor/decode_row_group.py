@@ -462,6 +462,8 @@ def as_stored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         return pa.RecordBatch.from_arrays(columns, schema=schema)
     types = dict(zip(schema.names, schema.types, strict=True))
     names = batch.schema.names
+    if all(batch.schema.field(name).type == type_ for name, type_ in types.items()):
+        return batch
     columns = [
         as_type(array, types.get(name, array.type))
         for name, array in zip(names, batch.columns, strict=True)

@@ -383,8 +383,8 @@ class Execution:
     def _readers(self, columns: Schema, *, views: bool = False) -> tuple[RowReader, RowReader]:
         """A reader for reads without a residual, and one for reads with it."""
         asked = self._packaging.predicate_columns(self._schema)
-        plain = RowReader.of(columns, None, asked, views=views)
-        return plain, RowReader.of(columns, self._packaging.filter, asked, views=views)
+        reader = RowReader.of(columns, self._packaging.filter, asked, views=views)
+        return replace(reader, predicate=None), reader
 
     @cached_property
     def _unordered(self) -> tuple[RowReader, RowReader]:

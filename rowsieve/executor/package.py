@@ -40,7 +40,9 @@ class Packaging:
                     operand, schema, semantics, now_us=plan.now_us
                 )
         stored = arrow_schema(schema)
-        output = pa.schema([self._output_field(stored, name) for name in self._names])
+        whole = not self._computed and tuple(self._names) == schema.names
+        fields = () if whole else (self._output_field(stored, name) for name in self._names)
+        output = stored if whole else pa.schema(fields)
         self.output = with_views(output) if views else output
         self.needed = frozenset(self._read_names())
 
@@ -57,6 +59,8 @@ class Packaging:
         """The output columns of the returned rows."""
         if not self._names:
             return rows.select([])
+        if not self._computed and rows.schema.equals(self.output, check_metadata=True):
+            return rows
         columns = [
             self._compute(name, rows) if name in self._computed else rows.column(name)
             for name in self._names

@@ -29,8 +29,8 @@ class ReadAhead:
     """
 
     def __init__(self, threads: int, reserve_bytes: int) -> None:
-        self._depth = 2 * threads
-        self._pool = ThreadPoolExecutor(threads, "rowsieve-read") if threads > 1 else None
+        self._threads = threads
+        self._pool: ThreadPoolExecutor | None = None  # most reads are done before they need it
         self._reserve_bytes = self._left_bytes = reserve_bytes
         self._lock = ForkSafeLock()
 
@@ -48,7 +48,7 @@ class ReadAhead:
 
     def of(self, batches: Iterator[Numbered]) -> Iterator[Numbered]:
         """The same batches in the same order; an error is raised at the batch that failed."""
-        return batches if self._pool is None else self._fetched(self._pool, batches)
+        return batches if self._threads < 2 else self._fetched(self._started(), batches)
 
     def results(
         self, tasks: Iterator[Callable[[], T]], size_bytes: Callable[[T], int] = lambda _: 0
@@ -57,22 +57,28 @@ class ReadAhead:
 
         The largest `size_bytes` of a result so far limits how many tasks run.
         """
-        first = list(islice(tasks, FEW)) if self._pool is not None else []
-        if self._pool is None or len(first) < FEW:
+        first = list(islice(tasks, FEW)) if self._threads > 1 else []
+        if len(first) < FEW:
             yield from (task() for task in chain(first, tasks))
             return
+        pool, depth = self._started(), 2 * self._threads
         most = 2  # running tasks, until the size of a result is known
         largest = 1
         begun: deque[Future[T]] = deque()
         for task in chain(first, tasks):
-            begun.append(self._pool.submit(task))
+            begun.append(pool.submit(task))
             while len(begun) >= most:
                 result = begun.popleft().result()
                 largest = max(largest, size_bytes(result))
-                most = min(self._depth, max(1, self._reserve_bytes // largest))
+                most = min(depth, max(1, self._reserve_bytes // largest))
                 yield result
         while begun:
             yield begun.popleft().result()
+
+    def _started(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._threads, "rowsieve-read")
+        return self._pool
 
     def _fetched(self, pool: ThreadPoolExecutor, batches: Iterator[Numbered]) -> Iterator[Numbered]:
         ahead: Future[Numbered | None] | None = None

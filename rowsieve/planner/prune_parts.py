@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 import numpy as np
 
@@ -25,6 +26,10 @@ from rowsieve.predicate.interpret import Verdict
 from rowsieve.stats.tabulate import statistics_name
 from rowsieve.types.logical import Field, List, Map, Struct
 from rowsieve.types.schema import Schema
+
+_NONE: Final = int(Verdict.NONE)  # numpy compares with an int faster than with an enum
+_SOME: Final = int(Verdict.SOME)
+_ALL: Final = int(Verdict.ALL)
 
 
 class Reason(IntEnum):
@@ -70,30 +75,30 @@ def prune_parts(
     by_key: Verdicts | None = None
     if predicate is not None and len(parts) and _keys_may_refute(predicate, key_ids):
         by_key, contradicting = facts.judge_by_key(predicate)
-        kept = np.flatnonzero(by_key != Verdict.NONE)
+        kept = np.flatnonzero(by_key != _NONE)
         by_key = by_key[kept]
     names = statistics_names(facts.schema, predicate)
     has_rows = facts.rows[kept] > 0
-    verdicts = np.full(len(kept), Verdict.SOME, dtype=np.int8)
+    verdicts = np.full(len(kept), _SOME, dtype=np.int8)
     if predicate is not None and len(kept):
         if by_key is not None and _uses_only(predicate, key_ids):
             verdicts = by_key
         else:
             verdicts, contradictions = facts.judge(predicate, kept, names)
             contradicting = max(contradicting, contradictions)
-    verdicts[~has_rows] = Verdict.NONE  # only tombstones: no row can match
+    verdicts[~has_rows] = _NONE  # only tombstones: no row can match
     left = _needed(facts, kept, facts.groups(kept), verdicts)
     reasons[kept] = np.where(has_rows, Reason.STATISTICS, Reason.VISIBILITY)
     reasons[kept[left.members]] = Reason.KEPT
     verdicts = verdicts[left.members]
     left = Groups(kept[left.members], left.starts)
     if limit is not None:
-        certain = verdicts == Verdict.ALL if predicate is not None else verdicts != Verdict.NONE
+        certain = verdicts == _ALL if predicate is not None else verdicts != _NONE
         enough = _enough(facts, left, certain, limit)
         reasons[left.members[~enough]] = Reason.LIMIT
         left, verdicts = left.only(enough), verdicts[enough]
     unreadable = parts.columns.unreadable(*names)
-    return Pruning(reasons, left, verdicts != Verdict.NONE, verdicts, contradicting, unreadable)
+    return Pruning(reasons, left, verdicts != _NONE, verdicts, contradicting, unreadable)
 
 
 def _keys_may_refute(predicate: BoundPredicate, key_ids: frozenset[int]) -> bool:
@@ -138,7 +143,7 @@ def _needed(facts: PartFacts, kept: Indices, groups: Groups, verdicts: Verdicts)
     Older parts hide no row that is read. Groups without a part to read are dropped. `groups` and
     the result index `kept`.
     """
-    read = verdicts != Verdict.NONE
+    read = verdicts != _NONE
     if len(groups) == len(groups.members):  # each group has one part
         members = groups.members[read[groups.members]]
         return Groups(members, np.arange(len(members) + 1))

@@ -73,13 +73,16 @@ _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
 class Schema:
     """The columns of one schema version; each change of the table's schema increments `id`.
 
-    The fields by name and the hash are computed at their first use, once: both take as long as the
-    schema is wide. Threads may compute them twice.
+    The names, the fields by name and the hash are computed at their first use, once: all take as
+    long as the schema is wide. Threads may compute them twice.
     """
 
     id: int
     fields: tuple[Field, ...]
     _by_name: Mapping[str, Field] | None = dataclass_field(
+        default=None, init=False, repr=False, compare=False
+    )
+    _names: tuple[str, ...] | None = dataclass_field(
         default=None, init=False, repr=False, compare=False
     )
     _hash: int | None = dataclass_field(default=None, init=False, repr=False, compare=False)
@@ -99,7 +102,10 @@ class Schema:
     @property
     def names(self) -> tuple[str, ...]:
         """Column names in schema order."""
-        return tuple(map(_NAME, self.fields))
+        if (found := self._names) is None:
+            found = tuple(map(_NAME, self.fields))
+            object.__setattr__(self, "_names", found)
+        return found
 
     def field(self, name: str) -> Field:
         """Return the column with this name, or else the only one that differs in case only.
@@ -118,7 +124,7 @@ class Schema:
 
     def select(self, names: tuple[str, ...]) -> Schema:
         """Return the schema with only these columns, in this order."""
-        return Schema(self.id, tuple(map(self.field, names)))
+        return self if names == self.names else Schema(self.id, tuple(map(self.field, names)))
 
     def _unknown(self, name: str, folded: list[Field]) -> str:
         if folded:
