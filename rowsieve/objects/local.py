@@ -120,8 +120,11 @@ class LocalStore:
 
     def size(self, path: str) -> int:
         """Return the size of the file in bytes."""
-        with self._reading(path) as full:
-            return self._size(full, path)
+        try:
+            return self._size(self._readable(path), path)
+        except OSError:
+            with self._reading(path):
+                raise
 
     def exists(self, path: str) -> bool:
         """Whether a regular file exists at `path`."""

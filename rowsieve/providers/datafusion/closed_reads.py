@@ -105,7 +105,7 @@ def closed_reads(
     `only_counts`, for as many rows. `has_limit`: the statement may have a LIMIT.
     """
     asked = {name: own for name, own in named.items() if own.has_other_parts(chosen.get(name))}
-    has_limit &= any(len(own.snapshot.parts.part_ids) > 1 for own in named.values())
+    has_limit &= any(len(own.snapshot.parts) > 1 for own in named.values())
     facts = PlanFacts(is_total=False)
     if asked or has_limit:
         facts = facts_of(frame.optimized_logical_plan())
