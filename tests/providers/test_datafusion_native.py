@@ -131,6 +131,21 @@ def test_a_scan_of_several_files_declares_no_order(tmp_path: Path) -> None:
         assert [row["id"] for row in context.sql(query).to_pylist()] == list(range(0, 40, 2))
 
 
+def test_bounds_are_taken_from_footers_while_no_row_is_hidden(tmp_path: Path) -> None:  # rule 26
+    table = striped(tmp_path)
+    context = session(table)
+    query = "SELECT min(id) AS least, max(id) AS most, count(*) AS n FROM t"
+
+    def reads_files() -> bool:
+        return "DataSourceExec" in context.sql(query).execution_plan().display_indent()
+
+    assert not reads_files()
+    assert context.sql(query).to_pylist() == [{"least": 0, "most": 209, "n": 210}]
+    table.delete("id IN (0, 209)")
+    assert reads_files()
+    assert context.sql(query).to_pylist() == [{"least": 1, "most": 208, "n": 208}]
+
+
 def test_types_are_the_same_by_both_readers(tmp_path: Path) -> None:
     table = striped(tmp_path, 2)
     native, dataset = (session(table, native=each) for each in (True, False))
