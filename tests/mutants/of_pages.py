@@ -146,8 +146,8 @@ MUTANTS = (
     Mutant(
         DIRECTORY,
         "pages of later row groups are counted from the first",
-        "own = numbers - self._first_pages[groups]",
-        "own = pages",
+        "append(place - self._first_pages[group])",
+        "append(number)",
     ),
     Mutant(
         JOINED,

@@ -132,8 +132,8 @@ MUTANTS = (
     Mutant(
         EXECUTE,
         "the filter is not asked at all",
-        "return plain, RowReader.of(columns, self._packaging.filter, asked, views=views)",
-        "return plain, plain",
+        "return replace(reader, predicate=None), reader",
+        "return replace(reader, predicate=None), replace(reader, predicate=None)",
     ),
     Mutant(
         EXECUTE,
