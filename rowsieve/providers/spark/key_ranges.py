@@ -71,7 +71,12 @@ def _by_sampled_keys(frame: Any, names: Sequence[str]) -> Any | None:
         bounds = _bounds(frame.select(*values), ranges, size_bytes)
     except (OverflowError, ValueError):  # a key that Python cannot hold, such as the year 10000
         return None
-    return partitioned_by_number(frame, _number(values, bounds, 0)) if bounds else None
+    if not bounds:
+        return None
+    try:
+        return partitioned_by_number(frame, _number(values, bounds, 0))
+    except (Py4JError, UnknownInternals):
+        return None
 
 
 def _ranges(frame: Any, key_columns: int) -> tuple[int, int]:
