@@ -37,7 +37,7 @@ def test_a_killed_driver_commits_once(
         [sys.executable, "-m", "tests.providers.spark_killed_driver", table.uri, moment],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         check=False,
-        timeout=300,
+        timeout=600,
     )
     assert killed.returncode == -signal.SIGKILL
     assert any((tmp_path / "t" / "data").iterdir())  # it died after its tasks had written

@@ -30,7 +30,6 @@ from rowsieve.providers.spark.feed_options import FeedOptions
 from rowsieve.providers.spark.feed_reads import pin_feed
 from rowsieve.providers.spark.hybrid import hybrid_frame
 from rowsieve.providers.spark.input_order import tasks_are_in_order
-from rowsieve.providers.spark.key_ranges import in_key_ranges
 from rowsieve.providers.spark.option_values import STORAGE, check_reachable, predicate_option
 from rowsieve.providers.spark.planned_source import planned_frame
 from rowsieve.providers.spark.routes import ALL_ROUTES
@@ -187,9 +186,10 @@ def write_rows(
     RowsieveWriter.begin(checked, frame.schema, overwrite=overwrite)
     mode = "overwrite" if overwrite else "append"
     _activate(frame.sparkSession)
-    for one_pass in (True, False) if presorted else (False,):
-        rows = frame if one_pass else in_key_ranges(frame, table.key)
-        passed = {**options, "one_pass": "true"} if one_pass else options
+    passes = [(_by_key(frame, table.key), options)]
+    if presorted:
+        passes.insert(0, (frame, {**options, "one_pass": "true"}))
+    for rows, passed in passes:
         try:
             rows.write.format("rowsieve").mode(mode).options(**passed).save(table.uri)
         except Exception as error:
@@ -225,6 +225,19 @@ def error_from_worker(text: str) -> RowsieveError | None:
         return kind(message)
     except TypeError:  # its constructor needs attributes that the text does not have
         return InvalidInput(message)
+
+
+def _by_key(frame: Any, key: Sequence[str]) -> Any:
+    if not key:
+        return frame
+    names = [
+        name
+        if name in frame.columns
+        else next(c for c in frame.columns if c.lower() == name.lower())
+        for name in key
+    ]
+    quoted = [f"`{name.replace('`', '``')}`" for name in names]
+    return frame.repartitionByRange(*quoted).sortWithinPartitions(*quoted)
 
 
 def _find(table: Table, write_id: str, before: int) -> Commit | None:

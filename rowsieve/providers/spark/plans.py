@@ -19,7 +19,6 @@ _LOCAL_RELATION: Final = "catalyst.plans.logical.LocalRelation"
 
 
 _READS: Final = "org.apache.spark.sql.execution.datasources."
-_PARQUET: Final = _READS + "parquet.ParquetFileFormat"
 _KEEP_ORDER: Final = tuple(
     f"org.apache.spark.sql.catalyst.plans.logical.{name}" for name in ("Project", "Filter")
 )
@@ -145,10 +144,15 @@ def files_of_tasks(
     if not hasattr(frame, "_jdf"):  # a client of Spark Connect has no plan
         return None
     execution = frame._jdf.queryExecution()
-    plan = execution.optimizedPlan()
-    if (leaf := _files_below(plan)) is None:
+    plan = leaf = execution.optimizedPlan()
+    while class_of(leaf) in _KEEP_ORDER:
+        leaf = leaf.child()
+    if class_of(leaf) != _READS + "LogicalRelation":
         return None
-    if class_of(leaf.relation().fileFormat()) != _PARQUET:
+    files = leaf.relation()
+    if class_of(files) != _READS + "HadoopFsRelation":
+        return None
+    if class_of(files.fileFormat()) != _READS + "parquet.ParquetFileFormat":
         return None
     ids = [out.exprId() for out in items(plan.output()) if out.name().lower() == column.lower()]
     stored = [own.name() for own in items(leaf.output()) if ids == [own.exprId()]]
@@ -161,44 +165,6 @@ def files_of_tasks(
             return None
         tasks.append([FileSpan(str(f.toPath()), f.start(), f.length()) for f in spans])
     return str(stored[0]), tasks
-
-
-def bytes_of_files(frame: Any) -> int | None:
-    """The size of the files of a frame that only selects rows and columns of files; None of others.
-
-    Their values may be computed. Spark lists the files for this, and reads nothing.
-    """
-    if not hasattr(frame, "_jdf"):  # a client of Spark Connect has no plan
-        return None
-    leaf = _files_below(frame._jdf.queryExecution().optimizedPlan())
-    return None if leaf is None else int(leaf.relation().sizeInBytes())
-
-
-def _files_below(plan: Any) -> Any | None:
-    """The read of files that is the only leaf of a plan without shuffles; None of other plans."""
-    leaf = plan
-    while class_of(leaf) in _KEEP_ORDER:
-        leaf = leaf.child()
-    if class_of(leaf) != _READS + "LogicalRelation":
-        return None
-    is_of_files = class_of(leaf.relation()) == _READS + "HadoopFsRelation"
-    return leaf if is_of_files else None
-
-
-def shuffle_partitions(session: Any) -> int:
-    """The number of partitions of a shuffle before Spark joins small ones."""
-    return int(session._jsparkSession.sessionState().conf().numShufflePartitions())
-
-
-def partitioned_by_number(frame: Any, number: Any) -> Any:
-    """The frame with each row in the partition that the column says; Spark joins small neighbours.
-
-    `repartitionById` wants the count of partitions, and then keeps small ones.
-    """
-    session = frame.sparkSession
-    plan = frame.repartitionById(1, number)._jdf.queryExecution().analyzed()
-    none = session._jvm.scala.Option.empty()
-    return frame_of(session, plan.copy(plan.partitionExpressions(), plan.child(), none, none))
 
 
 def depends_on_time(session: Any, plan: Any) -> bool:
