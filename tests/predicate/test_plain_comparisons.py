@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -177,7 +177,7 @@ def test_every_list_of_every_interval(type_: LogicalType) -> None:
         assert verdicts(node, known) == general(node, known), node
 
 
-def listed(members: list[int | None], type_: LogicalType) -> ir.Predicate:
+def listed(members: Sequence[int | None], type_: LogicalType) -> ir.Predicate:
     """A condition that the column is one of the members."""
     target = arrow_type(type_)
     values = pa.array(members, pa.int32() if pa.types.is_date32(target) else pa.int64())
