@@ -19,7 +19,10 @@ from hypothesis import settings
 from hypothesis.vendor.pretty import for_type_by_name
 from typer.main import get_command
 
+import rowsieve
+from rowsieve.config import current
 from rowsieve.predicate.functions import registered, registry
+from tests import random_tables
 from tests.stores.s3_server import S3, s3_server
 
 SPARK_WORKERS = Path(__file__).with_name("spark_workers")
@@ -36,9 +39,39 @@ for_type_by_name(
 )
 
 
+gc.disable()  # collecting tests makes half a million objects, all of which stay
+
+
 def pytest_collection_finish() -> None:
-    """No garbage collection walks the half million objects that collecting the tests has made."""
+    """No garbage collection walks what collecting the tests has made."""
     gc.freeze()
+    gc.enable()
+
+
+@pytest.fixture
+def no_old_garbage() -> None:
+    """A test that collects garbage often need not walk what the tests before it left."""
+    gc.freeze()
+
+
+@pytest.fixture(scope="module")
+def tiny_row_groups() -> Iterator[None]:
+    """Row groups and pages of a few rows, so that small tables have several of them."""
+    yield from random_tables.tiny_row_groups()
+
+
+@pytest.fixture(scope="module")
+def row_groups_of_three() -> Iterator[None]:
+    """Row groups of three rows, and pages of one."""
+    yield from random_tables.tiny_row_groups(3)
+
+
+@pytest.fixture
+def former_config() -> Iterator[None]:
+    """The configuration of the process comes back as it was."""
+    former = current()
+    yield
+    rowsieve.configure(former)
 
 
 @pytest.fixture
@@ -104,6 +137,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         session = spark_session("rowsieve tests", settings, master="local[2,4]")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def zoned_session(spark: Any) -> Iterator[Any]:
+    """The shared session; its time zone and its ANSI mode come back as they were."""
+    names = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
+    before = {name: spark.conf.get(name) for name in names}
+    yield spark
+    for name, value in before.items():
+        spark.conf.set(name, value)
 
 
 @pytest.fixture(scope="session")

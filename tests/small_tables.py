@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 import rowsieve
 from rowsieve import Table
@@ -65,6 +66,13 @@ def apply(table: Table, *changes: tuple[str, Any, Any]) -> None:
     table.apply_changes(data, op="op", sequence="lsn")
 
 
+class NoStream:
+    """Data that promises a stream and has none."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> None:
+        """Give nothing."""
+
+
 class Meddled:
     """A store in which something happens right before each entry of the log is put.
 
@@ -93,6 +101,20 @@ def meddled(table: Table, meddle: Callable[[int], None]) -> Table:
     store: Any = Meddled(table.store, meddle)
     log = CommitLog(store)
     return Table(store, log, log.latest())
+
+
+def overtake(table: Table, patch: pytest.MonkeyPatch, other: Callable[[Table], Any]) -> None:
+    """Let another handle act once, right before this one puts its next entry of the log."""
+    publish = table._log._publish
+    done: list[bool] = []
+
+    def first_the_other(entry: Any) -> Any:
+        if not done:
+            done.append(True)
+            other(rowsieve.open_table(table.uri))
+        return publish(entry)
+
+    patch.setattr(table._log, "_publish", first_the_other)
 
 
 def files(table: Table) -> list[str]:

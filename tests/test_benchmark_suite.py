@@ -5,7 +5,6 @@ Nothing here looks at the clock, and no environment is made for a peer.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -32,11 +31,7 @@ from benchmarks.suite.install import not_installed
 from benchmarks.suite.runners import Child, InProcess, PeerFailed, Start
 from benchmarks.suite.sizes import TINY
 
-
-@pytest.fixture(autouse=True)
-def no_old_garbage() -> None:
-    """Each sample collects garbage first; what the rest of the tests left need not be walked."""
-    gc.freeze()
+pytestmark = pytest.mark.usefixtures("no_old_garbage")
 
 
 TIMES = (("a", 0.0123), ("b", 1234.0))

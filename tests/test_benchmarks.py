@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -47,11 +46,7 @@ from benchmarks.result import Bar, Case, WrongAnswer
 from benchmarks.suite.runners import InProcess
 from tests import profiles
 
-
-@pytest.fixture(autouse=True)
-def no_old_garbage() -> None:
-    """Each sample collects garbage first; what the rest of the tests left need not be walked."""
-    gc.freeze()
+pytestmark = pytest.mark.usefixtures("no_old_garbage")
 
 
 STARTS_SPARK = {"procedure_engines"}

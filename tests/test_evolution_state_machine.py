@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal, TypeVar, cast
@@ -59,20 +59,7 @@ SQL_TYPES = {
 }
 
 
-@pytest.fixture(autouse=True, scope="module")
-def tiny_row_groups() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rowsieve.storage.part_file.PAGE_ROWS", 1)
-        for module in (
-            "storage.part_writer",
-            "planner.candidates",
-            "planner.plan",
-            "planner.splits",
-            "executor.live_rows",
-            "executor.sources",
-        ):
-            patch.setattr(f"rowsieve.{module}.ROW_GROUP_ROWS", 3)
-        yield
+pytestmark = pytest.mark.usefixtures("row_groups_of_three")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.dataset as pads
@@ -23,7 +22,6 @@ from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
-from tests import random_tables
 from tests.oracle import Answer, Oracle
 from tests.profiles import examples
 from tests.random_tables import EVERYTHING, everything, memory_table
@@ -32,9 +30,7 @@ from tests.table_strategies import predicates
 TABLES = 2
 
 
-@pytest.fixture(autouse=True, scope="module")
-def tiny_row_groups() -> Iterator[None]:
-    yield from random_tables.tiny_row_groups()
+pytestmark = pytest.mark.usefixtures("tiny_row_groups")
 
 
 @functools.cache

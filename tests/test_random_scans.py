@@ -22,7 +22,6 @@ from rowsieve.errors import EvaluationError, InvalidPredicate, UnreadText, Unsup
 from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Date
-from tests import random_tables
 from tests.oracle import Answer, Oracle
 from tests.oracle_table import Row, bag, to_rows
 from tests.profiles import examples
@@ -66,9 +65,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
 }
 
 
-@pytest.fixture(autouse=True, scope="module")
-def tiny_row_groups() -> Iterator[None]:
-    yield from random_tables.tiny_row_groups()
+pytestmark = pytest.mark.usefixtures("tiny_row_groups")
 
 
 @functools.cache

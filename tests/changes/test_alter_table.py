@@ -22,6 +22,7 @@ from rowsieve.errors import (
     UnknownColumn,
     UnsupportedOperation,
 )
+from tests.small_tables import overtake
 
 
 @pytest.fixture(params=("keyed", "plain"))
@@ -199,12 +200,12 @@ def test_a_null_inside_a_struct_that_comes_meanwhile_or_later(
     type_ = pa.struct([("x", pa.int64())])
     rows = pa.table({"id": [7], "s": pa.array([{"x": None}], type_)})
     table = rowsieve.create_table(str(tmp_path / "t"), {"id": [1], "s": [{"x": 1}]}, key=["id"])
-    racing(table, monkeypatch, lambda t: t.set_not_null("s.x"))
+    overtake(table, monkeypatch, lambda t: t.set_not_null("s.x"))
     with pytest.raises(CommitConflict, match="was made NOT NULL"):
         put(table, rows)
     table.refresh()
     table.relax_not_null("s.x")
-    racing(table, monkeypatch, lambda t: put(t, rows))
+    overtake(table, monkeypatch, lambda t: put(t, rows))
     with pytest.raises(InvalidSchemaChange, match="have NULL"):
         table.set_not_null("s.x")
 
@@ -217,25 +218,12 @@ def test_old_rows_have_the_default_when_null_is_disallowed(table: Table) -> None
         table.set_not_null("d")
 
 
-def racing(table: Table, monkeypatch: pytest.MonkeyPatch, other: Callable[[Table], Any]) -> None:
-    publish = table._log._publish
-    done: list[bool] = []
-
-    def first_the_other(entry: Any) -> Any:
-        if not done:
-            done.append(True)
-            other(rowsieve.open_table(table.uri))
-        return publish(entry)
-
-    monkeypatch.setattr(table._log, "_publish", first_the_other)
-
-
 def test_a_null_that_comes_meanwhile_keeps_the_column_nullable(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table.update({"b": "0"}, where="b IS NULL")
     null = pa.table({"id": [7], "b": pa.array([None], pa.int64())})
-    racing(table, monkeypatch, lambda t: put(t, null))
+    overtake(table, monkeypatch, lambda t: put(t, null))
     with pytest.raises(InvalidSchemaChange, match="have NULL"):
         table.set_not_null("b")
 
@@ -243,7 +231,7 @@ def test_a_null_that_comes_meanwhile_keeps_the_column_nullable(
 def test_a_null_that_comes_later_is_refused(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     # invariants, rule 14
     table.update({"b": "0"}, where="b IS NULL")
-    racing(table, monkeypatch, lambda t: t.set_not_null("b"))
+    overtake(table, monkeypatch, lambda t: t.set_not_null("b"))
     with pytest.raises(CommitConflict, match="was made NOT NULL"):
         put(table, pa.table({"id": [7], "b": pa.array([None], pa.int64())}))
 

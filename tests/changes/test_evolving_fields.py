@@ -27,6 +27,7 @@ from rowsieve.errors import (
     UnsupportedOperation,
     UnsupportedProtocol,
 )
+from tests.small_tables import overtake
 
 PRUNING: tuple[Literal["on", "soft", "off"], ...] = ("on", "soft", "off")
 ADDRESS = pa.struct([("street", pa.string()), ("zip", pa.int32()), ("old", pa.string())])
@@ -555,16 +556,7 @@ def test_rows_written_before_a_change_of_fields(
     compacts: bool,
 ) -> None:
     # invariants, rule 14
-    publish = table._log._publish
-    done: list[bool] = []
-
-    def first_the_other(entry: Any) -> Any:
-        if not done:
-            done.append(True)
-            theirs(rowsieve.open_table(table.uri))
-        return publish(entry)
-
-    monkeypatch.setattr(table._log, "_publish", first_the_other)
+    overtake(table, monkeypatch, theirs)
     if compacts:
         before = read(rowsieve.open_table(table.uri), columns=["id", "tags"])
         assert table.compact().committed

@@ -15,6 +15,7 @@ import pytest
 import rowsieve
 from rowsieve import Table
 from rowsieve.errors import CommitConflict, InvalidInput
+from tests.small_tables import overtake
 
 Do = Callable[[Table], Any]
 ROWS = pa.table({"id": [1, 2], "b": [5, 6]})
@@ -30,20 +31,6 @@ def made(*, keyed: bool = True) -> Table:
     else:
         table.append(other)
     return table
-
-
-def meanwhile(table: Table, monkeypatch: pytest.MonkeyPatch, other: Do) -> None:
-    """Let another handle do something just before the next entry is put."""
-    publish = table._log._publish
-    done: list[bool] = []
-
-    def first_the_other(entry: Any) -> Any:
-        if not done:
-            done.append(True)
-            other(rowsieve.open_table(table.uri))
-        return publish(entry)
-
-    monkeypatch.setattr(table._log, "_publish", first_the_other)
 
 
 def rows(table: Table) -> list[tuple[Any, ...]]:
@@ -77,7 +64,7 @@ def test_what_was_written_before_a_column_was_added_has_its_default(
     monkeypatch: pytest.MonkeyPatch, ours: Do, expected: list[tuple[int, int]]
 ) -> None:
     table = made()
-    meanwhile(table, monkeypatch, lambda t: t.add_column("c", "int64", default=1, after="id"))
+    overtake(table, monkeypatch, lambda t: t.add_column("c", "int64", default=1, after="id"))
     ours(table)
     assert rows(table) == [(id_, 1, b) for id_, b in expected]
 
@@ -87,7 +74,7 @@ def test_what_was_written_before_a_column_was_renamed_is_found(
     monkeypatch: pytest.MonkeyPatch, ours: Do, expected: list[tuple[int, int]]
 ) -> None:
     table = made()
-    meanwhile(table, monkeypatch, lambda t: t.rename_column("b", "c"))
+    overtake(table, monkeypatch, lambda t: t.rename_column("b", "c"))
     ours(table)
     assert table.schema.names == ["id", "c"]
     assert rows(table) == expected
@@ -99,7 +86,7 @@ def test_rows_with_a_column_that_was_dropped_are_refused(
 ) -> None:
     # invariants, rule 14
     table = made()
-    meanwhile(table, monkeypatch, drop_and_add)
+    overtake(table, monkeypatch, drop_and_add)
     with pytest.raises(CommitConflict, match="column 'b' was dropped"):
         ours(table)
     table.refresh()
@@ -108,7 +95,7 @@ def test_rows_with_a_column_that_was_dropped_are_refused(
 
 def test_a_compaction_starts_again_after_a_drop(monkeypatch: pytest.MonkeyPatch) -> None:
     table = made()
-    meanwhile(table, monkeypatch, drop_and_add)
+    overtake(table, monkeypatch, drop_and_add)
     table.compact()
     assert rows(table) == [(1, 50), (2, 50)]
     parts = table.snapshot_for_engines().parts
@@ -131,7 +118,7 @@ def test_a_change_that_read_rows_is_refused(
 ) -> None:
     table = made(keyed=keyed)
     count = table.count()
-    meanwhile(table, monkeypatch, drop_and_add)
+    overtake(table, monkeypatch, drop_and_add)
     with pytest.raises(CommitConflict):
         ours(table)
     table.refresh()
@@ -167,7 +154,7 @@ def test_a_change_that_read_other_columns_is_computed_again(
     if stale:
         theirs(rowsieve.open_table(uri))
     else:
-        meanwhile(table, monkeypatch, theirs)
+        overtake(table, monkeypatch, theirs)
     ours(table)
     assert rows(table) == after
     assert table.schema.names == ["id", "b", "c"]
@@ -206,14 +193,14 @@ def test_a_column_is_added_over_what_others_commit(
     monkeypatch: pytest.MonkeyPatch, theirs: Do, expected: list[tuple[int, int]]
 ) -> None:
     table = made()
-    meanwhile(table, monkeypatch, theirs)
+    overtake(table, monkeypatch, theirs)
     table.add_column("c", "int64", default=1, after="id")
     assert rows(table) == [(id_, 1, b) for id_, b in expected]
 
 
 def test_two_changes_of_columns_at_once_are_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
     table = made()
-    meanwhile(table, monkeypatch, lambda t: t.add_column("c", "int64"))
+    overtake(table, monkeypatch, lambda t: t.add_column("c", "int64"))
     with pytest.raises(CommitConflict, match="columns of the table were changed"):
         table.add_column("d", "int64")
 
@@ -222,7 +209,7 @@ def test_a_property_that_names_a_column_that_was_dropped_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     table = made()
-    meanwhile(table, monkeypatch, lambda t: t.drop_column("b"))
+    overtake(table, monkeypatch, lambda t: t.drop_column("b"))
     with pytest.raises(InvalidInput, match="critical_columns"):
         table.set_properties({"critical_columns": "b"})
 
@@ -231,6 +218,6 @@ def test_a_change_of_columns_keeps_properties_that_are_set_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     table = made()
-    meanwhile(table, monkeypatch, lambda t: t.set_properties({"checkpoint_interval": "7"}))
+    overtake(table, monkeypatch, lambda t: t.set_properties({"checkpoint_interval": "7"}))
     table.add_column("c", "int64")
     assert table.detail()["properties"]["checkpoint_interval"] == "7"

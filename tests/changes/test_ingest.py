@@ -11,7 +11,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import InvalidData, InvalidInput, SchemaMismatch
-from tests.small_tables import fresh_uri, keyed
+from tests.small_tables import NoStream, fresh_uri, keyed
 
 SCHEMA = pa.schema([pa.field("k", pa.string(), nullable=False), ("v", pa.int64())])
 
@@ -62,13 +62,6 @@ def test_a_sequence_without_an_order_is_refused() -> None:
     sequence = pa.array([(1, 2, 3)] * 3, pa.month_day_nano_interval())
     with pytest.raises(SchemaMismatch, match="cannot be sorted"):
         table.apply_changes(changes(pa.string(), pa.string(), sequence), op="op", sequence="lsn")
-
-
-class NoStream:
-    """Data that promises a stream and has none."""
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> None:
-        """Give nothing."""
 
 
 @pytest.mark.parametrize("kind", [pa.Table, pa.RecordBatch, pl.DataFrame, pd.DataFrame])

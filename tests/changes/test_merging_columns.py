@@ -16,7 +16,7 @@ from rowsieve.errors import (
     KeyViolation,
     SchemaMismatch,
 )
-from tests.changes.test_evolving_races import meanwhile
+from tests.small_tables import overtake
 
 ROWS = pa.table({"id": [1, 2], "b": pa.array([5, 6], pa.int32())})
 
@@ -82,7 +82,7 @@ def test_nothing_is_changed_if_the_rows_are_refused() -> None:
 def test_another_change_of_columns_meanwhile_is_a_conflict(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    meanwhile(table, monkeypatch, lambda t: t.add_column("c", "int64", default=1))
+    overtake(table, monkeypatch, lambda t: t.add_column("c", "int64", default=1))
     with pytest.raises(CommitConflict):
         put(
             table,
@@ -95,7 +95,7 @@ def test_another_change_of_columns_meanwhile_is_a_conflict(
 def test_rows_of_others_meanwhile_do_not_matter(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    meanwhile(table, monkeypatch, lambda t: put(t, pa.table({"id": [9], "b": [9]})))
+    overtake(table, monkeypatch, lambda t: put(t, pa.table({"id": [9], "b": [9]})))
     put(table, pa.table({"id": [3], "c": ["x"]}), schema_mode="merge")
     assert [row["c"] for row in rows(table)] == [None, None, "x", None]
 
@@ -104,7 +104,7 @@ def test_a_change_that_read_rows_is_computed_again_beside_new_columns(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = pa.table({"id": [7], "b": [5], "c": ["x"]})
-    meanwhile(table, monkeypatch, lambda t: put(t, other, schema_mode="merge"))
+    overtake(table, monkeypatch, lambda t: put(t, other, schema_mode="merge"))
     assert table.delete("b = 5").committed
     assert 7 not in [row["id"] for row in rows(table)]
     assert "c" in table.schema.names

@@ -25,7 +25,7 @@ from rowsieve.errors import (
     SchemaMismatch,
     TableNotFound,
 )
-from tests.small_tables import KV, files, fresh_uri, keyed
+from tests.small_tables import KV, NoStream, files, fresh_uri, keyed
 
 SCHEMA = pa.schema(
     [
@@ -259,13 +259,6 @@ def test_a_column_of_polars_objects_is_refused() -> None:
 def test_a_column_whose_stream_is_none_is_refused() -> None:
     with pytest.raises(InvalidData, match="column 'v': the NoStream could not be read"):
         rowsieve.create_table(fresh_uri(), {"v": NoStream()})
-
-
-class NoStream:
-    """Data that promises a stream and has none."""
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> None:
-        """Give nothing."""
 
 
 MAPS = pa.schema({"k": pa.int64(), "m": pa.map_(pa.string(), pa.timestamp("us"))})

@@ -20,6 +20,7 @@ from rowsieve.errors import (
     UnsupportedOperation,
     UnsupportedProtocol,
 )
+from tests.small_tables import overtake
 
 PRUNING: tuple[Literal["on", "soft", "off"], ...] = ("on", "soft", "off")
 DAY = dt.date(2026, 11, 23)
@@ -239,16 +240,7 @@ def test_a_date_does_not_become_an_instant() -> None:
 def test_older_readers_and_writers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     table = made({"k": pa.int32(), "v": pa.int64()}, ["k"])
     other = rowsieve.open_table(table.uri)
-    publish = other._log._publish
-    done: list[bool] = []
-
-    def first_the_other(entry: Any) -> Any:
-        if not done:
-            done.append(True)
-            table.widen_column("k", "int64")
-        return publish(entry)
-
-    monkeypatch.setattr(other._log, "_publish", first_the_other)
+    overtake(other, monkeypatch, lambda _: table.widen_column("k", "int64"))
     with pytest.raises(CommitConflict, match="'k' has another type"):
         put(other, [(1, 1)])
     monkeypatch.setattr("rowsieve.storage.log_entry.FEATURES", frozenset({"schema_changes"}))

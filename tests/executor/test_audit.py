@@ -6,7 +6,6 @@ import dataclasses
 import logging
 import re
 import uuid
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,9 +26,7 @@ ROWS = pa.table({"id": list(range(8)), "v": [i * 10 for i in range(8)]})
 FIRST, LAST, OTHER = 0x0123456789ABCDEF, 0x123456789ABCDEF0, 0x02468ACE13579BDF
 
 
-@pytest.fixture(autouse=True, scope="module")
-def tiny_row_groups() -> Iterator[None]:
-    yield from random_tables.tiny_row_groups()
+pytestmark = pytest.mark.usefixtures("tiny_row_groups")
 
 
 def build(name: str) -> rs.Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 import rowsieve as rs
 from rowsieve.errors import CorruptData, EvaluationError
 from rowsieve.executor import joined_files
-from tests import random_tables
 from tests.planner.test_one_form import calls_of
 from tests.profiles import examples
 from tests.small_tables import appended, fresh_uri, keyed
@@ -21,9 +19,7 @@ from tests.small_tables import appended, fresh_uri, keyed
 PARTS, STEP = 5, 64
 
 
-@pytest.fixture(autouse=True, scope="module")
-def tiny_row_groups() -> Iterator[None]:
-    yield from random_tables.tiny_row_groups()
+pytestmark = pytest.mark.usefixtures("tiny_row_groups")
 
 
 @pytest.fixture(scope="module")

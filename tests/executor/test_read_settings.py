@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
@@ -10,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.config import current
 from rowsieve.errors import InvalidInput
 from rowsieve.executor.read_settings import ReadSettings, read_settings
 from rowsieve.metrics.reports import Report
@@ -24,11 +22,7 @@ class Kept:
         self.reports.append(report)
 
 
-@pytest.fixture(autouse=True)
-def former_config() -> Iterator[None]:
-    former = current()
-    yield
-    rs.configure(former)
+pytestmark = pytest.mark.usefixtures("former_config")
 
 
 @pytest.mark.parametrize("argument", [None, "on", "soft", "off"])

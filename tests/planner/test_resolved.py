@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,6 @@ from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_schema
-from tests import random_tables
 from tests.oracle_table import bag, to_rows
 from tests.planner.test_one_form import calls_of
 from tests.profiles import examples
@@ -42,9 +40,7 @@ from tests.table_strategies import predicates
 LOOK_UPS = ("find_candidates", "visible_rows", "read_deletion_vector", "PartSource.tombstones")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def tiny_row_groups() -> Iterator[None]:
-    yield from random_tables.tiny_row_groups()
+pytestmark = pytest.mark.usefixtures("tiny_row_groups")
 
 
 def rows_of(data: pa.Table) -> Any:

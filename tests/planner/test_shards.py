@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, reject
@@ -18,18 +17,13 @@ from rowsieve.planner.prune_parts import prune_parts
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import Predicate
 from rowsieve.storage.snapshot import Snapshot
-from tests import random_tables
 from tests.profiles import examples
 from tests.small_tables import appended, keyed, kv
 from tests.storage.sharded import in_shards, source_of, tiny_shards
 from tests.strategies import predicates
 from tests.test_random_scans import KEYS, table
 
-
-@pytest.fixture(autouse=True, scope="module")
-def tiny_row_groups() -> Iterator[None]:
-    """As where these tables are read, since whoever asks first builds them."""
-    yield from random_tables.tiny_row_groups()
+pytestmark = pytest.mark.usefixtures("tiny_row_groups")
 
 
 @functools.cache

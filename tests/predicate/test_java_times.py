@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -252,20 +251,13 @@ def test_an_offset_that_is_dropped_is_bounded_beside_a_whole_date_and_hour() -> 
         assert known(asked, form) == {text: java_reads_one(text, form) for text in asked}, form
 
 
-@pytest.fixture
-def session(spark: Any) -> Iterator[Any]:
-    names = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
-    before = {name: spark.conf.get(name) for name in names}
-    yield spark
-    for name, value in before.items():
-        spark.conf.set(name, value)
-
-
 @pytest.mark.spark
 @pytest.mark.parametrize("zone", [None, "America/New_York", "Pacific/Apia"])
-def test_a_text_has_the_time_that_spark_reads_or_is_refused(session: Any, zone: str | None) -> None:
-    session.conf.set("spark.sql.session.timeZone", zone or "UTC")
-    session.conf.set("spark.sql.ansi.enabled", "false")
+def test_a_text_has_the_time_that_spark_reads_or_is_refused(
+    zoned_session: Any, zone: str | None
+) -> None:
+    zoned_session.conf.set("spark.sql.session.timeZone", zone or "UTC")
+    zoned_session.conf.set("spark.sql.ansi.enabled", "false")
     name = "to_timestamp_ntz" if zone is None else "try_to_timestamp"
     every = sorted({*FORMATS, *FAR_OFFSETS})
     if zone is not None and not IS_DEEP:  # each zone reads half of the formats
@@ -274,7 +266,7 @@ def test_a_text_has_the_time_that_spark_reads_or_is_refused(session: Any, zone: 
         forms = every[start : start + 8]
         found = [known([*texts(form, 2), *FAR_OFFSETS.get(form, ())], form, zone) for form in forms]
         rows = [(n, text) for n, each in enumerate(found) for text in each]
-        frame = session.createDataFrame(
+        frame = zoned_session.createDataFrame(
             pa.table({"k": range(len(rows)), "n": [n for n, _ in rows], "s": [s for _, s in rows]})
         )
         calls = [
@@ -320,9 +312,9 @@ CALLS = {
 
 @pytest.mark.spark
 @pytest.mark.parametrize("ansi", [True, False])
-def test_the_functions_of_spark_agree_with_spark(session: Any, ansi: bool) -> None:
-    session.conf.set("spark.sql.session.timeZone", "Pacific/Apia")
-    session.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
+def test_the_functions_of_spark_agree_with_spark(zoned_session: Any, ansi: bool) -> None:
+    zoned_session.conf.set("spark.sql.session.timeZone", "Pacific/Apia")
+    zoned_session.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
     semantics = Semantics.of_spark(ansi=ansi, time_zone="Pacific/Apia")
     for call, expected in CALLS.items():
         bound = bind_operand(to_operand(call, "spark", SCHEMA, semantics), SCHEMA, semantics)
@@ -331,7 +323,7 @@ def test_the_functions_of_spark_agree_with_spark(session: Any, ansi: bool) -> No
             values, failed = compute(bound, pa.record_batch({"s": [text]}))
             assert shown(values[0].as_py()) == (None if wanted == "fails" else wanted), call
             assert failed[0] == (wanted == "fails"), call
-            assert in_spark(session, call, text) == wanted, call
+            assert in_spark(zoned_session, call, text) == wanted, call
 
 
 def in_spark(session: Any, call: str, text: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -156,26 +155,17 @@ def test_a_text_has_the_value_that_the_oracle_reads(type_: str, ansi: bool) -> N
         assert repr(found) == repr(expected) or agree(found, expected), text
 
 
-@pytest.fixture
-def session(spark: Any) -> Iterator[Any]:
-    names = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
-    before = {name: spark.conf.get(name) for name in names}
-    yield spark
-    for name, value in before.items():
-        spark.conf.set(name, value)
-
-
 @pytest.mark.spark
 @pytest.mark.parametrize("ansi", [True, False], ids=["ansi", "legacy"])
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
 def test_a_text_has_the_value_that_spark_reads_or_is_refused(
-    session: Any, zone: str, ansi: bool
+    zoned_session: Any, zone: str, ansi: bool
 ) -> None:
-    session.conf.set("spark.sql.session.timeZone", zone)
-    session.conf.set("spark.sql.ansi.enabled", "false")
+    zoned_session.conf.set("spark.sql.session.timeZone", zone)
+    zoned_session.conf.set("spark.sql.ansi.enabled", "false")
     semantics = Semantics.of_spark(ansi=ansi, time_zone=zone)
     asked = texts(2, 3 * COUNT)
-    frame = session.createDataFrame(pa.table({"k": range(len(asked)), "s": asked}))
+    frame = zoned_session.createDataFrame(pa.table({"k": range(len(asked)), "s": asked}))
     names = [name for name in TYPES if zone == "UTC" or name == "TIMESTAMP"]
     casts = [f"{'TRY_CAST' if ansi else 'CAST'}(s AS {name})" for name in names]
     columns = [

@@ -15,15 +15,12 @@ import rowsieve as rs
 from rowsieve.errors import CommitConflict, InvalidInput, UnknownColumn
 from rowsieve.procedures.engine import Job, LocalEngine
 from tests.profiles import examples
-from tests.random_tables import tiny_row_groups
 from tests.small_tables import fresh_uri
 
 ROWS = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("doc", pa.json_())])
 
 
-@pytest.fixture(autouse=True, scope="module")
-def small_row_groups() -> Iterator[None]:
-    yield from tiny_row_groups(3)
+pytestmark = pytest.mark.usefixtures("row_groups_of_three")
 
 
 def rows(*ids: int) -> pa.Table:

@@ -21,15 +21,12 @@ from rowsieve.errors import CommitConflict, InvalidInput, SnapshotExpired
 from rowsieve.procedures.engine import Job, LocalEngine
 from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
 from tests.profiles import examples
-from tests.random_tables import tiny_row_groups
 from tests.small_tables import fresh_uri
 
 IDS = pa.schema([("id", pa.int64()), ("v", pa.string())])
 
 
-@pytest.fixture(autouse=True, scope="module")
-def small_row_groups() -> Iterator[None]:
-    yield from tiny_row_groups(3)
+pytestmark = pytest.mark.usefixtures("row_groups_of_three")
 
 
 @pytest.fixture

@@ -16,14 +16,11 @@ from rowsieve.objects import SyncFailed
 from rowsieve.objects.local import LocalStore
 from rowsieve.procedures.engine import Job, LocalEngine
 from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
-from tests.random_tables import tiny_row_groups
 
 IDS = pa.schema([("id", pa.int64()), ("v", pa.int64())])
 
 
-@pytest.fixture(autouse=True, scope="module")
-def small_row_groups() -> Iterator[None]:
-    yield from tiny_row_groups(3)
+pytestmark = pytest.mark.usefixtures("row_groups_of_three")
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 from typing import Any
 
 import datafusion
@@ -11,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.config import current
 from rowsieve.errors import InvalidInput, UnsoundPruning
 from rowsieve.metrics import PrometheusReporter, ScanReport
 from rowsieve.metrics.reports import Report
@@ -28,11 +26,7 @@ class Kept:
             self.scans.append(report)
 
 
-@pytest.fixture(autouse=True)
-def former_config() -> Iterator[None]:
-    former = current()
-    yield
-    rs.configure(former)
+pytestmark = pytest.mark.usefixtures("former_config")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -20,7 +20,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests import random_tables
 from tests.profiles import examples
 from tests.random_tables import COLUMNS, EVERYTHING, everything, memory_table
 
@@ -35,9 +34,7 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.fixture(autouse=True, scope="module")
-def tiny_row_groups() -> Iterator[None]:
-    yield from random_tables.tiny_row_groups()
+pytestmark = pytest.mark.usefixtures("tiny_row_groups")
 
 
 @dataclass(frozen=True)

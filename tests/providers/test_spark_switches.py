@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.config import current
 from rowsieve.errors import InvalidInput, UnsoundPruning
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.providers.spark.audited import audited_plan, reported_rows, reporter_of
@@ -24,11 +22,7 @@ REPORTER = "tests.providers.spark_reporter:FileReporter"
 RAISING = "tests.providers.spark_reporter:RaisingReporter"
 
 
-@pytest.fixture(autouse=True)
-def former_config() -> Iterator[None]:
-    former = current()
-    yield
-    rs.configure(former)
+pytestmark = pytest.mark.usefixtures("former_config")
 
 
 def made(path: Path, **properties: str) -> rs.Table:

@@ -83,3 +83,23 @@ JUDGES: Mapping[str, Judge] = {
     "datafusion": datafusion_rows,
     "postgres": postgres_rows,
 }
+
+
+def duckdb_values(rows: pa.Table) -> Callable[[str], list[Any]]:
+    """What DuckDB gives for a text on each of the rows, which stay in memory."""
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.register("rows", rows)
+    return lambda text: list(connection.sql(f"SELECT ({text}) FROM rows").fetchall())
+
+
+def datafusion_values(rows: pa.Table) -> Callable[[str], list[Any]]:
+    """What DataFusion gives for a text on each of the rows, which stay in memory."""
+    import datafusion
+
+    context = datafusion.SessionContext()
+    context.register_record_batches("rows", [rows.to_batches()])
+    return lambda text: list(
+        context.sql(f"SELECT ({text}) AS x FROM rows").to_arrow_table()["x"].to_pylist()
+    )

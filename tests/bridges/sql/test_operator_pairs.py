@@ -15,6 +15,7 @@ import pytest
 
 from rowsieve.bridges.sql import parse_predicate, to_sql
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from tests.bridges.sql.engines import datafusion_values, duckdb_values
 from tests.bridges.sql.postgres import postgres_values
 
 Ask = Callable[[str], list[Any]]
@@ -63,27 +64,9 @@ def pairs(dialect: str) -> Iterator[tuple[str, str]]:
             continue
 
 
-def _duckdb() -> Ask:
-    import duckdb
-
-    connection = duckdb.connect()
-    connection.register("rows", ROWS)
-    return lambda text: list(connection.sql(f"SELECT ({text}) FROM rows").fetchall())
-
-
-def _datafusion() -> Ask:
-    import datafusion
-
-    context = datafusion.SessionContext()
-    context.register_record_batches("rows", [ROWS.to_batches()])
-    return lambda text: list(
-        context.sql(f"SELECT ({text}) AS x FROM rows").to_arrow_table()["x"].to_pylist()
-    )
-
-
 ENGINES: dict[str, Callable[[], Ask]] = {
-    "duckdb": _duckdb,
-    "datafusion": _datafusion,
+    "duckdb": lambda: duckdb_values(ROWS),
+    "datafusion": lambda: datafusion_values(ROWS),
     "postgres": lambda: lambda text: postgres_values(f"({text})", ROWS),
 }
 

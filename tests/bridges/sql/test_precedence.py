@@ -6,9 +6,6 @@ for both, whenever it accepts the original.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -16,6 +13,7 @@ from hypothesis import strategies as st
 
 from rowsieve.bridges.sql import parse_predicate, to_sql
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from tests.bridges.sql.engines import datafusion_values, duckdb_values
 from tests.profiles import examples
 
 ROWS = pa.table(
@@ -70,25 +68,7 @@ def texts(draw: st.DrawFn) -> str:
     return " ".join(words)
 
 
-def _duckdb() -> Callable[[str], list[Any]]:
-    import duckdb
-
-    connection = duckdb.connect()
-    connection.register("rows", ROWS)
-    return lambda text: list(connection.sql(f"SELECT ({text}) FROM rows").fetchall())
-
-
-def _datafusion() -> Callable[[str], list[Any]]:
-    import datafusion
-
-    context = datafusion.SessionContext()
-    context.register_record_batches("rows", [ROWS.to_batches()])
-    return lambda text: list(
-        context.sql(f"SELECT ({text}) AS x FROM rows").to_arrow_table()["x"].to_pylist()
-    )
-
-
-ENGINES = {"duckdb": _duckdb, "datafusion": _datafusion}
+ENGINES = {"duckdb": lambda: duckdb_values(ROWS), "datafusion": lambda: datafusion_values(ROWS)}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
