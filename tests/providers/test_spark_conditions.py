@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import rowsieve as rs
+from tests.cases import cases_in
 from tests.profiles import IS_DEEP
-from tests.providers.spark_conditions import TEXTS
 from tests.providers.spark_texts import Triple
 from tests.providers.test_spark_sessions import by_spark, by_us, configure
 
 pytestmark = pytest.mark.spark
+TEXTS = cases_in(__file__, "spark_conditions.txt")
 
 UTC = datetime.UTC
 STRINGS = (
@@ -87,31 +87,22 @@ def rows() -> list[dict[str, Any]]:
     ]
 
 
-@pytest.fixture
-def session(spark: Any) -> Iterator[Any]:
-    names = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
-    before = {name: spark.conf.get(name) for name in names}
-    yield spark
-    for name, value in before.items():
-        spark.conf.set(name, value)
-
-
-def test_text_of_every_kind_selects_the_rows_of_spark(session: Any, tmp_path: Any) -> None:
+def test_text_of_every_kind_selects_the_rows_of_spark(zoned_session: Any, tmp_path: Any) -> None:
     table = rs.create_table(tmp_path / "t", SCHEMA, key=["k"])
     data = pa.Table.from_pylist(rows(), schema=SCHEMA)
     for start in range(0, data.num_rows, 4):
         table.upsert(data.slice(start, 4))
-    truth = session.createDataFrame(data, DDL).coalesce(1).localCheckpoint()
+    truth = zoned_session.createDataFrame(data, DDL).coalesce(1).localCheckpoint()
     wrong, refused, asked = [], 0, 0
     for zone, ansi in SESSIONS:
-        configure(session, zone, ansi=ansi)
+        configure(zoned_session, zone, ansi=ansi)
         for text in TEXTS if IS_DEEP else TEXTS[::12]:
             ours = by_us(table, Triple(zone, ansi, text))
             refused, asked = refused + (ours == "refused"), asked + 1
             if text == SKIPPED:
-                session.conf.set(EXCLUDED, UNWRAPPING)
+                zoned_session.conf.set(EXCLUDED, UNWRAPPING)
             expected = by_spark(lambda each=text: truth.where(each))
-            session.conf.unset(EXCLUDED)
+            zoned_session.conf.unset(EXCLUDED)
             if ours not in ("refused", expected):
                 wrong.append((zone, ansi, text, ours))
     assert not wrong

@@ -18,10 +18,11 @@ from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperatio
 from rowsieve.predicate.ir import FALSE, InList, Or
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
-from tests.bridges.spark_columns.condition_texts import TEXTS
 from tests.bridges.spark_columns.nasty import BATCH, MOMENTS, SCHEMA, in_spark, ours, theirs
+from tests.cases import cases_in
 
 pytestmark = pytest.mark.spark
+TEXTS = cases_in(__file__, "conditions.txt")
 
 D = decimal.Decimal
 UTC = datetime.UTC
