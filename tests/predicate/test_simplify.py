@@ -139,6 +139,7 @@ KEPT = [
 ]
 DEEPER = 4 if IS_DEEP else 1
 OPERATORS = 8 if IS_DEEP else 1  # of each constant
+EVERY = 1 if IS_DEEP else 2  # each rules of comparison try one in so many operands, in turn
 NOW_US = 1_359_676_800_000_000  # 2013-02-01
 
 
@@ -200,6 +201,8 @@ INVERTIBLE += [
 @pytest.mark.parametrize("semantics", SEMANTICS, ids=lambda semantics: semantics.name)
 def test_no_outcome_changes_whatever_is_undone(semantics: Semantics) -> None:
     for index, (name, sample) in enumerate(INVERTIBLE):
+        if (index + SEMANTICS.index(semantics)) % EVERY:
+            continue
         rng = random.Random(zlib.crc32(f"{name} {index} {semantics.name}".encode()))
         batch = draw_parts(sample.columns, rng, 12).batch
         schema = schema_of(sample.columns)

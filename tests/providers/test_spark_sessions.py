@@ -39,7 +39,7 @@ from tests.providers.spark_texts import (
 
 pytestmark = pytest.mark.spark
 
-COUNT = 2_000 if IS_DEEP else 48
+COUNT = 2_000 if IS_DEEP else 24
 THROUGH_SPARK = 8 if IS_DEEP else 4  # triples, of these, that go through frames of both kinds
 SEED = 11
 _SETTINGS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")

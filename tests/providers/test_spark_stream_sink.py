@@ -101,7 +101,7 @@ def test_many_batches_with_restarts_in_the_middle_are_written_once(
     from tests.providers.spark_faults import FaultySource
 
     spark.dataSource.register(FaultySource)
-    batches = 500 if IS_DEEP else 50
+    batches = 500 if IS_DEEP else 35
     table, feed = rs.create_table(str(tmp_path / "log"), ROWS), Feed(spark, tmp_path, ROWS)
     feed.sink = "rowsieve_faulty"
     for i in range(batches):
