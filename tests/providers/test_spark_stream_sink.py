@@ -106,7 +106,8 @@ def test_many_batches_with_restarts_in_the_middle_are_written_once(
     feed.sink = "rowsieve_faulty"
     for i in range(batches):
         feed.put((i, "a"), (i, "b"))
-    assert feed.run_to_the_end(table) == batches // 35 * 3 + 1
+    failing = [batch for batch in range(batches) if batch % 35 in (3, 21, 28)]  # the others: tasks
+    assert feed.run_to_the_end(table) == len(failing)
     table.refresh()
     found = table.scan().to_arrow()
     assert sorted(found.column("id").to_pylist()) == sorted([*range(batches), *range(batches)])
