@@ -76,7 +76,7 @@ def test_text_groups_as_the_engine_groups_it(engine: str) -> None:
     ask = ENGINES[engine]()
     agreed = 0
 
-    @examples(480)
+    @examples(960)
     @given(texts())
     def check(text: str) -> None:
         nonlocal agreed
