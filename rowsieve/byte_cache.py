@@ -1,4 +1,4 @@
-"""An LRU cache with a size limit in bytes, which also evicts values that are no longer used."""
+"""An LRU cache with a limit in bytes; it also evicts values that were not used for long."""
 
 from __future__ import annotations
 

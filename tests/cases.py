@@ -1,4 +1,4 @@
-"""Cases of a test in a text file beside it: one a line, `-- ` before a remark."""
+"""Read the cases of a test from a text file: one a line; lines with `-- ` before are comments."""
 
 from __future__ import annotations
 

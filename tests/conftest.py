@@ -39,7 +39,7 @@ for_type_by_name(
 )
 
 
-gc.disable()  # collecting tests makes half a million objects, all of which stay
+gc.disable()  # pytest keeps all of the half million objects that it creates for the tests
 
 
 def pytest_collection_finish() -> None:

@@ -14,7 +14,7 @@ class Direction(Flag):
 
     ANSWERS = auto()  # the engine's text is read, also if only we evaluate it (`where=`)
     READS = auto()  # a condition is translated from the engine
-    BESIDE = auto()  # the same, for one condition of an AND
+    BESIDE = auto()  # a condition is translated from the engine as one of several in an AND
     WRITES = auto()  # a condition is written for the engine
 
 

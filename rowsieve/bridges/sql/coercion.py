@@ -331,7 +331,7 @@ def _as_float32(value: object) -> decimal.Decimal:
 
 
 def _holds_decimal(member: ir.Operand | ir.ValueSet, type_: LogicalType | None) -> bool:
-    """Whether it is no float, or float64 constants that keep their values as decimals."""
+    """Whether the operand is not a float, or has float64 constants that are exact as decimals."""
     if not isinstance(type_, Float):
         return True
     values = _values(member)
