@@ -20,7 +20,6 @@ from typing import Any, Final, assert_never
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rowsieve.predicate import abstract_calls, ir
 from rowsieve.predicate.abstract import (
@@ -43,14 +42,16 @@ from rowsieve.predicate.abstract import (
     spans_of,
     unbounded_below,
 )
+from rowsieve.predicate.abstract_comparisons import compare_values, distinct, reflexive
+from rowsieve.predicate.abstract_patterns import pattern_truth, prefix_truth
 from rowsieve.predicate.alike_terms import Matrices, grouped, outcome_of_any
-from rowsieve.predicate.arrays import Mask, as_mask, repeated, with_nulls
+from rowsieve.predicate.arrays import Mask, repeated, with_nulls
 from rowsieve.predicate.bind import BoundOperand, BoundPredicate
 from rowsieve.predicate.coerce import MIRRORED, compare_operands
 from rowsieve.predicate.facts import Facts, facts_against, facts_of
 from rowsieve.predicate.functions.patterns import literal_prefix
 from rowsieve.predicate.functions.registry import known_of, resolve
-from rowsieve.predicate.like import Pattern, after_prefix, parse_pattern
+from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.literal_values import array_of, scalar
 from rowsieve.predicate.nan_signs import may_be_negative_nan
 from rowsieve.predicate.narrow import combined_facts, narrowed
@@ -222,7 +223,7 @@ class _Interpreter:
         none, all_ = nowhere(count * each), everywhere(count * each)
         right = AbstractValue(value.type, bounds, bounds, all_, none, none, none)
         nan = left.nan & left.present if self.semantics.nan is NanOrder.IEEE else none
-        truth = _compared(op, left, right, nan)
+        truth = compare_values(op, left, right, nan)
         true, false, null, fails = (
             mask.reshape(count, each) for mask in (truth.true, truth.false, truth.null, truth.fails)
         )
@@ -240,8 +241,8 @@ class _Interpreter:
         else:
             nan = nowhere(self.part_count)
         if node.left == node.right and not nan.any():
-            return _reflexive(node.op, left)
-        return _compared(node.op, left, right, nan)
+            return reflexive(node.op, left)
+        return compare_values(node.op, left, right, nan)
 
     def nested_comparison(
         self, node: ir.Comparison, left: AbstractValue, right: AbstractValue
@@ -256,7 +257,7 @@ class _Interpreter:
         for term in implied_by_equality(node.left, left.type, constant, self.semantics):
             same = same & self.predicate(term).true
         if node.op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
-            return _distinct(node.op, left, right, (same, both))
+            return distinct(node.op, left, right, (same, both))
         true = same if node.op is ir.ComparisonOp.EQ else both
         false = same if node.op is ir.ComparisonOp.NE else both
         if node.op in OPPOSITES and self.semantics.nested_nulls is not NestedNulls.UNKNOWN:
@@ -305,7 +306,7 @@ class _Interpreter:
         value = self.operand(node.operand)
         pattern = parse_pattern(node.pattern, node.escape)
         outcomes = [
-            _matches(span, pattern, ignore_case=node.ignore_case) for span in spans_of(value)
+            pattern_truth(span, pattern, ignore_case=node.ignore_case) for span in spans_of(value)
         ]
         true, false = (np.logical_or.reduce(masks) for masks in zip(*outcomes, strict=True))
         return Truth(true, false, value.null, value.fails)
@@ -451,126 +452,6 @@ def _comparisons(terms: Sequence[ir.Predicate]) -> Iterator[ir.Comparison]:
                 ) if value is not None and type_ == other and is_ordered(type_):
                     if not isinstance(type_, Float):  # NaN is handled by the general path
                         yield node
-
-
-def _matches(value: AbstractValue, pattern: Pattern, *, ignore_case: bool) -> tuple[Mask, Mask]:
-    """Whether a value without holes may match, and may not match."""
-    true, false = like_at_points(value, pattern, ignore_case=ignore_case)
-    if ignore_case:
-        return true, false
-    starts, misses = prefix_truth(value, pattern.prefix)
-    true = true & starts
-    if pattern.is_exact:
-        exact = repeated(pa.scalar(pattern.prefix), len(value.present))
-        above = known(ir.ComparisonOp.GT, value.lower, exact)
-        below = known(ir.ComparisonOp.LT, value.upper, exact)
-        true = value.present & ~(above | below)
-        false = value.present & ~(is_point(value) & known(ir.ComparisonOp.EQ, value.lower, exact))
-    elif pattern.is_prefix:
-        false = misses
-    return true, false
-
-
-def like_at_points(
-    value: AbstractValue, pattern: Pattern, *, ignore_case: bool
-) -> tuple[Mask, Mask]:
-    """Whether the pattern may match, and may not match; exact in parts with a single text."""
-    points = is_point(value) & value.present
-    if not points.any():
-        return value.present, value.present
-    where = np.flatnonzero(points)
-    texts = value.lower.take(pa.array(where))
-    matches = as_mask(pc.match_substring_regex(texts, pattern.regex, ignore_case=ignore_case))
-    true, false = value.present.copy(), value.present.copy()
-    true[where], false[where] = matches, ~matches
-    return true, false
-
-
-def prefix_truth(value: AbstractValue, prefix: str) -> tuple[Mask, Mask]:
-    """Whether text may start, and may not start, with the prefix."""
-    row_count = len(value.present)
-    start = repeated(pa.scalar(prefix), row_count)
-    stop = after_prefix(prefix)
-    true = value.present & ~known(ir.ComparisonOp.LT, value.upper, start)
-    inside = known(ir.ComparisonOp.GE, value.lower, start)
-    if stop is not None:
-        end = repeated(pa.scalar(stop), row_count)
-        true &= ~known(ir.ComparisonOp.GE, value.lower, end)
-        inside &= known(ir.ComparisonOp.LT, value.upper, end)
-    if not prefix:
-        inside = value.present
-    return true, value.present & ~inside
-
-
-def _compared(op: ir.ComparisonOp, left: AbstractValue, right: AbstractValue, nan: Mask) -> Truth:
-    """Compute `left op right` of values that are not nested; `nan`: NaN compares as in IEEE 754."""
-    if op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
-        return _distinct(op, left, right, _ordered(ir.ComparisonOp.EQ, left, right, nan))
-    true, false = _ordered(op, left, right, nan)
-    null = (left.null & (right.null | right.present)) | (right.null & left.present)
-    return Truth(true, false, null, left.fails | right.fails)
-
-
-def _ordered(
-    op: ir.ComparisonOp, left: AbstractValue, right: AbstractValue, nan: Mask
-) -> tuple[Mask, Mask]:
-    """Whether the comparison may be TRUE, and may be FALSE; `nan`: NaN compares as in IEEE 754."""
-    if op is ir.ComparisonOp.NE:
-        same, different = _ordered(ir.ComparisonOp.EQ, left, right, nan)
-        return different, same
-    true, false = nowhere(len(nan)), nan
-    for one in spans_of(left):
-        for other in spans_of(right):
-            may_hold, may_not = _ordered_spans(op, one, other)
-            true, false = true | may_hold, false | may_not
-    return true, false
-
-
-def _ordered_spans(
-    op: ir.ComparisonOp, left: AbstractValue, right: AbstractValue
-) -> tuple[Mask, Mask]:
-    both = left.present & right.present
-    if op in (ir.ComparisonOp.GT, ir.ComparisonOp.GE):
-        left, right = right, left
-        op = ir.ComparisonOp.LT if op is ir.ComparisonOp.GT else ir.ComparisonOp.LE
-    if op is ir.ComparisonOp.LT:
-        true = both & ~known(ir.ComparisonOp.GE, left.lower, right.upper)
-        false = both & ~known(ir.ComparisonOp.LT, left.upper, right.lower)
-    elif op is ir.ComparisonOp.LE:
-        true = both & ~known(ir.ComparisonOp.GT, left.lower, right.upper)
-        false = both & ~known(ir.ComparisonOp.LE, left.upper, right.lower)
-    else:
-        apart = known(ir.ComparisonOp.GT, left.lower, right.upper)
-        apart |= known(ir.ComparisonOp.LT, left.upper, right.lower)
-        same = known(ir.ComparisonOp.GE, left.lower, right.upper)
-        same &= known(ir.ComparisonOp.LE, left.upper, right.lower)
-        true, false = both & ~apart, both & ~same
-    return true, false
-
-
-def _distinct(
-    op: ir.ComparisonOp, left: AbstractValue, right: AbstractValue, equal: tuple[Mask, Mask]
-) -> Truth:
-    same, different = equal
-    same = same | (left.null & right.null)
-    different = different | (left.null & right.present) | (left.present & right.null)
-    fails = left.fails | right.fails
-    none = np.zeros_like(fails)
-    if op is ir.ComparisonOp.DISTINCT:
-        return Truth(different, same, none, fails)
-    return Truth(same, different, none, fails)
-
-
-def _reflexive(op: ir.ComparisonOp, value: AbstractValue) -> Truth:
-    """Compute `x op x`."""
-    none = np.zeros_like(value.null)
-    null_safe = op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT)
-    occurs = value.present | value.null if null_safe else value.present
-    null = none if null_safe else value.null
-    unequal = (ir.ComparisonOp.LT, ir.ComparisonOp.GT, ir.ComparisonOp.NE, ir.ComparisonOp.DISTINCT)
-    if op in unequal:
-        return Truth(none, occurs, null, value.fails)
-    return Truth(occurs, none, null, value.fails)
 
 
 def _conjunction(terms: list[Truth], all_: Mask) -> Truth:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from tests.mutants.workshop import Mutant
 
-ABSTRACT, CALLS, INTERPRET = (
-    f"predicate/{name}.py" for name in ("abstract", "abstract_calls", "interpret")
+ABSTRACT, CALLS, COMPARISONS, INTERPRET = (
+    f"predicate/{name}.py"
+    for name in ("abstract", "abstract_calls", "abstract_comparisons", "interpret")
 )
 FACTS, NARROW = "predicate/facts.py", "predicate/narrow.py"
 COLUMNAR = "stats/columnar.py"
 _TEXTS = ("tests/stats/test_text_facts.py",)
 _TESTS = ("tests/predicate/test_alternatives.py",)
 SUITES = {
-    **dict.fromkeys((ABSTRACT, CALLS, INTERPRET, FACTS, NARROW), _TESTS),
+    **dict.fromkeys((ABSTRACT, CALLS, COMPARISONS, INTERPRET, FACTS, NARROW), _TESTS),
     COLUMNAR: ("tests/stats/test_columnar.py",),
 }
 
@@ -48,7 +49,7 @@ MUTANTS = (
         "return with_alternatives(value, there[:1])",
     ),
     Mutant(
-        INTERPRET,
+        COMPARISONS,
         "only the last alternative is compared",
         "true, false = true | may_hold, false | may_not",
         "true, false = may_hold, may_not",
