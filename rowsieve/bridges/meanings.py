@@ -19,6 +19,8 @@ import pyarrow.compute as pc
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.casts import cast_rule
+from rowsieve.predicate.functions.registry import names_by_time_use
+from rowsieve.predicate.functions.row import TimeUse
 from rowsieve.predicate.functions.unbounded_numbers import NUMERIC_PARTS
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, Nanoseconds, OnFailure, Semantics, TimestampText
@@ -45,10 +47,7 @@ _CALLS: Mapping[str, frozenset[str]] = {
     "shifts_wrap": frozenset({"shift_left"}),
 }
 # Functions of an instant that use the session's zone, unless binding has named one.
-_OF_SESSION = frozenset(
-    {"extract", "date_trunc", "date_bin", "last_day", "days_between"}
-    | {"add_interval", "shift", "shift_timestamp"}
-)
+_OF_SESSION = names_by_time_use(TimeUse.FIELDS, TimeUse.START, TimeUse.BIN, TimeUse.MOVED)
 _INSTANTS = frozenset({Timestamp(utc=True), Nanos(utc=True)})
 _CALLS_OF_FLOATS: Mapping[str, frozenset[str]] = {
     "float_division_by_zero": _WHOLE - {"round"},

@@ -18,7 +18,8 @@ import pyarrow as pa
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
 from rowsieve.predicate.arrays import filled, null_mask, with_nulls
-from rowsieve.predicate.functions.nanosecond_calls import PLACES
+from rowsieve.predicate.functions.registry import find, names_by_time_use
+from rowsieve.predicate.functions.row import TimeUse
 from rowsieve.predicate.functions.temporal import unit_name
 from rowsieve.predicate.semantics import Nanoseconds, Semantics, TimestampText
 from rowsieve.predicate.zoned import cast_of_session, instant, is_utc, local_time
@@ -33,18 +34,18 @@ _COMPARED: Final = _SQL | {
     s.name for s in (Semantics.DUCKDB, Semantics.DATAFUSION, Semantics.SPARK)
 }
 # Functions whose result has as many digits as the engine's.
-_OF_FIELDS: Final = frozenset({"date_trunc", "extract", "last_day", "days_between"})
-_SHIFTS: Final = frozenset({"add_interval", "shift", "shift_timestamp"})
-_ZONED: Final = frozenset({"local_time", "instant", "zoned_trunc", "zoned_shift"})
+_EXACT: Final = names_by_time_use(TimeUse.FIELDS, TimeUse.START, TimeUse.MOVED)
+_ZONED: Final = names_by_time_use(TimeUse.ZONED)
+_OF_TIMES: Final = names_by_time_use()
 _KNOWN: Final[Mapping[Nanoseconds, frozenset[str]]] = {
-    Nanoseconds.KEPT: frozenset(PLACES),
-    Nanoseconds.KEPT_FLOOR: frozenset(PLACES),
-    Nanoseconds.UNSPELLED: _OF_FIELDS | _SHIFTS,
+    Nanoseconds.KEPT: _OF_TIMES,
+    Nanoseconds.KEPT_FLOOR: _OF_TIMES,
+    Nanoseconds.UNSPELLED: _EXACT,
     Nanoseconds.ROUNDED: _ZONED,
     Nanoseconds.REFUSED: frozenset(),
 }
 # Functions of microseconds that an engine applies to rounded nanoseconds.
-_OF_ROUNDED: Final = (frozenset(PLACES) - _ZONED) | {"epoch_us"}
+_OF_ROUNDED: Final = (_OF_TIMES - _ZONED) | {"epoch_us"}
 # Fields with a fraction, which engines return as floats or with six digits.
 _FRACTIONS: Final = frozenset({"second", "epoch"})
 
@@ -54,7 +55,7 @@ def arguments_of(name: str, bound: Sequence[Typed], semantics: Semantics) -> lis
     fine = [type_ for _, type_ in bound if isinstance(type_, Nanos)]
     if name == "timezone":  # binding chooses one of two calls
         name = "local_time"
-    if not fine or (name not in PLACES and name not in _OF_ROUNDED):
+    if not fine or (name not in _OF_TIMES and name not in _OF_ROUNDED):
         return list(bound)
     rounds = semantics.nanoseconds is Nanoseconds.ROUNDED and name in _OF_ROUNDED
     if rounds and Nanos(utc=True) not in fine:  # DuckDB has no such functions of instants
@@ -108,8 +109,8 @@ def _check_unit(operand: ir.Operand) -> None:
     match operand:
         case ir.BoundColumn():
             return
-        case ir.Call(function=name, arguments=arguments) if name in PLACES:
-            for place in PLACES[name]:
+        case ir.Call(function=name, arguments=arguments) if times := find(name).times:
+            for place in times.places:
                 _check_unit(arguments[place])
             return
     raise InvalidPredicate(

@@ -17,7 +17,8 @@ from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
 from rowsieve.predicate.arrays import Computed, filled, null_mask, with_nulls
 from rowsieve.predicate.functions.casts import cast, cast_rule, gives_null
-from rowsieve.predicate.functions.registry import known_of, resolve
+from rowsieve.predicate.functions.registry import find, known_of, resolve
+from rowsieve.predicate.functions.row import TimeUse
 from rowsieve.predicate.functions.temporal import CLOCK_UNITS, unit_name
 from rowsieve.predicate.literal_values import from_scalar, scalar
 from rowsieve.predicate.operand_types import type_of
@@ -40,8 +41,6 @@ from rowsieve.types.time_zones import RepeatedTime, SkippedTime, zone
 LOCAL, INSTANT = Timestamp(utc=False), Timestamp(utc=True)
 # Functions that take the session's zone as their first argument, before text and a format.
 READ_IN_ZONE = frozenset({"parse_java_instant", "try_parse_java_instant"})
-_SHIFTS = frozenset({"add_interval", "shift", "shift_timestamp"})
-_OF_LOCAL_TIME = frozenset({"extract", "last_day", "days_between"})
 
 
 def is_utc(semantics: Semantics) -> bool:
@@ -217,8 +216,9 @@ def zoned_call(
     """Bind a call that depends on the zone, if it is not UTC; None for any other call."""
     if not any(map(_is_instant, types)) or is_utc(semantics):
         return None
-    name = semantics.time_zone
-    if function in _OF_LOCAL_TIME:
+    name, times = semantics.time_zone, find(function).times
+    use = None if times is None else times.use
+    if use is TimeUse.FIELDS:
         if function == "extract" and _unit(arguments[0]) == "epoch":
             return None
         local = (
@@ -226,14 +226,14 @@ def zoned_call(
             for operand, type_ in zip(arguments, types, strict=True)
         )
         return ir.Call(function, tuple(local))
-    if function == "date_trunc":
+    if use is TimeUse.START:
         return zoned_trunc(arguments[0], name, arguments[1], semantics)
-    if function in _SHIFTS:
+    if use is TimeUse.MOVED:
         if semantics.hours_make_days:
             arguments = (arguments[0], *_with_days(arguments[1:]))
         clockwise = all(isinstance(part, ir.Literal) and part.value == 0 for part in arguments[1:3])
         return None if clockwise else _shift(name, arguments, semantics)
-    if function == "date_bin" and not _is_zero(arguments[0]):
+    if use is TimeUse.BIN and not _is_zero(arguments[0]):
         raise InvalidPredicate(
             f"date_bin by months of an instant is not supported in the time zone {name!r}: cast "
             "the instant to timestamp first, or use date_trunc"

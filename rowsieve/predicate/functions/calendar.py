@@ -23,7 +23,9 @@ from rowsieve.predicate.functions.row import (
     NullRule,
     Range,
     Signature,
+    TimeUse,
     never_fails,
+    times_at,
 )
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Date, Int, Timestamp
@@ -193,6 +195,7 @@ ROWS = (
         _bin,
         *(_NONE, _NONE, _UP, _NONE),
         can_fail=never_fails,
+        times=times_at(TimeUse.BIN, 2),
     ),
     _row(
         "last_day",
@@ -201,6 +204,7 @@ ROWS = (
         _last_day,
         _UP,
         can_fail=never_fails,
+        times=times_at(TimeUse.FIELDS, 0),
     ),
     _row(
         "days_between",
@@ -209,6 +213,7 @@ ROWS = (
         _days_between,
         *(_UP, _DOWN),
         can_fail=never_fails,
+        times=times_at(TimeUse.FIELDS, 0, 1),
     ),
     _row(
         "epoch_us",
@@ -225,6 +230,7 @@ ROWS = (
         _epoch_seconds,
         _UP,
         can_fail=never_fails,
+        times=times_at(TimeUse.SECONDS, 0),
     ),
     _row("timestamp_seconds", "timestamp_seconds(whole)", _resolve_seconds, _from_seconds, _UP),
     _row(

@@ -29,6 +29,8 @@ from rowsieve.predicate.functions.row import (
     NullRule,
     Range,
     Signature,
+    TimeUse,
+    times_at,
 )
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.days import DAY_US
@@ -183,6 +185,7 @@ def _row(name: str, usage: str, *, keeps_dates: bool | None) -> Function:
         direction=_direction,
         nulls=NullRule.STRICT,
         bounds=_bounds,
+        times=times_at(TimeUse.MOVED, 0),
     )
 
 

@@ -1,4 +1,4 @@
-"""Functions of timestamps with nanoseconds, derived from those of microseconds.
+"""Functions of timestamps with nanoseconds, derived from those of microseconds (`Times`).
 
 A time is a whole number of microseconds, rounded down, and the nanoseconds after it. Dates, fields
 and starts of units depend on the microseconds alone; a shift by an interval or to another zone
@@ -28,22 +28,6 @@ from rowsieve.types.days import NANOS_OF_MICRO
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Decimal, LogicalType, Nanos, String, Timestamp
 
-PLACES: Final[Mapping[str, frozenset[int]]] = {
-    "date_trunc": frozenset({1}),
-    "extract": frozenset({1}),
-    "add_interval": frozenset({0}),
-    "shift": frozenset({0}),
-    "shift_timestamp": frozenset({0}),
-    "date_bin": frozenset({2}),
-    "last_day": frozenset({0}),
-    "days_between": frozenset({0, 1}),
-    "epoch_seconds": frozenset({0}),
-    "local_time": frozenset({1}),
-    "instant": frozenset({1}),
-    "zoned_trunc": frozenset({2}),
-    "zoned_shift": frozenset({1}),
-}
-"""The functions, and which of their arguments may have nanoseconds."""
 _CUT: Final = frozenset({"date_trunc", "date_bin", "zoned_trunc"})
 _DIGITS: Final[Mapping[str, LogicalType]] = {"second": Decimal(11, 9), "epoch": Decimal(19, 9)}
 _MINUTE: Final = 60 * 10**9
@@ -52,9 +36,9 @@ _LAST: Final = NANOS_OF_MICRO - 1
 
 def with_nanoseconds(row: Function) -> Function:
     """Return the row with overloads for timestamps with nanoseconds, if it has any."""
-    places = PLACES.get(row.name)
-    if places is None:
+    if row.times is None:
         return row
+    places = row.times.places
     return replace(
         row,
         resolve=lambda arguments: _resolve(row, places, arguments),

@@ -39,7 +39,7 @@ from rowsieve.predicate.functions import (
     zoned_times,
 )
 from rowsieve.predicate.functions.nanosecond_calls import with_nanoseconds
-from rowsieve.predicate.functions.row import Argument, Function, Signature
+from rowsieve.predicate.functions.row import Argument, Function, Signature, TimeUse
 from rowsieve.predicate.ir import Literal, Operand
 from rowsieve.types.logical import LogicalType, type_name
 
@@ -78,6 +78,15 @@ _ROWS: dict[str, Function] = {
 
 BUILT_IN = frozenset(_ROWS)
 FUNCTIONS: Mapping[str, Function] = MappingProxyType(_ROWS)
+
+
+def names_by_time_use(*uses: TimeUse) -> frozenset[str]:
+    """Return the built-in functions that take this of a time; all functions of times by default."""
+    return frozenset(
+        row.name
+        for row in FUNCTIONS.values()
+        if row.times is not None and (not uses or row.times.use in uses)
+    )
 
 
 def add_row(row: Function) -> None:

@@ -44,6 +44,25 @@ class NullRule(Enum):
     ANY = "any"  # unknown
 
 
+class TimeUse(Enum):
+    """What a function takes of a time, which decides how zones and nanoseconds matter."""
+
+    FIELDS = "fields"  # date and time of day on the session's clock
+    START = "start"  # the start of a unit of the session's clock
+    BIN = "bin"  # the start of a bin of a fixed length
+    MOVED = "moved"  # the time itself, moved by an interval
+    ZONED = "zoned"  # likewise, in a zone that is an argument
+    SECONDS = "seconds"  # the seconds since 1970
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The arguments of a function that are times and may have nanoseconds, by position."""
+
+    use: TimeUse
+    places: frozenset[int]
+
+
 @dataclass(frozen=True, slots=True)
 class Argument:
     """An argument of a call that is being resolved.
@@ -98,8 +117,14 @@ class Function:
     nulls: NullRule = NullRule.ANY
     lazy: bool = False
     bounds: BoundsRule | None = None
+    times: Times | None = None
 
 
 def never_fails(_: Signature) -> bool:
     """For functions that are defined on all arguments."""
     return False
+
+
+def times_at(use: TimeUse, *places: int) -> Times:
+    """Return the description of times at these positions."""
+    return Times(use, frozenset(places))

@@ -24,7 +24,9 @@ from rowsieve.predicate.functions.row import (
     NullRule,
     Range,
     Signature,
+    TimeUse,
     never_fails,
+    times_at,
 )
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Date, Decimal, Int, LogicalType, String, Time, Timestamp
@@ -311,6 +313,7 @@ ROWS = (
         direction=lambda _: (Direction.NONE, Direction.INCREASING),
         can_fail=never_fails,
         nulls=NullRule.STRICT,
+        times=times_at(TimeUse.START, 1),
     ),
     Function(
         "extract",
@@ -321,5 +324,6 @@ ROWS = (
         bounds=_extract_range,
         can_fail=never_fails,
         nulls=NullRule.STRICT,
+        times=times_at(TimeUse.FIELDS, 1),
     ),
 )

@@ -26,7 +26,9 @@ from rowsieve.predicate.functions.row import (
     Range,
     Resolver,
     Signature,
+    TimeUse,
     never_fails,
+    times_at,
 )
 from rowsieve.predicate.functions.temporal import CLOCK_UNITS, TRUNC_UNITS, truncate, unit_name
 from rowsieve.predicate.semantics import Semantics, TimestampText
@@ -372,6 +374,7 @@ ROWS = (
         _local_time,
         bounds=_local_range,
         can_fail=lambda signature: not zone(signature.option).is_utc,
+        times=times_at(TimeUse.ZONED, 1),
     ),
     _row(
         "instant",
@@ -379,6 +382,7 @@ ROWS = (
         _resolve_instant(quiet=False),
         _instant,
         bounds=_instant_range,
+        times=times_at(TimeUse.ZONED, 1),
     ),
     _row(
         "try_instant",
@@ -395,6 +399,7 @@ ROWS = (
         _resolve_trunc,
         _zoned_trunc,
         bounds=_trunc_range,
+        times=times_at(TimeUse.ZONED, 2),
     ),
     _row(
         "zoned_shift",
@@ -402,6 +407,7 @@ ROWS = (
         _resolve_shift,
         _zoned_shift,
         bounds=_shift_range,
+        times=times_at(TimeUse.ZONED, 1),
     ),
     _row(
         "zoned_text",
