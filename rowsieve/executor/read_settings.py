@@ -54,3 +54,18 @@ def read_settings(
     )
     check_switches("read", *settings)
     return ReadSettings(settings[0], float(settings[1]), settings[2])  # type: ignore[arg-type] # checked
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSwitches:
+    """What the options of a read say of pruning and audits; None: by property or `Config`."""
+
+    pruning: Pruning | None = None
+    audit: float | None = None
+    on_violation: OnViolation | None = None
+
+    def settings(self, properties: Mapping[str, str]) -> ReadSettings:
+        """The settings of a read of a table with these properties; InvalidInput as above."""
+        return read_settings(
+            properties, pruning=self.pruning, audit=self.audit, on_violation=self.on_violation
+        )

@@ -64,12 +64,12 @@ class PartSource:
     @property
     def row_count(self) -> int:
         """Rows of the file, hidden rows included."""
-        return 0 if self.part.data is None else self.part.data.rows
+        return self.part.row_count
 
     @property
     def tombstone_count(self) -> int:
         """The number of deleted keys."""
-        return 0 if self.part.deletes is None else self.part.deletes.rows
+        return self.part.tombstone_count
 
     def undeleted_rows(self) -> RowSet | None:
         """The rows that the deletion vector does not hide; None without a deletion vector."""

@@ -63,7 +63,7 @@ def fresh_count(parts: Sequence[PlannedPart]) -> int:
 def few_are_fresh(parts: Sequence[PlannedPart]) -> bool:
     """Whether visibility is found by looking up the keys of few rows, or needs no keys at all."""
     fresh = fresh_count(parts)
-    new, old = (sum(map(_row_count, some)) for some in (parts[:fresh], parts[fresh:]))
+    new, old = (sum(map(_key_count, some)) for some in (parts[:fresh], parts[fresh:]))
     return new <= min(FEW_ROWS, FEW * old)
 
 
@@ -134,7 +134,7 @@ def readable(store: ObjectStore, parts: Sequence[PlannedPart]) -> list[PlannedPa
 def _read(store: ObjectStore, parts: Sequence[PlannedPart]) -> list[RowSet | None]:
     """The hidden rows in the stored vector of each part, if it has a readable one."""
     places = [i for i, part in enumerate(parts) if part.vector is not None]
-    wanted = [(ref, _rows(parts[i])) for i in places if (ref := parts[i].vector) is not None]
+    wanted = [(ref, parts[i].row_count) for i in places if (ref := parts[i].vector) is not None]
     found = dict(zip(places, read_vectors(store, wanted), strict=True))
     return [found.get(i) for i in range(len(parts))]
 
@@ -148,12 +148,8 @@ def _only_readable(
     ]
 
 
-def _rows(part: PlannedPart) -> int:
-    return 0 if part.data is None else part.data.rows
-
-
-def _row_count(part: PlannedPart) -> int:
-    return sum(ref.rows for ref in (part.data, part.deletes) if ref is not None)
+def _key_count(part: PlannedPart) -> int:
+    return part.row_count + part.tombstone_count
 
 
 def _without_vector(part: PlannedPart) -> PlannedPart:

@@ -97,8 +97,8 @@ def _groups(
             tuple(
                 GroupPart(
                     part_id=part.part_id,
-                    rows=0 if part.data is None else part.data.rows,
-                    tombstones=0 if part.deletes is None else part.deletes.rows,
+                    rows=part.row_count,
+                    tombstones=part.tombstone_count,
                     size_bytes=_size(part),
                     read=i in filtered,
                     filtered=filtered.get(i, False),

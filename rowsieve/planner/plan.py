@@ -53,6 +53,16 @@ class PlannedPart(msgspec.Struct, frozen=True, gc=False):
     dv: DeletionVectorRef | None = None
     vector: VectorRef | None = None
 
+    @property
+    def row_count(self) -> int:
+        """Rows of its file, hidden rows included."""
+        return 0 if self.data is None else self.data.rows
+
+    @property
+    def tombstone_count(self) -> int:
+        """Keys that it deletes."""
+        return 0 if self.deletes is None else self.deletes.rows
+
 
 class Read(msgspec.Struct, frozen=True, gc=False):
     """Rows to return of one part: its index in the piece, and row groups [start, stop) or all.

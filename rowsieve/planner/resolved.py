@@ -108,6 +108,6 @@ def _counted(
     for by, part in gone:
         known = found.get(by, Pruned(by, 0, 0, 0))
         size_bytes = sum(ref.size_bytes for ref in (part.data, part.deletes) if ref is not None)
-        rows = 0 if part.data is None else part.data.rows
-        found[by] = Pruned(by, known.parts + 1, known.rows + rows, known.size_bytes + size_bytes)
+        rows = known.rows + part.row_count
+        found[by] = Pruned(by, known.parts + 1, rows, known.size_bytes + size_bytes)
     return tuple(found.values())

@@ -38,7 +38,7 @@ def planned(table: rs.Table, **given: str) -> ScanPlan:
     options = ReadOptions.parse({"path": table.uri, "where": "v >= 200", **given})
     snapshot = table.snapshot_for_engines()
     plan = partial(plan_read, options, snapshot, table.uri, 0)
-    settings = options.settings(snapshot.table.properties)
+    settings = options.switches.settings(snapshot.table.properties)
     reporter = reporter_of(options.reporter)
     return audited_plan(plan, partial(plan, pruning=False), settings, table.store, reporter)
 

@@ -19,9 +19,12 @@ from rowsieve.change_feed.feed import ChangeFeed, open_feed
 from rowsieve.change_feed.feed_columns import ADDED
 from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.predicate.ir import Predicate
-from rowsieve.providers.arrow.unreadable import UnreadableDataset, projected
-from rowsieve.providers.datafusion.open_reads import OPEN_READS, Batches, Use
-from rowsieve.providers.datafusion.registered_table import SplitScanner, pushed_filter
+from rowsieve.providers.datafusion.open_reads import OPEN_READS
+from rowsieve.providers.datafusion.pushdown_dataset import (
+    PushdownDataset,
+    PushdownFragment,
+    pushed_filter,
+)
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import relabelled, zoned_schema
 
@@ -73,7 +76,7 @@ def _constant(argument: Any) -> Any:
         return None
 
 
-class ChangesDataset(UnreadableDataset):
+class ChangesDataset(PushdownDataset):
     """The Dataset that DataFusion reads a range of changes from, in one partition."""
 
     def __init__(self, table: Table, head: Snapshot, first: int, last: int | None) -> None:
@@ -82,14 +85,7 @@ class ChangesDataset(UnreadableDataset):
         self._range = (first, last)
         feed = self.feed(None, None)
         added = [feed.schema.field(name) for name in ADDED]
-        schema = pa.schema([*zoned_schema(feed.target.schema), *added])
-        super().__init__(schema)
-        self._arrow_schema = schema
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns."""
-        return self._arrow_schema
+        super().__init__(pa.schema([*zoned_schema(feed.target.schema), *added]))
 
     @property
     def table(self) -> Table:
@@ -112,17 +108,13 @@ class ChangesDataset(UnreadableDataset):
             now_us=time.time_ns() // 1000,
         )
 
-    def scanner(self, columns: Sequence[str] | None = None, **_options: Any) -> SplitScanner:
-        """A scanner for planning: DataFusion reads only its `projected_schema`."""
-        return SplitScanner(projected(self._arrow_schema, columns), iter(()))
-
     def get_fragments(self, filter: Any = None) -> list[ChangesFragment]:  # noqa: A002
         """One fragment: the changes come in the order of their versions."""
         OPEN_READS.check_planning()
         return [ChangesFragment(self, pushed_filter(filter))]
 
 
-class ChangesFragment(Use):
+class ChangesFragment(PushdownFragment):
     """The changes that meet the pushed condition."""
 
     __slots__ = ("_changes", "_where")
@@ -131,14 +123,6 @@ class ChangesFragment(Use):
         super().__init__()
         self._changes = changes
         self._where = where
-
-    def scanner(
-        self, schema: pa.Schema, *, columns: Sequence[str] | None = None, **_options: Any
-    ) -> SplitScanner:
-        """Read the changes."""
-        self.last_call_s = time.monotonic()
-        output = projected(schema, columns)
-        return SplitScanner(output, Batches(self._read(output), self))
 
     def _read(self, output: pa.Schema) -> Iterator[pa.RecordBatch]:
         try:

@@ -132,11 +132,7 @@ def _clean(plan: ScanPlan) -> set[str]:
             start, stop = read.row_range(data.rows)
             rows[part.part_id] = rows.get(part.part_id, 0) + stop - start
             parts[part.part_id] = part
-    return {part_id for part_id, part in parts.items() if _rows(part) == rows[part_id]}
-
-
-def _rows(part: PlannedPart) -> int:
-    return 0 if part.data is None else part.data.rows
+    return {part_id for part_id, part in parts.items() if part.row_count == rows[part_id]}
 
 
 def _files(plan: ScanPlan, root: str) -> dict[str, FileRef]:

@@ -9,7 +9,7 @@ from the manifest if that is exact. Reads use the version that the table has pin
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,21 +17,22 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowsieve.bridges.extras import imported
-from rowsieve.bridges.pyarrow_exprs import pushed_predicate
-from rowsieve.config import OnViolation, Pruning
 from rowsieve.errors import RowsieveError, UnsupportedOperation
 from rowsieve.executor.execute import Execution
-from rowsieve.executor.read_settings import ReadSettings, read_settings
+from rowsieve.executor.read_settings import ReadSwitches
 from rowsieve.executor.text_views import VIEWS, with_views
 from rowsieve.metrics import Reporter, ScanMetrics
 from rowsieve.planner.cache import PLANS
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.splits import split_bytes_for_cores
-from rowsieve.predicate.ir import FALSE, TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.providers.arrow.unreadable import UnreadableDataset, projected
 from rowsieve.providers.datafusion.nested_slices import without_slices
-from rowsieve.providers.datafusion.open_reads import OPEN_READS, Batches, Use
+from rowsieve.providers.datafusion.open_reads import OPEN_READS
+from rowsieve.providers.datafusion.pushdown_dataset import (
+    PushdownDataset,
+    PushdownFragment,
+    pushed_filter,
+)
 from rowsieve.providers.datafusion.statement import StatementScan
 from rowsieve.providers.native_files.planned_parts import only_parts
 from rowsieve.providers.native_files.present_files import check_files
@@ -48,19 +49,10 @@ SMALLEST_SPLIT_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """How reads of one registration prune, audit and report; None: by property or `Config`."""
+class ReadOptions(ReadSwitches):
+    """How reads of one registration prune, audit and report."""
 
-    pruning: Pruning | None = None
-    audit: float | None = None
-    on_violation: OnViolation | None = None
     reporter: Reporter | None = None
-
-    def settings(self, properties: Mapping[str, str]) -> ReadSettings:
-        """The settings of a read of a table with these properties."""
-        return read_settings(
-            properties, pruning=self.pruning, audit=self.audit, on_violation=self.on_violation
-        )
 
 
 def catalog_table(table: Table, **options: Any) -> Any:
@@ -100,7 +92,7 @@ class PinnedTable:
         return self._snapshot
 
 
-class TableDataset(UnreadableDataset):
+class TableDataset(PushdownDataset):
     """The Dataset that DataFusion expects; any other read of it raises.
 
     With `part_ids`, it has the rows of these parts alone. With `views`, text and bytes have the
@@ -118,23 +110,12 @@ class TableDataset(UnreadableDataset):
         files: Sequence[FileRef] = (),
     ) -> None:
         schema = zoned_schema(table.snapshot_for_engines().schema)
-        shown = with_views(schema) if views else schema
-        super().__init__(shown)
+        super().__init__(with_views(schema) if views else schema)
         self._table = table
         self._registered_schema = schema
-        self._arrow_schema = shown
         self._options = options
         self._part_ids = part_ids
         self._files = files
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns; cached, because DataFusion requests them many times per query."""
-        return self._arrow_schema
-
-    def scanner(self, columns: Sequence[str] | None = None, **_options: Any) -> SplitScanner:
-        """A scanner for planning: DataFusion reads only its `projected_schema`."""
-        return SplitScanner(projected(self._arrow_schema, columns), iter(()))
 
     def get_fragments(self, filter: Any = None) -> list[SplitFragment]:  # noqa: A002
         """One fragment per split of the plan, at least one."""
@@ -187,7 +168,7 @@ class TableDataset(UnreadableDataset):
         raise error
 
 
-class SplitFragment(Use):
+class SplitFragment(PushdownFragment):
     """One partition: a split of the plan, or an empty one if the plan has no split.
 
     It raises unless `files` exist.
@@ -203,14 +184,6 @@ class SplitFragment(Use):
         self._scan = scan
         self._number = number
         self._files = files
-
-    def scanner(
-        self, schema: pa.Schema, *, columns: Sequence[str] | None = None, **_options: Any
-    ) -> SplitScanner:
-        """Read the split; the pushed filter is part of its plan."""
-        self.last_call_s = time.monotonic()
-        output = projected(schema, columns)
-        return SplitScanner(output, Batches(self._read(output), self))
 
     def _read(self, output: pa.Schema) -> Iterator[pa.RecordBatch]:
         metrics, ended_by = ScanMetrics(), None
@@ -242,20 +215,6 @@ class SplitFragment(Use):
             self._scan.note_end(metrics, ended_by)
 
 
-class SplitScanner:
-    """Batches of exactly `projected_schema`; DataFusion does not check them."""
-
-    __slots__ = ("_batches", "projected_schema")
-
-    def __init__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
-        self.projected_schema = schema
-        self._batches = batches
-
-    def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The batches, once."""
-        return self._batches
-
-
 def _has_views(schema: pa.Schema) -> bool:
     return any(type_ in VIEWS.values() for type_ in schema.types)
 
@@ -266,12 +225,3 @@ def counted(rows: int) -> Iterator[pa.RecordBatch]:
         size = min(rows, COUNT_BATCH_ROWS)
         yield pa.RecordBatch.from_arrays([pa.nulls(size)], ["row"]).select([])
         rows -= size
-
-
-def pushed_filter(pushed: Any) -> Predicate:
-    """Translate the pushed filter: an expression, or a boolean if DataFusion folded it to one."""
-    if pushed is None:
-        return TRUE
-    if isinstance(pushed, pa.Scalar):
-        return TRUE if pushed.as_py() else FALSE
-    return pushed_predicate(pushed)

@@ -130,7 +130,7 @@ def _needed(read: SparkRead, plan: ScanPlan) -> set[str]:
     All of them if the read is audited, or if its own condition may fail on a row of another part.
     """
     snapshot, whole = read.table.snapshot_for_engines(), {part.part_id for part in read_parts(plan)}
-    settings = read.options.settings(snapshot.table.properties)
+    settings = read.options.switches.settings(snapshot.table.properties)
     if not settings.skips or settings.audited_percent or read.foreign_condition:
         return whole
     if not is_total(plan.predicate, plan.schema, plan.semantics):
@@ -152,7 +152,7 @@ def _refusal(
     read: SparkRead, plan: ScanPlan, columns: Sequence[Field], allowed: Collection[str]
 ) -> Reason | None:
     """The first reason to use the source alone."""
-    settings = read.options.settings(read.table.snapshot_for_engines().table.properties)
+    settings = read.options.switches.settings(read.table.snapshot_for_engines().table.properties)
     found: Reason | None
     if not set(allowed) - {"source"}:
         return Reason.ASKED

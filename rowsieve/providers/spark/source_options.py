@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypedDict
 
-from rowsieve.config import OnViolation, Pruning
 from rowsieve.errors import InvalidInput, UnsupportedOperation
-from rowsieve.executor.read_settings import ReadSettings, read_settings
+from rowsieve.executor.read_settings import ReadSwitches
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.spark.option_values import (
@@ -89,9 +88,7 @@ class ReadOptions:
     version: int | None = None
     as_of: str | None = None
     split_bytes: int | None = None
-    pruning: Pruning | None = None
-    audit: float | None = None
-    on_violation: OnViolation | None = None
+    switches: ReadSwitches = field(default_factory=ReadSwitches)
     reporter: str | None = None
 
     @classmethod
@@ -117,13 +114,7 @@ class ReadOptions:
             as_of=options.get(spelling(options, "as_of", "timestampasof")),
             split_bytes=count_of(options, "split_bytes", least=1),
             reporter=options.get("reporter"),
-            **_switches(options),
-        )
-
-    def settings(self, properties: Mapping[str, str]) -> ReadSettings:
-        """The settings of a read of a table with these properties."""
-        return read_settings(
-            properties, pruning=self.pruning, audit=self.audit, on_violation=self.on_violation
+            switches=_switches(options),
         )
 
 
@@ -261,13 +252,7 @@ def _creation(options: Mapping[str, str]) -> _Creation:
     return {"key": names, "properties": properties, "if_exists": if_exists}
 
 
-class _Switches(TypedDict):
-    pruning: Pruning | None
-    audit: float | None
-    on_violation: OnViolation | None
-
-
-def _switches(options: Mapping[str, str]) -> _Switches:
+def _switches(options: Mapping[str, str]) -> ReadSwitches:
     """The audit and pruning settings among the options, checked."""
     text = options.get("audit")
     try:
@@ -276,5 +261,6 @@ def _switches(options: Mapping[str, str]) -> _Switches:
         raise InvalidInput(f"option audit is a percentage from 0 to 100, not {text!r}") from error
     pruning: Any = options.get("pruning")
     on_violation: Any = options.get("on_violation")
-    read_settings({}, pruning=pruning, audit=audit, on_violation=on_violation)
-    return {"pruning": pruning, "audit": audit, "on_violation": on_violation}
+    switches = ReadSwitches(pruning, audit, on_violation)
+    switches.settings({})  # rejects invalid values
+    return switches
