@@ -7,6 +7,7 @@ expressions: dispatch over nodes, a depth limit, chains and balanced joins, type
 
 from __future__ import annotations
 
+from rowsieve.bridges.base.depth import Depth
 from rowsieve.bridges.base.reader import TreeReader, as_operand, as_predicate, supported
 from rowsieve.bridges.base.writer import (
     OPERATORS,
@@ -18,6 +19,7 @@ from rowsieve.bridges.base.writer import (
 
 __all__ = [
     "OPERATORS",
+    "Depth",
     "OperatorWriter",
     "TreeReader",
     "TreeWriter",

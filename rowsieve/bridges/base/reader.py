@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Final, Generic, TypeAlias, TypeVar
 
+from rowsieve.bridges.base.depth import Depth
 from rowsieve.bridges.translation import Exactness, Row
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
@@ -31,7 +32,7 @@ class TreeReader(ABC, Generic[N]):
     def __init__(self, schema: Schema, semantics: Semantics) -> None:
         self.schema = schema
         self.semantics = semantics
-        self._depth = 0
+        self._depth = Depth(self.max_depth)
 
     def predicate(self, node: N) -> ir.Predicate:
         """Read the node as a condition; `UnsupportedOperation` with the reason if impossible."""
@@ -46,13 +47,8 @@ class TreeReader(ABC, Generic[N]):
         """Read one node; `predicate` and `operand` read its children."""
 
     def _bounded(self, node: N) -> Read:
-        self._depth += 1
-        try:
-            if self._depth > self.max_depth:
-                raise UnsupportedOperation(f"it nests deeper than {self.max_depth} levels")
+        with self._depth:
             return self.read(node)
-        finally:
-            self._depth -= 1
 
     def type_of(self, operand: ir.Operand) -> LogicalType | None:
         """Return the type of an operand; None for a constant without a type yet."""

@@ -23,19 +23,17 @@ from rowsieve.bridges.pyarrow_exprs.literals import literal_of, negative_nans, s
 from rowsieve.bridges.sql.arrow_times import timestamp_named
 from rowsieve.bridges.sql.dialects import DATAFUSION, DATAFUSION_INSTANT
 from rowsieve.bridges.sql.render_literals import cast_text, quoted
-from rowsieve.bridges.sql.stand_ins import StandIns
+from rowsieve.bridges.sql.stand_ins import StandIns, TextDepth
 from rowsieve.bridges.sql.typenames import arrow_shown
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import Literal, ValueSet
-from rowsieve.predicate.limits import MAX_DEPTH
 from rowsieve.types.encodings import is_text
 from rowsieve.types.logical import String
 
 if TYPE_CHECKING:
     from datafusion import Expr
 
-_DEEP = 12  # levels; deeper conditions are replaced by names
 _LONGEST = 200  # characters; longer constants are replaced by names
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _ZONED = re.compile(r'Timestamp\((?:ns|µs), "([A-Za-z]+/[A-Za-z0-9_+/-]+)"\)')
@@ -90,10 +88,9 @@ def _chain(expression: Expr, operator: str) -> list[Expr]:
 
 
 class _Speller:
-    def __init__(self, stand_ins: StandIns, above: int = 0) -> None:
+    def __init__(self, stand_ins: StandIns) -> None:
         self._stand_ins = stand_ins
-        self._above = above
-        self._depth = above
+        self._depth = TextDepth(stand_ins)
 
     def atom(self, expression: Expr) -> str:
         text, binding = self.piece(expression)
@@ -101,17 +98,12 @@ class _Speller:
 
     def term(self, expression: Expr) -> tuple[str, Binding]:
         """Format a term of AND, OR or NOT; a name replaces it if the text nests too deeply."""
-        depth = self._depth
-        if depth - self._above < _DEEP or not _joins(expression):
-            return self.piece(expression)
-        later = _Speller(self._stand_ins, depth)
-        return self._stand_ins.condition(lambda: later.piece(expression)[0]), Binding.ATOM
+        if _joins(expression) and (name := self._depth.named(lambda: self.piece(expression)[0])):
+            return name, Binding.ATOM
+        return self.piece(expression)
 
     def piece(self, expression: Expr) -> tuple[str, Binding]:
-        self._depth += 1
-        try:
-            if self._depth > MAX_DEPTH:
-                raise UnsupportedOperation(f"it nests deeper than {MAX_DEPTH} levels")
+        with self._depth:
             kind = expression.variant_name()
             if kind == "Literal":
                 return self._literal(expression.python_value()), Binding.ATOM
@@ -121,8 +113,6 @@ class _Speller:
             if row is None or row.reads is not Exactness.EXACT:
                 raise UnsupportedOperation(f"{kind}: {row.note if row else 'unknown to Rowsieve'}")
             return self._variant(kind, expression)
-        finally:
-            self._depth -= 1
 
     def _variant(self, kind: str, expression: Expr) -> tuple[str, Binding]:
         inner: Any = expression.to_variant()

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rowsieve.bridges.base import TreeReader
-from rowsieve.bridges.constant_values import text_of
+from rowsieve.bridges.constant_values import text_at
 from rowsieve.bridges.polars_exprs import constants
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import zoned
@@ -83,7 +83,7 @@ def replaced(reader: TreeReader[Any], options: Any, inputs: Sequence[Any]) -> Op
 
 def written(node: Call, value: Any) -> Any:
     """Write `local_time`, `instant` and `try_instant` of a value that is already written."""
-    name = _constant(node, 0)
+    name = text_at(node, 0)
     if has_rules(zone(name)):
         raise UnsupportedOperation(f"{name} has no rules after 2100 in polars")
     if fixed_offset(name) is not None:
@@ -91,7 +91,7 @@ def written(node: Call, value: Any) -> Any:
     plain = name.removesuffix(UNTIL_2100)
     if node.function == "local_time":
         return value.dt.convert_time_zone(plain).dt.replace_time_zone(None)
-    rules = _constant(node, 2), _constant(node, 3)
+    rules = text_at(node, 2), text_at(node, 3)
     ambiguous = [theirs for theirs, ours in _AMBIGUOUS.items() if ours.value == rules[0]]
     missing = [theirs for theirs, ours in _NON_EXISTENT.items() if ours.value == rules[1]]
     quiet = node.function == "try_instant"
@@ -141,7 +141,3 @@ def _typed(
     if type_ != other:
         raise UnsupportedOperation("a time zone of a value that is not a timestamp")
     return Cast(operand, wanted)
-
-
-def _constant(node: Call, place: int) -> str:
-    return (text_of(node.arguments[place]) or "") if place < len(node.arguments) else ""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from rowsieve.bridges.constant_values import text_of, whole_of
+from rowsieve.bridges.constant_values import text_at, text_of, whole_of
 from rowsieve.bridges.functions import Use, spelling_of
 from rowsieve.bridges.sql.bins import bin_text
 from rowsieve.bridges.sql.intervals import FUNCTIONS as INTERVALS
@@ -84,7 +84,7 @@ def _bin(call: Call, writer: Writes) -> tuple[str, bool]:
 
 
 def _truncation(call: Call, writer: Writes) -> tuple[str, bool] | None:
-    unit = _constant(call.arguments[0])
+    unit = text_at(call, 0).lower()
     if unit not in TRUNCATIONS:
         return None
     return f"date_trunc({quoted(unit, writer.dialect)}, {writer.text(call.arguments[1])})", False
@@ -98,7 +98,7 @@ def _sliced(call: Call, writer: Writes) -> tuple[str, bool] | None:
 def _named_part(call: Call) -> tuple[str, tuple[Operand, ...]]:
     """Return name and arguments of a call, `extract('year', x)` as `extract_year(x)`."""
     if call.function == "extract" and len(call.arguments) == 2:
-        return f"extract_{_constant(call.arguments[0])}", call.arguments[1:]
+        return f"extract_{text_at(call, 0).lower()}", call.arguments[1:]
     return call.function, call.arguments
 
 
@@ -198,10 +198,6 @@ def _slice(call: Call, writer: Writes) -> str | None:
 def _divides_floats(call: Call, writer: Writes) -> bool:
     sides = call.arguments[:1] if writer.dialect.name == "duckdb" else call.arguments
     return any(isinstance(side, Cast) and isinstance(side.type, Float) for side in sides)
-
-
-def _constant(operand: Operand) -> str:
-    return (text_of(operand) or "").lower()
 
 
 def _not_infix(write: Callable[[Call, Writes], str | None]) -> _Handler:

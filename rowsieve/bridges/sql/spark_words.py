@@ -18,15 +18,13 @@ from rowsieve.bridges.chains import flattened
 from rowsieve.bridges.sql.dialects import SPARK
 from rowsieve.bridges.sql.render_literals import literal_text, quoted
 from rowsieve.bridges.sql.spark_type_names import ddl_of, type_named
-from rowsieve.bridges.sql.stand_ins import StandIns
+from rowsieve.bridges.sql.stand_ins import StandIns, TextDepth
 from rowsieve.errors import UnknownColumn, UnsupportedOperation
 from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.ir import Literal, ValueSet
-from rowsieve.predicate.limits import MAX_DEPTH
 from rowsieve.types.logical import Int, LogicalType, String
 from rowsieve.types.schema import Schema
 
-_DEEP = 12  # levels of text; deeper conditions are replaced by names
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _SIGNS = frozenset(
     ["=", "<=>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "&", "|", "^", "div"]
@@ -165,7 +163,7 @@ class Words:
         self._check = check
         self._size = "size" if size_of_null else "array_size"
         self._empty = "({0} IS NULL AND NULL)" if null_in_empty_list else "FALSE"
-        self._above = self._depth = 0
+        self._depth = TextDepth(stand_ins)
 
     def text(self, expression: Any) -> str:
         """Return the text of an expression, atomic or in parentheses."""
@@ -177,21 +175,11 @@ class Words:
 
     def _term(self, form: Form) -> str:
         """Format a term of AND, OR or NOT; a name replaces it if the text nests too deeply."""
-        depth = self._depth
-        if depth - self._above < _DEEP or not _joins(form):
-            return self._spell(form)
-
-        def spell() -> str:
-            self._above = self._depth = depth
-            return self._spell(form)
-
-        return self._stand_ins.condition(spell)
+        name = self._depth.named(lambda: self._spell(form)) if _joins(form) else None
+        return name or self._spell(form)
 
     def _spell(self, form: Form) -> str:
-        self._depth += 1
-        try:
-            if self._depth > MAX_DEPTH:
-                raise UnsupportedOperation(f"it nests deeper than {MAX_DEPTH} levels")
+        with self._depth:
             match form:
                 case Spelled(text=text):
                     self._check(text)
@@ -213,8 +201,6 @@ class Words:
                     return f"({self.text(form.operand)} IN {members})"
                 case _:
                     assert_never(form)
-        finally:
-            self._depth -= 1
 
     def _column(self, parts: Sequence[str]) -> str:
         found = self._names.own(parts[0])

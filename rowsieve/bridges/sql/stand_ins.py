@@ -12,10 +12,14 @@ AND, OR and NOT, which depend on its value alone.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
+from rowsieve.bridges.base.depth import Depth
 from rowsieve.bridges.sql.dialects import Dialect
 from rowsieve.predicate.ir import Literal, Predicate, ValueSet
 from rowsieve.types.schema import Schema
+
+_DEEP: Final = 12  # levels of text; deeper conditions are replaced by names
 
 
 class StandIns:
@@ -67,3 +71,24 @@ class StandIns:
         name = f"{self._mark}list {len(self.lists)}"
         self.lists[name] = values
         return f"({self._quote}{name}{self._quote})"
+
+
+class TextDepth(Depth):
+    """The level of a walk that formats an expression as text, with names for deep conditions."""
+
+    def __init__(self, stand_ins: StandIns) -> None:
+        super().__init__()
+        self._stand_ins = stand_ins
+        self._start = 0  # the level at which the text begins
+
+    def named(self, spell: Callable[[], str]) -> str | None:
+        """Return a name for a term of AND, OR or NOT if the text nests too deeply; else None."""
+        level = self.level
+        if level - self._start < _DEEP:
+            return None
+
+        def later() -> str:
+            self._start = self.level = level
+            return spell()
+
+        return self._stand_ins.condition(later)

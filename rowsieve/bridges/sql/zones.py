@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from rowsieve.bridges.constant_values import text_of
+from rowsieve.bridges.constant_values import text_at
 from rowsieve.bridges.session import UNKNOWN_TO_ICU
 from rowsieve.bridges.sql.protocols import Reads, Writes
 from rowsieve.bridges.sql.render_literals import quoted
@@ -145,7 +145,7 @@ def zone_text(call: Call, writer: Writes) -> tuple[str, bool] | None:
     """Write a call with a zone, and return whether it is infix; None for other calls."""
     if call.function not in ZONE_FUNCTIONS:
         return None
-    name = _constant(call, 1 if call.function == "zoned_trunc" else 0)
+    name = text_at(call, 1 if call.function == "zoned_trunc" else 0)
     offset = fixed_offset(name) is not None
     if writer.dialect.name != "spark" and offset:
         raise UnsupportedOperation(
@@ -163,7 +163,7 @@ def is_proved(call: Call, dialect: str) -> bool:
     """Whether the dialect has a form for this call that was tested against its engine."""
     if call.function not in ZONED.get(dialect, ()):
         return False
-    name = _constant(call, 1 if call.function == "zoned_trunc" else 0)
+    name = text_at(call, 1 if call.function == "zoned_trunc" else 0)
     if dialect == "datafusion":
         return not has_rules(zone(name))
     if name.endswith(UNTIL_2100) or (dialect == "duckdb" and name in UNKNOWN_TO_ICU):
@@ -172,7 +172,7 @@ def is_proved(call: Call, dialect: str) -> bool:
         return _spark_form(call) is not None
     rules = _rules(call)
     if call.function == "zoned_trunc":
-        unit = _constant(call, 0)
+        unit = text_at(call, 0)
         kept = unit in CLOCK_UNITS and (dialect == "postgres" or unit != "hour")
         return rules == (_KEPT if kept else _AFTER) and (dialect == "postgres" or not kept)
     return call.function == "local_time" or rules == _AFTER
@@ -226,10 +226,10 @@ def _spark_form(call: Call) -> tuple[str, tuple[str, ...], Operand] | None:
     if isinstance(inner, Cast) and inner.type == _INSTANT and call.function == "local_time":
         local = inner.operand  # in the session's zone
         known = isinstance(local, Cast) and local.type == _LOCAL
-        return ("convert_timezone", (_constant(call, 0),), local) if known else None
+        return ("convert_timezone", (text_at(call, 0),), local) if known else None
     if not isinstance(inner, Call):
         return None
-    names = _constant(inner, 0), _constant(call, 0)
+    names = text_at(inner, 0), text_at(call, 0)
     if call.function == "local_time" and inner.function == "instant":
         return ("convert_timezone", names, inner.arguments[1]) if _rules(inner) == _JAVA else None
     if call.function == "instant" and inner.function == "local_time" and _rules(call) == _JAVA:
@@ -242,8 +242,4 @@ def _spark_form(call: Call) -> tuple[str, tuple[str, ...], Operand] | None:
 
 def _rules(call: Call) -> tuple[str, ...]:
     count = 0 if call.function == "local_time" else 2
-    return tuple(_constant(call, len(call.arguments) - count + place) for place in range(count))
-
-
-def _constant(call: Call, place: int) -> str:
-    return (text_of(call.arguments[place]) or "") if place < len(call.arguments) else ""
+    return tuple(text_at(call, len(call.arguments) - count + place) for place in range(count))
