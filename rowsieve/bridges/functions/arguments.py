@@ -26,7 +26,8 @@ _MOST_DIGITS = 38
 _SIGNED_DIGITS = 34  # of a decimal whose sign Spark changes
 _NOT_A_NUMBER = -(10**30)
 UNITS = frozenset({"second", "minute", "hour", "day", "week", "month", "quarter", "year"})
-PARTS = frozenset({"year", "quarter", "month", "day", "hour", "minute", "doy", "week"})
+# Parts of times that all engines count alike.
+COMMON_PARTS = frozenset({"year", "quarter", "month", "day", "hour", "minute", "doy", "week"})
 MORE_PARTS = frozenset({"dow", "isodow", "isoyear", "whole_second"})
 _OF_THE_CLOCK = frozenset({"hour", "minute", "whole_second"})
 
@@ -227,7 +228,7 @@ def _has_clock(use: Use) -> bool:
 
 common_part_of_any = Arguments(
     f"{_ANY} and the parts that all engines count alike",
-    lambda use: use.field in PARTS and (_has_clock(use) or _dated(use)),
+    lambda use: use.field in COMMON_PARTS and (_has_clock(use) or _dated(use)),
 )
 more_parts_of_any = Arguments(
     f"{_ANY} and days of weeks, ISO years and whole seconds",
@@ -239,7 +240,7 @@ known_unit = Arguments(
 )
 common_part = Arguments(
     f"{_LOCAL} and the parts that all engines count alike",
-    lambda use: use.field in PARTS and _dated(use),
+    lambda use: use.field in COMMON_PARTS and _dated(use),
 )
 more_parts = Arguments(
     f"{_LOCAL} and days of weeks, ISO years and whole seconds",

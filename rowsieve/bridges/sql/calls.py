@@ -28,7 +28,7 @@ from rowsieve.bridges.sql.intervals import moved
 from rowsieve.bridges.sql.list_calls import HANDLERS as LISTS
 from rowsieve.bridges.sql.list_calls import named_list
 from rowsieve.bridges.sql.nested_access import json_operator, json_path
-from rowsieve.bridges.sql.parts import EXTRACTED, PART_ALIASES, PARTS, PORTABLE_PARTS, TRUNCATIONS
+from rowsieve.bridges.sql.parts import PARTS, TRUNCATIONS, part_named, plain_parts
 from rowsieve.bridges.sql.pattern_calls import regex, substring
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.spark_coercion import QUOTIENT, WHOLE_QUOTIENT
@@ -353,14 +353,12 @@ def _extract(reader: Reads, node: Any) -> ir.Operand:
     name, dialect = str(node.this.name).lower(), reader.dialect.name
     if name == "epoch" and dialect in ("duckdb", "datafusion"):
         return seconds(reader.operand(node.expression))
-    if (own := EXTRACTED.get((dialect, name))) is not None:
-        found: ir.Operand = ir.Call(f"extract_{own[0]}", (of_local_time(reader, node.expression),))
-        return ir.Call("add", (found, ir.Literal(own[1], Int(64)))) if own[1] else found
-    part = PART_ALIASES.get(name, name)
-    known = PARTS if dialect == "postgres" else PORTABLE_PARTS
-    if part not in known:
-        raise reader.source.refusal(node, f"extract takes one of {', '.join(sorted(known))}")
-    return ir.Call(f"extract_{part}", (of_local_time(reader, node.expression),))
+    if (named := part_named(name, dialect)) is None:
+        known = ", ".join(sorted(plain_parts(dialect)))
+        raise reader.source.refusal(node, f"extract takes one of {known}")
+    part, above = named
+    found = ir.Call(f"extract_{part}", (of_local_time(reader, node.expression),))
+    return ir.Call("add", (found, ir.Literal(above, Int(64)))) if above else found
 
 
 def _substring(reader: Reads, node: Any) -> ir.Operand:

@@ -1,36 +1,17 @@
-"""Units of truncation of timestamps, and fields of timestamps."""
+"""Units of truncation of timestamps, and fields of timestamps, as dialects name and count them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-# Fields that all dialects count alike. Elsewhere days of the week start at another number, and
-# seconds have no fraction.
-PORTABLE_PARTS = frozenset({"year", "quarter", "month", "day", "hour", "minute", "doy", "week"})
+from rowsieve.bridges.functions.arguments import COMMON_PARTS
+
 _LONG = frozenset({"decade", "century", "millennium"})
 _SHORT = frozenset({"second", "millisecond", "microsecond"})
-TRUNCATIONS = (PORTABLE_PARTS - {"doy"}) | _LONG | _SHORT
-PARTS = PORTABLE_PARTS | _LONG | _SHORT | {"dow", "isodow", "isoyear", "epoch"}
-# How a dialect's fields are read that it counts or names differently: our field, and what to add.
-EXTRACTED: Mapping[tuple[str, str], tuple[str, int]] = {
-    ("spark", "dow"): ("dow", 1),
-    ("spark", "dayofweek"): ("dow", 1),
-    ("spark", "dow_iso"): ("isodow", 0),
-    ("spark", "dayofweek_iso"): ("isodow", 0),
-    ("spark", "yearofweek"): ("isoyear", 0),
-    ("spark", "second"): ("second", 0),
-    **{
-        (dialect, part): (ours, 0)
-        for dialect in ("duckdb", "datafusion")
-        for part, ours in (
-            ("dow", "dow"),
-            ("isodow", "isodow"),
-            ("isoyear", "isoyear"),
-            ("second", "whole_second"),
-        )
-    },
-}
-PART_ALIASES: Mapping[str, str] = {
+TRUNCATIONS = (COMMON_PARTS - {"doy"}) | _LONG | _SHORT
+PARTS = COMMON_PARTS | _LONG | _SHORT | {"dow", "isodow", "isoyear", "epoch"}
+_ALIASES: Mapping[str, str] = {
     "dayofyear": "doy",
     "dayofweek": "dow",
     "day_of_year": "doy",
@@ -43,23 +24,61 @@ PART_ALIASES: Mapping[str, str] = {
     "minutes": "minute",
     "seconds": "second",
 }
-# How a dialect writes fields that it counts or names differently.
-WRITTEN_PARTS: Mapping[tuple[str, str], str] = {
-    ("spark", "dow"): "(dayofweek({0}) - 1)",
-    ("spark", "isodow"): "(weekday({0}) + 1)",
-    ("spark", "isoyear"): "EXTRACT(YEAROFWEEK FROM {0})",
-    ("spark", "second"): "EXTRACT(SECOND FROM {0})",
-    ("spark", "whole_second"): "second({0})",
-    ("trino", "whole_second"): "second({0})",
-    ("postgres", "whole_second"): "CAST(floor(EXTRACT(SECOND FROM {0})) AS BIGINT)",
-    **{
-        (dialect, part): f"EXTRACT({word} FROM {{0}})"
-        for dialect in ("duckdb", "datafusion")
-        for part, word in (
-            ("dow", "DOW"),
-            ("isodow", "ISODOW"),
-            ("isoyear", "ISOYEAR"),
-            ("whole_second", "SECOND"),
-        )
-    },
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnPart:
+    """A field that a dialect counts or names differently.
+
+    `template` writes it, `words` are read as it. The dialect's number is higher by `above`.
+    """
+
+    part: str
+    template: str
+    words: tuple[str, ...] = ()
+    above: int = 0
+
+
+_SHARED = tuple(
+    _OwnPart(part, f"EXTRACT({word.upper()} FROM {{0}})", (word,))
+    for part, word in (
+        *((name, name) for name in ("dow", "isodow", "isoyear")),
+        ("whole_second", "second"),
+    )
+)
+_OWN: Mapping[str, tuple[_OwnPart, ...]] = {
+    "spark": (
+        _OwnPart("dow", "(dayofweek({0}) - 1)", ("dow", "dayofweek"), above=1),
+        _OwnPart("isodow", "(weekday({0}) + 1)", ("dow_iso", "dayofweek_iso")),
+        _OwnPart("isoyear", "EXTRACT(YEAROFWEEK FROM {0})", ("yearofweek",)),
+        _OwnPart("second", "EXTRACT(SECOND FROM {0})", ("second",)),
+        _OwnPart("whole_second", "second({0})"),
+    ),
+    "duckdb": _SHARED,
+    "datafusion": _SHARED,
+    "trino": (_OwnPart("whole_second", "second({0})"),),
+    "postgres": (_OwnPart("whole_second", "CAST(floor(EXTRACT(SECOND FROM {0})) AS BIGINT)"),),
 }
+ALL_PARTS = COMMON_PARTS | {own.part for owns in _OWN.values() for own in owns}
+
+
+def plain_parts(dialect: str) -> frozenset[str]:
+    """Return the fields that `EXTRACT` gives by our names and with our numbers."""
+    return PARTS if dialect == "postgres" else COMMON_PARTS
+
+
+def part_named(word: str, dialect: str) -> tuple[str, int] | None:
+    """Return the field that a dialect means by a word, and how much higher it counts, or None."""
+    for own in _OWN.get(dialect, ()):
+        if word in own.words:
+            return own.part, own.above
+    part = _ALIASES.get(word, word)
+    return (part, 0) if part in plain_parts(dialect) else None
+
+
+def part_template(part: str, dialect: str) -> str | None:
+    """Return the template that writes a field in a dialect, or None."""
+    for own in _OWN.get(dialect, ()):
+        if own.part == part:
+            return own.template
+    return f"EXTRACT({part.upper()} FROM {{0}})" if part in plain_parts(dialect) else None

@@ -12,7 +12,7 @@ from rowsieve.bridges.sql.bins import bin_text
 from rowsieve.bridges.sql.intervals import FUNCTIONS as INTERVALS
 from rowsieve.bridges.sql.intervals import interval_text
 from rowsieve.bridges.sql.nested_access import PLAIN_PATH, SLICED
-from rowsieve.bridges.sql.parts import PARTS, PORTABLE_PARTS, TRUNCATIONS, WRITTEN_PARTS
+from rowsieve.bridges.sql.parts import TRUNCATIONS, part_template
 from rowsieve.bridges.sql.pattern_calls import FOUND, in_flavour
 from rowsieve.bridges.sql.protocols import Writes
 from rowsieve.bridges.sql.regexes import Flavour, from_re2
@@ -107,12 +107,10 @@ def _part(call: Call, writer: Writes) -> str | None:
     name, arguments = _named_part(call)
     if not name.startswith("extract_"):
         return None
-    part, dialect = name.removeprefix("extract_"), writer.dialect.name
-    if (own := WRITTEN_PARTS.get((dialect, part))) is not None:
-        return own.format(*map(writer.text, arguments))
-    if part in (PARTS if dialect == "postgres" else PORTABLE_PARTS) and len(arguments) == 1:
-        return f"EXTRACT({part.upper()} FROM {writer.text(arguments[0])})"
-    return None
+    template = part_template(name.removeprefix("extract_"), writer.dialect.name)
+    if template is None or len(arguments) != 1:
+        return None
+    return template.format(writer.text(arguments[0]))
 
 
 def _by_template(call: Call, writer: Writes) -> tuple[str, bool] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rowsieve.bridges.functions import TABLE, spelling_of
-from rowsieve.bridges.sql.parts import PARTS, PORTABLE_PARTS, WRITTEN_PARTS
+from rowsieve.bridges.sql.parts import ALL_PARTS, part_template
 from rowsieve.bridges.sql.zones import FORMS, ZONE_FUNCTIONS
 from rowsieve.predicate.functions.registry import BUILT_IN
 
@@ -53,11 +53,8 @@ def spelling(name: str, dialect: str) -> str | None:
         return FORMS.get((name, dialect))
     part = name.removeprefix("extract_")
     if name != part:
-        own = WRITTEN_PARTS.get((dialect, part))
-        portable = f"EXTRACT({part.upper()} FROM {{0}})" if part in PORTABLE_PARTS else None
-        if dialect == "postgres" and part in PARTS:
-            return f"EXTRACT({part.upper()} FROM {{0}})"
-        return own or portable or (f"{name}({{0}})" if dialect == "postgres" else None)
+        written = part_template(part, dialect)
+        return written or (f"{name}({{0}})" if dialect == "postgres" else None)
     found = spelling_of(name, dialect)
     if found is not None and found.templates:
         return found.templates[0].replace("{rest}", "…")
@@ -69,7 +66,7 @@ def spelling(name: str, dialect: str) -> str | None:
 def matrix() -> str:
     """Return the spelling of each function in each dialect, for the documentation."""
     dialects = ("postgres", *_COUNTED)
-    parts = {f"extract_{part}" for part in {*PORTABLE_PARTS, *(part for _, part in WRITTEN_PARTS)}}
+    parts = {f"extract_{part}" for part in ALL_PARTS}
     lines = ["| | " + " | ".join(dialects) + " |", "|---" * 5 + "|"]
     for name in sorted({*BUILT_IN, *parts} - OPERATORS):
         cells = [f"`{name}`"]

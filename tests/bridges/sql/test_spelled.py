@@ -15,7 +15,7 @@ import pytest
 
 from rowsieve.bridges.functions import TABLE, spelling_of
 from rowsieve.bridges.sql import parse_expression
-from rowsieve.bridges.sql.parts import PORTABLE_PARTS, WRITTEN_PARTS
+from rowsieve.bridges.sql.parts import ALL_PARTS
 from rowsieve.bridges.sql.spellings import OPERATORS, spelling
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.functions.registry import BUILT_IN
@@ -35,7 +35,7 @@ OVERFLOWS = {("degrees", "postgres"), ("radians", "postgres")}  # raises there, 
 
 
 def test_enough_functions_are_spelled_in_spark_datafusion_and_duckdb() -> None:
-    parts = {f"extract_{part}" for part in {*PORTABLE_PARTS, *(part for _, part in WRITTEN_PARTS)}}
+    parts = {f"extract_{part}" for part in ALL_PARTS}
     names = {*(BUILT_IN - OPERATORS), *parts}  # operators and intervals are not names
     assert {name for name in names if all(spelling(name, each) for each in SHARED)} == set(CALLS)
     assert len(CALLS) >= LEAST_SHARED, sorted(CALLS)
