@@ -27,7 +27,8 @@ from rowsieve.stats.subjects import describe
 from rowsieve.stats.tabulate import statistics_name
 from rowsieve.storage.checkpoint import write_checkpoint
 from rowsieve.storage.commit_log import CommitLog, CommitRequest
-from rowsieve.storage.manifest import FORMAT_VERSION, PartTable
+from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.manifest_layout import FORMAT_VERSION
 from rowsieve.storage.snapshot import TableInfo
 from rowsieve.types.logical import Date, Decimal, Field, Float, Int, String, Timestamp
 from rowsieve.types.schema import Schema

@@ -75,12 +75,7 @@ def join_columns(
     else:
         joined, inside = _wanted_fields(of_files, schema)
     labels = {key: field.name for key, field in joined.items()}
-    for name in partitions.types:
-        if name in labels.values():
-            raise InvalidInput(
-                f"column {name!r} is in the files and in the names of their directories; pass "
-                "hive=False to read that of the files"
-            )
+    _refuse_twice(partitions, frozenset(labels.values()))
     found = list(joined.values())
     found += [pa.field(name, type_) for name, type_ in partitions.types.items()]
     if schema is not None:
@@ -104,6 +99,16 @@ def join_columns(
 
 def _by_name(struct: logical.Struct, member: pa.Field) -> logical.Field | None:
     return next((field for field in struct.fields if field.name == member.name), None)
+
+
+def _refuse_twice(partitions: Partitions, names: frozenset[str]) -> None:
+    """Raise for a column that is in the files and in the names of their directories."""
+    for name in partitions.types:
+        if name in names:
+            raise InvalidInput(
+                f"column {name!r} is in the files and in the names of their directories; pass "
+                "hive=False to read that of the files"
+            )
 
 
 def _own_columns(footer: Footer, *, by_field_id: bool) -> dict[str, pa.Field]:

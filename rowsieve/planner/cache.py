@@ -8,7 +8,7 @@ again. Otherwise the time is not in the key; it and the output columns are fille
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final, TypeAlias, TypedDict, Unpack
 
 import msgspec
@@ -85,12 +85,8 @@ class PlanCache:
                 within_limits=True,
                 **options,
             )
-            values = sum(
-                [node.values.array.nbytes for node in nodes if isinstance(node, ir.InList)]
-            )
-            size = 3 * values + len(nodes) * _BYTES_PER_NODE + _size_of(plan)
             origin = Origin((table_uri, snapshot.table.uuid), snapshot.version)
-            self._plans.put(key, plan, size, origin)
+            self._plans.put(key, plan, _size_of(plan) + _size_of_tree(nodes), origin)
         output = table_columns(snapshot.schema.names) if columns is None else columns
         return msgspec.structs.replace(plan, columns=output, now_us=now_us), known
 
@@ -128,6 +124,12 @@ def _size_of(plan: ScanPlan) -> int:
     """Estimate the memory of the plan's parts in bytes."""
     parts = sum(len(piece.parts) for split in plan.splits for piece in split.pieces)
     return (parts + len(plan.resolved or ())) * _BYTES_PER_PART
+
+
+def _size_of_tree(nodes: Sequence[ir.Node]) -> int:
+    """Estimate the memory of a predicate, which the key and the plan hold in three forms."""
+    values = sum([node.values.array.nbytes for node in nodes if isinstance(node, ir.InList)])
+    return 3 * int(values) + len(nodes) * _BYTES_PER_NODE
 
 
 PLANS: Final = PlanCache()

@@ -26,7 +26,8 @@ from rowsieve.objects import Location, open_store
 from rowsieve.storage.commit_request import CommitRequest
 from rowsieve.storage.floors import check_open, is_given_up
 from rowsieve.storage.log_entry import Commit
-from rowsieve.storage.manifest import COLUMNS, PartTable
+from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.manifest_layout import COLUMNS
 from rowsieve.storage.snapshot import PLACED_FILES, Snapshot
 from rowsieve.table import Table
 from rowsieve.types.encodings import arrow_type

@@ -40,8 +40,9 @@ from rowsieve.storage.log_entry import (
     read_schema,
     schema_line,
 )
-from rowsieve.storage.manifest import FORMAT_VERSION, PartTable, check_columns
+from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.manifest_columns import Columns
+from rowsieve.storage.manifest_layout import FORMAT_VERSION, check_columns
 from rowsieve.storage.sealed_lines import damaged, seal
 from rowsieve.storage.segments import decode_index, read_range
 from rowsieve.storage.shards import (

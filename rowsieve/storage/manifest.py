@@ -19,34 +19,42 @@ in a checkpoint are read on demand (`rowsieve.storage.manifest_columns`). The co
   infinite, and so is every later key column of that bound;
 - `stats.<field id>.<fact>`: see `rowsieve.stats.tabulate`. Absent or NULL means unknown.
 
-Soundness: a manifest with a path outside the table's `data/` folder is rejected, unless it is the
-URI of a file of rows that is not ours, which has a mapping. Such files are never deleted
-(invariants, rule 15: `owned`). Bounds and counts
-are used only where `rowsieve.stats.columnar` finds them consistent.
+Soundness: `rowsieve.storage.manifest_layout` checks a manifest that is read. Files that are not
+ours are never deleted (invariants, rule 15: `owned`). Bounds and counts are used only where
+`rowsieve.stats.columnar` finds them consistent.
 """
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.errors import CorruptData, UnsupportedProtocol
-from rowsieve.parquet.stored_forms import OPAQUE_FORMAT, STRUCTURED_FORMAT
+from rowsieve.errors import CorruptData
+from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
 from rowsieve.stats.model import ColumnStatistics, Subject
 from rowsieve.stats.tabulate import scalar_array, statistics_columns
 from rowsieve.storage.manifest_columns import Columns
+from rowsieve.storage.manifest_layout import (
+    COLUMNS,
+    FILE_FIELDS,
+    FIXED,
+    INLINE_VECTOR,
+    PART_PATH,
+    PLACED_PATH,
+    SORT_ORDER,
+    check_parts,
+    counts_of,
+    is_path,
+)
 from rowsieve.storage.vector_columns import (
     COMPLETE_THROUGH,
-    COUNTS,
-    PATH,
     PREFIX,
     SIZE_BYTES,
     VectorRef,
@@ -57,13 +65,6 @@ from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema
 
-FORMAT_VERSION: Final = OPAQUE_FORMAT  # the newest format of parts that this code reads
-PART_PATH: Final = re.compile(r"data/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
-PLACED_PATH: Final = re.compile(r"[a-z][a-z0-9]{0,15}://[!-~]+")
-"""The URI of a file that is not ours and was imported in place."""
-_LONGEST_PATH: Final = 5_000  # not in the patterns: Arrow's repeat at most 1,000 times
-INLINE_VECTOR: Final = re.compile(r"data:[A-Za-z0-9+/=]+")
-_FEW = 64  # parts; a commit usually adds fewer
 _COMPRESSED_FROM = 32  # parts; below it a codec costs more than it saves
 
 
@@ -91,7 +92,7 @@ class FileRef:
     def is_valid(self) -> bool:
         """Whether the path is that of a part, or the URI of a file that is not ours."""
         pattern = PART_PATH if self.owned else PLACED_PATH
-        return _is_path(self.path, pattern)
+        return is_path(self.path, pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,38 +148,6 @@ class NewPart:
     sketches: Mapping[str, bytes] = field(default_factory=dict)
 
 
-_FILE_FIELDS = (
-    ("path", pa.string()),
-    ("rows", pa.int64()),
-    ("size_bytes", pa.int64()),
-    ("checksum", pa.string()),
-    ("tail_start", pa.int64()),
-    ("tail_checksum", pa.string()),
-)
-_FIXED = pa.schema(
-    [
-        ("part_id", pa.string()),
-        ("base_version", pa.int64()),
-        ("schema_id", pa.int32()),
-        ("format_version", pa.int32()),
-        ("native_safe", pa.bool_()),
-        ("commit_ts_min", pa.int64()),
-        ("commit_ts_max", pa.int64()),
-        *((f"data.{name}", type_) for name, type_ in _FILE_FIELDS),
-        *((f"deletes.{name}", type_) for name, type_ in _FILE_FIELDS),
-        *((f"dv.{name}", type_) for name, type_ in _FILE_FIELDS[:4]),
-    ]
-)
-COLUMNS: Final = "data.columns"
-SORT_ORDER: Final = "data.sort_order"
-_REQUIRED = ("part_id", "base_version", "schema_id", "format_version", "native_safe")
-_COUNTS = tuple(
-    name
-    for name in _FIXED.names
-    if name.endswith((".rows", ".size_bytes", ".tail_start", "_version"))
-)
-
-
 @runtime_checkable
 class InShards(Protocol):
     """A source of parts in shards, with the union of each shard's statistics."""
@@ -204,7 +173,7 @@ class PartTable:
     @classmethod
     def empty(cls) -> PartTable:
         """Make a manifest without parts, and so without columns of keys and statistics."""
-        return cls(_FIXED.empty_table())
+        return cls(FIXED.empty_table())
 
     @classmethod
     def of(cls, parts: Sequence[NewPart], schema: Schema, key: Sequence[Field]) -> PartTable:
@@ -212,7 +181,7 @@ class PartTable:
         entries = [part.entry for part in parts]
         columns: dict[str, pa.Array] = {
             name: pa.array([_fixed_value(entry, name) for entry in entries], type_)
-            for name, type_ in zip(_FIXED.names, _FIXED.types, strict=True)
+            for name, type_ in zip(FIXED.names, FIXED.types, strict=True)
         }
         mappings = [None if entry.data is None else entry.data.columns for entry in entries]
         if any(mapping is not None for mapping in mappings):
@@ -313,7 +282,7 @@ class PartTable:
 
     def numbers(self, name: str) -> npt.NDArray[np.int64]:
         """Return a column of counts, shape (n,); NULL becomes 0."""
-        return np.asarray(_numbers(self.column(name)), dtype=np.int64)
+        return np.asarray(counts_of(self.column(name)), dtype=np.int64)
 
     @property
     def key_ids(self) -> tuple[int, ...]:
@@ -380,9 +349,9 @@ class PartTable:
 
     def with_base_version(self, version: int) -> PartTable:
         """Set the version that every part is based on; meant for files that are not ours."""
-        place = _FIXED.get_field_index("base_version")
+        place = FIXED.get_field_index("base_version")
         column = pa.array(np.full(len(self), version, dtype=np.int64))
-        return PartTable(self.table.set_column(place, _FIXED.field(place), column))
+        return PartTable(self.table.set_column(place, FIXED.field(place), column))
 
     def with_key_bounds(
         self,
@@ -402,7 +371,7 @@ class PartTable:
     def with_deletion_vector(self, ref: DeletionVectorRef) -> PartTable:
         """Set this deletion vector on every part; meant for a manifest of one part."""
         table = self.table
-        for name, type_ in _FILE_FIELDS[:4]:
+        for name, type_ in FILE_FIELDS[:4]:
             column = pa.array([getattr(ref, name)] * table.num_rows, type_)
             place = table.column_names.index(f"dv.{name}")
             table = table.set_column(place, table.schema.field(place), column)
@@ -431,7 +400,7 @@ class PartTable:
             taken.sort_orders(),
             strict=True,
         )
-        own = taken.columns.read([name for name in _FIXED.names if "." not in name]).to_pylist()
+        own = taken.columns.read([name for name in FIXED.names if "." not in name]).to_pylist()
         return [
             PartEntry(
                 data=data,
@@ -450,14 +419,14 @@ class PartTable:
         """Return the file of rows, or of tombstones, of every part; None if it has none."""
         return [
             None if values[0] is None else FileRef(*values)
-            for values in self._file_values(kind, _FILE_FIELDS)
+            for values in self._file_values(kind, FILE_FIELDS)
         ]
 
     def deletion_vectors(self) -> list[DeletionVectorRef | None]:
         """Return the deletion vector of every part; None if it has none."""
         return [
             None if values[0] is None else DeletionVectorRef(*values)
-            for values in self._file_values("dv", _FILE_FIELDS[:4])
+            for values in self._file_values("dv", FILE_FIELDS[:4])
         ]
 
     def vectors(self) -> list[VectorRef | None]:
@@ -515,80 +484,3 @@ def _fixed_value(entry: PartEntry, name: str) -> Any:
 
 def _scalar_or_none(scalar: pa.Scalar) -> pa.Scalar | None:
     return scalar if scalar.is_valid else None
-
-
-def check_parts(table: pa.Table) -> None:
-    """Reject a malformed manifest; its statistics are checked where they are used."""
-    check_columns(table.schema)
-    check_values(table)
-    if len(table.column("part_id").unique()) != table.num_rows:
-        raise CorruptData("a manifest names a part more than once")
-
-
-def check_columns(schema: pa.Schema) -> None:
-    """Reject a manifest that lacks a fixed column, or has it with another type."""
-    for name, type_ in zip(_FIXED.names, _FIXED.types, strict=True):
-        index = schema.get_field_index(name)
-        if index < 0:
-            raise CorruptData(f"a manifest lacks its column {name!r}")
-        if (found := schema.field(index).type) != type_:
-            raise CorruptData(f"a manifest's column {name!r} is {found}, not {type_}")
-
-
-def check_values(table: pa.Table) -> None:
-    """Reject invalid values in the columns that `table` has."""
-    present = set(table.column_names)
-    for name in present.intersection(_REQUIRED):
-        if table.column(name).null_count:
-            raise CorruptData(f"a manifest has a part without {name}")
-    counts = present.intersection((*_COUNTS, *COUNTS))
-    numbers = {name: _numbers(table.column(name)) for name in counts}
-    for name, values in numbers.items():
-        if (values < 0).any():
-            raise CorruptData(f"a manifest has a part with a negative {name}")
-    for prefix in ("data", "deletes"):
-        ends = [f"{prefix}.tail_start", f"{prefix}.size_bytes"]
-        if present.issuperset(ends) and (numbers[ends[0]] > numbers[ends[1]]).any():
-            raise CorruptData(f"a manifest has a part whose {prefix} end before their tail begins")
-    if "format_version" in present:
-        newest = int(numbers["format_version"].max(initial=0))
-        if newest > FORMAT_VERSION:
-            raise UnsupportedProtocol(
-                f"a part has format version {newest}, and this version of rowsieve knows only up "
-                f"to {FORMAT_VERSION}; upgrade rowsieve to read the table"
-            )
-    for name in present.intersection(("data.path", "deletes.path", "dv.path", PATH)):
-        paths = table.column(name)
-        if name == "data.path" and COLUMNS in present:
-            placed = table.column(COLUMNS).is_valid()
-            _check_paths(paths.filter(placed), PLACED_PATH)
-            paths = paths.filter(pc.invert(placed))
-        _check_paths(paths, PART_PATH)
-
-
-def _numbers(column: pa.ChunkedArray) -> npt.NDArray[Any]:
-    """Return the values; NULL becomes 0."""
-    if column.null_count == len(column):
-        return np.zeros(len(column), dtype=np.int64)
-    return np.asarray((column.fill_null(0) if column.null_count else column).to_numpy())
-
-
-def _is_path(path: str, pattern: re.Pattern[str]) -> bool:
-    return len(path) <= _LONGEST_PATH and pattern.fullmatch(path) is not None
-
-
-def _check_paths(paths: pa.ChunkedArray, pattern: re.Pattern[str]) -> None:
-    if paths.null_count == len(paths):
-        return
-    if len(paths) <= _FEW:  # setting up a kernel takes longer
-        found = [path for path in paths.to_pylist() if path is not None]
-        bad = [path for path in found if not _is_path(path, pattern)]
-    else:
-        short = pc.less_equal(pc.binary_length(paths), _LONGEST_PATH)
-        fit = pc.and_(short, pc.match_substring_regex(paths, f"^{pattern.pattern}$"))
-        bad = paths.filter(pc.invert(fit)).to_pylist()
-    if bad:
-        raise CorruptData(
-            f"a manifest names the file {bad[0]!r}: parts lie in data/ under names of letters, "
-            "digits, '_', '.' and '-'; the table is not read"
-        )

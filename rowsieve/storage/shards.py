@@ -30,8 +30,9 @@ from rowsieve.objects import ObjectNotFound, ObjectStore
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.stats.shard_unions import unions_of
-from rowsieve.storage.manifest import PartTable, check_values
+from rowsieve.storage.manifest import PartTable
 from rowsieve.storage.manifest_columns import Indices, at_places
+from rowsieve.storage.manifest_layout import check_values
 from rowsieve.storage.segments import (
     SEGMENT_FACTS,
     STATISTICS,

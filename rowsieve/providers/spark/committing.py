@@ -72,22 +72,18 @@ def commit_parts(
         commit_replacing(job, log, head, store, new, check)
         return
     change = Change(store, job.operation, job.metadata, job.token)
+    request = change.request(added, rows_written=rows_written, rows_deleted=rows_deleted)
     if job.merges:
-        request = change.request(added, rows_written=rows_written, rows_deleted=rows_deleted)
         _commit_merge(job, log, store, request)
         return
-    blind = change.request(added, rows_written=rows_written, rows_deleted=rows_deleted)
 
-    def request_for(snapshot: Snapshot) -> CommitRequest:
+    def rebase(snapshot: Snapshot, _entries: Sequence[LogEntry] = ()) -> CommitRequest:
         check(snapshot)
         if job.operation == "overwrite":
             return overwrite_all(change, snapshot, added, rows_written)
-        return with_eager_vectors(store, snapshot, blind)
+        return with_eager_vectors(store, snapshot, request)
 
-    def rebase(snapshot: Snapshot, _entries: Sequence[LogEntry]) -> CommitRequest:
-        return request_for(snapshot)
-
-    log.commit(request_for(head), head, rebase)
+    log.commit(rebase(head), head, rebase)
 
 
 def _empties(job: WriteJob, head: Snapshot, *, may_empty: bool) -> bool:
