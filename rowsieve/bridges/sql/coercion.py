@@ -11,6 +11,8 @@ from __future__ import annotations
 import decimal
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -135,10 +137,30 @@ _MET = frozenset({"coalesce", "nullif", "greatest", "least"})
 _SUMS = frozenset({"add", "subtract", "multiply"})
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo"})
 _UINT64 = Int(64, signed=False)
-_SUBJECT = "CASE of a value"
-_RANGE = "BETWEEN"
-_EQUALS = "a list or a chain of equals"
-_LISTS = ("a list", _EQUALS)
+
+
+_Members: TypeAlias = Sequence[ir.Operand | ir.ValueSet]
+
+
+@dataclass(frozen=True, slots=True)
+class _Construct:
+    """A construct whose operands the engine casts to one type, and its name in messages.
+
+    `compares`: it only compares them, so that constants with equal values in both types may stay.
+    """
+
+    shown: str
+    compares: bool = False
+    computes: bool = False  # with numbers
+
+
+_COMPARISON = _Construct("a comparison", compares=True)
+_LIST = _Construct("a list", compares=True)
+_EQUALS = _Construct("a list or a chain of equals", compares=True)
+_RANGE = _Construct("BETWEEN", compares=True)
+_SUBJECT = _Construct("CASE of a value")
+_CASE = _Construct("CASE")
+_LISTS = (_LIST, _EQUALS)
 _WHOLE_IN_DOUBLE, _DECIMAL_DIGITS = 2**53, 15
 
 
@@ -185,28 +207,28 @@ def _has_numbers(root: ir.Predicate, semantics: Semantics) -> bool:
     return (floats and (len(kinds) > 1 or bits)) or (bits and _UINT64 in kinds)
 
 
-def _groups(predicate: ir.Predicate) -> Iterator[tuple[str, Sequence[ir.Operand | ir.ValueSet]]]:
+def _groups(predicate: ir.Predicate) -> Iterator[tuple[_Construct, _Members]]:
     """Yield operands that the engine casts to one type, and the construct."""
     for node in ir.walk(predicate):
         match node:
             case ir.Comparison(left=left, right=right):
-                yield "a comparison", (left, right)
+                yield _COMPARISON, (left, right)
             case ir.InList(operand=operand, values=values):
-                yield "a list", (operand, values)
+                yield _LIST, (operand, values)
             case ir.And(terms=terms) | ir.Or(terms=terms):
                 yield from _ranges(terms)
             case ir.Call(function=name, arguments=arguments) if name in _ARITHMETIC:
-                yield name, arguments
+                yield _Construct(name, computes=True), arguments
             case ir.Call(function=name, arguments=arguments) if name in _MET:
-                yield name, arguments
+                yield _Construct(name), arguments
             case ir.Case(branches=branches, otherwise=otherwise):
                 conditions = tuple(when for when, _ in branches)
                 for _, compared in _ranges(conditions if len(branches) > 1 else conditions * 2):
                     yield _SUBJECT, compared
-                yield "CASE", (*(then for _, then in branches), otherwise)
+                yield _CASE, (*(then for _, then in branches), otherwise)
 
 
-def _ranges(terms: Sequence[ir.Node]) -> Iterator[tuple[str, Sequence[ir.Operand]]]:
+def _ranges(terms: Sequence[ir.Node]) -> Iterator[tuple[_Construct, Sequence[ir.Operand]]]:
     """Yield the operands of a BETWEEN or an IN with columns, which the engine casts to one type."""
     equals = [term for term in terms if isinstance(term, ir.Comparison)]
     if len(equals) > 1 and len(equals) == len(terms) and len({term.left for term in equals}) == 1:
@@ -217,25 +239,24 @@ def _ranges(terms: Sequence[ir.Node]) -> Iterator[tuple[str, Sequence[ir.Operand
         yield _RANGE if between else _EQUALS, (equals[0].left, *(term.right for term in equals))
 
 
-def _check(
-    what: str, members: Sequence[ir.Operand | ir.ValueSet], schema: Schema, semantics: Semantics
-) -> None:
+def _check(what: _Construct, members: _Members, schema: Schema, semantics: Semantics) -> None:
     types = [_type(member, schema, semantics) for member in members]
-    if what == _SUBJECT:
+    if what is _SUBJECT:
         if semantics.bitwise_lists_from is not None and any(isinstance(t, Float) for t in types):
-            raise UnsupportedOperation(f"{what} of floats compares bits in {semantics.name}")
+            raise UnsupportedOperation(f"{what.shown} of floats compares bits in {semantics.name}")
         return
     unlike = any(type_ not in (None, _UINT64) for type_ in types)
-    if what in _ARITHMETIC and semantics.bitwise_lists_from and _UINT64 in types and unlike:
+    if what.computes and semantics.bitwise_lists_from and _UINT64 in types and unlike:
         raise UnsupportedOperation(
-            f"{what} of uint64 and another number is of another type in {semantics.name}; cast one"
+            f"{what.shown} of uint64 and another number is of another type in {semantics.name}; "
+            "cast one"
         )
     numbers = {type_ for type_ in types if isinstance(type_, Int | Float | Decimal)}
     floats = {type_ for type_ in numbers if isinstance(type_, Float)}
     others = numbers - floats
     if not floats or not others:
         return
-    computed = not what.startswith(("a ", "BETWEEN"))
+    computed = not what.compares
     narrow = Float(64) not in floats and any(
         isinstance(type_, _TO_FLOAT32[semantics.name]) for type_ in others
     )
@@ -251,14 +272,12 @@ def _check(
         return
     shown = " and ".join(sorted(type_name(type_) for type_ in numbers))
     raise UnsupportedOperation(
-        f"{what} of {shown}: {semantics.name} brings them to another type than is done here; cast "
-        "them to one"
+        f"{what.shown} of {shown}: {semantics.name} brings them to another type than is done here; "
+        "cast them to one"
     )
 
 
-def _check_zeros(
-    what: str, members: Sequence[ir.Operand | ir.ValueSet], schema: Schema, semantics: Semantics
-) -> None:
+def _check_zeros(what: _Construct, members: _Members, schema: Schema, semantics: Semantics) -> None:
     """Raise for a list that the engine compares by bits and we by values."""
     operand, *listed = members
     values = [value for member in listed for value in _constants(member)]
@@ -267,7 +286,7 @@ def _check_zeros(
     own = {type_ for type_ in types if not isinstance(type_, Int)}  # constants become the column's
     of_floats = isinstance(_type(operand, schema, semantics), Float)
     plain = isinstance(operand, ir.Column) and of_floats and len(own) == 1
-    known = plain and (what != _EQUALS or not semantics.compares_bits(len(listed)))
+    known = plain and (what is not _EQUALS or not semantics.compares_bits(len(listed)))
     by_bits = any(
         isinstance(each, ir.ValueSet) and semantics.compares_bits(len(each)) for each in listed
     )

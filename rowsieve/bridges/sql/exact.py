@@ -22,8 +22,7 @@ from rowsieve.bridges.sql.dialects import DATAFUSION_TYPES, Dialect, IntegerWidt
 from rowsieve.bridges.sql.integer_widths import COUNTS
 from rowsieve.bridges.sql.pattern_calls import FOUND, in_flavour
 from rowsieve.bridges.sql.regexes import Flavour, from_re2
-from rowsieve.bridges.sql.render_calls import BYTE_ORDER, UNSIGNED_NAN
-from rowsieve.bridges.sql.templates import is_bare_trim
+from rowsieve.bridges.sql.templates import Templated, is_bare_trim
 from rowsieve.bridges.sql.zones import ZONE_FUNCTIONS, is_proved
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
@@ -46,6 +45,8 @@ from rowsieve.types.logical import (
 
 _RANGES = (ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.GT, ir.ComparisonOp.GE)
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo", "negate", "abs"})
+_BYTE_ORDER = '{0} COLLATE "C"'  # PostgreSQL's order by code points
+_UNSIGNED = "nanvl({0}, {1})"  # DataFusion's NaN without its sign: the second argument
 _MOVES = frozenset({"add_interval", "shift", "shift_timestamp"})
 _INT64, _INSTANT = Int(64), Timestamp(utc=True)
 # Casts that never fail, so TRY_CAST and CAST are equivalent.
@@ -128,7 +129,7 @@ class Exact:
         left, right = self.operand(node.left), self.operand(node.right)
         collated = self.dialect.orders_by_collation and isinstance(type_, String)
         if collated and node.op in _RANGES:
-            return ir.Comparison(node.op, ir.Call(BYTE_ORDER, (left,)), _plain(right, left))
+            return ir.Comparison(node.op, Templated(_BYTE_ORDER, (left,)), _plain(right, left))
         zero = isinstance(right, ir.Literal) and isinstance(right.value, float) and not right.value
         listed = self.dialect.semantics.bitwise_lists_from is not None
         if zero and listed and node.op in (ir.ComparisonOp.EQ, ir.ComparisonOp.NE):
@@ -208,7 +209,7 @@ class Exact:
             return ir.Call("shift_timestamp" if exact else "shift", tuple(arguments))
         signed = isinstance(result, Float) and node.function in _ARITHMETIC
         if self.is_datafusion and signed and may_be_negative_nan(node):
-            return ir.Call(UNSIGNED_NAN, (made, self.literal(ir.Literal(math.nan, result))))
+            return Templated(_UNSIGNED, (made, self.literal(ir.Literal(math.nan, result))))
         return made
 
     def arguments(self, node: ir.Call) -> list[ir.Operand]:

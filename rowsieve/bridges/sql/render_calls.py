@@ -18,15 +18,13 @@ from rowsieve.bridges.sql.protocols import Writes
 from rowsieve.bridges.sql.regexes import Flavour, from_re2
 from rowsieve.bridges.sql.render_literals import quoted
 from rowsieve.bridges.sql.spark_names import WRITTEN
-from rowsieve.bridges.sql.templates import fill, written
+from rowsieve.bridges.sql.templates import Templated, fill, written
 from rowsieve.bridges.sql.time_formats import FORMATTED, in_words
 from rowsieve.bridges.sql.zones import zone_text
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
 from rowsieve.types.logical import Float
 
-BYTE_ORDER = "in the order of bytes"  # a text so; no function of the registry
-UNSIGNED_NAN = "a NaN without its sign"  # of a float and the NaN that replaces its own; likewise
 _Handler: TypeAlias = Callable[[Call, Writes], tuple[str, bool] | None]
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -34,7 +32,7 @@ _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
     """Write a call, and return whether it is an infix operator."""
     name, dialect = call.function, writer.dialect
-    if "{" in name:  # a template of the engine's own, inserted by `spark_exact`
+    if isinstance(call, Templated):
         return written(name, call, writer)
     if dialect.name == "spark" and (own := WRITTEN.get(name)) is not None:
         return written(own, call, writer)
@@ -216,14 +214,6 @@ def _shift(call: Call, writer: Writes) -> tuple[str, bool]:
 _HANDLERS: Mapping[tuple[str, int | None], _Handler] = {
     ("concat_strict", None): _concatenation,
     ("divide", None): _quotient,
-    (BYTE_ORDER, None): lambda call, writer: (
-        f'{writer.atom(call.arguments[0])} COLLATE "C"',
-        True,
-    ),
-    (UNSIGNED_NAN, None): lambda call, writer: (
-        f"nanvl({', '.join(map(writer.text, call.arguments))})",
-        False,
-    ),
     ("negate", 1): _negation,
     ("date_bin", 4): _bin,
     **dict.fromkeys(

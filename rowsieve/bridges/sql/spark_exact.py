@@ -23,6 +23,7 @@ from rowsieve.bridges.functions.casts import CASTS, kinds_of
 from rowsieve.bridges.sql import spark_rules, spark_written_texts
 from rowsieve.bridges.sql.exact import UNKNOWN, Exact
 from rowsieve.bridges.sql.spark_type_names import held_type
+from rowsieve.bridges.sql.templates import Templated
 from rowsieve.bridges.sql.time_formats import to_dialect
 from rowsieve.bridges.sql.zones import is_proved
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
@@ -138,9 +139,9 @@ class SparkExact(Exact):
             case Int(), int() if value >= 2**63:
                 return ir.Literal(decimal.Decimal(value), _LONGEST)
             case Date(), int() if not FIRST_DAY <= value <= LAST_DAY:
-                return ir.Call("date_from_unix_date({0})", (ir.Literal(value, _INT64),))
+                return Templated("date_from_unix_date({0})", (ir.Literal(value, _INT64),))
             case Timestamp(utc=True), int() if not FIRST_DAY <= value // DAY_US <= LAST_DAY:
-                return ir.Call("timestamp_micros({0})", (ir.Literal(value, _INT64),))
+                return Templated("timestamp_micros({0})", (ir.Literal(value, _INT64),))
         return Exact.literal(self, node)
 
     def cast(self, node: ir.Cast) -> ir.Operand:
@@ -229,9 +230,9 @@ def _arithmetic(exact: SparkExact, node: ir.Call) -> ir.Operand:
     if name not in ("divide", "modulo"):
         return ir.Call(name, sides)
     if by_zero is OnFailure.NULL:
-        made = ir.Call(_TRIED[name], sides)
+        made = Templated(_TRIED[name], sides)
     elif by_zero is OnFailure.ERROR and exact.ansi:
-        made = ir.Call("{0} / {1}" if name == "divide" else "{0} % {1}", sides)
+        made = Templated("{0} / {1}" if name == "divide" else "{0} % {1}", sides)
     else:
         raise UnsupportedOperation(_BY_ZERO)
     return ir.Cast(made, result) if result == Float(32) else made
@@ -244,7 +245,7 @@ def _whole_arithmetic(
     name, result, meant = node.function, type_of(node), exact.meant
     if name not in ("divide", "modulo"):
         if meant.integer_overflow is OnFailure.NULL:
-            return ir.Call(_TRIED[name], sides)
+            return Templated(_TRIED[name], sides)
         _check_overflow(exact)
         return ir.Call(name, sides)
     divisor = node.arguments[1]
@@ -256,7 +257,7 @@ def _whole_arithmetic(
         raise UnsupportedOperation(_BY_ZERO)
     if name == "modulo":
         return ir.Call(name, sides)
-    quotient = ir.Call("{0} div {1}", sides)  # of bigints
+    quotient = Templated("{0} div {1}", sides)  # of bigints
     return quotient if result == _INT64 else ir.Cast(quotient, result)
 
 
@@ -293,7 +294,7 @@ def _round(exact: SparkExact, node: ir.Call) -> ir.Operand:
     made = ir.Call("round", (operand, ir.Literal(digits, _INT64)))
     match type_of(argument):
         case Float() if digits == 0:
-            return ir.Call("bround({0}, 0)", (operand,)) if meant.rounds_half_to_even else made
+            return Templated("bround({0}, 0)", (operand,)) if meant.rounds_half_to_even else made
         case Float(bits=bits) if isinstance(digits, int) and digits > 0:
             alike = meant.digit_rounding in _BY_TEXT and bits == 64
             if not alike and meant.digit_rounding is not DigitRounding.WIDE_DECIMAL:
@@ -323,8 +324,8 @@ def _length(exact: SparkExact, node: ir.Call) -> ir.Operand:
     (argument,) = node.arguments
     operand = exact.operand(argument)
     if not isinstance(type_of(argument), Map):  # size(NULL) is -1 where ANSI mode is off
-        return Exact.call(exact, node) if exact.ansi else ir.Call("array_size({0})", (operand,))
-    return ir.Call("CASE WHEN {0} IS NOT NULL THEN size({0}) END", (operand,))
+        return Exact.call(exact, node) if exact.ansi else Templated("array_size({0})", (operand,))
+    return Templated("CASE WHEN {0} IS NOT NULL THEN size({0}) END", (operand,))
 
 
 def _concat(exact: SparkExact, node: ir.Call) -> ir.Operand:
@@ -349,7 +350,7 @@ def _map_value(exact: SparkExact, node: ir.Call) -> ir.Operand:
     if not isinstance(key, ir.Literal) or key.value is None:
         raise UnsupportedOperation("Spark reads a map's value at a constant key only")
     named = ir.Literal(key.value) if isinstance(key.type, String) else exact.operand(key)
-    return ir.Call("{0}[{1}]", (exact.operand(node.arguments[0]), named))
+    return Templated("{0}[{1}]", (exact.operand(node.arguments[0]), named))
 
 
 # Dates and times
@@ -390,7 +391,7 @@ def _formatted(exact: SparkExact, node: ir.Call) -> ir.Operand:
                 made = to_dialect(str(value_of(form)), "spark")
             except ValueError as error:
                 raise UnsupportedOperation(str(error)) from error
-            return ir.Call("date_format({0}, {1})", (exact.operand(instant), ir.Literal(made)))
+            return Templated("date_format({0}, {1})", (exact.operand(instant), ir.Literal(made)))
     exact.check_zone()
     return Exact.call(exact, node)
 
@@ -463,7 +464,7 @@ def _local_time(exact: SparkExact, node: ir.Call) -> ir.Operand:
     if exact.is_in(name):
         return ir.Cast(operand, _LOCAL)
     exact.check_zone()
-    return ir.Cast(ir.Call("from_utc_timestamp({0}, {1})", (operand, ir.Literal(name))), _LOCAL)
+    return ir.Cast(Templated("from_utc_timestamp({0}, {1})", (operand, ir.Literal(name))), _LOCAL)
 
 
 def _instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
@@ -480,7 +481,7 @@ def _instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
     if exact.is_in(name):
         return made
     exact.check_zone()
-    return ir.Call("to_utc_timestamp({0}, {1})", (made, ir.Literal(name)))
+    return Templated("to_utc_timestamp({0}, {1})", (made, ir.Literal(name)))
 
 
 def _zoned_trunc(exact: SparkExact, node: ir.Call) -> ir.Operand:

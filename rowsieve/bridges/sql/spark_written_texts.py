@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from rowsieve.bridges.sql.templates import Templated
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import OnFailure, Semantics
@@ -52,7 +53,7 @@ def time_of_format(name: str, text: ir.Operand, form: ir.Operand, *, ansi: bool)
         if ansi:
             raise UnsupportedOperation("spark has no function that tries to read a timestamp_ntz")
         name = name.removeprefix("try_")
-    return ir.Call(_FORMS[name], (text, form))
+    return Templated(_FORMS[name], (text, form))
 
 
 def _check_fails(*, ansi: bool) -> None:

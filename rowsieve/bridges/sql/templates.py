@@ -36,6 +36,11 @@ SPACES = " \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u2
 
 
 @dataclass(frozen=True, slots=True)
+class Templated(Call):
+    """A call whose `function` is a template of the target's SQL, made for a writer alone."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Pattern:
     """A parsed template, and the function that it spells."""
 
