@@ -25,6 +25,9 @@ class Reads(Protocol):
     def beside(self, node: Any) -> Operand:
         """Read an operand of an operator: a condition must be in parentheses."""
 
+    def compared(self, node: Any) -> Operand:
+        """Read a side of a comparison, a bound or a member of a list."""
+
     def cast(
         self, node: Any, operand: Operand, type_: LogicalType, *, try_: bool = False
     ) -> Operand:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate.semantics import DigitRounding
 from rowsieve.types.logical import Decimal, LogicalType, String, Timestamp
 
 UNITS: Mapping[str, str] = {
@@ -17,6 +18,8 @@ UNITS: Mapping[str, str] = {
     **dict.fromkeys(("month", "mon", "mm"), "month"),
     **dict.fromkeys(("day", "dd"), "day"),
 }
+# Rules of rounding to digits that agree with Spark's for float64.
+DIGITS_BY_TEXT = (DigitRounding.DECIMAL, DigitRounding.WIDE_DECIMAL)
 DATE_UNITS = frozenset({"year", "quarter", "month", "week"})
 # Casts that give the same value, or fail, whatever the mode.
 CAST_ANY_MODE = frozenset(
