@@ -21,7 +21,7 @@ from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, withou
 from rowsieve.predicate.functions import text_casts
 from rowsieve.predicate.functions.far_texts import with_far_years
 from rowsieve.predicate.functions.postgres_texts import FALSE, TRUE
-from rowsieve.predicate.functions.text_casts import checked, trimmed
+from rowsieve.predicate.functions.text_casts import checked, trimmed, words_to_bool
 from rowsieve.predicate.functions.text_shapes import PLAIN, decimals, matches, or_else, refuse
 from rowsieve.predicate.semantics import Semantics, TextReading
 from rowsieve.types.encodings import arrow_type
@@ -54,14 +54,6 @@ _MOMENT = (
 _BEGUN = rf"^{_FULL_DAY}[Tt ](?:[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}|[0-9]{{6}})"
 _CLOCK = rf"^(?P<hour>[0-9]{{1,2}}):(?P<minute>[0-9]{{2}})(?::{_DIGITS})?$"
 NANOSECONDS = (2**63 - 1) // 1000 - 1  # in microseconds
-
-
-def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
-    """Parse true, false, yes, no, on, off or their prefixes, 1 and 0, in any case."""
-    text = pc.ascii_lower(trimmed(values, _SPACE))
-    true = pc.is_in(text, value_set=pa.array(TRUE))
-    false = pc.is_in(text, value_set=pa.array(FALSE))
-    return checked(true, as_mask(pc.or_(true, false)), null_mask(values))
 
 
 def to_int(
@@ -159,7 +151,7 @@ def _without_vertical_tabs(values: pa.Array) -> pa.Array:
 # Types for which no text raises UnreadText.
 TOTAL: frozenset[type[LogicalType]] = frozenset({Bool, Int, Float})
 READERS: Mapping[type[LogicalType], text_casts.Reader] = {
-    Bool: to_bool,
+    Bool: words_to_bool(TRUE, FALSE, spaces=_SPACE),
     Int: to_int,
     Float: to_float,
     Decimal: to_decimal,

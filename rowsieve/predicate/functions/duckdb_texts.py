@@ -14,10 +14,10 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
+from rowsieve.predicate.arrays import Computed, Mask, null_mask, without
 from rowsieve.predicate.functions import text_casts
 from rowsieve.predicate.functions.far_texts import with_far_years
-from rowsieve.predicate.functions.text_casts import checked, trimmed
+from rowsieve.predicate.functions.text_casts import checked, trimmed, words_to_bool
 from rowsieve.predicate.functions.text_shapes import (
     DIGITS,
     NUMBER,
@@ -56,14 +56,6 @@ _NAMED_MOMENT = r"^\s*[+-]?(?i:inf|epoch)"
 _SPACED = r"^\s.*[0-9]|[0-9]\s+$"  # valid at the end of a time, but not of a date
 _DATE = r"(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})-[0-9]{2}-[0-9]{2}"
 _CLOCK = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?"
-
-
-def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
-    """Parse `true`, `t`, `yes`, `y`, `1` and their opposites, in any case, without spaces."""
-    text = pc.ascii_lower(values)
-    true = pc.is_in(text, value_set=pa.array(["t", "true", "y", "yes", "1"]))
-    false = pc.is_in(text, value_set=pa.array(["f", "false", "n", "no", "0"]))
-    return checked(true, as_mask(pc.or_(true, false)), null_mask(values))
 
 
 def to_int(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
@@ -159,7 +151,7 @@ def _refuse(texts: pa.Array, which: Mask, target: LogicalType) -> None:
 # Types for which no text raises UnreadText.
 TOTAL: frozenset[type[LogicalType]] = frozenset({Bool})
 READERS: Mapping[type[LogicalType], text_casts.Reader] = {
-    Bool: to_bool,
+    Bool: words_to_bool(("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0"), spaces=""),
     Int: to_int,
     Float: to_float,
     Decimal: to_decimal,

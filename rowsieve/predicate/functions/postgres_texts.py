@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
 from rowsieve.predicate.functions import text_casts
 from rowsieve.predicate.functions.far_texts import with_far_years
-from rowsieve.predicate.functions.text_casts import checked, trimmed
+from rowsieve.predicate.functions.text_casts import checked, trimmed, words_to_bool
 from rowsieve.predicate.functions.text_shapes import (
     decimals,
     in_base,
@@ -66,14 +66,6 @@ _MOMENT = rf"^{_DATE}(?:(?:[Tt]| +){_CLOCK}{text_casts.ZONE})?$"
 _OTHER_DATES = r"^([0-9]{4})(?:/([0-9]{1,2})/([0-9]{1,2})|([0-9]{2})([0-9]{2}))(?:$|([ Tt]))"
 _SHORT_NUMBER = r"^[+-]?(?:[0-9]{1,5}|[0-9]{1,3}\.[0-9]*)$"
 _NO_MOMENT = r"(?i)[0-9]|\b(?:inf|infinity|epoch|now|today|tomorrow|yesterday|allballs|zulu|z)\b"
-
-
-def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
-    """Parse true, false, yes, no, on, off or their prefixes, 1 and 0, in any case."""
-    text = pc.ascii_lower(trimmed(values))
-    true = pc.is_in(text, value_set=pa.array(TRUE))
-    false = pc.is_in(text, value_set=pa.array(FALSE))
-    return checked(true, as_mask(pc.or_(true, false)), null_mask(values))
 
 
 def to_int(
@@ -202,7 +194,7 @@ def _check_moments(text: pa.Array, parts: pa.Array, target: LogicalType) -> None
 # Types for which no text raises UnreadText.
 TOTAL: frozenset[type[LogicalType]] = frozenset({Bool, Int, Uuid})
 READERS: Mapping[type[LogicalType], text_casts.Reader] = {
-    Bool: to_bool,
+    Bool: words_to_bool(TRUE, FALSE),
     Int: to_int,
     Float: to_float,
     Decimal: to_decimal,

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from rowsieve.errors import UnreadText
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
 from rowsieve.predicate.functions import text_casts
-from rowsieve.predicate.functions.text_casts import checked
+from rowsieve.predicate.functions.text_casts import checked, words_to_bool
 from rowsieve.predicate.functions.text_shapes import matches
 from rowsieve.predicate.literal_values import int_range
 from rowsieve.predicate.semantics import OnFailure, Semantics
@@ -43,14 +43,6 @@ _PARTS = re.compile(r"([+-]?)([0-9]*)\.?([0-9]*)(?:[eE]([+-]?[0-9]+))?", re.ASCI
 _MOST_CHARACTERS = 4_000
 _MOST_DIGITS = 38
 _MOST_INT = 2**31 - 1
-
-
-def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
-    """Parse `true`, `t`, `yes`, `y`, `1` and their opposites, in any case."""
-    text = pc.ascii_lower(trimmed(values))
-    true = pc.is_in(text, value_set=pa.array(["t", "true", "y", "yes", "1"]))
-    false = pc.is_in(text, value_set=pa.array(["f", "false", "n", "no", "0"]))
-    return checked(true, as_mask(pc.or_(true, false)), null_mask(values))
 
 
 def to_int(values: pa.Array, _: LogicalType, target: LogicalType, semantics: Semantics) -> Computed:
@@ -160,7 +152,7 @@ def _is_long(text: pa.Array) -> Mask:
 
 
 READERS: Mapping[type[LogicalType], text_casts.Reader] = {
-    Bool: to_bool,
+    Bool: words_to_bool(("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")),
     Int: to_int,
     Float: to_float,
     Decimal: to_decimal,

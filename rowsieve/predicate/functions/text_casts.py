@@ -7,7 +7,7 @@ and UUIDs is monotone, because their digits come in order of significance.
 from __future__ import annotations
 
 import decimal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -61,12 +61,15 @@ def checked(array: pa.Array, good: Mask, nulls: Mask) -> Computed:
     return Computed(without(array, ~good | nulls), failed if failed.any() else None)
 
 
-def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
-    """Parse `true`, `t`, `yes`, `y`, `on`, `1` and their opposites, in any case."""
-    text = pc.utf8_lower(trimmed(values))
-    true = pc.is_in(text, value_set=pa.array(["t", "true", "y", "yes", "on", "1"]))
-    false = pc.is_in(text, value_set=pa.array(["f", "false", "n", "no", "off", "0"]))
-    return checked(true, as_mask(pc.or_(true, false)), null_mask(values))
+def words_to_bool(true: Sequence[str], false: Sequence[str], *, spaces: str = SPACE) -> Reader:
+    """Return a reader of these words in any case, with any of `spaces` around them."""
+
+    def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
+        text = pc.ascii_lower(trimmed(values, spaces) if spaces else values)
+        is_true, is_false = (pc.is_in(text, value_set=pa.array(each)) for each in (true, false))
+        return checked(is_true, as_mask(pc.or_(is_true, is_false)), null_mask(values))
+
+    return to_bool
 
 
 def to_int(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
@@ -384,7 +387,9 @@ def _part(parts: pa.Array, name: str) -> Micros:
 
 
 READERS: Mapping[type[LogicalType], Reader] = {
-    Bool: to_bool,
+    Bool: words_to_bool(
+        ("t", "true", "y", "yes", "on", "1"), ("f", "false", "n", "no", "off", "0")
+    ),
     Int: to_int,
     Float: to_float,
     Decimal: to_decimal,

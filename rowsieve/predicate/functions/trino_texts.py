@@ -16,10 +16,10 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
+from rowsieve.predicate.arrays import Computed, Mask, null_mask, without
 from rowsieve.predicate.functions import text_casts
 from rowsieve.predicate.functions.datafusion_texts import too_large
-from rowsieve.predicate.functions.text_casts import checked, trimmed
+from rowsieve.predicate.functions.text_casts import checked, trimmed, words_to_bool
 from rowsieve.predicate.functions.text_shapes import decimals, matches, or_else, refuse
 from rowsieve.predicate.semantics import Semantics, TextReading
 from rowsieve.types.days import DAY_US
@@ -49,14 +49,6 @@ _CLOCK = (
 )
 _OFFSET = "(?P<zone> ?(?P<sign>[+-])(?P<zone_hour>[0-9]{2}):(?P<zone_minute>[0-9]{2}))"
 _LIKE_A_DATE = rf"[0-9]|{_OTHER_SCRIPTS}"
-
-
-def to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
-    """Parse `true`, `t`, `1` and their opposites, in any case, without spaces."""
-    text = pc.ascii_lower(values)
-    true = pc.is_in(text, value_set=pa.array(["t", "true", "1"]))
-    false = pc.is_in(text, value_set=pa.array(["f", "false", "0"]))
-    return checked(true, as_mask(pc.or_(true, false)), null_mask(values))
 
 
 def to_int(
@@ -129,7 +121,7 @@ def _moments(values: pa.Array, pattern: str, target: LogicalType) -> tuple[text_
 # Types for which no text raises UnreadText.
 TOTAL: frozenset[type[LogicalType]] = frozenset({Bool})
 READERS: Mapping[type[LogicalType], text_casts.Reader] = {
-    Bool: to_bool,
+    Bool: words_to_bool(("t", "true", "1"), ("f", "false", "0"), spaces=""),
     Int: to_int,
     Float: to_float,
     Decimal: to_decimal,
