@@ -70,7 +70,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """What the next pass rewrites, as indices of parts: slices if there are any, else runs."""
+    """The parts that the next pass rewrites, by index: slices if there are any, else runs."""
 
     slices: tuple[Slice, ...] = ()
     runs: tuple[tuple[int, ...], ...] = ()

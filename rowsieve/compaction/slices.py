@@ -50,7 +50,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Ages:
-    """What a slice depends on, for all parts of a table: (n,) each."""
+    """The properties of all parts that decide on slices: (n,) each."""
 
     newest: Indices
     oldest: Indices

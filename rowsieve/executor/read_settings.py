@@ -58,7 +58,7 @@ def read_settings(
 
 @dataclass(frozen=True, slots=True)
 class ReadSwitches:
-    """What the options of a read say of pruning and audits; None: by property or `Config`."""
+    """The options of one read for pruning and audits; None: by property or `Config`."""
 
     pruning: Pruning | None = None
     audit: float | None = None

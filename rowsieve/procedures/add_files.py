@@ -62,7 +62,7 @@ class CopyTask(msgspec.Struct, frozen=True, tag="copy"):
 
 @dataclass(frozen=True, slots=True)
 class _Addition:
-    """What `begin` decided."""
+    """The decisions of `begin`."""
 
     base: Snapshot
     source: str

@@ -61,7 +61,7 @@ class AnalyzeTask(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class _Pinned:
-    """What `begin` decided."""
+    """The decisions of `begin`."""
 
     base: Snapshot
     removed: tuple[str, ...]

@@ -28,7 +28,7 @@ from rowsieve.types.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Tasks of one call, of which at most `max_concurrent` run at a time.
+    """The tasks of one call; at most `max_concurrent` run at a time.
 
     `description` is for the engine's own display.
     """

@@ -57,7 +57,7 @@ class PartVector(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class _Pinned:
-    """What `begin` decided."""
+    """The decisions of `begin`."""
 
     base: Snapshot
     started_s: float

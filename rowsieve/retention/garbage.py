@@ -117,7 +117,7 @@ def added_files(log: LogReader, store: ObjectStore, base: Snapshot, head: Snapsh
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """What versions had: their data files with the sizes, and the commit id of each entry."""
+    """Files of expired versions: data files with their sizes, and the commit id of each entry."""
 
     sizes: dict[str, int]
     commit_ids: dict[int, str]

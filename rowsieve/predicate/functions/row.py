@@ -45,7 +45,7 @@ class NullRule(Enum):
 
 
 class TimeUse(Enum):
-    """What a function takes of a time, which decides how zones and nanoseconds matter."""
+    """The part of a time that a function uses; it decides how zones and nanoseconds matter."""
 
     FIELDS = "fields"  # date and time of day on the session's clock
     START = "start"  # the start of a unit of the session's clock

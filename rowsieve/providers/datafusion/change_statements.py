@@ -35,7 +35,7 @@ _BEFORE_NAME: Final = (
 
 
 class OnConflict(Enum):
-    """What an INSERT does with a key that the table has."""
+    """The action of an INSERT for a key that the table has."""
 
     FAIL = "fail"
     IGNORE = "ignore"

@@ -1,4 +1,4 @@
-"""What DataFusion calls of a Dataset: columns, and fragments that read the columns it asks for.
+"""The methods of a Dataset that DataFusion calls: columns, and fragments that read some of them.
 
 Subclasses say which fragments there are, and what a fragment reads.
 
