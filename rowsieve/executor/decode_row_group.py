@@ -1,51 +1,32 @@
 """Decodes one row group of a part column by column, or only its pages with wanted rows.
 
-A column is found by its field id, never by its name, which another column may have had when the
-file was written (trap T19). A column that was added later is a constant, its fill default.
-
-Several row groups with few wanted pages are decoded together, like one row group. Text that is
-stored with a dictionary is decoded to dictionary arrays, because these are cheaper to filter;
-`as_stored` converts batches to the table's storage types.
+`open_file` finds the columns of a file. Several row groups with few wanted pages are decoded
+together, like one row group. Text that is stored with a dictionary is decoded to dictionary arrays,
+because these are cheaper to filter; `as_stored` converts batches to the table's storage types.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from rowsieve.errors import CorruptData, SchemaMismatch
 from rowsieve.executor.joined_groups import FEW
+from rowsieve.executor.open_file import OpenFile
 from rowsieve.executor.repeats import Rows
 from rowsieve.executor.text_views import as_output
 from rowsieve.metrics import ScanMetrics
-from rowsieve.objects import ObjectStore, Place
-from rowsieve.parquet.chunks import chunk_span
-from rowsieve.parquet.decode import ParquetReader
-from rowsieve.parquet.file_mapping import FileMapping, mapping_of
-from rowsieve.parquet.footer import read_metadata, starts_of
-from rowsieve.parquet.footer_cache import cached_per_footer
-from rowsieve.parquet.leaf_columns import fields_by_id, leaves_of, names_by_id, schema_id_of
-from rowsieve.parquet.nested_columns import NestedColumn, nested_column
-from rowsieve.parquet.page_reader import PageReader, read_together
-from rowsieve.parquet.pages import PageDirectory, Pages
-from rowsieve.parquet.spans import Span, requests
-from rowsieve.parquet.stored_forms import check_format, forms_by_name, in_form_of_type
+from rowsieve.objects import Place
+from rowsieve.parquet.page_reader import read_together
+from rowsieve.parquet.pages import Pages
 from rowsieve.predicate.arrays import as_type, repeated
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.storage.manifest import FileRef
-from rowsieve.types.conform import conform_values
-from rowsieve.types.encodings import arrow_field, arrow_type
-from rowsieve.types.logical import Field, Timestamp, is_nested
+from rowsieve.types.logical import is_nested
 from rowsieve.types.schema import Schema
-from rowsieve.types.stored_defaults import constant
-from rowsieve.types.widening import WIDE_TYPES, widened
 
 COLUMNS_AT_ONCE = 4  # per decoding call: amortizes the call, and fits into the processor's cache
 PAGE_COLUMNS_AT_ONCE = 8  # decoding these costs as much as opening the pages again
@@ -276,166 +257,6 @@ def read_few_pages(units: Sequence[FewPages], columns: Schema) -> pa.RecordBatch
     return pa.RecordBatch.from_arrays(arrays, names=list(columns.names))
 
 
-class OpenFile:
-    """A file that several threads read; each call uses a reader of its own.
-
-    `starts`: the first row of each row group, and the number of rows. `mapping`: that of a file
-    that is not ours. `forms`: the forms of values by the name in the file.
-    """
-
-    __slots__ = ("_idle", "_leaves", "_metadata", "_names", "_pages", "_ref", "_store",
-                 "fetches_together", "forms", "mapping", "starts")  # fmt: skip
-
-    def __init__(self, store: ObjectStore, ref: FileRef) -> None:
-        self._store = store
-        self._ref = ref
-        self._metadata = read_metadata(store, ref)
-        check_format(self._metadata, ref.path)
-        self.forms = forms_by_name(self._metadata)
-        self._leaves = leaves_of(self._metadata)
-        self._names = names_by_id(self._metadata)
-        self._idle: deque[ParquetReader] = deque()
-        self._pages: tuple[PageReader | None, int] | None = None
-        self.fetches_together = store.overlaps
-        self.starts = starts_of(self._metadata)
-        self.mapping = mapping_of(self._metadata)
-
-    @property
-    def path(self) -> str:
-        """The file's path in its store."""
-        return self._ref.path
-
-    @property
-    def pages(self) -> PageReader | None:
-        """Reads single pages; None if these cannot be read."""
-        return self._paged()[0]
-
-    @property
-    def page_rows(self) -> int:
-        """The rows of a page; 0 if single pages cannot be read."""
-        return self._paged()[1]
-
-    def _paged(self) -> tuple[PageReader | None, int]:
-        """Decode the directory of pages at its first use: reads of whole files need none."""
-        if self._pages is None:
-            directory = PageDirectory.of(self._metadata)
-            if directory is None:
-                self._pages = None, 0
-            else:
-                reader = PageReader(self._store, self._ref, directory, self._leaves)
-                self._pages = reader, directory.page_rows
-        return self._pages
-
-    def stored(self, columns: Schema) -> list[str | pa.Scalar]:
-        """The name in this file of each column, or its value in all rows if the file lacks it.
-
-        Columns are found by their ids; a file lacks those that were added after it was written.
-        CorruptData if it lacks another one.
-        """
-        names = self._names
-        return [
-            names[field.id] if field.id in names else self._fill(field) for field in columns.fields
-        ]
-
-    def _fill(self, field: Field) -> pa.Scalar:
-        written_with = schema_id_of(self._metadata)
-        mapping = self.mapping
-        if mapping is not None and (field.id in mapping.constants or field.added <= mapping.schema):
-            return constant(mapping.constants.get(field.id), field.type)
-        if written_with is None or written_with >= field.added:
-            raise CorruptData(
-                f"{self._ref.path} lacks column {field.name!r} (field id {field.id}), which the "
-                f"schema {written_with} that it was written with has; restore the file from a copy"
-            )
-        return constant(field.fill, field.type)
-
-    def spans(self, row_group: int, columns: Schema, pages: Pages | None) -> list[Span]:
-        """The byte ranges that one `read` of all these columns requests from the store."""
-        fields = [field for field in columns.fields if field.id in self._names]
-        if not fields:
-            return []
-        if pages is not None:
-            assert self.pages is not None
-            return self.pages.spans(row_group, [self._names[each.id] for each in fields], pages)
-        group = self._metadata.row_group(row_group)
-        return requests(chunk_span(group.column(leaf)) for leaf in self._leaves_of(fields))
-
-    def group_count(self, row_group: int, pages: Pages) -> int:
-        """The number of row groups that these pages belong to."""
-        assert self.pages is not None
-        return self.pages.group_count(row_group, pages)
-
-    def rows_by_group(self, row_group: int, pages: Pages) -> list[tuple[int, int]]:
-        """The row groups that these pages belong to, each with the number of rows in its pages."""
-        assert self.pages is not None
-        return self.pages.rows_by_group(row_group, pages)
-
-    def as_now(self, column: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
-        """Convert a decoded column to the table's type; text may stay in a dictionary."""
-        if self.mapping is not None:
-            return self._placed(column, field, self.mapping)
-        if is_nested(field.type):
-            return self._nested(field).adapted(column)
-        if self.forms and (form := self.forms.get(self._names[field.id])) is not None:
-            return in_form_of_type(column, form, field, self.path)
-        if isinstance(field.type, WIDE_TYPES):
-            return widened(column, arrow_type(field.type))
-        return column
-
-    def _placed(
-        self, column: pa.ChunkedArray, field: Field, mapping: FileMapping
-    ) -> pa.ChunkedArray:
-        """Convert a column of a file that is not ours: nested ones as they were first, then now."""
-        before = mapping.nested_fields().get(field.id)
-        if before is None:
-            if mapping.instants and field.type == Timestamp(utc=True):
-                column = _as_instants(column)
-            return _conformed(column, field, self.path)
-        stored = _conformed(column, before, self.path)
-        matched = nested_column(arrow_field(before), field, mapping.schema, self.path, foreign=True)
-        return matched.adapted(stored)
-
-    def _nested(self, field: Field) -> NestedColumn:
-        known = _nested_columns(self._metadata)
-        if (found := known.get(field)) is None:
-            stored = fields_by_id(self._metadata)[field.id]
-            written_with = schema_id_of(self._metadata)
-            found = known[field] = nested_column(stored, field, written_with, self.path)
-        return found
-
-    def _leaves_of(self, fields: Iterable[Field]) -> list[int]:
-        """The leaf numbers of the columns, without those of fields that were dropped."""
-        found: list[int] = []
-        for field in fields:
-            leaves = self._leaves[self._names[field.id]]
-            if is_nested(field.type) and self.mapping is None:
-                leaves = [leaves[place] for place in self._nested(field).leaves]
-            found += leaves
-        return found
-
-    def read(
-        self, row_group: int, columns: Iterable[Field], pages: Pages | None
-    ) -> tuple[pa.Table, int]:
-        """Decode columns of a row group, or only these pages; also returns the bytes read.
-
-        Columns that the file lacks are left out. Page 0 is the first of `row_group`; pages may
-        belong to the row groups after it.
-        """
-        fields = [field for field in columns if field.id in self._names]
-        if pages is not None:
-            assert self.pages is not None
-            return self.pages.read(row_group, [self._names[each.id] for each in fields], pages)
-        leaves = self._leaves_of(fields)
-        try:
-            reader = self._idle.pop()
-        except IndexError:
-            reader = ParquetReader(self._store, self._ref)
-        table = reader.read(row_group, leaves)
-        self._idle.append(reader)
-        chunks = self._metadata.row_group(row_group)
-        return table, sum(chunks.column(leaf).total_compressed_size for leaf in leaves)
-
-
 def in_slices(
     read: Callable[[], pa.RecordBatch | None], batch_rows: int
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -521,29 +342,6 @@ def _span(rows: Rows | RowSet) -> tuple[int, int]:
 def _runs(pages: Pages) -> list[Pages]:
     """Split the pages into runs of consecutive numbers."""
     return np.split(pages, np.flatnonzero(np.diff(pages) > 1) + 1)
-
-
-@cached_per_footer
-def _nested_columns(_: pq.FileMetaData) -> dict[Field, NestedColumn]:
-    """How to read the nested columns of a file, by the table's column."""
-    return {}
-
-
-def _as_instants(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Give times without a zone the zone UTC."""
-    if not pa.types.is_timestamp(column.type) or column.type.tz is not None:
-        return column
-    return column.cast(pa.timestamp(column.type.unit, "UTC"))
-
-
-def _conformed(column: pa.ChunkedArray, field: Field, path: str) -> pa.ChunkedArray:
-    """Convert a column of a file that is not ours; SchemaMismatch if a value would change."""
-    target = arrow_type(field.type)
-    try:
-        chunks = [conform_values(chunk, field.type, field.name) for chunk in column.chunks]
-    except SchemaMismatch as error:
-        raise SchemaMismatch(f"cannot read {path}: {error}") from error
-    return pa.chunked_array(chunks, target)
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:

@@ -14,8 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rowsieve.executor.decode_row_group import OpenFile, RowGroup, as_stored, in_slices
+from rowsieve.executor.decode_row_group import RowGroup, as_stored, in_slices
 from rowsieve.executor.joined_groups import FEW, units
+from rowsieve.executor.open_file import OpenFile
 from rowsieve.executor.windows import Numbered
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore, Place
