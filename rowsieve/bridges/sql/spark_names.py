@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from sqlglot import exp
@@ -44,14 +45,6 @@ CASTS = frozenset(
         *("smallint", "string", "time", "timestamp", "tinyint"),
     )
 )
-# Functions of ours that Spark has by the same name and with the same meaning: those of the table,
-# and three that are written by rules of their own.
-_SHARED = frozenset({"concat", "date_trunc", "position"}) | {
-    row.name
-    for row in TABLE.values()
-    if (spelling := row.spelling("spark")) is not None
-    and any(template.startswith(f"{row.name}(") for template in spelling.templates)
-}
 _READ: Mapping[str, LogicalType] = {
     "to_timestamp_ltz": _INSTANT,
     "to_timestamp_ntz": Timestamp(),
@@ -139,9 +132,23 @@ def named(
     return None
 
 
+@cache
+def _shared() -> frozenset[str]:
+    """Functions of ours that Spark has by the same name and with the same meaning.
+
+    Those of the table, and three that are written by rules of their own.
+    """
+    return frozenset({"concat", "date_trunc", "position"}) | {
+        row.name
+        for row in TABLE.values()
+        if (spelling := row.spelling("spark")) is not None
+        and any(template.startswith(f"{row.name}(") for template in spelling.templates)
+    }
+
+
 def is_spark_name(name: str) -> bool:
     """Whether the name may be called in Spark's text: shared with Spark, or a user's function."""
-    return name in _SHARED or not (name in BUILT_IN or name.startswith("extract_"))
+    return name in _shared() or not (name in BUILT_IN or name.startswith("extract_"))
 
 
 def steps(reader: Reads, node: Any) -> tuple[int, int] | None:
