@@ -189,5 +189,9 @@ class CallCancelled(RowsieveError):
     """A call of a procedure was cancelled before all of its tasks were done; call it again."""
 
 
+class JobFailed(RowsieveError):
+    """A job that an engine ran for a call failed; `__cause__` is the engine's own error."""
+
+
 class StalePlan(RowsieveError):
     """The table has changed since the plan for this change was made; plan again."""

@@ -20,7 +20,7 @@ from rowsieve.errors import (
 )
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.semantics import OnFailure, Semantics
-from rowsieve.providers.spark.frames import error_from_worker
+from rowsieve.providers.spark.job_errors import error_from_worker
 from rowsieve.providers.spark.session_settings import plan_in_task
 from rowsieve.providers.spark.source import plan_read
 from rowsieve.providers.spark.source_options import ReadOptions

@@ -8,28 +8,27 @@ from the ranges that no key is repeated, without reading keys.
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from rowsieve import errors
 from rowsieve.bridges.spark_columns import is_spark_column
 from rowsieve.bridges.spark_columns.sessions import using
 from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.change_feed.feed_columns import feed_schema
 from rowsieve.changes.handle import nothing_done
 from rowsieve.config import DEFAULT, current
-from rowsieve.errors import InvalidInput, RowsieveError, UnsupportedOperation
+from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.objects.storage_options import flat_options
 from rowsieve.providers.spark.feed_options import FeedOptions
 from rowsieve.providers.spark.feed_reads import pin_feed
 from rowsieve.providers.spark.hybrid import hybrid_frame
 from rowsieve.providers.spark.input_order import tasks_are_in_order
+from rowsieve.providers.spark.job_errors import own_error
 from rowsieve.providers.spark.option_values import STORAGE, check_reachable, predicate_option
 from rowsieve.providers.spark.planned_source import planned_frame
 from rowsieve.providers.spark.routes import ALL_ROUTES
@@ -44,8 +43,6 @@ from rowsieve.types.schema import Schema
 
 if TYPE_CHECKING:
     from rowsieve.table import Table
-
-_OWN_ERROR: Final = re.compile(r"rowsieve\.errors\.(\w+): (.+)")
 
 
 def read_frame(table: Table, spark: Any, where: Any, columns: Sequence[str] | None) -> Any:
@@ -195,7 +192,7 @@ def write_rows(
         except Exception as error:
             if (landed := _find(table, write_id, before)) is not None:
                 return landed  # the error occurred after the commit
-            if (own := error_from_worker(str(error))) is not None:
+            if (own := own_error(error, f"write_spark into {table.uri}")) is not None:
                 raise own from error
             raise
         if (found := _find(table, write_id, before)) is not None:
@@ -210,21 +207,6 @@ def _activate(spark: Any) -> None:
     """
     if hasattr(spark, "_jsparkSession"):  # a client of Spark Connect has a session of its server
         spark._jvm.org.apache.spark.sql.SparkSession.setActiveSession(spark._jsparkSession)
-
-
-def error_from_worker(text: str) -> RowsieveError | None:
-    """Recover our error from the text of a worker's traceback; None if it is not ours."""
-    found = _OWN_ERROR.findall(text)
-    if not found:
-        return None
-    name, message = found[-1]
-    kind = getattr(errors, name, None)
-    if not (isinstance(kind, type) and issubclass(kind, RowsieveError)):
-        return None
-    try:
-        return kind(message)
-    except TypeError:  # its constructor needs attributes that the text does not have
-        return InvalidInput(message)
 
 
 def _by_key(frame: Any, key: Sequence[str]) -> Any:

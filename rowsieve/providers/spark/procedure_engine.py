@@ -28,7 +28,7 @@ from rowsieve.errors import CallCancelled, InvalidInput
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.procedures.engine import Job
 from rowsieve.procedures.task_reports import REPORT, run_task
-from rowsieve.providers.spark.frames import error_from_worker
+from rowsieve.providers.spark.job_errors import condition_of, own_error
 from rowsieve.providers.spark.session_settings import semantics_of_session
 from rowsieve.types.schema import Schema
 
@@ -70,10 +70,10 @@ class SparkEngine:
             with self._marked(job.description), self._reported(count, partitions):
                 found = collect(job, partitions)
         except Exception as error:
-            if (own := error_from_worker(str(error))) is not None:
-                raise own from error
-            if _condition(error) in _CANCELLED:
+            if (condition_of(error) or "").partition(".")[0] in _CANCELLED:
                 raise CallCancelled("the call was cancelled; nothing was committed") from error
+            if (own := own_error(error, job.description)) is not None:
+                raise own from error
             raise
         for report in found:
             yield from pa.ipc.open_stream(report)
@@ -185,17 +185,6 @@ class SparkEngine:
             stages = map(tracker.getStageInfo, info.stageIds)
             found += sum(stage.numCompletedTasks for stage in stages if stage is not None)
         return found
-
-
-def _condition(error: Exception) -> str | None:
-    """The condition by which Spark classifies an error of its own."""
-    java = getattr(error, "java_exception", None)
-    source: Any = error if java is None else java
-    try:
-        found = source.getCondition()
-    except Exception:
-        return None  # an error that Spark does not classify
-    return None if found is None else str(found).partition(".")[0]
 
 
 def _runner(job: Job) -> Callable[[int, bytes], bytes]:

@@ -1,0 +1,127 @@
+"""Turns the errors of Spark's jobs into ours, where the call that runs the job is ours.
+
+Spark reports a failed job by an error with the traces of Java and of a worker. Our own error is
+read from the worker's trace. A file that Spark itself could not read is found by the condition of
+Spark's error and its parameters, never by the words of a message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from rowsieve import errors
+from rowsieve.errors import (
+    CorruptData,
+    InvalidInput,
+    JobFailed,
+    NotFound,
+    RowsieveError,
+    SchemaMismatch,
+)
+
+_OWN_ERROR: Final = re.compile(r"rowsieve\.errors\.(\w+): (.+)")
+_UNREADABLE: Final = "FAILED_READ_FILE"
+"""Spark's condition of a file that a scan cannot read; the file is the parameter `path`."""
+
+_KINDS: Final[Mapping[str, tuple[type[RowsieveError], str]]] = {
+    "FILE_NOT_EXIST": (
+        NotFound,
+        "does not exist: it was removed after the DataFrame was made. Read the input again",
+    ),
+    "PARQUET_COLUMN_DATA_TYPE_MISMATCH": (
+        SchemaMismatch,
+        "has columns of other types than the DataFrame. Read the input again with its own types",
+    ),
+}
+_DAMAGED: Final = (
+    CorruptData,
+    "cannot be read. Restore the file from a copy, or leave it out of the input",
+)
+_LONGEST: Final = 500  # characters of Spark's message that ours repeats
+_MOST_CAUSES: Final = 20
+
+
+def own_error(error: Exception, operation: str) -> RowsieveError | None:
+    """Our error for a failed job of Spark's that committed nothing.
+
+    None if Spark's error is one of PySpark's classes and not about a file, such as that of a
+    function of the user: callers know these classes.
+    """
+    if (own := error_from_worker(str(error))) is not None:
+        return own
+    for cause in _causes(error):
+        condition = condition_of(cause) or ""
+        if condition.partition(".")[0] == _UNREADABLE:
+            kind, found = _KINDS.get(condition.partition(".")[2], _DAMAGED)
+            path = _parameters(cause).get("path", "of the input")
+            return kind(f"{operation}: the file {path} {found}; nothing was committed")
+    if isinstance(error, Py4JJavaError):
+        return JobFailed(
+            f"{operation}: a job of Spark failed, and nothing was committed: {_reason(error)}"
+        )
+    return None
+
+
+def error_from_worker(text: str) -> RowsieveError | None:
+    """Recover our error from the text of a worker's traceback; None if it is not ours."""
+    found = _OWN_ERROR.findall(text)
+    if not found:
+        return None
+    name, message = found[-1]
+    kind = getattr(errors, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, RowsieveError)):
+        return None
+    try:
+        return kind(message)
+    except TypeError:  # its constructor needs attributes that the text does not have
+        return InvalidInput(message)
+
+
+def condition_of(error: Any) -> str | None:
+    """The condition by which Spark classifies an error of Python's or Java's; None if by none."""
+    try:
+        found = _java(error).getCondition()
+    except Exception:
+        return None  # an error that Spark does not classify
+    return None if found is None else str(found)
+
+
+def _java(error: Any) -> Any:
+    """Java's error inside one of Py4J; any other error as it is."""
+    return error.java_exception if isinstance(error, Py4JJavaError) else error
+
+
+def _parameters(error: Any) -> dict[str, str]:
+    try:
+        return {str(name): str(value) for name, value in dict(error.getMessageParameters()).items()}
+    except Exception:
+        return {}
+
+
+def _causes(error: Exception) -> Iterator[Any]:
+    """The error of a job, and in Java what caused it; the first one is Python's for a client."""
+    origin = getattr(error, "_origin", None)  # of an error that PySpark made of Java's
+    cause = _java(error) if origin is None else origin
+    for _ in range(_MOST_CAUSES):
+        if cause is None:
+            return
+        yield cause
+        try:
+            cause = cause.getCause()
+        except (AttributeError, TypeError, Py4JError):
+            return
+
+
+def _reason(error: Py4JJavaError) -> str:
+    """The first line of Spark's message, and that of what caused it."""
+    lines: list[str] = []
+    for cause in (found := list(_causes(error)))[:1] + found[1:][-1:]:
+        text = str(cause.getMessage() or cause.getClass().getName())
+        line = next((line for line in text.splitlines() if line.strip()), "")[:_LONGEST]
+        if line and not any(line in other for other in lines):
+            lines.append(line)
+    return "; ".join(lines)
