@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
-from rowsieve.providers.spark.source import RowsieveSource as DefaultSource
+from rowsieve.bridges.extras import imported
+from rowsieve.errors import UnsupportedOperation
+
+try:
+    imported("pyspark", "spark")
+except UnsupportedOperation:  # Spark asks for all sources at once: an error here would hide others
+    from rowsieve.providers.spark.refused_source import RefusedSource as DefaultSource
+else:
+    from rowsieve.providers.spark.source import (  # type: ignore[assignment] # one of both
+        RowsieveSource as DefaultSource,
+    )
 
 __all__ = ["DefaultSource"]

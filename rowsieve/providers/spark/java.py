@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from rowsieve.bridges.extras import imported
 from rowsieve.errors import MissingExtra
 
 _MODULE: Final = "--add-modules=jdk.incubator.vector"
@@ -41,10 +42,7 @@ def spark_session(
 
     Sets JAVA_HOME and PYSPARK_PYTHON of this process. Starting takes about ten seconds.
     """
-    try:
-        from pyspark.sql import SparkSession  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise MissingExtra(f"Spark is not installed: {_INSTALL}") from error
+    sessions = imported("pyspark.sql", "spark").SparkSession
     os.environ["JAVA_HOME"] = str(java_home())
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings: dict[str, bool | float | int | str | None] = {
@@ -55,7 +53,7 @@ def spark_session(
         "spark.log.level": "ERROR",
         **(conf or {}),
     }
-    builder = SparkSession.builder.master(master).appName(app_name)
+    builder = sessions.builder.master(master).appName(app_name)
     return builder.config(map=settings).getOrCreate()
 
 
