@@ -47,13 +47,6 @@ def test_a_wrong_read_option_is_named(options: dict[str, str], message: str) -> 
         ReadOptions.parse(options)
 
 
-def test_create_table_is_refused_by_its_name() -> None:
-    with pytest.raises(
-        UnsupportedOperation, match=r"CREATE TABLE .*nothing was created; use CREATE"
-    ):
-        ReadOptions.parse({"path": "t", "owner": "root"})
-
-
 def test_a_write_understands_its_options() -> None:
     options = WriteOptions.parse(
         {

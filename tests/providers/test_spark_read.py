@@ -121,13 +121,6 @@ def test_sql_reads_through_a_view(spark: Any, table: rs.Table) -> None:
     assert spark.sql("SELECT count(*) FROM direct").first()[0] == 2
 
 
-def test_create_table_is_rejected_with_a_remedy(spark: Any, table: rs.Table) -> None:
-    for place in (f"OPTIONS (path '{table.uri}')", f"LOCATION '{table.uri}'", ""):
-        with pytest.raises(Exception, match="nothing was created; use CREATE TEMPORARY VIEW"):
-            spark.sql(f"CREATE TABLE made USING rowsieve {place}")
-    assert not spark.catalog.tableExists("made")
-
-
 def test_an_empty_table_reads_as_no_rows(spark: Any, tmp_path: Path) -> None:
     table = rs.create_table(str(tmp_path / "t"), numbered().schema, key=["id"])
     assert load(spark, table).collect() == []

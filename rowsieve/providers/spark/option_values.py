@@ -37,8 +37,9 @@ def uri_of(options: Mapping[str, str]) -> str:
     uri = options.get("path")
     if not uri:
         raise InvalidInput(
-            "the table is not named: give its URI to load() or save(). A table made by CREATE "
-            f"TABLE ... USING rowsieve loses its options; use {VIEW}"
+            "the table is not named: give its URI to load() or save(). A table of Spark's catalog "
+            "is read only, in batches, and was created without columns of its own: CREATE TABLE "
+            "... USING rowsieve OPTIONS (path '...')"
         )
     check_reachable(uri)
     return uri

@@ -46,9 +46,18 @@ from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.native_files.planned_parts import only_parts
 from rowsieve.providers.spark.audited import audited_plan, reported_rows, reporter_of
+from rowsieve.providers.spark.catalog_reads import (
+    Kept,
+    check_kept,
+    given_options,
+    is_creation,
+    keeping,
+    kept_read,
+)
 from rowsieve.providers.spark.feed_options import FeedOptions, reads_feed
 from rowsieve.providers.spark.feed_reads import FeedReader, PinnedFeed, output_of, pin_feed
 from rowsieve.providers.spark.name_case import OddNames, check_case, odd_names
+from rowsieve.providers.spark.option_values import uri_of
 from rowsieve.providers.spark.row_types import arrow_schema_of, to_spark
 from rowsieve.providers.spark.session_settings import (
     ansi_default,
@@ -95,28 +104,30 @@ class RowsieveSource(DataSource):
 
     def schema(self) -> StructType:
         """Pin the read to the newest or the requested version, and return its columns."""
-        if reads_feed(self.options):
-            of_feed = FeedOptions.parse(self.options)
+        creates = is_creation(self.options)
+        given = given_options(self.options) if creates else self.options
+        if reads_feed(given):
+            of_feed = FeedOptions.parse(given)
             self._pinned = pin_feed(of_feed)
             return output_of(of_feed, self._pinned)
-        options = ReadOptions.parse(self.options)
+        options = ReadOptions.parse(given)
         store = open_store(options.uri, options.storage)
         snapshot = resolve_snapshot(CommitLog(store), options.version, options.as_of)
         check_read(options, snapshot.schema)  # rejects an invalid filter now; partitions() plans
-        follows = options.where is not None and options.semantics is None
-        self._pinned = Pinned(
-            snapshot.table.uuid,
-            snapshot.version,
-            time.time_ns() // 1000,
-            ansi_default(),
-            odd_names(options.where or "TRUE", snapshot.schema) if follows else OddNames(),
-        )
+        self._pinned = _pin(options, snapshot)
         reporter_of(options.reporter)
         found: StructType = spark_schema(output_schema(options, snapshot.schema))
+        if creates:
+            return keeping(found, given, snapshot)
         return found
 
-    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's name
-        """A scan of the version that `schema()` pinned, or its change feed."""
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """A scan of the version that `schema()` pinned, or its change feed.
+
+        A table of Spark's catalog was pinned when it was created.
+        """
+        if self._pinned is None and (kept := kept_read(self.options, schema)) is not None:
+            return _reader_of_catalog(kept, schema)
         pinned = self._pinned_by_schema()
         if isinstance(pinned, PinnedFeed):
             return FeedReader(FeedOptions.parse(self.options), pinned)
@@ -134,6 +145,7 @@ class RowsieveSource(DataSource):
 
     def _pinned_by_schema(self) -> Pinned | PinnedFeed:
         if self._pinned is None:
+            uri_of(self.options)
             raise InvalidInput(
                 f"{self.options.get('path')} has its own columns: read it without schema(...), and "
                 "select columns with the option columns"
@@ -148,6 +160,27 @@ class RowsieveSource(DataSource):
         """Check a streaming write against the table; Spark asks again for every batch."""
         options = WriteOptions.parse_stream(self.options)
         return RowsieveStreamWriter.begin(options, schema, overwrite=overwrite)
+
+
+def _pin(options: ReadOptions, snapshot: Snapshot) -> Pinned:
+    """Pin a read to a version."""
+    follows = options.where is not None and options.semantics is None
+    return Pinned(
+        snapshot.table.uuid,
+        snapshot.version,
+        time.time_ns() // 1000,
+        ansi_default(),
+        odd_names(options.where or "TRUE", snapshot.schema) if follows else OddNames(),
+    )
+
+
+def _reader_of_catalog(kept: Kept, columns: StructType) -> RowsieveReader:
+    """A scan of a table of Spark's catalog that has these columns."""
+    options = ReadOptions.parse(kept.options)
+    log = CommitLog(open_store(options.uri, options.storage))
+    snapshot = resolve_snapshot(log, options.version, None)
+    check_kept(kept, snapshot, columns, spark_schema(output_schema(options, snapshot.schema)))
+    return RowsieveReader(options, _pin(options, snapshot))
 
 
 class RowsieveReader(DataSourceReader):

@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypedDict
 
-from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.errors import InvalidInput
 from rowsieve.executor.read_settings import ReadSwitches
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.spark.option_values import (
     STORAGE,
-    VIEW,
     condition_of,
     count_of,
     names_of,
@@ -48,7 +47,6 @@ _READ: Final = (
     "reporter",
     "readchangefeed",
 )
-_OF_CATALOG: Final = "owner"  # an option that Spark itself adds for CREATE TABLE, and only there
 _WRITE: Final = (
     "path",
     "mode",
@@ -94,11 +92,6 @@ class ReadOptions:
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> ReadOptions:
         """Read Spark's options; InvalidInput says which one is wrong."""
-        if _OF_CATALOG in map(str.lower, options):
-            raise UnsupportedOperation(
-                "CREATE TABLE ... USING rowsieve: Spark's catalog does not give the path and the "
-                f"other options back to a read, so nothing was created; use {VIEW}"
-            )
         refuse_unknown(options, _READ, (STORAGE,), "read")
         columns, parts = options.get("columns"), options.get("parts")
         predicate, meant = condition_of(options)

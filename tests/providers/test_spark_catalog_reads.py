@@ -1,0 +1,109 @@
+"""Tables of Spark's own catalog: CREATE TABLE … USING rowsieve, and views of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> rs.Table:
+    """Ids 0 to 4 at version 1, of which 0 to 2 at version 0."""
+    rows = pa.table({"id": [0, 1, 2], "s": ["a", "b", None]})
+    table = rs.create_table(str(tmp_path / "t é+#? x"), rows, key=["id"])
+    table.upsert(pa.table({"id": [3, 4], "s": ["c", "d"]}))
+    return table
+
+
+@pytest.fixture
+def database(spark: Any) -> Iterator[str]:
+    """A database of Spark's catalog, which is dropped with all that is in it."""
+    spark.sql("CREATE DATABASE kept")
+    yield "kept"
+    spark.sql("DROP DATABASE kept CASCADE")
+
+
+def ids(spark: Any, query: str) -> list[int]:
+    return sorted(row[0] for row in spark.sql(query).collect())
+
+
+def test_a_table_of_the_catalog_keeps_path_and_version(
+    spark: Any, database: str, table: rs.Table, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t é+#? x")
+    places = {"a": f"OPTIONS (path 'file:{path}')", "b": f"LOCATION '{path}'"}
+    for name, place in places.items():
+        spark.sql(f"CREATE TABLE {database}.{name} USING rowsieve {place}")
+    spark.catalog.createTable(f"{database}.c", path=path, source="rowsieve")
+    spark.sql(f"CREATE VIEW {database}.seen AS SELECT * FROM {database}.a WHERE s <> 'a'")
+    options = f"path '{path}', versionAsOf '0', where 'id > 0', columns 's,id'"
+    spark.sql(f"CREATE TABLE {database}.old USING rowsieve OPTIONS ({options})")
+    table.delete("id > 0")
+    for name in "abc":
+        assert ids(spark, f"SELECT * FROM {database}.{name}") == [0, 1, 2, 3, 4]
+    assert ids(spark, f"SELECT x.id FROM {database}.a x JOIN {database}.b y USING (id)") == [
+        *range(5)
+    ]
+    assert ids(spark, f"SELECT * FROM {database}.seen") == [1, 3, 4]
+    old = spark.table(f"{database}.old").orderBy("id").collect()
+    assert [tuple(row) for row in old] == [("b", 1), (None, 2)]
+    spark.sql(f"DROP TABLE {database}.a PURGE")
+    spark.sql(f"DROP TABLE {database}.b")
+    assert table.refresh() == 2  # its files are still there
+    assert table.scan().count() == 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("USING rowsieve", "nothing was created; add OPTIONS"),
+        ("USING rowsieve LOCATION '{0}%20'", "nothing was created; give the plain path"),
+        ("USING rowsieve OPTIONS (path '{0}', storage.key 'x')", "nothing was created; give them"),
+        ("USING rowsieve OPTIONS (path '{0}', readChangeFeed 'true')", "nothing was created; for"),
+        ("USING rowsieve OPTIONS (path '{0}', where 's > now()')", "nothing was created; put it"),
+        ("USING rowsieve OPTIONS (path '{0}', where 'x > 1')", "no column 'x'"),
+        ("USING rowsieve OPTIONS (path '{0}', colums 'id')", "did you mean 'columns'"),
+        ("USING rowsieve OPTIONS (path '{0}none')", "no table at"),
+        ("USING rowsieve OPTIONS (path '{0}') AS SELECT 1 id", "is read only, in batches"),
+    ],
+)
+def test_what_create_table_refuses(
+    spark: Any, database: str, table: rs.Table, tmp_path: Path, statement: str, message: str
+) -> None:
+    path = tmp_path / "t é+#? x"
+    with pytest.raises(Exception, match=message):
+        spark.sql(f"CREATE TABLE {database}.made {statement.format(path)}")
+    assert not spark.catalog.tableExists(f"{database}.made")
+    assert table.refresh() == 1
+
+
+def test_what_a_table_of_the_catalog_refuses(
+    spark: Any, database: str, table: rs.Table, tmp_path: Path
+) -> None:
+    made, place = f"{database}.made", tmp_path / "t é+#? x"
+    spark.sql(f"CREATE TABLE {database}.typed (id BIGINT) USING rowsieve LOCATION '{place}'")
+    with pytest.raises(Exception, match="created without columns of its own"):
+        spark.table(f"{database}.typed").collect()
+    spark.sql(f"CREATE TABLE {made} USING rowsieve OPTIONS (path '{place}')")
+    with pytest.raises(Exception, match="is read only, in batches"):
+        spark.sql(f"INSERT INTO {made} VALUES (7, 'x')")
+    rows = table.to_arrow()
+    place.rename(tmp_path / "before")
+    other = rs.create_table(str(place), rows, key=["id"])
+    other.delete("id = 0")
+    with pytest.raises(Exception, match=r"SnapshotExpired: .* was replaced by another one"):
+        spark.table(made).collect()
+    spark.sql(f"ALTER TABLE {made} ADD COLUMN more INT")
+    place.rename(tmp_path / "other")
+    (tmp_path / "before").rename(place)
+    with pytest.raises(Exception, match=r"SchemaMismatch: .* so ALTER TABLE changed them"):
+        spark.table(made).collect()
+    assert table.refresh() == 1
