@@ -20,12 +20,17 @@ _LOCK = threading.Lock()
 def cpu_s() -> float:
     """CPU seconds so far of this process and of those below it, as far as they were seen."""
     with _LOCK:
-        parents, waiting = _parents(), [os.getpid()]
-        while waiting:
-            process = waiting.pop()
+        for process in with_descendants(os.getpid()):
             _READ[process] = max(_READ.get(process, 0.0), _cpu_s(process))
-            waiting += [child for child, parent in parents.items() if parent == process]
         return sum(_READ.values())
+
+
+def with_descendants(process: int) -> list[int]:
+    """The process and those below it that live now."""
+    parents, found = _parents(), [process]
+    for each in found:
+        found += [child for child, parent in parents.items() if parent == each]
+    return found
 
 
 @contextmanager
