@@ -113,3 +113,33 @@ def test_a_task_without_rows_sends_an_empty_message(table: rs.Table) -> None:
     assert message == Written(b"", 0, 0)
     task.commit([message, None])
     assert rs.open_table(table.uri).version == 0
+
+
+def test_a_part_of_a_task_has_the_statistics_and_blooms_of_an_upsert(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write_tasks, "RUN_BYTES", 2**20)
+    columns = pa.schema(
+        [("id", pa.int64()), ("x", pa.float64()), ("s", pa.string()), ("l", pa.list_(pa.int32()))]
+    )
+    count = 200
+    texts = [None if i % 9 == 0 else f"{'long ' * 30}{i % 7}" for i in range(count)]
+    floats = [float("nan") if i == 5 else -0.0 if i == 6 else i / 3 for i in range(count)]
+    lists = [None if i % 5 == 0 else [i, None][: i % 3] for i in range(count)]
+    rows = pa.table({"id": range(count), "x": floats, "s": texts, "l": lists}, schema=columns)
+    by_task, by_upsert = (
+        rs.create_table(tmp_path / name, columns, key=["id"]) for name in ("task", "upsert")
+    )
+    spark = spark_schema(by_task.snapshot_for_engines().schema)
+    task = RowsieveWriter.begin(WriteOptions.parse({"path": by_task.uri, "mode": "upsert"}), spark)
+    task.commit([task.write(iter(rows.cast(arrow_schema_of(spark)).to_batches()))])
+    by_upsert.upsert(rows)
+    by_task.refresh()
+    one, other = (each.snapshot_for_engines().parts.table for each in (by_task, by_upsert))
+    own = ("part_id", "path", "checksum", "tail")  # names are random, and the footer has one
+    same = [name for name in one.column_names if not any(part in name for part in own)]
+    assert one.column_names == other.column_names
+    assert len(same) > len(one.column_names) // 2
+    assert one.select(same).to_pylist() == other.select(same).to_pylist()
+    files = [next((tmp_path / name / "data").glob("*.parquet")) for name in ("task", "upsert")]
+    assert files[0].read_bytes() == files[1].read_bytes()  # with pages, indexes and Bloom filters
