@@ -56,6 +56,15 @@ def test_an_input_file_that_vanished_is_named(
     assert table.refresh() == 0
 
 
+@pytest.mark.skipif(not IS_DEEP, reason="starts a server of Spark Connect")
+def test_a_client_of_spark_connect_gets_the_same_error(
+    client: Any, tmp_path: Path, table: rs.Table
+) -> None:
+    with pytest.raises(NotFound, match=r"the file .*/in/gone\.parquet does not exist"):
+        table.write_spark(vanished(client, tmp_path / "in"), mode="upsert")
+    assert table.refresh() == 0
+
+
 def test_an_input_file_of_other_types_or_bytes_is_named(
     spark: Any, tmp_path: Path, table: rs.Table
 ) -> None:

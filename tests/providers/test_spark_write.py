@@ -15,6 +15,7 @@ from rowsieve.errors import (
     SchemaMismatch,
     UnsupportedOperation,
 )
+from tests.profiles import IS_DEEP
 
 pytestmark = pytest.mark.spark
 
@@ -123,6 +124,43 @@ def test_tasks_of_a_table_write_disjoint_ranges(spark: Any, tmp_path: Path) -> N
     splits = table.scan(order_by_key=True).plan().splits
     assert [len(piece.parts) for split in splits for piece in split.pieces] == [1, 1, 1]
     assert table.scan().count() == 3000
+
+
+@pytest.mark.skipif(not IS_DEEP, reason="seven jobs of Spark's")
+def test_keys_of_several_columns_with_odd_names_in_any_order(spark: Any, tmp_path: Path) -> None:
+    """Rows come in descending order; a write in one pass that cannot be one is repeated."""
+    from pyspark.sql import functions
+
+    key = ["a.b", "x`y", "É É"]
+    types = [pa.int64(), pa.string(), pa.int32()]
+    columns = pa.schema([*zip(key, types, strict=True), ("v", pa.string())])
+    table = rs.create_table(str(tmp_path / "odd"), columns, key=key)
+    names = "id % 7 AS `a.b`", "concat('k', id) AS `x``y`", "int(-id) AS `É É`", "string(id) AS v"
+    rows = spark.range(2000).selectExpr(*names).orderBy(functions.desc("v"))
+    wanted = {(i % 7, f"k{i}", -i): f"{i}" for i in range(2000)}
+
+    def found() -> dict[tuple[Any, ...], str]:
+        return {tuple(row[name] for name in key): row["v"] for row in table.to_arrow().to_pylist()}
+
+    for presorted in (None, True, False):
+        assert table.write_spark(rows, mode="upsert", presorted=presorted).rows_written == 2000
+        assert found() == wanted
+    with pytest.raises(KeyViolation, match=r"have the key \{'a\.b': \d, 'x`y': 'k\d+', 'É É': -"):
+        table.write_spark(rows.unionAll(rows.limit(1)), mode="upsert")
+    gone = rows.where("v < '2'").select(*(f"`{name.replace('`', '``')}`" for name in key))
+    table.write_spark(gone, mode="delete")
+    wanted = {keys: v for keys, v in wanted.items() if v >= "2"}
+    assert found() == wanted
+    table.merge_spark(
+        rows.where("`a.b` < 3"),
+        on=["É É", "x`y", "a.b"],
+        when_matched={"update": {"v": "concat(source.v, target.v)"}},
+        when_not_matched="insert",
+        when_not_matched_by_source={"delete": "*", "where": "target.`a.b` = 6"},
+    )
+    low = {(i % 7, f"k{i}", -i): f"{i}" for i in range(2000) if i % 7 < 3}
+    merged = {keys: v * 2 if keys in wanted else v for keys, v in low.items()}
+    assert found() == {keys: v for keys, v in wanted.items() if keys[0] != 6} | merged
 
 
 def test_a_key_in_two_tasks_is_an_error_and_nothing_is_committed(

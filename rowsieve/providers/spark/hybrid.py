@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import reduce
 from typing import Any, Final
 
 from pyspark.errors import AnalysisException
@@ -108,7 +107,19 @@ def _frame(read: SparkRead, routes: SparkRoutes) -> Any:
     frames = [_conditioned(read, frame) for frame in _native_frames(read, routes)]
     if left:
         frames.append(read.source_frame([part.part_id for part in left]))
-    return reduce(lambda one, other: one.unionAll(other), frames)
+    return _union(frames)
+
+
+def _union(frames: list[Any]) -> Any:
+    """The rows of all frames, by unions of unions: a chain of them would be as deep as it is long.
+
+    Spark walks to each union of a chain twice from the next one, if the session excludes the rule
+    that joins them (`CombineUnions`).
+    """
+    while len(frames) > 1:
+        pairs = [frames[start : start + 2] for start in range(0, len(frames), 2)]
+        frames = [pair[0].unionAll(pair[1]) if len(pair) == 2 else pair[0] for pair in pairs]
+    return frames[0]
 
 
 def is_smaller(read: SparkRead) -> bool:
