@@ -72,6 +72,26 @@ def test_a_prepared_statement_reads_the_newest_version(
         context.sql("EXECUTE p(60)")
 
 
+PREPARED = {
+    "a list of texts": "SELECT id FROM t WHERE s IN ('v1', 'v2', 'v3', 'v104')",
+    "DISTINCT ON": "SELECT DISTINCT ON (id % 5) id % 5 AS m, id FROM t ORDER BY id % 5, id",
+}
+
+
+@pytest.mark.parametrize("query", PREPARED.values(), ids=PREPARED)
+def test_a_prepared_statement_is_optimised_when_it_is_executed(
+    context: SessionContext, query: str
+) -> None:
+    context.sql("SET datafusion.optimizer.max_passes = 5")
+    context.sql(f"PREPARE p AS {query}")
+    passes = "SHOW datafusion.optimizer.max_passes"
+    assert sorted(context.sql("EXECUTE p").to_pylist(), key=str) == sorted(
+        context.sql(query).to_pylist(), key=str
+    )
+    context.sql("SET datafusion.catalog.information_schema = true")
+    assert context.sql(passes).to_pylist()[0]["value"] == "5"
+
+
 def test_conditions_skip_parts_through_views_and_prepared_statements(
     context: SessionContext, table: rs.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import datafusion
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.providers.datafusion.session_settings import MAX_PASSES, held
 from rowsieve.providers.datafusion.statement_tokens import StatementTokens, quoted, tokens_of
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ class KeptQueries:
             else:
                 del self._prepared[each.name[0]]  # until the text has been planned
                 _DATAFUSION.sql(self._session, f"DEALLOCATE {each.place}")
-                _DATAFUSION.sql(self._session, each.statement)
+                with self._unoptimised():
+                    _DATAFUSION.sql(self._session, each.statement)
                 self._prepared[each.name[0]] = each
 
     def keep(
@@ -113,7 +115,8 @@ class KeptQueries:
             )
         self.renew(inner)
         replaced = self._registered(kept) if kept.is_view else None
-        frame = plan()
+        with nullcontext() if kept.is_view else self._unoptimised():
+            frame = plan()
         if replaced is not None:
             try:
                 self._replace(kept)
@@ -129,6 +132,18 @@ class KeptQueries:
         else:
             self._prepared[kept.name[0]] = kept
         return frame
+
+    def _unoptimised(self) -> AbstractContextManager[None]:
+        """Let DataFusion prepare a plan without optimising it.
+
+        DataFusion 55 optimises what it prepares, and again what it executes. The second time, it
+        fails on conditions that our dataset has taken the first time, and on `DISTINCT ON`.
+        """
+
+        def run(statement: str) -> None:
+            _DATAFUSION.sql(self._session, statement)
+
+        return held({MAX_PASSES: 0}, self._session.settings_of((MAX_PASSES,)), run)
 
     def note(self, statement: str) -> None:
         """Forget what a statement, which has run, has removed or replaced."""

@@ -78,19 +78,23 @@ def are_free(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:
 
 
 @contextmanager
-def unless_set(
+def held(
     values: Mapping[str, Any], current: Mapping[str, Any], run: Callable[[str], Any]
 ) -> Iterator[None]:
-    """Let plans that are made meanwhile have these settings, unless the user has set them.
+    """Let plans that are made meanwhile have these settings.
 
     `run` runs a statement in the session, whose settings are `current`.
     """
-    defaults = default_settings()
-    changed = [name for name in values if current.get(name) == defaults[name]]
     try:
-        for name in changed:
-            run(f"SET {name} = {values[name]}")
+        for name, value in values.items():
+            run(f"SET {name} = {value}")
         yield
     finally:
-        for name in changed:
-            run(f"SET {name} = {defaults[name]}")
+        for name in values:
+            run(f"SET {name} = {current[name]}")
+
+
+def unless_set(values: Mapping[str, Any], current: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that the user has left at their defaults in a session with `current`."""
+    defaults = default_settings()
+    return {name: value for name, value in values.items() if current.get(name) == defaults[name]}

@@ -40,6 +40,7 @@ from rowsieve.providers.datafusion.session_settings import (
     are_free,
     default_functions,
     default_settings,
+    held,
     shown_settings,
     unless_set,
 )
@@ -402,7 +403,7 @@ class SessionContext(datafusion.SessionContext):
         run = super().sql
 
         def planned(settings: Mapping[str, Any]) -> datafusion.DataFrame:
-            with unless_set(settings, self._settings, run):
+            with held(unless_set(settings, self._settings), self._settings, run):
                 return plan(read_only())
 
         return closed_frame(frame, reads, planned)
