@@ -130,6 +130,9 @@ def test_a_view_that_is_replaced_or_dropped(context: SessionContext, table: rs.T
     context.sql("CREATE VIEW v AS SELECT id FROM t")
     with pytest.raises(Exception, match="already exists"):
         context.sql("CREATE VIEW v AS SELECT s FROM t")
+    for word in ("TEMP", "TEMPORARY"):
+        with pytest.raises(Exception, match="Temporary views not supported"):
+            context.sql(f"CREATE {word} VIEW x AS SELECT s FROM t")
     context.sql("CREATE OR REPLACE VIEW v AS SELECT count(*) AS n FROM t")
     table.delete("id = 1")
     assert one(context, "SELECT n FROM v") == 109

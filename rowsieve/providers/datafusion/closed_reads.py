@@ -20,6 +20,7 @@ from rowsieve.providers.datafusion.closed_frame import ClosedFrame
 from rowsieve.providers.datafusion.plan_checks import PlanFacts, facts_of, numbers_rows_in_scans
 from rowsieve.providers.datafusion.session_settings import (
     BATCH_SIZE,
+    JOIN_FILTERS,
     MAX_PASSES,
     ROUND_ROBIN,
     SPLIT_FILES,
@@ -45,7 +46,8 @@ class ClosedReads:
 
     `most_taken`: a LIMIT takes at most so many rows; None if there is none. `only_counts`: the
     tables have the right numbers of rows, but not the right rows. `has_conditions`: the statement
-    has conditions, which DataFusion may move into those that leave out hidden rows.
+    has conditions, which DataFusion may move into those that leave out hidden rows. `has_joins`:
+    it may have joins, and DataFusion skips row groups by the keys of their other sides.
     """
 
     hybrids: dict[str, HybridTable] = field(default_factory=dict)
@@ -53,6 +55,7 @@ class ClosedReads:
     most_taken: int | None = None
     only_counts: bool = False
     has_conditions: bool = True
+    has_joins: bool = False
 
     @property
     def has_bitmaps(self) -> bool:
@@ -67,6 +70,10 @@ class ClosedReads:
     @property
     def settings(self) -> dict[str, Any]:
         """Settings for the plan."""
+        return self._batch_settings | ({JOIN_FILTERS: "true"} if self.has_joins else {})
+
+    @property
+    def _batch_settings(self) -> dict[str, Any]:
         if not self.has_bitmaps or self.only_counts:
             return {}
         if self.most_taken is None:
@@ -153,12 +160,13 @@ def closed_frame(
             closed = plan(settings)
         except Exception:  # SELECT … INTO has made its table when it was planned
             break
+        made = ClosedFrame(frame, closed, reads.check_files, has_joins=reads.has_joins)
         if not reads.has_bitmaps or not (reads.has_conditions or reads.only_counts):
-            return ClosedFrame(frame, closed, reads.check_files)
+            return made
         facts = facts_of(closed.optimized_logical_plan())
         if not facts.is_total or (reads.only_counts and not facts.only_counts):
             break
         is_right = settings == reads.settings or numbers_rows_in_scans(closed)
         if facts.numbers_at_scans and is_right:
-            return ClosedFrame(frame, closed, reads.check_files)
+            return made
     return frame

@@ -231,5 +231,7 @@ def _created_name(tokens: StatementTokens) -> tuple[str, ...]:
     tokens.need("CREATE")
     if not tokens.take("OR", "REPLACE"):
         tokens.take("OR", "ALTER")
+    for word in ("TEMP", "TEMPORARY"):  # DataFusion refuses them
+        tokens.take(word)
     tokens.need("VIEW")
     return tokens.path()[1]

@@ -15,14 +15,17 @@ import datafusion
 
 AGGREGATE_FILTERS: Final = "datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown"
 BATCH_SIZE: Final = "datafusion.execution.batch_size"
+JOIN_FILTERS: Final = "datafusion.optimizer.enable_join_dynamic_filter_pushdown"
 MAX_PASSES: Final = "datafusion.optimizer.max_passes"
 ROUND_ROBIN: Final = "datafusion.optimizer.enable_round_robin_repartition"
 SPLIT_FILES: Final = "datafusion.optimizer.repartition_file_scans"
 TARGET_PARTITIONS: Final = "datafusion.execution.target_partitions"
 # DataFusion 55.0 skips row groups by the bounds that MIN and MAX have reached so far. While one of
 # them has seen only NULL, it uses those of the others alone, and loses the rows of that one.
-SAFE: Final[Mapping[str, str]] = {AGGREGATE_FILTERS: "false"}
-"""Settings that our sessions begin with, and without which DataFusion's reader may lose rows."""
+# A partition of a join that filters its other side waits until all partitions have begun. It waits
+# for ever if they are read one after another, as by `DataFrame.__arrow_c_stream__`.
+SAFE: Final[Mapping[str, str]] = {AGGREGATE_FILTERS: "false", JOIN_FILTERS: "false"}
+"""Settings that our sessions begin with: with DataFusion's, scans lose rows, or never end."""
 _INFORMATION: Final = "datafusion.catalog.information_schema"
 # Settings that change neither a value nor which rows a scan reads.
 _FREE_PREFIXES: Final = tuple(
@@ -34,6 +37,7 @@ _FREE: Final = frozenset(
         "execution.batch_size",
         "execution.collect_statistics",  # our scans have no order with either value
         "execution.target_partitions",
+        "optimizer.enable_join_dynamic_filter_pushdown",
         "optimizer.repartition_file_min_size",
         "optimizer.repartition_file_scans",
     )
@@ -95,6 +99,6 @@ def held(
 
 
 def unless_set(values: Mapping[str, Any], current: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that the user has left at their defaults in a session with `current`."""
-    defaults = default_settings()
-    return {name: value for name, value in values.items() if current.get(name) == defaults[name]}
+    """The settings that the user of a session with `current` has left as our sessions begin."""
+    first = {**default_settings(), **SAFE}
+    return {name: value for name, value in values.items() if current.get(name) == first[name]}

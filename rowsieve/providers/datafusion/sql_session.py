@@ -62,6 +62,7 @@ _KEPT: Final = re.compile(
 _REMOVES: Final = re.compile(r"\s*(drop|deallocate)\b", re.IGNORECASE)
 _CONDITION: Final = re.compile(r"\b(where|having|on|filter|qualify)\b", re.IGNORECASE)
 _LIMIT: Final = re.compile(r"\blimit\b", re.IGNORECASE)
+_JOIN: Final = re.compile(r"\b(join|in|exists|intersect|except)\b", re.IGNORECASE)
 _SETS: Final = re.compile(r"\s*(re)?set\b", re.IGNORECASE)
 # Settings that give conditions another meaning: unless they have these values, none is used.
 _USUAL: Final = {
@@ -268,6 +269,7 @@ class SessionContext(datafusion.SessionContext):
         with self._swapped(readers, kept):
             frame = plan()
         closed = self._closed_reads(named, kept, chosen, frame, has_limit=has_limit)
+        closed.has_joins = _JOIN.search(text) is not None
         if closed.is_worthwhile:
             hybrids |= closed.hybrids
             readers |= {name: hybrid.provider for name, hybrid in closed.hybrids.items()}
