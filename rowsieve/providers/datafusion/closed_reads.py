@@ -65,7 +65,8 @@ class ClosedReads:
     @property
     def is_worthwhile(self) -> bool:
         """Whether the plan reads otherwise than that of the open frame."""
-        return self.has_bitmaps or bool(self.checks)
+        has_filters = self.has_joins and bool(self.hybrids)
+        return self.has_bitmaps or bool(self.checks) or has_filters
 
     @property
     def settings(self) -> dict[str, Any]:

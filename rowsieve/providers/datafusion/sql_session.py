@@ -62,7 +62,10 @@ _KEPT: Final = re.compile(
 _REMOVES: Final = re.compile(r"\s*(drop|deallocate)\b", re.IGNORECASE)
 _CONDITION: Final = re.compile(r"\b(where|having|on|filter|qualify)\b", re.IGNORECASE)
 _LIMIT: Final = re.compile(r"\blimit\b", re.IGNORECASE)
-_JOIN: Final = re.compile(r"\b(join|in|exists|intersect|except)\b", re.IGNORECASE)
+_JOIN: Final = re.compile(
+    r"\b(join|in|exists|intersect|except)\b|\bfrom\s+[^\s(),;]+(\s+(as\s+)?[^\s(),;]+)?\s*,",
+    re.IGNORECASE,
+)
 _SETS: Final = re.compile(r"\s*(re)?set\b", re.IGNORECASE)
 # Settings that give conditions another meaning: unless they have these values, none is used.
 _USUAL: Final = {
