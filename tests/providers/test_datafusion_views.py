@@ -193,6 +193,21 @@ def test_settings_that_change_what_a_text_means(context: SessionContext, tmp_pat
     assert [one(context, text) for text in ("SELECT * FROM v", "EXECUTE p")] == [110, 110]
 
 
+def test_names_that_are_not_folded(table: rs.Table) -> None:
+    setting = {"datafusion.sql_parser.enable_ident_normalization": "false"}
+    context = SessionContext(datafusion.SessionConfig(setting))
+    context.register_table("t", table)
+    context.sql("CREATE VIEW Few AS SELECT count(*) AS N FROM t WHERE id < 10")
+    context.sql("PREPARE Most AS SELECT count(*) FROM t WHERE id >= 10")
+    table.delete("id IN (5, 50)")
+    for text, rows in (("SELECT N FROM Few", 9), ("EXECUTE most", 99), ("EXECUTE MOST", 99)):
+        assert one(context, text) == rows
+    context.sql("CREATE OR REPLACE VIEW Few AS SELECT 5 AS N")
+    assert one(context, "SELECT N FROM Few") == 5
+    context.sql("DEALLOCATE Most")
+    context.sql("DROP VIEW Few")
+
+
 def test_options_hold_for_views_and_prepared_statements(context: SessionContext) -> None:
     no_ddl = datafusion.SQLOptions().with_allow_ddl(allow=False)
     with pytest.raises(Exception, match="DDL not supported"):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import datafusion
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
-from rowsieve.providers.datafusion.session_settings import MAX_PASSES, held
+from rowsieve.providers.datafusion.session_settings import IDENTIFIERS, MAX_PASSES, held
 from rowsieve.providers.datafusion.statement_tokens import StatementTokens, quoted, tokens_of
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class KeptQueries:
     def _executed(self, text: str) -> KeptQuery | None:
         if not self._prepared or (tokens := tokens_of(text)) is None or not tokens.take("EXECUTE"):
             return None
-        return self._prepared.get(tokens.name()[1])
+        return self._prepared.get(_prepared_name(tokens))
 
     def renew(self, kept: Iterable[KeptQuery]) -> None:
         """Let DataFusion plan them anew over what the names of tables stand for now."""
@@ -149,12 +149,12 @@ class KeptQueries:
         """Forget what a statement, which has run, has removed or replaced."""
         if not self._views and not self._prepared:
             return
-        if (tokens := tokens_of(statement)) is None:
+        if (tokens := self._tokens(statement)) is None:
             return
         with suppress(InvalidInput, UnsupportedOperation):
             if tokens.take("DEALLOCATE"):
                 tokens.take("PREPARE")
-                self._prepared.pop(tokens.name()[1], None)
+                self._prepared.pop(_prepared_name(tokens), None)
             elif tokens.take("CREATE", "OR", "REPLACE"):
                 tokens.take("VIEW")
                 tokens.take("TABLE")
@@ -168,12 +168,12 @@ class KeptQueries:
                 del self._views[name]
 
     def _read(self, statement: str) -> KeptQuery:
-        tokens = tokens_of(statement)
+        tokens = self._tokens(statement)
         try:
             if tokens is None:
                 raise InvalidInput("sql: expected one statement")
             is_view = not tokens.take("PREPARE")
-            name = _created_name(tokens) if is_view else (tokens.name()[1],)
+            name = _created_name(tokens) if is_view else (_prepared_name(tokens),)
             if tokens.next() == "(":
                 tokens.bracket()
             tokens.need("AS")
@@ -191,6 +191,9 @@ class KeptQueries:
         query = tokens.piece(tokens.at, tokens.count)
         full = self._session.full_name(name) if is_view else name
         return KeptQuery(full, is_view, statement, query, self._settings())
+
+    def _tokens(self, text: str) -> StatementTokens | None:
+        return tokens_of(text, folds=self._session.setting(IDENTIFIERS) != "false")
 
     def _settings(self) -> dict[str, Any]:
         """The settings that say what a text means."""
@@ -224,6 +227,12 @@ class KeptQueries:
             return _DATAFUSION.catalog(self._session, catalog).schema(schema).table(name)
         except Exception:  # the catalog, the schema or the table does not exist
             return None
+
+
+def _prepared_name(tokens: StatementTokens) -> str:
+    """Pass the name of a prepared statement, which DataFusion folds whatever the settings say."""
+    written, name = tokens.name()
+    return name if written.startswith('"') else name.lower()
 
 
 def _created_name(tokens: StatementTokens) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from rowsieve.providers.datafusion.change_statements import (
     Update,
     read_change,
 )
+from rowsieve.providers.datafusion.session_settings import IDENTIFIERS
 from rowsieve.providers.datafusion.sql_changes import Queries, delete, insert, truncate, update
 from rowsieve.providers.datafusion.sql_merge import insert_or_update, merge
 from rowsieve.providers.datafusion.statement_queries import StatementQueries, closing, read_only
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 _READ_AS_WRITTEN: Final = {
     "datafusion.sql_parser.dialect": "generic",
-    "datafusion.sql_parser.enable_ident_normalization": "true",
+    IDENTIFIERS: "true",
 }
 """Settings by which we find the clauses of a statement as DataFusion does."""
 

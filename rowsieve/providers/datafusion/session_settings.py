@@ -15,6 +15,7 @@ import datafusion
 
 AGGREGATE_FILTERS: Final = "datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown"
 BATCH_SIZE: Final = "datafusion.execution.batch_size"
+IDENTIFIERS: Final = "datafusion.sql_parser.enable_ident_normalization"
 JOIN_FILTERS: Final = "datafusion.optimizer.enable_join_dynamic_filter_pushdown"
 MAX_PASSES: Final = "datafusion.optimizer.max_passes"
 ROUND_ROBIN: Final = "datafusion.optimizer.enable_round_robin_repartition"

@@ -37,8 +37,11 @@ class Target:
         return self.alias or quoted(self.parts[-1])
 
 
-def tokens_of(text: str) -> StatementTokens | None:
-    """The tokens of a statement; None if it is not one statement."""
+def tokens_of(text: str, *, folds: bool = True) -> StatementTokens | None:
+    """The tokens of a statement; None if it is not one statement.
+
+    `folds`: names that are not quoted are taken in lower case.
+    """
     import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
 
     whole = _BEFORE + _one_kind_of_line(text)
@@ -50,7 +53,8 @@ def tokens_of(text: str) -> StatementTokens | None:
         tokens.pop()
     places = [place for token in tokens for place in _places(whole, token)]
     before = len(_BEFORE)
-    found = StatementTokens(text, [(start - before, stop - before) for start, stop in places])
+    shifted = [(start - before, stop - before) for start, stop in places]
+    found = StatementTokens(text, shifted, folds=folds)
     return None if ";" in found.words else found
 
 
@@ -92,8 +96,9 @@ class StatementTokens:
     `words` are upper case for words, empty for quoted names and texts.
     """
 
-    def __init__(self, text: str, places: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, text: str, places: Sequence[tuple[int, int]], *, folds: bool = True) -> None:
         self._text = text
+        self._folds = folds
         self._places = places
         self.words = [self._word(*place) for place in places]
         self.at = 0
@@ -175,7 +180,9 @@ class StatementTokens:
         if not is_quoted and not re.fullmatch(r"[^\W\d][\w$]*", written):
             raise self._unexpected("a name")
         self.at += 1
-        return written, written[1:-1].replace('""', '"') if is_quoted else written.lower()
+        if is_quoted:
+            return written, written[1:-1].replace('""', '"')
+        return written, written.lower() if self._folds else written
 
     def path(self) -> tuple[str, tuple[str, ...]]:
         """Pass a name with qualifiers."""
