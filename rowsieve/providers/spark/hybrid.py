@@ -24,6 +24,7 @@ from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.providers.native_files.file_shapes import Shape
 from rowsieve.providers.native_files.planned_parts import only_parts, read_parts
+from rowsieve.providers.spark.file_listing import parquet_scan
 from rowsieve.providers.spark.hidden_rows import are_visible, row_numbers
 from rowsieve.providers.spark.marked_reads import marked
 from rowsieve.providers.spark.native_columns import (
@@ -208,7 +209,7 @@ def _scan(read: SparkRead, schema: StructType, paths: Sequence[str]) -> Any:
     """Spark's own scan of these files; SnapshotExpired if one of them is gone."""
     reader = read.spark.read.options(**_OPTIONS).schema(schema)
     try:
-        return reader.parquet(*paths)
+        return parquet_scan(read.spark, reader, paths)
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
