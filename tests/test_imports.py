@@ -75,9 +75,21 @@ def test_import_rowsieve_brings_nothing_but_itself() -> None:
 
 def startup_modules() -> set[str]:
     """What the interpreter imports by itself, such as the hooks of an editable install."""
-    command = [sys.executable, "-c", "import sys; print(*sys.modules)"]
+    return modules_of_commands()[0]
+
+
+@cache
+def modules_of_commands() -> list[set[str]]:
+    """The packages in `sys.modules` of a new process, before and after it imports the commands."""
+    shown = "print(*sys.modules)"
+    command = [sys.executable, "-c", f"import sys; {shown}; import rowsieve.cli.app; {shown}"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return {name.partition(".")[0] for name in done.stdout.split()}
+    lines = done.stdout.splitlines()
+    return [{name.partition(".")[0] for name in line.split()} for line in lines]
+
+
+def test_the_commands_start_without_engines_and_parser() -> None:
+    assert modules_of_commands()[1] & (ENGINES | {"rowsieve", "sqlglot"}) == {"rowsieve"}
 
 
 def test_making_the_public_names_imports_no_pandas() -> None:

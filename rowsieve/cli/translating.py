@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rowsieve.bridges.pasted import Pasted, pasted
 from rowsieve.bridges.sql.column_list import columns_of
 from rowsieve.bridges.sql.dialects import DIALECTS
 from rowsieve.bridges.sql.syntax import in_syntax
@@ -14,6 +13,9 @@ from rowsieve.cli.options import Ansi, AsJson, StorageOptions, TimeZone, open_at
 from rowsieve.cli.output import print_json
 from rowsieve.errors import InvalidInput
 from rowsieve.shown import printable
+
+if TYPE_CHECKING:
+    from rowsieve.bridges.pasted import Pasted
 
 _NAMES = ", ".join(DIALECTS)
 
@@ -61,6 +63,8 @@ def translate(
     if syntax_only:
         made = _in_syntax(condition, source, target, strict)
     else:
+        from rowsieve.bridges.pasted import pasted  # noqa: PLC0415 - it imports all bridges
+
         made = pasted(
             condition,
             source,
@@ -103,6 +107,8 @@ def _columns(
 
 def _in_syntax(condition: str, source: str, target: str, strict: bool) -> Pasted:
     """The condition in the target's syntax, even if it means something else there."""
+    from rowsieve.bridges.pasted import Pasted  # noqa: PLC0415 - it imports all bridges
+
     words = in_syntax(condition, source, target)
     if strict:
         raise InvalidInput(
