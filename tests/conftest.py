@@ -135,8 +135,29 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(SPARK_WORKERS), prepend=os.pathsep)
         session = spark_session("rowsieve tests", settings, master="local[2,4]")
-    yield session
+    with java_classes_found_once():
+        yield session
     session.stop()
+
+
+@contextmanager
+def java_classes_found_once() -> Iterator[None]:
+    """Keep each class that is asked for: PySpark asks for `functions` anew with each call of one.
+
+    The JVM then looks for it in the packages before the right one, in each of 280 archives.
+    """
+    from py4j.java_gateway import JavaClass, JVMView
+
+    find = JVMView.__getattr__
+
+    def find_once(view: Any, name: str) -> Any:
+        if isinstance(found := find(view, name), JavaClass):
+            vars(view)[name] = found
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(JVMView, "__getattr__", find_once)
+        yield
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from typing import Any
 from rowsieve.bridges.base.reader import NO_COUNTERPART
 from rowsieve.bridges.chains import flattened
 from rowsieve.bridges.spark_columns import long_lists
+from rowsieve.bridges.spark_columns.java_classes import scala_seq, spark_class
 from rowsieve.bridges.spark_columns.sessions import active_session
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.bridges.sql import spark_words
@@ -119,7 +120,7 @@ def conditions(column: Any) -> list[tuple[Any, Node | UnsupportedOperation]]:
 
 def resolved_tree(expression: Any) -> Node:
     """Return the tree of a resolved expression; `UnsupportedOperation` if CASEs nest too deeply."""
-    _check_cases(active_session()._jvm, expression)
+    _check_cases(active_session(), expression)
     return _of_json(json.loads(expression.toJSON()), expression)
 
 
@@ -157,15 +158,16 @@ def _computed(node: Node) -> Node | None:
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
 
     session = active_session()
-    catalyst = session._jvm.org.apache.spark.sql.catalyst
-    to_column = session._jvm.org.apache.spark.sql.classic.ExpressionUtils.column
+    to_column = spark_class(session, "classic.ExpressionUtils").column
+    current = spark_class(session, "catalyst.trees.TreePattern").CURRENT_LIKE()
     try:
-        listed = session._jvm.PythonUtils.toSeq([to_column(node.source())])
+        listed = scala_seq(session, [to_column(node.source())])
         plan = session._jsparkSession.emptyDataFrame().select(listed).queryExecution().analyzed()
-        if plan.containsPattern(catalyst.trees.TreePattern.CURRENT_LIKE()):
+        if plan.containsPattern(current):
             return None
-        for rule in ("ReplaceExpressions$", "ConstantFolding$"):
-            plan = getattr(getattr(catalyst.optimizer, rule), "MODULE$").apply(plan)
+        for name in ("ReplaceExpressions$", "ConstantFolding$"):
+            rule = spark_class(session, f"catalyst.optimizer.{name}")
+            plan = getattr(rule, "MODULE$").apply(plan)
         java = plan.projectList().apply(0).child()  # of the alias that Spark gives it
         made = _of_json(json.loads(java.toJSON()), java)
     except (Py4JError, PySparkException):  # it is read as it stands
@@ -193,8 +195,7 @@ def _operator(node: Any) -> str | None:
 def _column(node: Any) -> Any:
     from pyspark.sql.classic.column import Column  # noqa: PLC0415 - an extra
 
-    jvm = active_session()._jvm
-    return Column(jvm.org.apache.spark.sql.Column(node))
+    return Column(spark_class(active_session(), "Column")(node))
 
 
 def _flat(node: Node) -> list[Node]:
@@ -209,9 +210,9 @@ def _tree(node: Any) -> Node:
 
     session = active_session()
     try:
-        java = session._jsparkSession.expression(session._jvm.org.apache.spark.sql.Column(node))
-        java = long_lists.with_arrays(session._jvm, java)
-        _check_cases(session._jvm, java)
+        java = session._jsparkSession.expression(spark_class(session, "Column")(node))
+        java = long_lists.with_arrays(session, java)
+        _check_cases(session, java)
         return _of_json(json.loads(java.toJSON()), java)
     except ParseException as error:
         text = str(error).strip().partition("\n")[0]
@@ -228,9 +229,9 @@ def _tree(node: Any) -> Node:
     return whole
 
 
-def _check_cases(jvm: Any, expression: Any) -> None:
+def _check_cases(session: Any, expression: Any) -> None:
     """Raise for deeply nested CASEs, whose children JSON contains twice."""
-    pattern = jvm.org.apache.spark.sql.catalyst.trees.TreePattern.CASE_WHEN()
+    pattern = spark_class(session, "catalyst.trees.TreePattern").CASE_WHEN()
     stack = [(expression, 0)]
     while stack:
         node, depth = stack.pop()

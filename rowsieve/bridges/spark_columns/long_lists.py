@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.spark_columns.java_classes import scala_seq, spark_class
 from rowsieve.bridges.spark_columns.sessions import active_session
 from rowsieve.bridges.spark_columns.types import spark_type
 from rowsieve.bridges.sql.spark_type_names import ddl_of, held_type, type_named
@@ -41,30 +42,29 @@ def in_set(operand: Any, values: ValueSet, type_: LogicalType) -> Any:
     from pyspark.sql.classic.column import Column  # noqa: PLC0415 - an extra
 
     session = active_session()
-    columns = session._jvm.org.apache.spark.sql.classic.ExpressionUtils
-    expressions = session._jvm.org.apache.spark.sql.catalyst.expressions
+    columns = spark_class(session, "classic.ExpressionUtils")
+    in_set_class = spark_class(session, "catalyst.expressions.InSet")
     same_type = columns.expression(operand.cast(ddl_of(type_))._jc)
     members = _in_java(session, _held(values.array, type_), type_)
-    return Column(columns.column(expressions.InSet(same_type, members)))
+    return Column(columns.column(in_set_class(same_type, members)))
 
 
-def with_arrays(jvm: Any, expression: Any, depth: int = 0) -> Any:
+def with_arrays(session: Any, expression: Any, depth: int = 0) -> Any:
     """Replace each long IN list of constants of one type by one array."""
     if depth > MAX_DEPTH or expression.collectLeaves().length() <= SHORT:
         return expression
     below = expression.children()
     count = below.length()
     if count > SHORT + 1 and _is_in(expression):
-        expressions = jvm.org.apache.spark.sql.catalyst.expressions
-        if (array := _computed(expressions, below.tail())) is None:
+        if (array := _computed(session, below.tail())) is None:
             return expression
-        operand = with_arrays(jvm, below.head(), depth + 1)
-        return expressions.In(operand, jvm.PythonUtils.toSeq([array]))
+        operand = with_arrays(session, below.head(), depth + 1)
+        return spark_class(session, "catalyst.expressions.In")(operand, scala_seq(session, [array]))
     children = [below.apply(place) for place in range(count)]
-    found = [with_arrays(jvm, child, depth + 1) for child in children]
+    found = [with_arrays(session, child, depth + 1) for child in children]
     if all(new is old for new, old in zip(found, children, strict=True)):
         return expression
-    return expression.withNewChildren(jvm.PythonUtils.toSeq(found))
+    return expression.withNewChildren(scala_seq(session, found))
 
 
 def listed(operand: Any, array: Any, spelled: str) -> Form:
@@ -83,11 +83,19 @@ def listed(operand: Any, array: Any, spelled: str) -> Form:
 
 def listed_set(operand: Any, in_set: Any, spelled: str) -> Form:
     """Return IN with the members of Spark's set, ascending, which have the named type."""
-    spark = active_session()._jvm.org.apache.spark.sql
-    java_type = spark.types.ArrayType(in_set.child().dataType(), True)  # noqa: FBT003 - Java's
-    array = spark.catalyst.util.GenericArrayData(in_set.hset().toSeq())
+    session = active_session()
+    array_type, array_data, literal = (
+        spark_class(session, name)
+        for name in (
+            "types.ArrayType",
+            "catalyst.util.GenericArrayData",
+            "catalyst.expressions.Literal",
+        )
+    )
+    java_type = array_type(in_set.child().dataType(), True)  # noqa: FBT003 - Java's
+    array = array_data(in_set.hset().toSeq())
     type_ = _flat_type(spelled)
-    values = _members(spark.catalyst.expressions.Literal(array, java_type), type_)
+    values = _members(literal(array, java_type), type_)
     ordered = values.take(pc.sort_indices(values))  # a set has no order that means anything
     return Listed(operand, ValueSet(ordered, type_), typed=True)
 
@@ -104,7 +112,7 @@ def _members(array: Any, type_: LogicalType) -> pa.Array:
     from pyspark.sql.classic.column import Column  # noqa: PLC0415 - an extra
 
     session = active_session()
-    to_column = session._jvm.org.apache.spark.sql.classic.ExpressionUtils.column
+    to_column = spark_class(session, "classic.ExpressionUtils").column
     column = Column(to_column(array)).alias("members")
     (found,) = session.sql("SELECT 1").select(column).toArrow()["members"].chunks
     return found.values.cast(arrow_type(type_))
@@ -140,17 +148,19 @@ def _is_in(expression: Any) -> bool:
     return str(kind) == "In"
 
 
-def _computed(expressions: Any, members: Any) -> Any:
+def _computed(session: Any, members: Any) -> Any:
     """Return an array literal of constants of one type; None for others, and if one fails."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - an extra
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
 
-    array = expressions.CreateArray(members, False)  # noqa: FBT003 - Java's
+    create = spark_class(session, "catalyst.expressions.CreateArray")
+    array = create(members, False)  # noqa: FBT003 - Java's
     if not array.foldable():
         return None
     try:
         if not array.checkInputDataTypes().isSuccess():
             return None
-        return expressions.Literal(array.eval(None), array.dataType())
+        literal = spark_class(session, "catalyst.expressions.Literal")
+        return literal(array.eval(None), array.dataType())
     except (Py4JError, PySparkException):  # it is read constant by constant
         return None

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from rowsieve.bridges.spark_columns import is_spark_column
+from rowsieve.bridges.spark_columns.java_classes import spark_class
 from rowsieve.bridges.spark_columns.sessions import using
 from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.change_feed.feed_columns import feed_schema
@@ -206,7 +207,7 @@ def _activate(spark: Any) -> None:
     A thread that is not the main one has none, and Spark then finds no source of Python's.
     """
     if hasattr(spark, "_jsparkSession"):  # a client of Spark Connect has a session of its server
-        spark._jvm.org.apache.spark.sql.SparkSession.setActiveSession(spark._jsparkSession)
+        spark_class(spark, "SparkSession").setActiveSession(spark._jsparkSession)
 
 
 def _by_key(frame: Any, key: Sequence[str]) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from py4j.java_gateway import JavaPackage
 from pyspark.sql import types as spark
 
+from rowsieve.bridges.spark_columns.java_classes import java_class, scala_seq, spark_class
 from rowsieve.errors import UnsupportedOperation
 
 _LEAF: Final = "opaque leaf "
@@ -52,7 +53,7 @@ def frame_of(session: Any, plan: Any) -> Any:
 
 def sequence(session: Any, items: list[Any]) -> Any:
     """A sequence of Scala's."""
-    return session._jvm.PythonUtils.toSeq(items)
+    return scala_seq(session, items)
 
 
 def longs_frame(session: Any, name: str, values: bytes) -> Any:
@@ -66,7 +67,7 @@ def longs_frame(session: Any, name: str, values: bytes) -> Any:
         for name in ("UnsafeArrayData", "GenericInternalRow")
     )
     array = session.sparkContext._gateway.new_array(jvm.long, len(values) // 8)
-    jvm.java.nio.ByteBuffer.wrap(values).asLongBuffer().get(array)
+    java_class(jvm, "java.nio.ByteBuffer").wrap(values).asLongBuffer().get(array)
     cells = session.sparkContext._gateway.new_array(jvm.Object, 1)
     cells[0] = unsafe_array.fromPrimitiveArray(array)
     row = generic_row(cells)
@@ -74,7 +75,7 @@ def longs_frame(session: Any, name: str, values: bytes) -> Any:
         [spark.StructField(name, spark.ArrayType(spark.LongType(), containsNull=False))]
     )
     output = _attributes(session, schema)
-    rows, is_streaming, stream = sequence(session, [row]), False, jvm.scala.Option.empty()
+    rows, is_streaming, stream = sequence(session, [row]), False, _none(session)
     relation = _class(session, _LOCAL_RELATION)(output, rows, is_streaming, stream)
     return frame_of(session, relation)
 
@@ -87,8 +88,7 @@ def row_numbers_name(session: Any) -> str:
 
 def empty_frame(session: Any, schema: spark.StructType) -> Any:
     """A frame without rows, which Spark's optimiser knows to be empty; all columns may be NULL."""
-    jvm = session._jvm
-    is_streaming, stream = False, jvm.scala.Option.empty()
+    is_streaming, stream = False, _none(session)
     relation = _class(session, _LOCAL_RELATION)(
         _attributes(session, schema, nullable=True), sequence(session, []), is_streaming, stream
     )
@@ -99,7 +99,7 @@ def opaque_leaf(session: Any, name: str, output: Any) -> Any:
     """A leaf with these attributes that the optimiser knows nothing about; `leaf_name` finds it."""
     rows = session._jsc.emptyRDD().setName(_LEAF + name).rdd()
     unknown = _class(session, "catalyst.plans.physical.UnknownPartitioning")(0)
-    none, off = session._jvm.scala.Option.empty(), False
+    none, off = _none(session), False
     return _class(session, "execution.LogicalRDD")(
         output,
         rows,
@@ -125,7 +125,7 @@ def leaf_name(plan: Any) -> str | None:
 def renamed(session: Any, plan: Any, output: Any) -> Any:
     """The plan with the names and identities of these attributes, by position."""
     alias = _class(session, "catalyst.expressions.Alias")
-    none, nothing = session._jvm.scala.Option.empty(), sequence(session, [])
+    none, nothing = _none(session), sequence(session, [])
     aliases = [
         alias(new, old.name(), old.exprId(), nothing, none, nothing)
         for new, old in zip(items(plan.output()), items(output), strict=True)
@@ -210,11 +210,14 @@ def _attributes(session: Any, schema: spark.StructType, *, nullable: bool = Fals
     return _class(session, "catalyst.types.DataTypeUtils").toAttributes(made)
 
 
+def _none(session: Any) -> Any:
+    """Scala's option without a value."""
+    return java_class(session._jvm, "scala.Option").empty()
+
+
 def _class(session: Any, name: str) -> Any:
     """A class in Spark's package of SQL."""
-    found = session._jvm.org.apache.spark.sql
-    for piece in name.split("."):
-        found = getattr(found, piece)
+    found = spark_class(session, name)
     if isinstance(found, JavaPackage):
         raise UnknownInternals(f"Spark {session.version} has no class {name}")
     return found
