@@ -21,6 +21,8 @@ def test_spark_is_first_and_then_the_most_expensive_files() -> None:
     assert known_seconds()[known[1]] > USUAL_S * 10
 
 
-def test_files_with_a_test_of_spark_are_two_shares() -> None:
-    assert (share_of("tests/bridges/test_every_pair.py"), share_of(SPARKS)) == SPARK
-    assert share_of("tests/test_shards.py") == "tests/test_shards.py"
+def test_files_with_a_test_of_spark_are_one_share_of_few_processes_and_two_of_more() -> None:
+    files = (SPARKS, "tests/bridges/test_every_pair.py")
+    assert [share_of(file, 3) for file in files] == [SPARK[0], SPARK[0]]
+    assert [share_of(file, 4) for file in files] == [*SPARK]
+    assert share_of("tests/test_shards.py", 3) == "tests/test_shards.py"
