@@ -13,9 +13,11 @@ from rowsieve.providers.spark import java
 
 pytestmark = pytest.mark.spark
 
+# One compiler and one collector: 9 s of CPU instead of 15.
 COUNT_TO_TEN = """
 from rowsieve.providers.spark.java import spark_session
-print(spark_session("packaged").range(10).count())
+conf = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+print(spark_session("packaged", conf).range(10).count())
 """
 
 
