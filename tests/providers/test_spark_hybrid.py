@@ -19,7 +19,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import rowsieve as rs
-from rowsieve.errors import InvalidInput, SnapshotExpired
+from rowsieve.errors import CorruptData, InvalidInput
 from rowsieve.providers.spark import explain, read
 from rowsieve.providers.spark.frames import spark_read
 from rowsieve.providers.spark.hybrid import hybrid_frame, routes_of
@@ -441,7 +441,7 @@ def test_a_damaged_or_missing_file_is_an_error_whatever_the_session_ignores(
     path.unlink()
     with pytest.raises(Exception, match=r"FILE_NOT_EXIST|does not exist"):
         frame.collect()
-    with pytest.raises(SnapshotExpired, match="does not exist"):
+    with pytest.raises(CorruptData, match=f"the newest of .*, is missing: data/{path.name}"):
         table.to_spark(session)
 
 

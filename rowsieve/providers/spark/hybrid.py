@@ -18,12 +18,12 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.types import StructType
 
 from rowsieve.bridges.spark_columns.types import spark_schema
-from rowsieve.errors import SnapshotExpired
 from rowsieve.objects import Location
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.providers.native_files.file_shapes import Shape
 from rowsieve.providers.native_files.planned_parts import only_parts, read_parts
+from rowsieve.providers.native_files.present_files import check_files
 from rowsieve.providers.spark.file_listing import parquet_scan
 from rowsieve.providers.spark.hidden_rows import are_visible, row_numbers
 from rowsieve.providers.spark.marked_reads import marked
@@ -34,6 +34,7 @@ from rowsieve.providers.spark.native_columns import (
 )
 from rowsieve.providers.spark.plans import empty_frame
 from rowsieve.providers.spark.routes import (
+    PartRoute,
     Reason,
     SparkRoutes,
     Wanted,
@@ -46,6 +47,7 @@ from rowsieve.providers.spark.routes import (
 from rowsieve.providers.spark.session_settings import is_total
 from rowsieve.providers.spark.source import output_schema, plan_read
 from rowsieve.providers.spark.spark_read import SparkRead
+from rowsieve.storage.manifest import FileRef
 from rowsieve.types.logical import Field
 
 # Settings of Spark's Parquet reader that must not follow the session (see the decision 0043).
@@ -92,10 +94,16 @@ def _counted(read: SparkRead, routes: SparkRoutes, frame: Any) -> Any:
         CountedFrame,
     )
 
-    table, names = read.table, {part.part_id for part in routes.parts}
-    plan = plan_read(read.options, table.snapshot_for_engines(), table.store.uri, 0)
-    files = [part.data for part in read_parts(plan) if part.data and part.part_id in names]
+    table = read.table
+    files = _files(read, routes.parts)
     return CountedFrame(frame, sum(filter(None, counts)), table.store, table.version, files)
+
+
+def _files(read: SparkRead, parts: Sequence[PartRoute]) -> list[FileRef]:
+    """The files of these parts."""
+    table, names = read.table, {part.part_id for part in parts}
+    plan = plan_read(read.options, table.snapshot_for_engines(), table.store.uri, 0)
+    return [part.data for part in read_parts(plan) if part.data and part.part_id in names]
 
 
 def _frame(read: SparkRead, routes: SparkRoutes) -> Any:
@@ -187,37 +195,34 @@ def _columns(read: SparkRead, plan: ScanPlan) -> tuple[Field, ...]:
 
 def _native_frames(read: SparkRead, routes: SparkRoutes) -> Iterator[Any]:
     """A frame for each shape of clean files, and one for each file with hidden rows."""
-    root = Location.parse(read.table.uri).path.rstrip("/")
     columns = routes.columns
-    by_shape: dict[Shape, list[str]] = {}
+    by_shape: dict[Shape, list[PartRoute]] = {}
     for part in routes.on("native"):
         assert part.shape is not None
-        by_shape.setdefault(part.shape, []).append(f"file:{root}/{part.path}")
-    for shape, paths in by_shape.items():
-        frame = _scan(read, read_schema(shape), paths)
+        by_shape.setdefault(part.shape, []).append(part)
+    for shape, parts in by_shape.items():
+        frame = _scan(read, read_schema(shape), parts)
         yield frame.select(*output_columns(columns, shape))
     for part in routes.on("bitmap"):
         assert part.shape is not None
         assert part.rows is not None
         schema = read_schema(part.shape).add(row_numbers(read.spark))
-        frame = _scan(read, schema, [f"file:{root}/{part.path}"])
+        frame = _scan(read, schema, [part])
         frame = frame.filter(are_visible(read.spark, part.rows))
         yield frame.select(*output_columns(columns, part.shape))
 
 
-def _scan(read: SparkRead, schema: StructType, paths: Sequence[str]) -> Any:
-    """Spark's own scan of these files; SnapshotExpired if one of them is gone."""
+def _scan(read: SparkRead, schema: StructType, parts: Sequence[PartRoute]) -> Any:
+    """Spark's own scan of these parts; SnapshotExpired or CorruptData if a file is gone."""
+    root = Location.parse(read.table.uri).path.rstrip("/")
     reader = read.spark.read.options(**_OPTIONS).schema(schema)
     try:
+        paths = [f"file:{root}/{part.path}" for part in parts]
         return parquet_scan(read.spark, reader, paths)
     except AnalysisException as error:
-        if error.getCondition() != "PATH_NOT_FOUND":
-            raise
-        raise SnapshotExpired(
-            f"a file of version {read.table.version} of {read.table.uri} does not exist: its "
-            "version has been removed, or somebody deleted the file; open the table again and "
-            "read its latest version"
-        ) from error
+        if error.getCondition() == "PATH_NOT_FOUND":
+            check_files(read.table.store, read.table.version, _files(read, parts))
+        raise
 
 
 def _conditioned(read: SparkRead, frame: Any) -> Any:
