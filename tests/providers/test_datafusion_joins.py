@@ -15,7 +15,7 @@ from datafusion import col, lit
 import rowsieve as rs
 from rowsieve.providers.datafusion import SessionContext
 
-LARGE = 140_000  # from 131,072 rows on, a join has partitions
+LARGE = 140_000  # from 131,072 rows on, both sides of a join have partitions
 JOIN = "SELECT few.v FROM few JOIN many USING (id)"
 
 
@@ -78,6 +78,20 @@ def test_a_join_skips_by_keys_of_its_other_side_and_ends(large: SessionContext, 
     plan = plan_of(above)
     assert "DynamicFilter" not in plan
     assert list(streams(above)) == [LARGE - 10] * 3
+
+
+def test_a_join_of_a_small_table_with_several_parts_ends(tmp_path: Path) -> None:
+    made = context(tmp_path, 20, 90)
+    rs.open_table(tmp_path / "many").upsert(numbered(90, 200))
+    frame = made.sql(JOIN)
+    plan = plan_of(frame)
+    assert "mode=CollectLeft" in plan
+    assert "DynamicFilter" in plan
+    above = frame.filter(col("v") >= lit(10))
+    plan = plan_of(above)
+    assert "DynamicFilter" not in plan
+    assert list(streams(frame)) == [20] * 3
+    assert list(streams(above)) == [10] * 3
 
 
 def test_a_join_that_our_dataset_takes_part_in_ends(tmp_path: Path) -> None:
