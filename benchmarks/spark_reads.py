@@ -3,8 +3,8 @@
     python -m benchmarks.spark_reads --rows 5000000
 
 Each query's answer is checked before it is timed; the readers take turns in one session. Ratios are
-of the CPU seconds of this process and of Spark's JVM, and of wall seconds, which say little on a
-machine with other work: its load is printed.
+of the CPU seconds of this process and of Spark's JVM without its compilers, and of wall seconds,
+which say little on a machine with other work: its load is printed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ import pyarrow.parquet as pq
 
 import rowsieve as rs
 from benchmarks.measure import take_turns
-from benchmarks.process_tree import cpu_s
+from benchmarks.process_tree import settled_cpu_s
 from benchmarks.result import expect
 from rowsieve.providers.spark import explain, read, spark_session
+from rowsieve.providers.spark import sql as pruning_sql
 
 BARS: Final = {"clean": 1.15, "1% hidden": 1.5, "50% upserted": 2.0}
 QUERIES: Final = {
@@ -73,6 +74,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--warm", type=int, default=3, help="runs of each query before the first")
     parser.add_argument("--source", action="store_true", help="measure our source, too")
     options = parser.parse_args()
     spark = spark_session("spark reads")
@@ -98,16 +100,22 @@ def compare(spark: Any, frames: dict[str, Any], options: Any, bar: float) -> Non
             query = text.format(t=reader, point=options.rows // 3, rows=options.rows)
             works.setdefault(name, {})[reader] = partial(_answer, spark, query)
         works.setdefault("df.count()", {})[reader] = frame.count
+        count = QUERIES["count"].format(t=reader)
+        plain = partial(_answer, spark, count)
+        pruning = partial(_pruned_answer, spark, count)
+        works.setdefault("sql count", {})[reader] = pruning if reader == "rowsieve" else plain
     for name, by_reader in works.items():
         answers = {reader: str(work()) for reader, work in by_reader.items()}
         for reader, answer in answers.items():
             expect(f"{name} by {reader}", answer, answers["parquet"])
+        for work in list(by_reader.values()) * options.warm:
+            work()
         seconds = {
             series.system: (
                 min(sample.cpu_s for sample in series.samples),
                 min(sample.wall_s for sample in series.samples),
             )
-            for series in take_turns(by_reader, options.repeats, warm_up=False, clock=cpu_s)
+            for series in take_turns(by_reader, options.repeats, warm_up=False, clock=settled_cpu_s)
         }
         cpu, wall = (a / b for a, b in zip(seconds["rowsieve"], seconds["parquet"], strict=True))
         shown = ", ".join(f"{reader} {a:.3f} s, {b:.3f} s" for reader, (a, b) in seconds.items())
@@ -116,6 +124,10 @@ def compare(spark: Any, frames: dict[str, Any], options: Any, bar: float) -> Non
 
 def _answer(spark: Any, query: str) -> object:
     return spark.sql(query).collect()
+
+
+def _pruned_answer(spark: Any, query: str) -> object:
+    return pruning_sql(spark, query).collect()
 
 
 def _scan(frame: Any) -> None:

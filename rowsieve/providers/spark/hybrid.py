@@ -80,23 +80,30 @@ def routes_of(read: SparkRead, allowed: Collection[str]) -> SparkRoutes:
 def hybrid_frame(read: SparkRead, allowed: Collection[str]) -> Any:
     """The DataFrame of the read, by the routes of its parts; `prune` finds the read by it."""
     routes = routes_of(read, allowed)
-    return _counted(read, routes, marked(read, _frame(read, routes), allowed))
+    count = _row_count(read, routes)
+    frame = marked(read, _frame(read, routes), allowed, count)
+    return frame if count is None else _counted(read, routes, count, frame)
 
 
-def _counted(read: SparkRead, routes: SparkRoutes, frame: Any) -> Any:
-    """The frame, which counts its rows without Spark if their number is known."""
+def _row_count(read: SparkRead, routes: SparkRoutes) -> int | None:
+    """The number of rows of a read in a classic session; None if only Spark can count them."""
     if read.where is not None or read.foreign_condition or read.implied:
-        return frame
+        return None
     counts = [part.rows_visible for part in routes.parts]
     if not routes.parts or None in counts or not hasattr(read.spark, "_jsparkSession"):
-        return frame
+        return None
+    return sum(filter(None, counts))
+
+
+def _counted(read: SparkRead, routes: SparkRoutes, count: int, frame: Any) -> Any:
+    """The frame, which counts its rows without Spark."""
     from rowsieve.providers.spark.counted_frame import (  # noqa: PLC0415 - not on a Connect client
         CountedFrame,
     )
 
     table = read.table
     files = _files(read, routes.parts)
-    return CountedFrame(frame, sum(filter(None, counts)), table.store, table.version, files)
+    return CountedFrame(frame, count, table.store, table.version, files)
 
 
 def _files(read: SparkRead, parts: Sequence[PartRoute]) -> list[FileRef]:

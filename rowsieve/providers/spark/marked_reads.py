@@ -28,6 +28,7 @@ _MOST: Final = 10_000  # reads that are remembered; the oldest are forgotten
 class MarkedRead:
     """A read without its table and session, and its allowed routes; it keeps no table in memory.
 
+    `row_count` is the number of its rows, None if that is not known or the read has a condition.
     `settings` sums up the session's settings if the read has a condition of Spark's: Spark resolved
     it under these, and would resolve it again.
     """
@@ -40,6 +41,7 @@ class MarkedRead:
     read: SparkRead
     allowed: frozenset[str]
     settings: int | None
+    row_count: int | None
 
     def again(self, spark: Any) -> SparkRead | None:
         """The same read of the same version; None if that is gone, or other settings hold."""
@@ -63,7 +65,7 @@ _READS: OrderedDict[str, MarkedRead] = OrderedDict()
 _LOCK = threading.Lock()
 
 
-def marked(read: SparkRead, frame: Any, allowed: Collection[str]) -> Any:
+def marked(read: SparkRead, frame: Any, allowed: Collection[str], row_count: int | None) -> Any:
     """The frame with an alias by which `read_named` finds the read; unchanged on a client."""
     if not hasattr(read.spark, "_jsparkSession"):
         return frame
@@ -77,6 +79,7 @@ def marked(read: SparkRead, frame: Any, allowed: Collection[str]) -> Any:
         replace(read, table=None, spark=None),  # type: ignore[arg-type]
         frozenset(allowed),
         None if read.where is None else _settings(read.spark),
+        row_count,
     )
     with _LOCK:
         _READS[name] = found

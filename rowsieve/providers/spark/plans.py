@@ -133,6 +133,20 @@ def renamed(session: Any, plan: Any, output: Any) -> Any:
     return _class(session, "catalyst.plans.logical.Project")(sequence(session, aliases), plan)
 
 
+def rows_of_nulls(session: Any, row_count: int, output: Any) -> Any | None:
+    """A plan of so many rows of NULLs with these attributes; None if one of them excludes NULL."""
+    alias, literal = (_class(session, f"catalyst.expressions.{n}") for n in ("Alias", "Literal"))
+    none, nothing = session._jvm.scala.Option.empty(), sequence(session, [])
+    aliases = []
+    for each in items(output):
+        if not each.nullable():
+            return None
+        value = literal(None, each.dataType())
+        aliases.append(alias(value, each.name(), each.exprId(), nothing, none, nothing))
+    numbers = session.range(row_count)._jdf.queryExecution().analyzed()
+    return _class(session, "catalyst.plans.logical.Project")(sequence(session, aliases), numbers)
+
+
 def files_of_tasks(
     frame: Any, column: str, most_files: int
 ) -> tuple[str, list[list[FileSpan]]] | None:

@@ -18,6 +18,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ from rowsieve.planner.failures import may_fail
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import BoundOperand
 from rowsieve.predicate.operand_types import type_of
+from rowsieve.providers.spark.counted_query import UnreadTable, with_known_counts
 from rowsieve.providers.spark.frames import check_frame
 from rowsieve.providers.spark.hybrid import hybrid_frame, is_smaller, part_counts
 from rowsieve.providers.spark.marked_reads import PREFIX, MarkedRead, read_named
@@ -97,12 +99,14 @@ class _Use:
     """An occurrence of a read in the optimised plan: its conditions, in Spark's order.
 
     The first `count` of them are `predicate`; `stopped` says why the next one is not used.
+    `reads_nothing`: the query needs none of its columns there.
     """
 
     conditions: Sequence[Any]
     count: int
     predicate: ir.Predicate
     stopped: str
+    reads_nothing: bool = False
 
     def explained(self) -> PrunedUse:
         written = [str(condition.sql()) for condition in self.conditions]
@@ -219,22 +223,46 @@ def _pruned(frame: Any) -> _Attempt:
     with using(session):
         uses = _uses(optimised, places)
         smaller = _smaller_reads(uses, places)
-    if not smaller:
-        return _Attempt(frame, places=places, uses=uses)
+    made = frame
+    if smaller:
+        plans = {number: _plan_of(smaller[number], places[number], session) for number in smaller}
+        made = frame_of(session, _with_plans(session, plan, plans))
+    if (unread := _unread(uses, places)) and not smaller:
+        made = with_known_counts(made, unread, partial(_with_plans, session, plan))
+    return _Attempt(made, places=places, uses=uses)
+
+
+def _plan_of(read: SparkRead, place: _Place | None, session: Any) -> Any:
+    """The plan of a read, with the attributes of the place where it stands."""
+    assert place is not None
+    frame = hybrid_frame(read, place.found.allowed)
+    return renamed(session, frame._jdf.queryExecution().analyzed(), place.output)
+
+
+def _with_plans(session: Any, plan: Any, plans: Mapping[int, Any]) -> Any:
+    """The plan with these plans instead of some of our reads, by the number of their place."""
     numbers = count()
 
-    def with_fewer_parts(node: Any) -> Any | None:
+    def planned(node: Any) -> Any | None:
         if not _is_marked(node):
             return None if class_of(node) in _KNOWN else node
-        number = next(numbers)  # marked nodes come in the same order as before
-        place = places[number]
-        if place is None or number not in smaller:
-            return node
-        smaller_frame = hybrid_frame(smaller[number], place.found.allowed)
-        return renamed(session, smaller_frame._jdf.queryExecution().analyzed(), place.output)
+        return plans.get(next(numbers), node)  # marked nodes come in the same order as before
 
-    made = frame_of(session, replaced(session, plan, with_fewer_parts))
-    return _Attempt(made, places=places, uses=uses)
+    return replaced(session, plan, planned)
+
+
+def _unread(
+    uses: Mapping[int, Sequence[_Use]], places: Sequence[_Place | None]
+) -> dict[int, UnreadTable]:
+    """By place: the tables of which the query needs only how many rows they have."""
+    found = {}
+    for number, its_uses in uses.items():
+        place = places[number]
+        if place is None or (row_count := place.found.row_count) is None:
+            continue
+        if all(use.reads_nothing for use in its_uses):
+            found[number] = UnreadTable(place.read, place.output, row_count)
+    return found
 
 
 def _is_marked(node: Any) -> bool:
@@ -278,25 +306,31 @@ def _with(place: _Place, uses: Sequence[_Use]) -> SparkRead:
 def _uses(plan: Any, places: Sequence[_Place | None]) -> dict[int, list[_Use]]:
     """By place: the occurrences of its leaf."""
     found = defaultdict(list)
-    for name, output, conditions in _leaves(plan, ()):
+    for name, output, conditions, reads_nothing in _leaves(plan, ()):
         if (place := places[number := int(name)]) is not None:
-            found[number].append(_use(place, output, conditions))
+            use = _use(place, output, conditions)
+            found[number].append(replace(use, reads_nothing=reads_nothing))
     return dict(found)
 
 
-def _leaves(plan: Any, filters: Sequence[Any]) -> Iterator[tuple[str, list[Any], Sequence[Any]]]:
+def _leaves(
+    plan: Any, filters: Sequence[Any], *, nothing: bool = False
+) -> Iterator[tuple[str, list[Any], Sequence[Any], bool]]:
     """The named leaves in the plan and its subqueries, and the conditions of the filters above.
 
-    The first condition is the one that is evaluated first.
+    The first condition is the one that is evaluated first. `nothing`: the operator directly above
+    passes on no column and computes with none; yielded with each leaf.
     """
     if (name := leaf_name(plan)) is not None:
-        yield name, items(plan.output()), filters
-    if class_of(plan) == _LOGICAL + "Filter":
+        yield name, items(plan.output()), filters, nothing
+    kind = class_of(plan).removeprefix(_LOGICAL)
+    if kind == "Filter":
         filters = (*_conjuncts(plan.condition()), *filters)
-    elif class_of(plan) != _LOGICAL + "Project" or not _only_selects(plan):
+    elif kind != "Project" or not _only_selects(plan):
         filters = ()
+    nothing = kind in {"Project", "Aggregate"} and plan.references().isEmpty()
     for child in items(plan.children()):
-        yield from _leaves(child, filters)
+        yield from _leaves(child, filters, nothing=nothing)
     for subquery in items(plan.subqueries()):
         yield from _leaves(subquery, ())
 
