@@ -10,15 +10,22 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
+from rowsieve.errors import RowsieveError
+from tests.profiles import IS_DEEP
+
+pytest.importorskip("pyspark")
+
+from rowsieve.providers.spark.source import RowsieveSource
 
 pytestmark = pytest.mark.spark
+PLACE = "t é+#? x"
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> rs.Table:
     """Ids 0 to 4 at version 1, of which 0 to 2 at version 0."""
     rows = pa.table({"id": [0, 1, 2], "s": ["a", "b", None]})
-    table = rs.create_table(str(tmp_path / "t é+#? x"), rows, key=["id"])
+    table = rs.create_table(str(tmp_path / PLACE), rows, key=["id"])
     table.upsert(pa.table({"id": [3, 4], "s": ["c", "d"]}))
     return table
 
@@ -38,17 +45,14 @@ def ids(spark: Any, query: str) -> list[int]:
 def test_a_table_of_the_catalog_keeps_path_and_version(
     spark: Any, database: str, table: rs.Table, tmp_path: Path
 ) -> None:
-    path = str(tmp_path / "t é+#? x")
+    path = str(tmp_path / PLACE)
     places = {"a": f"OPTIONS (path 'file:{path}')", "b": f"LOCATION '{path}'"}
     for name, place in places.items():
         spark.sql(f"CREATE TABLE {database}.{name} USING rowsieve {place}")
-    spark.catalog.createTable(f"{database}.c", path=path, source="rowsieve")
     spark.sql(f"CREATE VIEW {database}.seen AS SELECT * FROM {database}.a WHERE s <> 'a'")
     options = f"path '{path}', versionAsOf '0', where 'id > 0', columns 's,id'"
     spark.sql(f"CREATE TABLE {database}.old USING rowsieve OPTIONS ({options})")
     table.delete("id > 0")
-    for name in "abc":
-        assert ids(spark, f"SELECT * FROM {database}.{name}") == [0, 1, 2, 3, 4]
     assert ids(spark, f"SELECT x.id FROM {database}.a x JOIN {database}.b y USING (id)") == [
         *range(5)
     ]
@@ -62,39 +66,48 @@ def test_a_table_of_the_catalog_keeps_path_and_version(
 
 
 @pytest.mark.parametrize(
-    ("statement", "message"),
+    ("options", "message"),
     [
-        ("USING rowsieve", "nothing was created; add OPTIONS"),
-        ("USING rowsieve LOCATION '{0}%20'", "nothing was created; give the plain path"),
-        ("USING rowsieve OPTIONS (path '{0}', storage.key 'x')", "nothing was created; give them"),
-        ("USING rowsieve OPTIONS (path '{0}', readChangeFeed 'true')", "nothing was created; for"),
-        ("USING rowsieve OPTIONS (path '{0}', where 's > now()')", "nothing was created; put it"),
-        ("USING rowsieve OPTIONS (path '{0}', where 'x > 1')", "no column 'x'"),
-        ("USING rowsieve OPTIONS (path '{0}', colums 'id')", "did you mean 'columns'"),
-        ("USING rowsieve OPTIONS (path '{0}none')", "no table at"),
-        ("USING rowsieve OPTIONS (path '{0}') AS SELECT 1 id", "is read only, in batches"),
+        ({}, "nothing was created; add OPTIONS"),
+        ({"path": "file:/a%20b"}, "nothing was created; give the plain path"),
+        ({"option.storage.key": "x"}, "nothing was created; give them"),
+        ({"option.readChangeFeed": "true"}, "nothing was created; for"),
+        ({"option.where": "s > now()"}, "nothing was created; put it"),
+        ({"option.where": "x > 1"}, "no column 'x'"),
+        ({"option.colums": "id"}, "did you mean 'columns'"),
+        ({"path": "file:/nowhere"}, "no table at"),
     ],
 )
 def test_what_create_table_refuses(
-    spark: Any, database: str, table: rs.Table, tmp_path: Path, statement: str, message: str
+    table: rs.Table, tmp_path: Path, options: dict[str, str], message: str
 ) -> None:
-    path = tmp_path / "t é+#? x"
-    with pytest.raises(Exception, match=message):
-        spark.sql(f"CREATE TABLE {database}.made {statement.format(path)}")
-    assert not spark.catalog.tableExists(f"{database}.made")
+    """The options are those that Spark gives; other TBLPROPERTIES have no prefix."""
+    own = {"owner": "root", "provider": "rowsieve", "columns": "of TBLPROPERTIES"}
+    path = {"path": f"file:{tmp_path / PLACE}"} if options else {}
+    assert len(RowsieveSource({**own, "path": f"file:{tmp_path / PLACE}"}).schema()) == 2
+    with pytest.raises(RowsieveError, match=message):
+        RowsieveSource({**own, **path, **options}).schema()
     assert table.refresh() == 1
 
 
+@pytest.mark.skipif(not IS_DEEP, reason="ten statements of Spark's")
 def test_what_a_table_of_the_catalog_refuses(
     spark: Any, database: str, table: rs.Table, tmp_path: Path
 ) -> None:
-    made, place = f"{database}.made", tmp_path / "t é+#? x"
+    made, place = f"{database}.made", tmp_path / PLACE
     spark.sql(f"CREATE TABLE {database}.typed (id BIGINT) USING rowsieve LOCATION '{place}'")
     with pytest.raises(Exception, match="created without columns of its own"):
         spark.table(f"{database}.typed").collect()
     spark.sql(f"CREATE TABLE {made} USING rowsieve OPTIONS (path '{place}')")
-    with pytest.raises(Exception, match="is read only, in batches"):
-        spark.sql(f"INSERT INTO {made} VALUES (7, 'x')")
+    for statement in (
+        f"INSERT INTO {made} VALUES (7, 'x')",
+        f"CREATE TABLE {database}.other USING rowsieve LOCATION '{place}' AS SELECT 1 id",
+    ):
+        with pytest.raises(Exception, match="is read only, in batches"):
+            spark.sql(statement)
+    assert not spark.catalog.tableExists(f"{database}.other")
+    spark.catalog.createTable(f"{database}.c", path=str(place), source="rowsieve")
+    assert ids(spark, f"SELECT * FROM {database}.c") == [0, 1, 2, 3, 4]
     rows = table.to_arrow()
     place.rename(tmp_path / "before")
     other = rs.create_table(str(place), rows, key=["id"])

@@ -12,6 +12,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.providers.spark import prune, read
+from tests.profiles import IS_DEEP
 
 pytestmark = pytest.mark.spark
 THRESHOLD = "spark.sql.autoBroadcastJoinThreshold"
@@ -44,6 +45,7 @@ def join_of(one: Any, other: Any) -> tuple[str, str | None]:
     return kind[1], None if side is None else side[1]
 
 
+@pytest.mark.skipif(not IS_DEEP, reason="the other test shows the same")
 def test_the_smaller_side_is_broadcast_wherever_it_stands(session: Any, tmp_path: Path) -> None:
     small, large = keyed(tmp_path / "small", 100), keyed(tmp_path / "large", 8_000)
     little, much = (table.to_spark(session) for table in (small, large))
