@@ -73,7 +73,7 @@ _DERIVED: dict[str, logical.LogicalType] = {
     LENGTH: logical.Int(),
     **{each.what: each.type for found in (*COMPARABLES.values(), EXTENTS) for each in found},
     AS_INT: logical.Int(),
-    AS_NUMBER: logical.Decimal(38, 18),
+    AS_NUMBER: logical.ANY_DECIMAL,
     AS_UPPER: logical.String(),
     AS_LOWER: logical.String(),
 }

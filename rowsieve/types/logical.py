@@ -7,7 +7,7 @@ renames. `type_name` is the only spelling of types in messages, in the log and i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias, assert_never
+from typing import Final, TypeAlias, assert_never
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,10 @@ class Decimal:
 
     precision: int
     scale: int
+
+
+ANY_DECIMAL: Final = Decimal(38, 18)
+"""What a number without a precision becomes, which engines read with any number of digits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,8 @@ import pyarrow as pa
 from rowsieve.bridges.differences.row import Difference, Direction, calls
 from rowsieve.predicate import ir
 from rowsieve.predicate.operand_types import type_of
-from rowsieve.types.logical import Decimal, Float, Int, Struct
+from rowsieve.types.logical import ANY_DECIMAL, Decimal, Float, Int, Struct
 
-# Its `numeric` without a precision has any number of digits; here 20 before the point.
-NUMERIC = Decimal(38, 18)
 _CHOICES = frozenset({"coalesce", "nullif", "greatest", "least"})
 _SUMS = frozenset({"add", "subtract", "multiply", "divide", "modulo"})
 _REAL = Float(32)
@@ -142,7 +140,7 @@ ROWS = (
     _read(
         "has a numeric of any number of digits",
         "CAST(f64 AS numeric) = 0",
-        lambda node: isinstance(node, ir.Cast) and node.type == NUMERIC,
+        lambda node: isinstance(node, ir.Cast) and node.type == ANY_DECIMAL,
     ),
     _read("takes a row of NULLs for NULL", "pair IS NULL", _tests_struct, _BOTH),
     _read("has no end of text for the least count", "right(s, i32) = ''", _counts_by_rows),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, TypeGuard
 
 from sqlglot import exp
@@ -33,7 +34,7 @@ from rowsieve.bridges.sql.pattern_calls import regex, substring
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.spark_coercion import QUOTIENT, WHOLE_QUOTIENT
 from rowsieve.bridges.sql.spark_formats import read_by_format
-from rowsieve.bridges.sql.spark_names import BY_FORMAT, is_spark_name, truncated_date
+from rowsieve.bridges.sql.spark_names import BY_FORMAT, truncated_date
 from rowsieve.bridges.sql.spark_names import NODES as SPARK
 from rowsieve.bridges.sql.spark_names import named as named_by_spark
 from rowsieve.bridges.sql.spark_rules import UNITS
@@ -48,10 +49,10 @@ from rowsieve.bridges.sql.zones import (
     zone_function,
 )
 from rowsieve.predicate import ir
+from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.types.logical import Date, Float, Int, Timestamp, Uuid
 
-# Functions that never return a boolean, for an error before `bind` can raise one.
-NOT_CONDITIONS = frozenset(
+_VALUES = frozenset(
     set(TABLE)
     | {f"extract_{part}" for part in PARTS}
     | {"timezone", "local_time", "instant", "zoned_trunc", "date_bin", "make_list", "make_struct"}
@@ -78,6 +79,11 @@ _FILE_READERS = frozenset(
 _NOW = frozenset({"now", "current_timestamp", "transaction_timestamp"})
 
 
+def may_be_true(function: str) -> bool:
+    """Whether a function can return a boolean, for an error before `bind` can raise one."""
+    return function not in _VALUES
+
+
 def call(reader: Reads, node: Any) -> ir.Operand:
     """Read a function call or arithmetic; raise for unlisted kinds, naming them."""
     kind = type(node)
@@ -96,29 +102,6 @@ def call(reader: Reads, node: Any) -> ir.Operand:
     if (found := recognise(reader, node)) is not None:
         return found
     raise reader.source.refusal(node, _reason(reader, node))
-
-
-def unescaped(reader: Reads, node: Any) -> str:
-    """Return the text of a string; raise if engine and grammar may differ on a backslash."""
-    start, text = node.meta.get("start"), str(node.this)
-    if not reader.dialect.backslash_strings or start is None:
-        return text
-    raw = reader.source.lifted.text[start : node.meta["end"] + 1]
-    rest = _ESCAPES.sub("", raw)
-    if "\\" in rest:
-        raise reader.source.refusal(
-            node, "in strings only \\\\, \\', \\\", \\n, \\r, \\t and \\uffff are supported"
-        )
-    return _ESCAPES.sub(_character, raw[1:-1]) if "\\u" in raw else text
-
-
-_ESCAPES = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([\\'\"nrt]))")
-
-
-def _character(escape: re.Match[str]) -> str:
-    if escape[1]:
-        return chr(int(escape[1], 16))
-    return {"n": "\n", "r": "\r", "t": "\t"}.get(escape[2], escape[2])
 
 
 def _reason(reader: Reads, node: Any) -> str:
@@ -171,7 +154,7 @@ def _anonymous(reader: Reads, node: Any) -> ir.Operand:
         return own
     if (known := recognise(reader, node)) is not None:
         return known
-    if dialect == "spark" and not is_spark_name(name):
+    if dialect == "spark" and not _is_spark_name(name):
         raise reader.source.refusal(
             node, f"spark has no function {name} of its own; rowsieve's is not meant there"
         )
@@ -438,3 +421,22 @@ _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], ir.Operand]] = {
     exp.Hour: _part,
     exp.Minute: _part,
 }
+
+
+@cache
+def _shared_with_spark() -> frozenset[str]:
+    """Functions of ours that Spark has by the same name and with the same meaning.
+
+    Those of the table, and three that are written by rules of their own.
+    """
+    return frozenset({"concat", "date_trunc", "position"}) | {
+        row.name
+        for row in TABLE.values()
+        if (spelling := row.spelling("spark")) is not None
+        and any(template.startswith(f"{row.name}(") for template in spelling.templates)
+    }
+
+
+def _is_spark_name(name: str) -> bool:
+    """Whether the name may be called in Spark's text: shared with Spark, or a user's function."""
+    return name in _shared_with_spark() or not (name in BUILT_IN or name.startswith("extract_"))

@@ -43,16 +43,20 @@ _WIDE: Final = Int(64)
 
 def with_widths(predicate: ir.Predicate, schema: Schema, dialect: Dialect) -> ir.Predicate:
     """Return the condition with the dialect's width for each integer operation."""
+    if not _computes(predicate):
+        return predicate
     check_quotients(predicate, schema, dialect.semantics, dialect.name)
-    if dialect.widths is IntegerWidths.WIDE or not _computes(predicate):
+    if dialect.widths is IntegerWidths.WIDE:
         return predicate
     return _Widths(schema, dialect).predicate(predicate)
 
 
 def operand_with_widths(operand: ir.Operand, schema: Schema, dialect: Dialect) -> ir.Operand:
     """Return a value with the dialect's width for each integer operation."""
+    if not _computes(operand):
+        return operand
     check_quotients(operand, schema, dialect.semantics, dialect.name)
-    if dialect.widths is IntegerWidths.WIDE or not _computes(operand):
+    if dialect.widths is IntegerWidths.WIDE:
         return operand
     return _Widths(schema, dialect).value(operand).operand
 

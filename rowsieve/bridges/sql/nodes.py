@@ -7,13 +7,13 @@ to comparisons need parentheses, because engines and grammar disagree on their p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import pyarrow as pa
 from sqlglot import exp
 
-from rowsieve.bridges.sql import calls
 from rowsieve.bridges.sql.arrow_times import as_compared
 from rowsieve.bridges.sql.condition_nodes import PREDICATES, TRUTH
 from rowsieve.bridges.sql.grammars import is_safe_equality
@@ -47,6 +47,7 @@ from rowsieve.types.logical import (
 
 _READ_BY_ENGINES = (Bool, Int, Float, Decimal)
 _UNCLEAR = "put this condition in parentheses, its place among the operators is unclear"
+_ESCAPES = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([\\'\"nrt]))")
 _T = TypeVar("_T")
 
 
@@ -83,7 +84,7 @@ class Reader:
             return ir.Condition(self.predicate(node))
         if handler := _OPERANDS.get(kind):
             return self._nested(lambda item: handler(self, item), node)
-        return self._nested(lambda item: calls.call(self, item), node)
+        return self._nested(lambda item: _call(self, item), node)
 
     def beside(self, node: Any) -> ir.Operand:
         """Read an operand of an operator: a condition there must be in parentheses."""
@@ -199,7 +200,7 @@ class Reader:
                 return ir.BooleanOperand(operand)
             case ir.Cast(type=Bool()):
                 return ir.BooleanOperand(operand)
-            case ir.Call(function=function) if function not in calls.NOT_CONDITIONS:
+            case ir.Call(function=function) if _may_be_true(function):
                 return ir.BooleanOperand(operand)
             case _:
                 raise self.source.refusal(
@@ -208,6 +209,18 @@ class Reader:
 
 
 # Values
+
+
+def _call(reader: Reader, node: Any) -> ir.Operand:
+    from rowsieve.bridges.sql.calls import call  # noqa: PLC0415 - brings the table of functions
+
+    return call(reader, node)
+
+
+def _may_be_true(function: str) -> bool:
+    from rowsieve.bridges.sql.calls import may_be_true  # noqa: PLC0415 - as above
+
+    return may_be_true(function)
 
 
 def _column(reader: Reader, node: Any) -> ir.Operand:
@@ -242,8 +255,28 @@ def _raw(reader: Reader, node: Any) -> ir.Operand:
 
 def _literal(reader: Reader, node: Any) -> ir.Operand:
     if node.is_string:
-        return ir.Literal(calls.unescaped(reader, node))
+        return ir.Literal(_unescaped(reader, node))
     return _number(reader, node)
+
+
+def _unescaped(reader: Reader, node: Any) -> str:
+    """Return the text of a string; raise if engine and grammar may differ on a backslash."""
+    start, text = node.meta.get("start"), str(node.this)
+    if not reader.dialect.backslash_strings or start is None:
+        return text
+    raw = reader.source.lifted.text[start : node.meta["end"] + 1]
+    rest = _ESCAPES.sub("", raw)
+    if "\\" in rest:
+        raise reader.source.refusal(
+            node, "in strings only \\\\, \\', \\\", \\n, \\r, \\t and \\uffff are supported"
+        )
+    return _ESCAPES.sub(_character, raw[1:-1]) if "\\u" in raw else text
+
+
+def _character(escape: re.Match[str]) -> str:
+    if escape[1]:
+        return chr(int(escape[1], 16))
+    return {"n": "\n", "r": "\r", "t": "\t"}.get(escape[2], escape[2])
 
 
 def _number(reader: Reader, node: Any) -> ir.Literal:

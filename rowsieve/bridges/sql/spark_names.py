@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 from sqlglot import exp
 
-from rowsieve.bridges.functions import TABLE
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.spark_coercion import QUOTIENT
 from rowsieve.bridges.sql.spark_rules import DATE_UNITS, UNITS
 from rowsieve.bridges.sql.spark_type_names import cast_target
 from rowsieve.predicate import ir
-from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.types.logical import Bool, Date, Int, LogicalType, Timestamp
 
 _WIDE, _INSTANT = Int(64), Timestamp(utc=True)
@@ -130,25 +127,6 @@ def named(
             made = exp.Extract(this=exp.Var(this=part), expression=node.expressions[1])
             return reader.operand(made)
     return None
-
-
-@cache
-def _shared() -> frozenset[str]:
-    """Functions of ours that Spark has by the same name and with the same meaning.
-
-    Those of the table, and three that are written by rules of their own.
-    """
-    return frozenset({"concat", "date_trunc", "position"}) | {
-        row.name
-        for row in TABLE.values()
-        if (spelling := row.spelling("spark")) is not None
-        and any(template.startswith(f"{row.name}(") for template in spelling.templates)
-    }
-
-
-def is_spark_name(name: str) -> bool:
-    """Whether the name may be called in Spark's text: shared with Spark, or a user's function."""
-    return name in _shared() or not (name in BUILT_IN or name.startswith("extract_"))
 
 
 def steps(reader: Reads, node: Any) -> tuple[int, int] | None:

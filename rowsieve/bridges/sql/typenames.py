@@ -8,11 +8,11 @@ from typing import Any
 
 from sqlglot import exp
 
-from rowsieve.bridges.differences.postgres import NUMERIC
 from rowsieve.bridges.sql.dialects import DATAFUSION_TYPES, Dialect
 from rowsieve.errors import SchemaMismatch
 from rowsieve.types.enums import enum_of
 from rowsieve.types.logical import (
+    ANY_DECIMAL,
     Binary,
     Bool,
     Date,
@@ -134,7 +134,7 @@ def _decimal(parameters: list[int], dialect: Dialect) -> LogicalType:
     defaults = {"spark": (10, 0), "duckdb": (18, 3), "datafusion": (38, 10)}
     if not parameters:
         if dialect.name == "postgres":
-            return NUMERIC
+            return ANY_DECIMAL
         if dialect.name not in defaults:
             raise ValueError("give a decimal its precision and scale, as in DECIMAL(10, 2)")
         return Decimal(*defaults[dialect.name])
