@@ -9,10 +9,6 @@ another frame, view or plan starts from the frame that our dataset reads. DataFu
 of its scans when it makes the physical plan, takes a missing one for an empty one, and fails if it
 cannot open one that it has listed. So each call checks the files after DataFusion has made the
 plan: no name is used twice, and a file that exists then was listed.
-
-A partition of a join may wait until all partitions have begun, and its reader would wait for ever
-if it reads one after another. So a plan with joins is read as one stream. The streams of its
-partitions are those of the open frame, whose joins do not wait.
 """
 
 from __future__ import annotations
@@ -21,14 +17,12 @@ from collections.abc import Callable
 from typing import Any
 
 import datafusion
-import pyarrow as pa
 
 
 class ClosedFrame(datafusion.DataFrame):
     """The frame `open_frame`, which runs as `closed`: both have the same rows.
 
-    `check_files` raises if a file of DataFusion's scans is missing. `has_joins`: partitions of the
-    closed plan may wait for one another.
+    `check_files` raises if a file of DataFusion's scans is missing.
     """
 
     def __init__(
@@ -36,13 +30,10 @@ class ClosedFrame(datafusion.DataFrame):
         open_frame: datafusion.DataFrame,
         closed: datafusion.DataFrame,
         check_files: Callable[[], None],
-        *,
-        has_joins: bool = False,
     ) -> None:
         super().__init__(open_frame.df)
         self._closed = closed
         self._check_files = check_files
-        self._has_joins = has_joins
 
     def _run(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """The result of a call that makes the physical plan, or also runs it."""
@@ -52,12 +43,7 @@ class ClosedFrame(datafusion.DataFrame):
             self._check_files()  # says better than DataFusion that a file is missing
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        if not self._has_joins:
-            return self._run(self._closed.__arrow_c_stream__, requested_schema)
-        stream = self._run(self._closed.execute_stream)
-        batches = (batch.to_pyarrow() for batch in stream)
-        reader = pa.RecordBatchReader.from_batches(self._closed.schema(), batches)
-        return reader.__arrow_c_stream__(requested_schema)
+        return self._run(self._closed.__arrow_c_stream__, requested_schema)
 
     def collect(self) -> Any:
         """Run the statement; return its batches."""
@@ -77,8 +63,6 @@ class ClosedFrame(datafusion.DataFrame):
 
     def execute_stream_partitioned(self) -> Any:
         """Run the statement; return a stream for each partition."""
-        if self._has_joins:
-            return super().execute_stream_partitioned()
         return self._run(self._closed.execute_stream_partitioned)
 
     def execution_plan(self) -> Any:

@@ -20,10 +20,10 @@ from rowsieve.providers.datafusion.closed_frame import ClosedFrame
 from rowsieve.providers.datafusion.plan_checks import PlanFacts, facts_of, numbers_rows_in_scans
 from rowsieve.providers.datafusion.session_settings import (
     BATCH_SIZE,
-    JOIN_FILTERS,
     MAX_PASSES,
     ROUND_ROBIN,
     SPLIT_FILES,
+    TOP_FILTERS,
 )
 from rowsieve.providers.native_files.present_files import check_files
 
@@ -46,8 +46,9 @@ class ClosedReads:
 
     `most_taken`: a LIMIT takes at most so many rows; None if there is none. `only_counts`: the
     tables have the right numbers of rows, but not the right rows. `has_conditions`: the statement
-    has conditions, which DataFusion may move into those that leave out hidden rows. `has_joins`:
-    it may have joins, and DataFusion skips row groups by the keys of their other sides.
+    has conditions, which DataFusion may move into those that leave out hidden rows. `takes_first`:
+    it takes the first rows of an order without joins, and DataFusion skips row groups by the rows
+    that it has so far.
     """
 
     hybrids: dict[str, HybridTable] = field(default_factory=dict)
@@ -55,7 +56,7 @@ class ClosedReads:
     most_taken: int | None = None
     only_counts: bool = False
     has_conditions: bool = True
-    has_joins: bool = False
+    takes_first: bool = False
 
     @property
     def has_bitmaps(self) -> bool:
@@ -65,13 +66,12 @@ class ClosedReads:
     @property
     def is_worthwhile(self) -> bool:
         """Whether the plan reads otherwise than that of the open frame."""
-        has_filters = self.has_joins and bool(self.hybrids)
-        return self.has_bitmaps or bool(self.checks) or has_filters
+        return self.has_bitmaps or bool(self.checks)
 
     @property
     def settings(self) -> dict[str, Any]:
         """Settings for the plan."""
-        return self._batch_settings | ({JOIN_FILTERS: "true"} if self.has_joins else {})
+        return self._batch_settings | ({TOP_FILTERS: "true"} if self.takes_first else {})
 
     @property
     def _batch_settings(self) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def closed_frame(
             closed = plan(settings)
         except Exception:  # SELECT … INTO has made its table when it was planned
             break
-        made = ClosedFrame(frame, closed, reads.check_files, has_joins=reads.has_joins)
+        made = ClosedFrame(frame, closed, reads.check_files)
         if not reads.has_bitmaps or not (reads.has_conditions or reads.only_counts):
             return made
         facts = facts_of(closed.optimized_logical_plan())

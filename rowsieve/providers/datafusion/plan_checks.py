@@ -12,6 +12,7 @@ DataFusion makes the physical plan: below the column, with the computation in it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,6 +24,7 @@ import pyarrow as pa
 from rowsieve.providers.datafusion.hidden_rows import ROW_NUMBER, is_visibility
 
 _SCAN: Final = "TableScan: "
+_OUTER: Final = re.compile(r"\b(Left|Right|Full|LeftMark|RightMark) Join:")
 _LEAVES: Final = frozenset({"Column", "Literal", "ScalarVariable"})
 # Kinds of conditions that fail on no value.
 _TESTS: Final = frozenset(
@@ -144,6 +146,21 @@ def _is_plain(expression: Any) -> bool:
     while expression.variant_name() == "Alias":
         expression = expression.to_variant().expr()
     return expression.variant_name() in _LEAVES
+
+
+def has_outer_joins(frame: datafusion.DataFrame) -> bool:
+    """Whether DataFusion 55 may push a condition above an outer join into the wrong scan.
+
+    It finds the columns of the condition by their names, in the physical plan. Conditions above
+    other joins are in the logical plan's scans before.
+    """
+    return _OUTER.search(frame.optimized_logical_plan().display_indent()) is not None
+
+
+def joins_nothing(frame: datafusion.DataFrame) -> bool:
+    """Whether a statement has no join, and no subquery that becomes one."""
+    plan = frame.logical_plan().display_indent()
+    return " Join:" not in plan and "Subquery:" not in plan
 
 
 def numbers_rows_in_scans(frame: datafusion.DataFrame) -> bool:

@@ -20,12 +20,18 @@ JOIN_FILTERS: Final = "datafusion.optimizer.enable_join_dynamic_filter_pushdown"
 MAX_PASSES: Final = "datafusion.optimizer.max_passes"
 ROUND_ROBIN: Final = "datafusion.optimizer.enable_round_robin_repartition"
 SPLIT_FILES: Final = "datafusion.optimizer.repartition_file_scans"
+TOP_FILTERS: Final = "datafusion.optimizer.enable_topk_dynamic_filter_pushdown"
 TARGET_PARTITIONS: Final = "datafusion.execution.target_partitions"
 # DataFusion 55.0 skips row groups by the bounds that MIN and MAX have reached so far. While one of
 # them has seen only NULL, it uses those of the others alone, and loses the rows of that one.
-# A partition of a join that filters its other side waits until all partitions have begun. It waits
-# for ever if they are read one after another, as by `DataFrame.__arrow_c_stream__`.
-SAFE: Final[Mapping[str, str]] = {AGGREGATE_FILTERS: "false", JOIN_FILTERS: "false"}
+# It pushes filters through joins by the names of columns: one on `b.id` skips row groups of `a` by
+# `a.id` (apache/datafusion#25244, #25296). And partitions of a join that filters its other side
+# wait for ever if they are read one after another, as by `DataFrame.__arrow_c_stream__`.
+SAFE: Final[Mapping[str, str]] = {
+    AGGREGATE_FILTERS: "false",
+    JOIN_FILTERS: "false",
+    TOP_FILTERS: "false",
+}
 """Settings that our sessions begin with: with DataFusion's, scans lose rows, or never end."""
 _INFORMATION: Final = "datafusion.catalog.information_schema"
 # Settings that change neither a value nor which rows a scan reads.
@@ -38,7 +44,6 @@ _FREE: Final = frozenset(
         "execution.batch_size",
         "execution.collect_statistics",  # our scans have no order with either value
         "execution.target_partitions",
-        "optimizer.enable_join_dynamic_filter_pushdown",
         "optimizer.repartition_file_min_size",
         "optimizer.repartition_file_scans",
     )

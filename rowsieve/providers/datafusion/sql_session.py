@@ -31,6 +31,7 @@ from rowsieve.providers.datafusion.hybrid_table import HybridTable, VisibleParts
 from rowsieve.providers.datafusion.kept_queries import KeptQueries, KeptQuery
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
 from rowsieve.providers.datafusion.own_table import OwnTable, name_parts
+from rowsieve.providers.datafusion.plan_checks import has_outer_joins, joins_nothing
 from rowsieve.providers.datafusion.procedure_calls import called, with_versions
 from rowsieve.providers.datafusion.run_change import changed_rows
 from rowsieve.providers.datafusion.scan_conditions import conditions
@@ -62,10 +63,11 @@ _KEPT: Final = re.compile(
 _REMOVES: Final = re.compile(r"\s*(drop|deallocate)\b", re.IGNORECASE)
 _CONDITION: Final = re.compile(r"\b(where|having|on|filter|qualify)\b", re.IGNORECASE)
 _LIMIT: Final = re.compile(r"\blimit\b", re.IGNORECASE)
-_JOIN: Final = re.compile(
-    r"\b(join|in|exists|intersect|except)\b|\bfrom\s+[^\s(),;]+(\s+(as\s+)?[^\s(),;]+)?\s*,",
-    re.IGNORECASE,
+_ORDER: Final = re.compile(r"\border\s+by\b", re.IGNORECASE)
+_MAY_JOIN: Final = re.compile(
+    r"\b(join|in|exists|any|all|some)\b|\bselect\b.*\bselect\b", re.I | re.S
 )
+_UNION: Final = re.compile(r"\bunion\b", re.IGNORECASE)
 _SETS: Final = re.compile(r"\s*(re)?set\b", re.IGNORECASE)
 # Settings that give conditions another meaning: unless they have these values, none is used.
 _USUAL: Final = {
@@ -271,13 +273,30 @@ class SessionContext(datafusion.SessionContext):
         readers |= {name: hybrid.provider for name, hybrid in hybrids.items()}
         with self._swapped(readers, kept):
             frame = plan()
+        if hybrids and _MAY_JOIN.search(text) and has_outer_joins(frame):
+            readers = {name: named[name].provider(chosen.get(name)) for name in named}
+            with self._swapped(readers, kept):
+                frame = plan()
+            return self._shown(query, frame, named, chosen, {})
         closed = self._closed_reads(named, kept, chosen, frame, has_limit=has_limit)
-        closed.has_joins = _JOIN.search(text) is not None
+        is_top = has_limit and _ORDER.search(text) is not None and _UNION.search(text) is None
+        closed.takes_first = is_top and joins_nothing(frame)
         if closed.is_worthwhile:
             hybrids |= closed.hybrids
             readers |= {name: hybrid.provider for name, hybrid in closed.hybrids.items()}
             with self._swapped(readers, kept):
                 frame = self._closed(frame, closed, plan)
+        return self._shown(query, frame, named, chosen, hybrids)
+
+    def _shown(
+        self,
+        query: str,
+        frame: datafusion.DataFrame,
+        named: Mapping[str, OwnTable],
+        chosen: Mapping[str, frozenset[str]],
+        hybrids: Mapping[str, HybridTable],
+    ) -> datafusion.DataFrame:
+        """The frame; the result of an EXPLAIN tells of our tables, too."""
         if not self._skips() or not _EXPLAIN.match(query):
             return frame
         return self._explained(frame, named, chosen, hybrids)
