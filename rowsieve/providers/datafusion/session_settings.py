@@ -33,6 +33,13 @@ SAFE: Final[Mapping[str, str]] = {
     TOP_FILTERS: "false",
 }
 """Settings that our sessions begin with: with DataFusion's, scans lose rows, or never end."""
+# Settings that give conditions another meaning: unless they have these values, none is used.
+USUAL: Final[Mapping[str, str | None]] = {
+    "datafusion.execution.enable_ansi_mode": "false",
+    "datafusion.execution.time_zone": None,
+    "datafusion.sql_parser.dialect": "generic",
+    "datafusion.sql_parser.parse_float_as_decimal": "false",
+}
 _INFORMATION: Final = "datafusion.catalog.information_schema"
 # Settings that change neither a value nor which rows a scan reads.
 _FREE_PREFIXES: Final = tuple(

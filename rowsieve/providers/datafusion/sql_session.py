@@ -10,7 +10,6 @@ stands for a dataset of one version, so an engine object that keeps it never cha
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -22,6 +21,7 @@ import pyarrow as pa
 from rowsieve.arguments import checked
 from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE, Predicate
+from rowsieve.providers.datafusion import statement_words as words
 from rowsieve.providers.datafusion.catalog_tables import CatalogTables, provider_at
 from rowsieve.providers.datafusion.change_statements import changed_name, takes_name
 from rowsieve.providers.datafusion.changes_function import NAME as CHANGES
@@ -38,6 +38,7 @@ from rowsieve.providers.datafusion.scan_conditions import conditions
 from rowsieve.providers.datafusion.session_settings import (
     SAFE,
     TARGET_PARTITIONS,
+    USUAL,
     are_free,
     default_functions,
     default_settings,
@@ -50,32 +51,10 @@ from rowsieve.providers.datafusion.statement_tokens import quoted
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
 
-_COMMENT: Final = re.compile(r"--[^\n]*(?:\n|$)|/\*.*?\*/", re.DOTALL)
-_EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
-_QUERY: Final = re.compile(r"[\s(]*(explain|select|with|values)\b", re.IGNORECASE)
 _NO_VALUES: Final = (
     "sql: a view or prepared statement over a Rowsieve table takes no values when it is created; "
     "write them in its text, or as $1 in EXECUTE"
 )
-_KEPT: Final = re.compile(
-    r"\s*(prepare|create\s+(or\s+replace\s+)?(temp(orary)?\s+)?view)\b", re.IGNORECASE
-)
-_REMOVES: Final = re.compile(r"\s*(drop|deallocate)\b", re.IGNORECASE)
-_CONDITION: Final = re.compile(r"\b(where|having|on|filter|qualify)\b", re.IGNORECASE)
-_LIMIT: Final = re.compile(r"\blimit\b", re.IGNORECASE)
-_ORDER: Final = re.compile(r"\border\s+by\b", re.IGNORECASE)
-_MAY_JOIN: Final = re.compile(
-    r"\b(join|in|exists|any|all|some)\b|\bselect\b.*\bselect\b", re.I | re.S
-)
-_UNION: Final = re.compile(r"\bunion\b", re.IGNORECASE)
-_SETS: Final = re.compile(r"\s*(re)?set\b", re.IGNORECASE)
-# Settings that give conditions another meaning: unless they have these values, none is used.
-_USUAL: Final = {
-    "datafusion.execution.enable_ansi_mode": "false",
-    "datafusion.execution.time_zone": None,
-    "datafusion.sql_parser.dialect": "generic",
-    "datafusion.sql_parser.parse_float_as_decimal": "false",
-}
 
 
 class SessionContext(datafusion.SessionContext):
@@ -113,7 +92,7 @@ class SessionContext(datafusion.SessionContext):
     @property
     def has_usual_settings(self) -> bool:
         """Whether conditions mean the same under the session's settings as in a new session."""
-        usual = all(self._settings.get(name, name) == value for name, value in _USUAL.items())
+        usual = all(self._settings.get(name, name) == value for name, value in USUAL.items())
         return usual and not self._has_own_functions
 
     @checked
@@ -234,26 +213,26 @@ class SessionContext(datafusion.SessionContext):
             return super(SessionContext, self).sql(query, allowed, param_values, **named_params)
 
         texts = [str(v) for v in named_params.values() if not isinstance(v, datafusion.DataFrame)]
-        statement = _COMMENT.sub(" ", query)
+        statement = words.COMMENT.sub(" ", query)
         with self._lock:
             kept = self._kept.named(" ".join([query, *texts]))
             whole = " ".join([query, *texts, *(each.query for each in kept)])
             named = self._refreshed(whole)
-            if _KEPT.match(statement) and (named or kept or self._catalogs_in(whole)):
+            if words.KEPT.match(statement) and (named or kept or self._catalogs_in(whole)):
                 if param_values or named_params:
                     raise UnsupportedOperation(_NO_VALUES)
                 return self._kept.keep(query, plan)
             executes = any(not each.is_view for each in kept)
-            if named and (executes or _QUERY.match(statement)):
+            if named and (executes or words.QUERY.match(statement)):
                 return self._planned(query, named, kept, plan)
-            if not _REMOVES.match(statement):
+            if not words.REMOVES.match(statement):
                 self._kept.renew(kept)
             frame = plan()
-            if _SETS.match(statement):
+            if words.SETS.match(statement):
                 self._note_settings()
             if name is not None and takes_name(query):
                 self._forget(name)  # the table stays where it is
-            if not _QUERY.match(statement):
+            if not words.QUERY.match(statement):
                 self._kept.note(query)
             return frame
 
@@ -265,22 +244,21 @@ class SessionContext(datafusion.SessionContext):
         plan: Callable[..., datafusion.DataFrame],
     ) -> datafusion.DataFrame:
         """Plan a query of these tables, views and prepared statements."""
-        text = _COMMENT.sub(" ", " ".join([query, *(each.query for each in kept)]))
-        may_skip, has_limit = (each.search(text) is not None for each in (_CONDITION, _LIMIT))
+        text = words.COMMENT.sub(" ", " ".join([query, *(each.query for each in kept)]))
+        may_skip, has_limit = words.CONDITION.search(text), words.LIMIT.search(text) is not None
         chosen = self._chosen(named, kept, plan) if may_skip and self._skips() else {}
         hybrids = self._hybrids(named, chosen)
         readers = {name: named[name].provider(parts) for name, parts in chosen.items()}
         readers |= {name: hybrid.provider for name, hybrid in hybrids.items()}
         with self._swapped(readers, kept):
             frame = plan()
-        if hybrids and _MAY_JOIN.search(text) and has_outer_joins(frame):
+        if hybrids and words.MAY_JOIN.search(text) and has_outer_joins(frame):
             readers = {name: named[name].provider(chosen.get(name)) for name in named}
             with self._swapped(readers, kept):
                 frame = plan()
             return self._shown(query, frame, named, chosen, {})
         closed = self._closed_reads(named, kept, chosen, frame, has_limit=has_limit)
-        is_top = has_limit and _ORDER.search(text) is not None and _UNION.search(text) is None
-        closed.takes_first = is_top and joins_nothing(frame)
+        closed.takes_first = words.takes_first(text) and joins_nothing(frame)
         if closed.is_worthwhile:
             hybrids |= closed.hybrids
             readers |= {name: hybrid.provider for name, hybrid in closed.hybrids.items()}
@@ -297,7 +275,7 @@ class SessionContext(datafusion.SessionContext):
         hybrids: Mapping[str, HybridTable],
     ) -> datafusion.DataFrame:
         """The frame; the result of an EXPLAIN tells of our tables, too."""
-        if not self._skips() or not _EXPLAIN.match(query):
+        if not self._skips() or not words.EXPLAIN.match(query):
             return frame
         return self._explained(frame, named, chosen, hybrids)
 

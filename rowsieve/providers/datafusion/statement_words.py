@@ -1,0 +1,32 @@
+"""What the words of a statement tell before DataFusion has planned it.
+
+Soundness: words may also stand in texts and names. So a match only leads to a closer look.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+COMMENT: Final = re.compile(r"--[^\n]*(?:\n|$)|/\*.*?\*/", re.DOTALL)
+EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
+QUERY: Final = re.compile(r"[\s(]*(explain|select|with|values)\b", re.IGNORECASE)
+KEPT: Final = re.compile(
+    r"\s*(prepare|create\s+(or\s+replace\s+)?(temp(orary)?\s+)?view)\b", re.IGNORECASE
+)
+REMOVES: Final = re.compile(r"\s*(drop|deallocate)\b", re.IGNORECASE)
+CONDITION: Final = re.compile(r"\b(where|having|on|filter|qualify)\b", re.IGNORECASE)
+LIMIT: Final = re.compile(r"\blimit\b", re.IGNORECASE)
+ORDER: Final = re.compile(r"\border\s+by\b", re.IGNORECASE)
+MAY_JOIN: Final = re.compile(
+    r"\b(join|in|exists|any|all|some)\b|\bselect\b.*\bselect\b", re.I | re.S
+)
+UNION: Final = re.compile(r"\bunion\b", re.IGNORECASE)
+SETS: Final = re.compile(r"\s*(re)?set\b", re.IGNORECASE)
+
+
+def takes_first(text: str) -> bool:
+    """Whether a statement may take the first rows of an order, of no union."""
+    if LIMIT.search(text) is None or ORDER.search(text) is None:
+        return False
+    return UNION.search(text) is None
