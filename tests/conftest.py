@@ -160,6 +160,15 @@ def java_classes_found_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def shared_session_is_active(request: pytest.FixtureRequest) -> None:
+    """Make the shared session the active one again: a test may have used another one."""
+    if "spark" in request.fixturenames:
+        spark = request.getfixturevalue("spark")
+        spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+        type(spark)._activeSession = spark
+
+
 @pytest.fixture
 def zoned_session(spark: Any) -> Iterator[Any]:
     """The shared session; its time zone and its ANSI mode come back as they were."""

@@ -16,7 +16,6 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import datafusion
-import pyarrow as pa
 
 from rowsieve.arguments import checked
 from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
@@ -27,6 +26,7 @@ from rowsieve.providers.datafusion.change_statements import changed_name, takes_
 from rowsieve.providers.datafusion.changes_function import NAME as CHANGES
 from rowsieve.providers.datafusion.changes_function import ChangesFunction
 from rowsieve.providers.datafusion.closed_reads import ClosedReads, closed_frame, closed_reads
+from rowsieve.providers.datafusion.explained_tables import explained
 from rowsieve.providers.datafusion.hybrid_table import HybridTable, VisibleParts, may_skip
 from rowsieve.providers.datafusion.kept_queries import KeptQueries, KeptQuery
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
@@ -35,6 +35,7 @@ from rowsieve.providers.datafusion.plan_checks import has_outer_joins, joins_not
 from rowsieve.providers.datafusion.procedure_calls import called, with_versions
 from rowsieve.providers.datafusion.run_change import changed_rows
 from rowsieve.providers.datafusion.scan_conditions import conditions
+from rowsieve.providers.datafusion.sealed_frames import sealed, sealed_view
 from rowsieve.providers.datafusion.session_settings import (
     SAFE,
     TARGET_PARTITIONS,
@@ -252,19 +253,37 @@ class SessionContext(datafusion.SessionContext):
         readers |= {name: hybrid.provider for name, hybrid in hybrids.items()}
         with self._swapped(readers, kept):
             frame = plan()
-        if hybrids and words.MAY_JOIN.search(text) and has_outer_joins(frame):
-            readers = {name: named[name].provider(chosen.get(name)) for name in named}
-            with self._swapped(readers, kept):
-                frame = plan()
-            return self._shown(query, frame, named, chosen, {})
+        if words.MAY_JOIN.search(text) and has_outer_joins(frame):
+            readers = {name: readers.get(name) or own.provider() for name, own in named.items()}
+            frame = self._sealed_below(frame, readers, kept, plan)
+            return self._shown(query, frame, named, chosen, hybrids)
         closed = self._closed_reads(named, kept, chosen, frame, has_limit=has_limit)
         closed.takes_first = words.takes_first(text) and joins_nothing(frame)
+        if not (words.ORDER.search(text) or words.EXPLAIN.match(query)):
+            frame = sealed(self, frame)
         if closed.is_worthwhile:
             hybrids |= closed.hybrids
             readers |= {name: hybrid.provider for name, hybrid in closed.hybrids.items()}
             with self._swapped(readers, kept):
                 frame = self._closed(frame, closed, plan)
         return self._shown(query, frame, named, chosen, hybrids)
+
+    def _sealed_below(
+        self,
+        frame: datafusion.DataFrame,
+        readers: Mapping[str, Any],
+        kept: Sequence[KeptQuery],
+        plan: Callable[..., datafusion.DataFrame],
+    ) -> datafusion.DataFrame:
+        """Plan a statement with its tables sealed; `frame` is the one that has been planned."""
+        tables = {name: sealed_view(self, provider) for name, provider in readers.items()}
+        # A plan of SELECT … INTO has made its table; what is prepared has no INTO.
+        allowed = read_only() if all(each.is_view for each in kept) else None
+        with self._swapped(tables, kept):
+            try:
+                return plan(allowed)
+            except Exception:
+                return frame
 
     def _shown(
         self,
@@ -277,7 +296,7 @@ class SessionContext(datafusion.SessionContext):
         """The frame; the result of an EXPLAIN tells of our tables, too."""
         if not self._skips() or not words.EXPLAIN.match(query):
             return frame
-        return self._explained(frame, named, chosen, hybrids)
+        return self.read_batches(explained(frame, named, chosen, hybrids).to_batches())
 
     def _catalogs_in(self, text: str) -> list[str]:
         """The names of our catalogs that the text may name."""
@@ -293,7 +312,8 @@ class SessionContext(datafusion.SessionContext):
             named = self._refreshed(" ".join([name, *(each.query for each in kept)]))
             hybrids = self._hybrids(named, {})
             with self._swapped({own: found.provider for own, found in hybrids.items()}, kept):
-                return super().table(name)
+                frame = super().table(name)
+            return sealed(self, frame) if named else frame
 
     def register_object_store(self, *arguments: Any, **options: Any) -> None:
         """Register an object store; our dataset then reads all parts, as paths may change."""
@@ -434,34 +454,6 @@ class SessionContext(datafusion.SessionContext):
     def _replace(self, name: str, provider: Any) -> None:
         super().deregister_table(name)
         super().register_table(name, provider)
-
-    def _explained(
-        self,
-        frame: datafusion.DataFrame,
-        named: Mapping[str, OwnTable],
-        chosen: Mapping[str, frozenset[str]],
-        hybrids: Mapping[str, HybridTable],
-    ) -> datafusion.DataFrame:
-        """The result of EXPLAIN with a row that says which parts conditions leave."""
-        plans = frame.to_arrow_table()
-        lines = []
-        for name, own in named.items():
-            total = len(own.read_parts(TRUE))
-            left = len(chosen[name]) if name in chosen else total
-            version = own.snapshot.version
-            line = (
-                f"{own.given_name}: version {version}, conditions leave {left:,} of {total:,} parts"
-            )
-            if name in hybrids:
-                hybrid = hybrids[name]
-                line += f"; DataFusion's own reader reads {hybrid.native_parts:,}"
-                if hybrid.bitmap_parts:
-                    line += f", and {hybrid.bitmap_parts:,} without their hidden rows"
-            lines.append(line)
-        row = {"plan_type": ["rowsieve"], "plan": ["\n".join(lines)]}
-        if plans.schema.names == list(row):
-            plans = pa.concat_tables([plans, pa.table(row).cast(plans.schema)])
-        return self.read_batches(plans.to_batches())
 
     def _skips(self) -> bool:
         """Whether conditions skip parts."""
