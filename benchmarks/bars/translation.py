@@ -2,8 +2,8 @@
 
 Every bridge translates in both directions, except Spark Columns, which live in the JVM. Each result
 is translated back and compared before it is timed; a bridge whose engine is not installed is named.
-If an engine has one object per list value (pyiceberg), creating these dominates, and the limit for
-text applies.
+If an engine has an object or a message per list value (pyiceberg, Substrait), creating these
+dominates, and the limit for text applies.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Int, String
 
 SMALL_WALL_S, ARRAY_WALL_S, TEXT_WALL_S, WIDE_WALL_S = 0.001, 0.300, 3.0, 5.0
-OBJECTS = ("iceberg",)
+OBJECTS = ("iceberg", "substrait")
 NO_OR = ("spark_filters",)
 NOT_ASKED = ("rowsieve", "spark_columns")
 SCHEMA = schema_of(
@@ -68,7 +68,7 @@ def measure(sizes: Sizes, folder: Path) -> list[Bar]:
                 sizes.long_repeats,
             ),
             f"IN of {sizes.list_values:,} values: under {ARRAY_WALL_S * 1e3:g} ms, as SQL text "
-            f"or an object for each value under {TEXT_WALL_S:g} s",
+            f"or an object or message for each value under {TEXT_WALL_S:g} s",
             _limit_of_a_list,
         ),
         _bar(
