@@ -75,7 +75,7 @@ def test_a_batch_read_has_the_rows_of_the_feed(spark: Any, table: rs.Table) -> N
     try:
         found = rows_of(read_changes(spark, table.uri, 0, where=where))
     finally:
-        spark.conf.unset("spark.sql.session.timeZone")
+        spark.conf.set("spark.sql.session.timeZone", "UTC")  # as the session began
     assert found == expected(
         table, 0, where="_change_type = 'delete' OR at = TIMESTAMPTZ '2024-01-01 01:30:00+00'"
     )
@@ -111,7 +111,7 @@ def test_a_stream_follows_the_settings_of_its_session(spark: Any, table: rs.Tabl
         query.processAllAvailable()
         query.stop()
     finally:
-        spark.conf.unset("spark.sql.session.timeZone")
+        spark.conf.set("spark.sql.session.timeZone", "UTC")  # as the session began
     assert rows_of(spark.table("zoned")) == [(1, 11, "insert", 3)]
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.errors import SnapshotExpired
+from rowsieve.errors import CorruptData
 from rowsieve.providers.spark import read
 from tests.providers.test_spark_counts import jobs_of
 
@@ -53,7 +53,7 @@ def test_a_missing_file_of_many_is_an_error(spark: Any, tmp_path: Path) -> None:
     for i in range(1, PARTS):
         made.upsert(pa.table({"id": [i]}))
     sorted((tmp_path / "t").rglob("*.parquet"))[3].unlink()
-    with pytest.raises(SnapshotExpired, match=r"\.parquet does not exist"):
+    with pytest.raises(CorruptData, match=r"is missing: data/.*\.parquet"):
         read(spark, made.uri)
     assert not spark._jsparkSession.conf().getAll().contains(THRESHOLD)
 

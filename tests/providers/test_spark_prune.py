@@ -317,7 +317,7 @@ def test_the_condition_of_a_read_keeps_its_settings(
         spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
         assert ids(prune(frame)) == ids(frame) == [0, 1, 2, 24, 25, 26, 48, 49]
     finally:
-        spark.conf.unset("spark.sql.session.timeZone")
+        spark.conf.set("spark.sql.session.timeZone", "UTC")  # as the session began
 
 
 def test_other_frames_are_returned_as_they_are(
