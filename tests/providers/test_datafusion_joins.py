@@ -107,6 +107,18 @@ def test_a_condition_above_an_outer_join_is_about_its_own_table(
     assert "DataSourceExec" in plan_of(frame)  # DataFusion reads clean parts itself
 
 
+@pytest.mark.parametrize("query", OUTER.values(), ids=OUTER)
+def test_rows_that_are_written_come_from_their_own_side(
+    joined: SessionContext, tmp_path: Path, query: str
+) -> None:
+    target = rs.create_table(tmp_path / "kept", pa.schema([("id", pa.int64())]), key=["id"])
+    joined.register_table("kept", target)
+    joined.sql(f"INSERT INTO kept {query}").collect()
+    assert sorted(rs.open_table(tmp_path / "kept").to_arrow()["id"].to_pylist()) == list(MATCHED)
+    joined.sql(query.replace(" FROM", " INTO copied FROM", 1)).collect()
+    assert joined.sql("SELECT * FROM copied").count() == len(MATCHED)
+
+
 @pytest.mark.parametrize("kind", ["table", "statement"])
 def test_outer_joins_by_methods_of_frames_keep_their_rows(
     joined: SessionContext, kind: str

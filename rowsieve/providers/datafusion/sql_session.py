@@ -251,11 +251,14 @@ class SessionContext(datafusion.SessionContext):
         hybrids = self._hybrids(named, chosen)
         readers = {name: named[name].provider(parts) for name, parts in chosen.items()}
         readers |= {name: hybrid.provider for name, hybrid in hybrids.items()}
+        whole = {name: readers.get(name) or own.provider() for name, own in named.items()}
+        if words.INTO.search(text):  # a plan of SELECT … INTO makes its table, so there is one
+            readers = self._sealed_views(whole)
         with self._swapped(readers, kept):
             frame = plan()
         if words.MAY_JOIN.search(text) and has_outer_joins(frame):
-            readers = {name: readers.get(name) or own.provider() for name, own in named.items()}
-            frame = self._sealed_below(frame, readers, kept, plan)
+            with self._swapped(self._sealed_views(whole), kept):
+                frame = plan()
             return self._shown(query, frame, named, chosen, hybrids)
         closed = self._closed_reads(named, kept, chosen, frame, has_limit=has_limit)
         closed.takes_first = words.takes_first(text) and joins_nothing(frame)
@@ -268,22 +271,9 @@ class SessionContext(datafusion.SessionContext):
                 frame = self._closed(frame, closed, plan)
         return self._shown(query, frame, named, chosen, hybrids)
 
-    def _sealed_below(
-        self,
-        frame: datafusion.DataFrame,
-        readers: Mapping[str, Any],
-        kept: Sequence[KeptQuery],
-        plan: Callable[..., datafusion.DataFrame],
-    ) -> datafusion.DataFrame:
-        """Plan a statement with its tables sealed; `frame` is the one that has been planned."""
-        tables = {name: sealed_view(self, provider) for name, provider in readers.items()}
-        # A plan of SELECT … INTO has made its table; what is prepared has no INTO.
-        allowed = read_only() if all(each.is_view for each in kept) else None
-        with self._swapped(tables, kept):
-            try:
-                return plan(allowed)
-            except Exception:
-                return frame
+    def _sealed_views(self, readers: Mapping[str, Any]) -> dict[str, Any]:
+        """What to register instead of these, so that no condition of another table reaches them."""
+        return {name: sealed_view(self, provider) for name, provider in readers.items()}
 
     def _shown(
         self,
@@ -574,6 +564,8 @@ class SessionContext(datafusion.SessionContext):
                 chosen = self._chosen(named, kept, plan) if self._skips() else {}
             chosen |= {name: named[name].read_parts(each) for name, each in near.items()}
             at = {n: own.provider(chosen.get(n), views=False) for n, own in named.items()}
+            if words.MAY_JOIN.search(self.whole(query)):
+                at = self._sealed_views(at)
             with self._swapped(at, kept):
                 return plan()
 

@@ -21,6 +21,7 @@ ORDER: Final = re.compile(r"\border\s+by\b", re.IGNORECASE)
 MAY_JOIN: Final = re.compile(
     r"\b(join|in|exists|any|all|some)\b|\bselect\b.*\bselect\b", re.I | re.S
 )
+INTO: Final = re.compile(r"\binto\b", re.IGNORECASE)
 UNION: Final = re.compile(r"\bunion\b", re.IGNORECASE)
 SETS: Final = re.compile(r"\s*(re)?set\b", re.IGNORECASE)
 
