@@ -20,7 +20,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling, Scheduling
 
 SPARK = ("the tests of Spark", "the tests of Spark's conditions")
-FEW = 3  # processes, of which one runs the tests of Spark
+FEW = 3  # with up to so many processes, one of them runs the tests of Spark
 NICENESS = 5  # of the other processes
 CONDITIONS = ("tests/bridges/", "tests/predicate/")
 TESTS = Path(__file__).parent

@@ -85,7 +85,7 @@ def versions(catalog: rs.Catalog) -> dict[int, Any]:
 
 
 def clean(catalog: rs.Catalog, place: Path) -> None:
-    """Run a vacuum after the leases of dead processes expired; only needed files are left."""
+    """Let the leases of dead processes end, run a vacuum, and look for files that nobody needs."""
     table = catalog.open_table("db.t")
     for path in (place / "lake/db/t/_rowsieve/leases").glob("*.json"):
         os.utime(path, (0, 0))

@@ -23,7 +23,7 @@ PLACE = "t é+#? x"
 
 @pytest.fixture
 def table(tmp_path: Path) -> rs.Table:
-    """Ids 0 to 4 at version 1, of which 0 to 2 at version 0."""
+    """Version 0 has the ids 0 to 2, version 1 the ids 0 to 4."""
     rows = pa.table({"id": [0, 1, 2], "s": ["a", "b", None]})
     table = rs.create_table(str(tmp_path / PLACE), rows, key=["id"])
     table.upsert(pa.table({"id": [3, 4], "s": ["c", "d"]}))

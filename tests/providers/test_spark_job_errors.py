@@ -38,7 +38,7 @@ def put(path: Path, *ids: int) -> None:
 
 
 def vanished(session: Any, folder: Path) -> Any:
-    """A frame of two files, one of which is removed after Spark has listed them."""
+    """A frame of two files; Spark lists both, then one is removed."""
     put(folder / "kept.parquet", 1, 2)
     put(folder / "gone.parquet", 3, 4)
     frame = session.read.parquet(str(folder))

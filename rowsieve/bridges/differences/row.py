@@ -14,7 +14,7 @@ class Direction(Flag):
 
     ANSWERS = auto()  # the engine's text is read, also if only we evaluate it (`where=`)
     READS = auto()  # a condition is translated from the engine
-    BESIDE = auto()  # a condition is translated from the engine as one of several in an AND
+    BESIDE = auto()  # read from the engine, as one side of an AND
     WRITES = auto()  # a condition is written for the engine
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection
 import msgspec
 
 from rowsieve.planner.plan import PlannedPart, ScanPlan, Split
+from rowsieve.storage.manifest import FileRef
 
 
 def read_parts(plan: ScanPlan) -> list[PlannedPart]:
@@ -14,6 +15,11 @@ def read_parts(plan: ScanPlan) -> list[PlannedPart]:
     pieces = (piece for split in plan.splits for piece in split.pieces)
     parts = (piece.parts[read.part] for piece in pieces for read in piece.reads)
     return [part for part in dict.fromkeys(parts) if part.data is not None]
+
+
+def files_of(plan: ScanPlan) -> list[FileRef]:
+    """The files of the parts that the plan reads."""
+    return [part.data for part in read_parts(plan) if part.data is not None]
 
 
 def only_parts(plan: ScanPlan, part_ids: Collection[str]) -> ScanPlan:

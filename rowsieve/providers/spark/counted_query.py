@@ -19,7 +19,7 @@ from typing import Any, Final
 from pyspark.sql.classic.dataframe import DataFrame
 
 from rowsieve.errors import RowsieveError
-from rowsieve.providers.native_files.planned_parts import read_parts
+from rowsieve.providers.native_files.planned_parts import files_of
 from rowsieve.providers.native_files.present_files import check_files
 from rowsieve.providers.spark.plans import frame_of, rows_of_nulls
 from rowsieve.providers.spark.source import plan_read
@@ -40,8 +40,7 @@ class UnreadTable:
         """Raise unless its files exist and have their sizes."""
         table = self.read.table
         plan = plan_read(self.read.options, table.snapshot_for_engines(), table.store.uri, 0)
-        files = [part.data for part in read_parts(plan) if part.data is not None]
-        check_files(table.store, table.version, files)
+        check_files(table.store, table.version, files_of(plan))
 
 
 def with_known_counts(

@@ -18,12 +18,12 @@ from typing import Any, Final
 
 _MOST_PATHS: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _ALL: Final = str(2**31 - 1)
-_BETWEEN: Final = "\n"
+_BETWEEN: Final = "\0"
 _LOCK: Final = threading.Lock()
 
 
 def parquet_scan(session: Any, reader: Any, paths: Sequence[str]) -> Any:
-    """The frame of these files by a reader of a classic session; no path has a line break."""
+    """The frame of these files by a reader of a classic session."""
     lines = session._jvm.java.util.regex.Pattern.compile(_BETWEEN).split(_BETWEEN.join(paths))
     with _listed_by_driver(session, len(paths)):
         return reader._df(reader._jreader.parquet(lines))

@@ -22,7 +22,7 @@ from rowsieve.objects import Location
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.providers.native_files.file_shapes import Shape
-from rowsieve.providers.native_files.planned_parts import only_parts, read_parts
+from rowsieve.providers.native_files.planned_parts import files_of, only_parts, read_parts
 from rowsieve.providers.native_files.present_files import check_files
 from rowsieve.providers.spark.file_listing import parquet_scan
 from rowsieve.providers.spark.hidden_rows import are_visible, row_numbers
@@ -110,7 +110,7 @@ def _files(read: SparkRead, parts: Sequence[PartRoute]) -> list[FileRef]:
     """The files of these parts."""
     table, names = read.table, {part.part_id for part in parts}
     plan = plan_read(read.options, table.snapshot_for_engines(), table.store.uri, 0)
-    return [part.data for part in read_parts(plan) if part.data and part.part_id in names]
+    return files_of(only_parts(plan, names))
 
 
 def _frame(read: SparkRead, routes: SparkRoutes) -> Any:

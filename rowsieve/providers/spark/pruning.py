@@ -254,7 +254,7 @@ def _with_plans(session: Any, plan: Any, plans: Mapping[int, Any]) -> Any:
 def _unread(
     uses: Mapping[int, Sequence[_Use]], places: Sequence[_Place | None]
 ) -> dict[int, UnreadTable]:
-    """By place: the tables of which the query needs only how many rows they have."""
+    """By place: the tables that the query only counts."""
     found = {}
     for number, its_uses in uses.items():
         place = places[number]
