@@ -28,10 +28,10 @@ from benchmarks.process_tree import cpu_s
 from benchmarks.result import expect
 from benchmarks.spark_reads import data
 from rowsieve.providers.spark import prune, read, spark_session
-from rowsieve.providers.spark.committing import commit_parts
 from rowsieve.providers.spark.source_options import WriteOptions
-from rowsieve.providers.spark.write_tasks import TaskParts, begin_job
-from rowsieve.storage.manifest import PartTable
+from rowsieve.providers.spark.writes.committing import commit_parts
+from rowsieve.providers.spark.writes.write_tasks import TaskParts, begin_job
+from rowsieve.storage.manifests.manifest import PartTable
 
 MOST_ADDED_S: Final = 1.0
 ROWS_PER_PART: Final = 4

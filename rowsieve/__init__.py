@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rowsieve.predicate.functions.registered import register_function
     from rowsieve.predicate.rowset import RowSet
     from rowsieve.scan import Scan, read_split
-    from rowsieve.storage.log_entry import Commit
+    from rowsieve.storage.log.log_entry import Commit
     from rowsieve.table import Table
     from rowsieve.types.native_types import to_native
 
@@ -66,7 +66,7 @@ __version__ = "0.1.0"
 
 _HOMES: Final = {
     "Catalog": "rowsieve.catalog",
-    "Commit": "rowsieve.storage.log_entry",
+    "Commit": "rowsieve.storage.log.log_entry",
     "Config": "rowsieve.config",
     "Exactness": "rowsieve.bridges.translation",
     "RowSet": "rowsieve.predicate.rowset",

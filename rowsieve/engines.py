@@ -15,7 +15,7 @@ import pyarrow as pa
 from rowsieve.bridges.extras import imported
 from rowsieve.metrics import Reporter
 from rowsieve.objects import ObjectStore
-from rowsieve.storage.log_entry import Commit
+from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.snapshot import Snapshot
 
 # A provider takes a `Table`, which this file must not import: `Any` here, typed in the provider.
@@ -119,7 +119,7 @@ PROVIDERS: Final = {
     "delta": "rowsieve.providers.delta.export",
     "iceberg": "rowsieve.providers.iceberg.export",
     "spark": "rowsieve.providers.spark.frames",
-    "spark_merge": "rowsieve.providers.spark.merging",
+    "spark_merge": "rowsieve.providers.spark.writes.merging",
 }
 """The module of each provider; it defines the functions of the provider's protocol."""
 

@@ -35,14 +35,14 @@ from rowsieve.metrics import CommitReport, WriterMetrics, send
 from rowsieve.objects import ObjectStore, Uploads, open_store
 from rowsieve.properties import check_properties
 from rowsieve.stats.collect import Collecting
-from rowsieve.storage.checkpoint import row_count
-from rowsieve.storage.commit_log import CommitLog
-from rowsieve.storage.commit_request import CommitRequest, check_request
-from rowsieve.storage.part_writer import write_parts
-from rowsieve.storage.resolve import resolve_snapshot
+from rowsieve.storage.log.checkpoint import row_count
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.commit_request import CommitRequest, check_request
+from rowsieve.storage.log.resolve import resolve_snapshot
+from rowsieve.storage.parts.part_writer import write_parts
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 
 TableOrUri: TypeAlias = Annotated[
     str | os.PathLike[str] | Table,

@@ -10,8 +10,8 @@ from rowsieve import engines
 from rowsieve.arguments import Example
 from rowsieve.arguments.annotations import ColumnNames, RetryTimeout
 from rowsieve.changes.handle import Handle, changes
-from rowsieve.storage.log_entry import Commit
-from rowsieve.storage.retries import RETRY_TIMEOUT_S
+from rowsieve.storage.log.log_entry import Commit
+from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
 
 MergeClause: TypeAlias = str | Mapping[str, Any]
 MergeClauses: TypeAlias = Annotated[

@@ -73,15 +73,15 @@ from rowsieve.reading import Reading
 from rowsieve.scan import Columns, GivenPlan, Scan
 from rowsieve.spark_writes import SparkWrites
 from rowsieve.stats.collect import MakeCollector
-from rowsieve.storage.commit_request import CommitRequest
-from rowsieve.storage.floors import check_kept, is_given_up
-from rowsieve.storage.log_entry import Commit
-from rowsieve.storage.part_sketches import distinct_count, sketched_fields
-from rowsieve.storage.retries import RETRY_TIMEOUT_S
+from rowsieve.storage.log.commit_request import CommitRequest
+from rowsieve.storage.log.floors import check_kept, is_given_up
+from rowsieve.storage.log.log_entry import Commit
+from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
+from rowsieve.storage.manifests.part_sketches import distinct_count, sketched_fields
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import commented_schema
 from rowsieve.types.instants import from_microseconds
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 
 from rowsieve import Table
 from rowsieve.types.encodings import arrow_field, arrow_schema
-from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Date, Time, Timestamp
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 Row = dict[str, Any]

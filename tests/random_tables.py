@@ -29,7 +29,7 @@ Draw = Callable[[random.Random, str], Any]
 def tiny_row_groups(rows: int = ROW_GROUP_ROWS) -> Iterator[None]:
     """While this generator is open, row groups hold that many rows, and pages a quarter of that."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rowsieve.storage.part_file.PAGE_ROWS", max(1, rows // 4))
+        patch.setattr("rowsieve.storage.parts.part_file.PAGE_ROWS", max(1, rows // 4))
         for name, module in list(sys.modules.items()):
             if name.startswith("rowsieve.") and hasattr(module, "ROW_GROUP_ROWS"):
                 patch.setattr(module, "ROW_GROUP_ROWS", rows)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from rowsieve.storage import part_file, part_writer
+from rowsieve.storage.parts import part_file, part_writer
 
 
 @contextmanager

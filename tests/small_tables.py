@@ -12,7 +12,7 @@ import pytest
 import rowsieve
 from rowsieve import Table
 from rowsieve.objects import ObjectStore
-from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.log.commit_log import CommitLog
 
 Values = Mapping[str, Sequence[Any]]
 KV = pa.schema([pa.field("k", pa.int64(), nullable=False), pa.field("v", pa.int64())])

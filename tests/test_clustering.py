@@ -17,8 +17,8 @@ import rowsieve as rs
 from rowsieve.errors import InvalidInput, InvalidSchemaChange
 from rowsieve.executor import sorted_rows
 from rowsieve.objects import open_store
-from rowsieve.storage import clustered_rows
-from rowsieve.storage.part_writer import PartWriter
+from rowsieve.storage.parts import clustered_rows
+from rowsieve.storage.parts.part_writer import PartWriter
 from tests.profiles import examples
 
 SCHEMA = pa.schema(

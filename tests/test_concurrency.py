@@ -13,7 +13,7 @@ import pytest
 import rowsieve
 from rowsieve import Table
 from rowsieve.errors import CommitConflict, EvaluationError, InvalidData, InvalidInput
-from rowsieve.storage import retries
+from rowsieve.storage.log import retries
 from tests.oracle_table import bag, merge_by_row, to_rows
 from tests.processes import start
 from tests.profiles import IS_DEEP

@@ -18,7 +18,7 @@ from rowsieve.errors import (
     TableNotFound,
     UnsupportedProtocol,
 )
-from rowsieve.storage.sealed_lines import seal, unseal
+from rowsieve.storage.log.sealed_lines import seal, unseal
 from tests.small_tables import KV, kv
 
 

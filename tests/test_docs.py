@@ -31,7 +31,7 @@ from rowsieve.cli.app import app
 from rowsieve.metrics import ScanMetrics
 from rowsieve.predicate.functions.registry import FUNCTIONS
 from rowsieve.properties import PROPERTIES
-from rowsieve.storage.conflicts import OPERATIONS
+from rowsieve.storage.log.conflicts import OPERATIONS
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -248,9 +248,9 @@ def test_a_form_that_is_not_known_is_refused(form: bytes, type_: Any, known: str
 def test_a_file_of_a_newer_format_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rowsieve.storage.part_writer.STRUCTURED_FORMAT", 3)
+    monkeypatch.setattr("rowsieve.storage.parts.part_writer.STRUCTURED_FORMAT", 3)
     with monkeypatch.context() as patch:
-        patch.setattr("rowsieve.storage.manifest_layout.FORMAT_VERSION", 3)
+        patch.setattr("rowsieve.storage.manifests.manifest_layout.FORMAT_VERSION", 3)
         table = rs.create_table(tmp_path / "t", pa.table({"id": [1]}))
         (path,) = (tmp_path / "t/data").glob("*.parquet")
         assert newer_format(pq.read_metadata(path)) == "3"

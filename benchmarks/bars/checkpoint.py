@@ -25,10 +25,10 @@ from benchmarks.result import Bar, Case, expect
 from rowsieve.objects import open_store
 from rowsieve.stats.subjects import describe
 from rowsieve.stats.tabulate import statistics_name
-from rowsieve.storage.checkpoint import write_checkpoint
-from rowsieve.storage.commit_log import CommitLog, CommitRequest
-from rowsieve.storage.manifest import PartTable
-from rowsieve.storage.manifest_layout import FORMAT_VERSION
+from rowsieve.storage.log.checkpoint import write_checkpoint
+from rowsieve.storage.log.commit_log import CommitLog, CommitRequest
+from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.manifests.manifest_layout import FORMAT_VERSION
 from rowsieve.storage.snapshot import TableInfo
 from rowsieve.types.logical import Date, Decimal, Field, Float, Int, String, Timestamp
 from rowsieve.types.schema import Schema

@@ -21,10 +21,10 @@ import pyarrow as pa
 from benchmarks.bars import tight_predicates as drawn
 from benchmarks.bars.sizes import Sizes
 from benchmarks.result import Bar, WrongAnswer
-from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.bind import BoundPredicate, bind
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.interpret import Verdict, interpret
+from rowsieve.predicate.interpretation.abstract import AbstractColumn
 from rowsieve.predicate.ir import BoundColumn, Predicate
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics

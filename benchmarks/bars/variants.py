@@ -22,10 +22,10 @@ import pyarrow.parquet as pq
 from benchmarks.bars.sizes import Sizes
 from benchmarks.measure import take_turns
 from benchmarks.result import Bar, Case, expect
-from rowsieve.predicate.functions.json_access import find_member, find_members
-from rowsieve.types.json_trees import written
-from rowsieve.types.variant_json import json_of_variants
-from rowsieve.types.variant_nodes import (
+from rowsieve.predicate.functions.nested.json_access import find_member, find_members
+from rowsieve.types.variants.json_trees import written
+from rowsieve.types.variants.variant_json import json_of_variants
+from rowsieve.types.variants.variant_nodes import (
     Ints,
     Nodes,
     Places,

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import rowsieve as rs
 from benchmarks import data
 from benchmarks.peers.rowsieve_table import Rowsieve
-from rowsieve.storage.part_file import ROW_GROUP_ROWS, FileOptions
+from rowsieve.storage.parts.part_file import ROW_GROUP_ROWS, FileOptions
 
 _REWRITE = """
     CALL system.rewrite_data_files('db', 'table', options => map('rewrite-all', 'true'))

@@ -14,9 +14,9 @@ from benchmarks import data
 from benchmarks.peers.protocol import KEYS_PER_PART, Keys
 from rowsieve.objects import open_store
 from rowsieve.stats.model import ColumnStatistics
-from rowsieve.storage.commit_log import CommitLog
-from rowsieve.storage.commit_request import CommitRequest
-from rowsieve.storage.manifest import FileRef, NewPart, PartEntry, PartTable
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.commit_request import CommitRequest
+from rowsieve.storage.manifests.manifest import FileRef, NewPart, PartEntry, PartTable
 
 
 class Rowsieve:

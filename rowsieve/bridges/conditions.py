@@ -17,7 +17,7 @@ from rowsieve.bridges.translation import Translation, place, translated
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
-from rowsieve.predicate.nan_signs import check_nan_signs
+from rowsieve.predicate.interpretation.nan_signs import check_nan_signs
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.logical import is_nested, type_name

@@ -40,7 +40,7 @@ from rowsieve.bridges.sql import language as sql
 from rowsieve.bridges.sql.dialects import DIALECTS
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import InvalidInput
-from rowsieve.predicate.enum_labels import with_text
+from rowsieve.predicate.binding.enum_labels import with_text
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema

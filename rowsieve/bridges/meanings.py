@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
-from rowsieve.predicate.functions.casts import cast_rule
+from rowsieve.predicate.functions.casting.casts import cast_rule
+from rowsieve.predicate.functions.casting.unbounded_numbers import NUMERIC_PARTS
 from rowsieve.predicate.functions.registry import names_by_time_use
 from rowsieve.predicate.functions.row import TimeUse
-from rowsieve.predicate.functions.unbounded_numbers import NUMERIC_PARTS
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, Nanoseconds, OnFailure, Semantics, TimestampText
 from rowsieve.types.logical import (

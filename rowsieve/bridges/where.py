@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.bridges.sql.dialects import dialect_named
-from rowsieve.bridges.sql.name_rules import check_names
+from rowsieve.bridges.sql.exactness.name_rules import check_names
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
-from rowsieve.predicate.enum_labels import with_text
+from rowsieve.predicate.binding.enum_labels import with_text
 from rowsieve.predicate.ir import TRUE, Operand, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
@@ -64,7 +64,7 @@ def _read(
             check_names(where, schema, dialect)
         depends = rules.listed_only or rules.translates_listed or rules.gives_types
         if not depends or (schema is None and not rules.listed_only):
-            from rowsieve.bridges.sql.integer_widths import with_widths  # noqa: PLC0415
+            from rowsieve.bridges.sql.exactness.integer_widths import with_widths  # noqa: PLC0415
 
             found = parse_predicate(where, dialect)
             return found if schema is None else with_widths(found, schema, rules)
@@ -109,12 +109,12 @@ def _read_value(
             check_names(expression, schema, dialect)
         meant = dialect_named(dialect).semantics if semantics is None else semantics
         if schema is not None and dialect_named(dialect).gives_types:
-            from rowsieve.bridges.sql.spark_types import spark_typed  # noqa: PLC0415 - on first use
+            from rowsieve.bridges.sql.spark.spark_types import spark_typed  # noqa: PLC0415 - on first use
 
             return spark_typed(operand, schema, ansi=meant.is_ansi)
         if schema is None:
             return operand
-        from rowsieve.bridges.sql.integer_widths import operand_with_widths  # noqa: PLC0415 - on first use
+        from rowsieve.bridges.sql.exactness.integer_widths import operand_with_widths  # noqa: PLC0415 - on first use
 
         return operand_with_widths(operand, schema, dialect_named(dialect))
     if isinstance(expression, Operand):

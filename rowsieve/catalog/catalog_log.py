@@ -31,9 +31,9 @@ import msgspec
 from rowsieve.errors import CorruptData, StoreError, UnsupportedProtocol
 from rowsieve.objects import ObjectExists, ObjectNotFound, ObjectStore, together
 from rowsieve.objects.durable import Patience
-from rowsieve.storage.create_only import prove_create_only
-from rowsieve.storage.retries import RETRY_TIMEOUT_S, Retries
-from rowsieve.storage.sealed_lines import damaged, seal, unseal
+from rowsieve.storage.log.create_only import prove_create_only
+from rowsieve.storage.log.retries import RETRY_TIMEOUT_S, Retries
+from rowsieve.storage.log.sealed_lines import damaged, seal, unseal
 
 FOLDER: Final = "_catalog"
 _PROTOCOL: Final = 2

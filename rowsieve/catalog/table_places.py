@@ -18,7 +18,7 @@ from rowsieve.catalog.catalog_log import CatalogLog, CatalogState
 from rowsieve.catalog.names import TableName, identifier, is_identifier, table_name
 from rowsieve.errors import RowsieveError, TableExists, TableNotFound
 from rowsieve.objects import open_store, together
-from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.log.commit_log import CommitLog
 
 _LOG: Final = "_rowsieve"
 

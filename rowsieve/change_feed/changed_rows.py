@@ -33,8 +33,8 @@ from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Float
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 FEW_KEYS: Final = 10_000

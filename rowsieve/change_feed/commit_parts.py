@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import InvalidInput
 from rowsieve.planner.overlap import Groups, overlap_groups
-from rowsieve.storage.conflicts import OPERATIONS, Kind
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.log.conflicts import OPERATIONS, Kind
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 
 _SILENT = frozenset({Kind.REWRITING, Kind.SETTING, Kind.ALTERING})
 """Kinds of commits that change no rows."""

@@ -23,10 +23,10 @@ from rowsieve.objects import ObjectStore
 from rowsieve.parquet.footer import expect_tails
 from rowsieve.planner.part_facts import planned_parts
 from rowsieve.planner.plan import ScanPlan
-from rowsieve.storage.manifest import FileRef, PartTable
-from rowsieve.storage.part_writer import ROW_GROUP_ROWS
+from rowsieve.storage.manifests.manifest import FileRef, PartTable
+from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 
 
 def expect_parts(store: ObjectStore, commit: CommitParts) -> None:

@@ -25,10 +25,10 @@ from rowsieve.errors import InvalidInput, SnapshotExpired, StoreError, VersionNo
 from rowsieve.executor.execute import PREFETCH_DIVISOR
 from rowsieve.objects import FetchingStore, ObjectStore, in_thread
 from rowsieve.retention.leases import LEASE_S, Lease
-from rowsieve.storage.floors import check_kept, floors_of, is_closed
-from rowsieve.storage.log_entry import LogEntry
-from rowsieve.storage.log_reader import LogReader
-from rowsieve.storage.next_version import version_after
+from rowsieve.storage.log.floors import check_kept, floors_of, is_closed
+from rowsieve.storage.log.log_entry import LogEntry
+from rowsieve.storage.log.log_reader import LogReader
+from rowsieve.storage.log.next_version import version_after
 from rowsieve.storage.snapshot import Snapshot
 
 COMMITS_AT_ONCE: Final = 16

@@ -17,7 +17,7 @@ import pyarrow as pa
 from rowsieve.change_feed.same_rows import same_rows
 from rowsieve.executor.repeats import rank
 from rowsieve.executor.windows import Run, Stream, windows
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 
 INSERT: Final = 0
 PREIMAGE: Final = 1

@@ -24,13 +24,13 @@ from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.ir import And, Column, FieldAccess, IsNull, Not, Operand, Predicate
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.selection import PROPERTIES_WITH_COLUMNS, named_ids
-from rowsieve.storage.commit_log import CommitRequest
+from rowsieve.storage.log.commit_log import CommitRequest
 from rowsieve.storage.snapshot import FIELD_CHANGES, SCHEMA_CHANGES, Snapshot
 from rowsieve.types.evolution import SchemaChange, changes_fields, evolve, why_not_held
 from rowsieve.types.field_paths import Chain, children, shown
 from rowsieve.types.logical import Date, Field, Struct, Timestamp
+from rowsieve.types.ordering.sort_order import CLUSTER_BY, cluster_order
 from rowsieve.types.schema import Schema
-from rowsieve.types.sort_order import CLUSTER_BY, cluster_order
 from rowsieve.types.widening import LAST_DAY
 
 

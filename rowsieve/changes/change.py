@@ -12,10 +12,10 @@ from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.stats.collect import Collecting
-from rowsieve.storage.commit_log import CommitRequest
-from rowsieve.storage.manifest import PartTable
-from rowsieve.storage.part_writer import write_parts
-from rowsieve.storage.retries import Retries
+from rowsieve.storage.log.commit_log import CommitRequest
+from rowsieve.storage.log.retries import Retries
+from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.parts.part_writer import write_parts
 from rowsieve.storage.snapshot import Snapshot
 
 

@@ -14,11 +14,11 @@ from rowsieve.changes.hiding import write_keyless
 from rowsieve.changes.ingest import Changes
 from rowsieve.changes.mutation import Check, Mutation, TouchesKeys, key_columns_of, never
 from rowsieve.changes.operations import overwrite_all
-from rowsieve.storage.conflicts import Kind
-from rowsieve.storage.log_entry import LogEntry
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.log.conflicts import Kind
+from rowsieve.storage.log.log_entry import LogEntry
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 
 
 def changes_rows(entry: LogEntry) -> bool:

@@ -10,8 +10,8 @@ from rowsieve.changes.handle import Handle, changes, nothing_done
 from rowsieve.changes.settings import change_properties, checked_settings, is_set
 from rowsieve.errors import InvalidInput
 from rowsieve.properties import check_name
-from rowsieve.storage.log_entry import Commit
-from rowsieve.storage.retries import RETRY_TIMEOUT_S
+from rowsieve.storage.log.log_entry import Commit
+from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
 
 

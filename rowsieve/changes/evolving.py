@@ -20,9 +20,9 @@ from rowsieve.changes.defaults import with_defaults
 from rowsieve.changes.handle import changes, nothing_done
 from rowsieve.changes.ingest import Changes
 from rowsieve.errors import InvalidInput, InvalidSchemaChange
-from rowsieve.storage.commit_log import CommitRequest
-from rowsieve.storage.floors import is_given_up
-from rowsieve.storage.log_entry import Commit
+from rowsieve.storage.log.commit_log import CommitRequest
+from rowsieve.storage.log.floors import is_given_up
+from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import arrow_field
 from rowsieve.types.evolution import (

@@ -30,16 +30,16 @@ from rowsieve.locks import ForkSafeLock
 from rowsieve.metrics import CommitReport, Reporter, WriterMetrics, send
 from rowsieve.objects import ObjectStore
 from rowsieve.stats.collect import Collecting
-from rowsieve.storage.commit_log import CommitLog, Outrun
-from rowsieve.storage.commit_request import CommitRequest, check_request
-from rowsieve.storage.conflicts import Kind
-from rowsieve.storage.floors import check_open, is_given_up
-from rowsieve.storage.log_entry import Commit, LogEntry
-from rowsieve.storage.retries import RETRY_TIMEOUT_S, Retries
+from rowsieve.storage.log.commit_log import CommitLog, Outrun
+from rowsieve.storage.log.commit_request import CommitRequest, check_request
+from rowsieve.storage.log.conflicts import Kind
+from rowsieve.storage.log.floors import check_open, is_given_up
+from rowsieve.storage.log.log_entry import Commit, LogEntry
+from rowsieve.storage.log.retries import RETRY_TIMEOUT_S, Retries
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.instants import from_microseconds
-from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Field
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 H = TypeVar("H", bound="Handle")

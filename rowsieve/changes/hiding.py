@@ -22,10 +22,10 @@ from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.storage.conflicts import Kind
-from rowsieve.storage.deletion_vectors import write_deletion_vector
-from rowsieve.storage.manifest import PartTable
-from rowsieve.storage.part_writer import write_parts
+from rowsieve.storage.log.conflicts import Kind
+from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.parts.deletion_vectors import write_deletion_vector
+from rowsieve.storage.parts.part_writer import write_parts
 from rowsieve.storage.snapshot import Snapshot
 
 

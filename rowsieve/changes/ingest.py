@@ -24,7 +24,7 @@ from rowsieve.changes.python_data import from_python, gives, is_python_data, kin
 from rowsieve.errors import InvalidData, InvalidInput, KeyViolation, SchemaMismatch
 from rowsieve.types.conform import canonical_key, conform
 from rowsieve.types.encodings import arrow_schema, check_nesting
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 OnDuplicate = Literal["error", "last"]

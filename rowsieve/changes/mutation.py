@@ -5,7 +5,7 @@ it commits, every concurrent commit is checked for changes to the rows that were
 the change is computed again from the new head, until its deadline (`CommitConflict`).
 
 Soundness: the isolation level of the table at commit time defines which reads are checked
-(`storage/conflicts.py`). A commit that cannot be proved harmless makes the change stale.
+(`storage/log/conflicts.py`). A commit that cannot be proved harmless makes the change stale.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from rowsieve.objects import ObjectStore
 from rowsieve.planner.overlap import Bound, KeyRange, key_ranges
 from rowsieve.planner.pieces import planned_part
 from rowsieve.planner.plan_scan import plan_scan
-from rowsieve.storage.commit_log import CommitLog, CommitRequest
-from rowsieve.storage.conflicts import Isolation, Kind, Resolution, isolation_of, resolve
-from rowsieve.storage.log_entry import Commit, LogEntry
-from rowsieve.storage.manifest import PartTable
-from rowsieve.storage.retries import Retries
+from rowsieve.storage.log.commit_log import CommitLog, CommitRequest
+from rowsieve.storage.log.conflicts import Isolation, Kind, Resolution, isolation_of, resolve
+from rowsieve.storage.log.log_entry import Commit, LogEntry
+from rowsieve.storage.log.retries import Retries
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.keys import KeyColumns, KeyOrder, concat_columns
+from rowsieve.types.ordering.keys import KeyColumns, KeyOrder, concat_columns
 from rowsieve.types.schema import Schema
 
 Check: TypeAlias = Callable[[LogEntry], bool]

@@ -12,7 +12,7 @@ from rowsieve.changes.settings import check_columns
 from rowsieve.changes.vector_building import with_vectors_protocol
 from rowsieve.storage.snapshot import COLUMN_TAGS, TableInfo
 from rowsieve.types.encodings import schema_of
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_names import has_tags
 

@@ -36,14 +36,14 @@ from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.ir import TRUE, Cast, Operand
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.storage.commit_log import CommitRequest
-from rowsieve.storage.conflicts import Kind
-from rowsieve.storage.floors import check_kept
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.log.commit_log import CommitRequest
+from rowsieve.storage.log.conflicts import Kind
+from rowsieve.storage.log.floors import check_kept
+from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.manifests.vector_columns import VectorRef
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.storage.vector_columns import VectorRef
 from rowsieve.types.conform import conform
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 

@@ -18,12 +18,12 @@ from rowsieve.executor.sources import PartSource
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.overlap import overlap_groups
 from rowsieve.planner.pieces import planned_part
-from rowsieve.storage.conflicts import OPERATIONS, Kind
-from rowsieve.storage.log_entry import Commit
-from rowsieve.storage.log_reader import LogReader
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.log.conflicts import OPERATIONS, Kind
+from rowsieve.storage.log.log_entry import Commit
+from rowsieve.storage.log.log_reader import LogReader
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 PICKED = "cherry_picked"

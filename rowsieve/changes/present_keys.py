@@ -17,8 +17,8 @@ from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.ir import TRUE, Column, InList, Predicate, ValueSet
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Float
+from rowsieve.types.ordering.keys import KeyOrder
 
 
 def near_keys(keys: pa.Table, order: KeyOrder) -> Predicate:

@@ -14,10 +14,10 @@ from rowsieve.changes.change import Change
 from rowsieve.changes.vector_building import with_vectors_protocol
 from rowsieve.properties import check_constant, check_properties
 from rowsieve.stats.selection import shredded_paths, statistics_options
-from rowsieve.storage.commit_log import CommitRequest
+from rowsieve.storage.log.commit_log import CommitRequest
 from rowsieve.storage.snapshot import ISOLATION_WRITER, Snapshot
+from rowsieve.types.ordering.sort_order import cluster_order
 from rowsieve.types.schema import Schema
-from rowsieve.types.sort_order import cluster_order
 
 
 def checked_settings(

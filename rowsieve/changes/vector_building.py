@@ -29,14 +29,14 @@ from rowsieve.planner.part_facts import planned_parts
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.storage.commit_request import CommitRequest
-from rowsieve.storage.conflicts import Kind
-from rowsieve.storage.log_reader import LogReader
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.log.commit_request import CommitRequest
+from rowsieve.storage.log.conflicts import Kind
+from rowsieve.storage.log.log_reader import LogReader
+from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.manifests.vector_columns import VectorRef
+from rowsieve.storage.parts.vector_files import write_vectors
 from rowsieve.storage.snapshot import VECTORS_WRITER, Snapshot, TableInfo
-from rowsieve.storage.vector_columns import VectorRef
-from rowsieve.storage.vector_files import write_vectors
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 
 EAGER: Final = "eager"  # of the property `visibility`: every change stores vectors
 _WHOLE = 2**62  # bytes of a split: parts are never cut

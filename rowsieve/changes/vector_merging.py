@@ -16,9 +16,9 @@ from rowsieve.changes.mutation import Mutation
 from rowsieve.changes.vector_building import FILE_BYTES, vectors_mutation
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.storage.manifests.vector_columns import VectorRef
+from rowsieve.storage.parts.vector_files import read_vectors, write_vectors
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.storage.vector_columns import VectorRef
-from rowsieve.storage.vector_files import read_vectors, write_vectors
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from rowsieve.cli.options import (
 )
 from rowsieve.cli.output import print_commit
 from rowsieve.cli.progress import watch
-from rowsieve.storage.log_entry import Commit
+from rowsieve.storage.log.log_entry import Commit
 from rowsieve.table import Table
 
 

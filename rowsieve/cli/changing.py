@@ -29,7 +29,7 @@ from rowsieve.cli.output import messages, print_commit, print_json
 from rowsieve.cli.progress import Change, begin
 from rowsieve.errors import TableExists, TableNotFound
 from rowsieve.opening import create_table, open_table
-from rowsieve.storage.log_entry import Commit
+from rowsieve.storage.log.log_entry import Commit
 from rowsieve.table import Table
 
 

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from rowsieve.cli.text_table import cell, text_table
 from rowsieve.shown import printable
-from rowsieve.storage.log_entry import Commit
+from rowsieve.storage.log.log_entry import Commit
 
 
 def messages() -> Console:

@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.planner.overlap import Indices, key_codes, overlap_groups
-from rowsieve.storage.key_bounds import MOST_BYTES, longest_bound
-from rowsieve.storage.manifest import PartTable
-from rowsieve.types.keys import KeyColumns, KeyOrder
+from rowsieve.storage.manifests.key_bounds import MOST_BYTES, longest_bound
+from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.types.ordering.keys import KeyColumns, KeyOrder
 
 _CHARACTER_BYTES: Final = 4  # by which truncated text may be shorter than the limit
 

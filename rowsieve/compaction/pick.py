@@ -26,11 +26,11 @@ from rowsieve.compaction.cut_ranges import cut_count, newest_over_disjoint
 from rowsieve.compaction.slices import Ages, Slice
 from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
 from rowsieve.planner.overlap import overlap_groups
-from rowsieve.storage.manifest import PartTable
-from rowsieve.storage.part_writer import target_part_bytes
+from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.parts.part_writer import target_part_bytes
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.keys import KeyOrder
 from rowsieve.types.opaque_forms import has_opaque_forms
+from rowsieve.types.ordering.keys import KeyOrder
 
 TIERS: Final = 4
 """Newer commits of a group that the tiered picker tolerates, and its ratio between sizes."""

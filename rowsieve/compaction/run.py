@@ -34,15 +34,15 @@ from rowsieve.planner.plan import table_columns
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.stats.bounds import LIMIT_BYTES
 from rowsieve.stats.collect import Collecting
-from rowsieve.storage.commit_log import CommitRequest
-from rowsieve.storage.conflicts import Kind
-from rowsieve.storage.key_bounds import MOST_BYTES, longest_bound
-from rowsieve.storage.manifest import PartTable
-from rowsieve.storage.part_sketches import sketched_fields
-from rowsieve.storage.part_writer import PartWriter
+from rowsieve.storage.log.commit_log import CommitRequest
+from rowsieve.storage.log.conflicts import Kind
+from rowsieve.storage.manifests.key_bounds import MOST_BYTES, longest_bound
+from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.manifests.part_sketches import sketched_fields
+from rowsieve.storage.parts.part_writer import PartWriter
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.keys import KeyOrder
-from rowsieve.types.sort_order import SortOrder, cluster_order
+from rowsieve.types.ordering.keys import KeyOrder
+from rowsieve.types.ordering.sort_order import SortOrder, cluster_order
 
 COMPACTION_RETRY_TIMEOUT_S: Final = 3600.0
 """The default retry timeout of a compaction; one attempt may take minutes."""

@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 
 from rowsieve.planner.overlap import Indices
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.manifests.manifest import PartTable
 
 MOST_COMMITS: Final = 64
 """Commits newer than the oldest one of a group; more are merged with one another first."""

@@ -37,7 +37,7 @@ from rowsieve.predicate.evaluate import Outcome as Answer
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.storage import part_writer
+from rowsieve.storage.parts import part_writer
 
 _LOG = logging.getLogger("rowsieve")
 _HASHES: Final = 2**64

@@ -48,11 +48,11 @@ from rowsieve.planner.resolved import rows_by_part, with_rows
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.storage.missing import files_of
-from rowsieve.storage.part_writer import ROW_GROUP_ROWS
-from rowsieve.storage.vector_files import places_of_vectors
-from rowsieve.types.keys import KeyOrder
+from rowsieve.storage.log.missing import files_of
+from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
+from rowsieve.storage.parts.vector_files import places_of_vectors
 from rowsieve.types.logical import Float
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 CORES = os.cpu_count() or 1  # a second call would read files again

@@ -40,9 +40,9 @@ from rowsieve.planner.plan import Piece, PlannedPart, Read
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.storage.part_writer import ROW_GROUP_ROWS
+from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from rowsieve.types.encodings import arrow_schema
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 FEW = 0.5  # share of rows kept by key: up to it, visibility is resolved among these rows alone

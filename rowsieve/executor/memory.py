@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rowsieve.types.keys import Key
+from rowsieve.types.ordering.keys import Key
 
 FEWEST_ROWS: Final = 256
 _COPIES: Final = 3  # of a batch: the buffer, its rows in the sorted window and in the output

@@ -16,7 +16,7 @@ import pyarrow as pa
 from rowsieve.executor.decode_row_group import as_stored
 from rowsieve.executor.repeats import rank
 from rowsieve.executor.windows import Run, Stream, windows
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 
 
 def merge(

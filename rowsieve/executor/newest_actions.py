@@ -21,7 +21,7 @@ from rowsieve.objects import FetchingStore, ObjectStore
 from rowsieve.parquet.footer import expect_tails
 from rowsieve.planner.plan import PlannedPart
 from rowsieve.types.encodings import arrow_schema
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 

@@ -27,7 +27,7 @@ from rowsieve.parquet.page_reader import PageReader
 from rowsieve.parquet.pages import PageDirectory, Pages
 from rowsieve.parquet.spans import Span, requests
 from rowsieve.parquet.stored_forms import check_format, forms_by_name, in_form_of_type
-from rowsieve.storage.manifest import FileRef
+from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import arrow_field, arrow_type
 from rowsieve.types.logical import Field, Timestamp, is_nested

@@ -2,8 +2,8 @@
 
 A window is a few runs of keys, newest first, each in strictly ascending key order. `rank` sorts the
 rows. `repeated_in` is cheaper: it only finds the rows whose key is in an earlier run. Both compare
-packed words where keys pack (`rowsieve.types.key_words`), compare the columns where equal words may
-be different keys, and use the columns alone where keys do not pack.
+packed words where keys pack (`rowsieve.types.ordering.key_words`), compare the columns where equal
+words may be different keys, and use the columns alone where keys do not pack.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Mask, as_mask
-from rowsieve.types.key_words import Words, pack
-from rowsieve.types.keys import KeyColumns, concat_columns
+from rowsieve.types.ordering.key_words import Words, pack
+from rowsieve.types.ordering.keys import KeyColumns, concat_columns
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 

@@ -19,8 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.errors import CorruptData
+from rowsieve.types.ordering.sort_order import SortOrder
 from rowsieve.types.schema import Schema
-from rowsieve.types.sort_order import SortOrder
 
 SORT_BYTES: Final = 64 * 2**20
 """Bytes of rows sorted in memory at most."""

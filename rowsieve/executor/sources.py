@@ -23,17 +23,17 @@ from rowsieve.objects import ObjectStore, Place
 from rowsieve.parquet.footer import read_metadata
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.leaf_columns import names_by_id
-from rowsieve.parquet.row_groups import RowGroupStatistics
+from rowsieve.parquet.statistics.row_groups import RowGroupStatistics
 from rowsieve.planner.candidates import Candidates, find_candidates
 from rowsieve.planner.plan import PlannedPart
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.ir import BoundColumn
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.storage.deletion_vectors import read_deletion_vector
-from rowsieve.storage.manifest import FileRef
-from rowsieve.storage.part_writer import ROW_GROUP_ROWS
+from rowsieve.storage.manifests.manifest import FileRef
+from rowsieve.storage.parts.deletion_vectors import read_deletion_vector
+from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from rowsieve.types.encodings import arrow_schema
-from rowsieve.types.keys import Key, KeyOrder, sort_form
+from rowsieve.types.ordering.keys import Key, KeyOrder, sort_form
 from rowsieve.types.schema import Schema
 
 _SAMPLED_GROUPS = 8  # row groups of a file used to estimate the decoded size of a row group

@@ -23,8 +23,8 @@ from rowsieve.planner.plan import PlannedPart
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import BoundPredicate, bind
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.storage.part_writer import ROW_GROUP_ROWS
-from rowsieve.storage.vector_files import read_vectors
+from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
+from rowsieve.storage.parts.vector_files import read_vectors
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.schema import Schema
 

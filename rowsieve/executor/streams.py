@@ -16,7 +16,7 @@ from rowsieve.executor.sources import PartSource
 from rowsieve.executor.windows import Numbered, Stream
 from rowsieve.objects import ObjectStore
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 PREFETCHED = 64  # row groups that each stream prefetches, if memory allows

@@ -19,7 +19,7 @@ from rowsieve.executor.repeats import Rows, repeated_in
 from rowsieve.executor.windows import Run, Stream, windows
 from rowsieve.locks import ForkSafeLock
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 
 CACHE_BYTES = 64 * 1024 * 1024
 _FOLD_ROWS = 1_000_000  # noted row numbers (8 MB) that are then folded into row sets

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from rowsieve.errors import CorruptData
-from rowsieve.types.keys import Key, KeyColumns, KeyOrder
+from rowsieve.types.ordering.keys import Key, KeyColumns, KeyOrder
 
 Numbered: TypeAlias = tuple[int, pa.RecordBatch]
 

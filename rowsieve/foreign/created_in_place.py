@@ -29,13 +29,13 @@ from rowsieve.foreign.placed_parts import parts_of
 from rowsieve.objects import Location, ObjectStore, Uploads, open_store
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.properties import check_properties
-from rowsieve.storage.commit_log import CommitLog
-from rowsieve.storage.commit_request import CommitRequest, check_request
-from rowsieve.storage.deletion_vectors import write_deletion_vector
-from rowsieve.storage.manifest import DeletionVectorRef, PartTable
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.commit_request import CommitRequest, check_request
+from rowsieve.storage.manifests.manifest import DeletionVectorRef, PartTable
+from rowsieve.storage.parts.deletion_vectors import write_deletion_vector
 from rowsieve.storage.snapshot import PLACED_FILES, TableInfo
 from rowsieve.table import Table
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_names import has_tags
 

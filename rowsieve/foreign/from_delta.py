@@ -38,13 +38,13 @@ from rowsieve.foreign.nullable_fields import nullable_field
 from rowsieve.foreign.open_parquet import view_of
 from rowsieve.objects import Location, ObjectStore, open_store
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.storage.deletion_vectors import inline_deletion_vector
+from rowsieve.storage.parts.deletion_vectors import inline_deletion_vector
 from rowsieve.table import Table
 from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY, schema_of
 from rowsieve.types.logical import Field, List, LogicalType, Map, Struct
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_defaults import constant_text
-from rowsieve.types.variant_json import EXTENSIONS
+from rowsieve.types.variants.variant_json import EXTENSIONS
 
 _MODE: Final = "delta.columnMapping.mode"
 _PHYSICAL: Final = "delta.columnMapping.physicalName"

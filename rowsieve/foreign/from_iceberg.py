@@ -39,7 +39,7 @@ from rowsieve.foreign.open_parquet import view_of
 from rowsieve.foreign.puffin import deleted_rows
 from rowsieve.objects import Location, ObjectStore, open_store
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.storage.deletion_vectors import inline_deletion_vector
+from rowsieve.storage.parts.deletion_vectors import inline_deletion_vector
 from rowsieve.table import Table
 from rowsieve.types import logical
 from rowsieve.types.encodings import (

@@ -20,9 +20,9 @@ from rowsieve.executor.sources import PartSource
 from rowsieve.foreign.many_keys import PlacedFile, read_keys, small_batches
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan import PlannedPart
-from rowsieve.storage.manifest import FileRef
-from rowsieve.types.keys import Key, KeyOrder
+from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.types.logical import Float
+from rowsieve.types.ordering.keys import Key, KeyOrder
 from rowsieve.types.schema import Schema
 
 _ADVICE = (

@@ -29,10 +29,10 @@ from rowsieve.parquet.mini_file import ColumnPages, FileSchema, GroupPages, mini
 from rowsieve.parquet.pages import ChunkPages
 from rowsieve.parquet.spans import Span, requests
 from rowsieve.parquet.thrift import MalformedThrift
-from rowsieve.storage.manifest import FileRef
+from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.stored_defaults import constant
 
 _SMALL: Final = 65_536  # rows; larger files are read one by one

@@ -24,9 +24,9 @@ from rowsieve.foreign.joined_columns import join_columns
 from rowsieve.foreign.paths import find_files, root_of
 from rowsieve.foreign.placed_parts import parts_of
 from rowsieve.objects import ObjectStore, open_store
-from rowsieve.storage.commit_log import CommitLog
-from rowsieve.storage.log_entry import Commit
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.log_entry import Commit
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot, TableInfo
 from rowsieve.table import Table
 from rowsieve.types.schema import Schema

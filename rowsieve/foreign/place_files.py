@@ -25,14 +25,14 @@ from rowsieve.foreign.many_keys import PlacedFile
 from rowsieve.foreign.placed_parts import parts_of
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan import PlannedPart
-from rowsieve.storage.key_bounds import key_bound
-from rowsieve.storage.manifest import FileRef, PartTable
+from rowsieve.storage.manifests.key_bounds import key_bound
+from rowsieve.storage.manifests.manifest import FileRef, PartTable
 from rowsieve.types.aliases import is_opaque
 from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import FIELD_ID_KEY, arrow_type, declared_size
 from rowsieve.types.field_paths import children
-from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Enum, Field, is_nested, type_name
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 from rowsieve.types.widening import holds_all_of
 

@@ -1,8 +1,8 @@
 """Builds the parts of files that are not ours: column mappings, and statistics of whole files.
 
 The statistics of all row groups of all files are decoded together, column by column, and joined by
-file. Soundness: that of `rowsieve.parquet.foreign_statistics`; a file has a bound only if each of
-its row groups has one, or only NULLs.
+file. Soundness: that of `rowsieve.parquet.statistics.foreign_statistics`; a file has a bound only
+if each of its row groups has one, or only NULLs.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from rowsieve.foreign.footers import Footer
 from rowsieve.foreign.hive import Partitions
 from rowsieve.foreign.joined_columns import JoinedColumns
 from rowsieve.parquet.file_mapping import FileMapping
-from rowsieve.parquet.footer_statistics import (
+from rowsieve.parquet.leaf_columns import FileColumn, leaves_by_name
+from rowsieve.parquet.statistics.footer_statistics import (
     ChunkStatistics,
     Leaf,
     leaves_in,
     row_group_statistics,
     value_in,
 )
-from rowsieve.parquet.foreign_statistics import foreign_column
-from rowsieve.parquet.leaf_columns import FileColumn, leaves_by_name
-from rowsieve.parquet.stored_bounds import StoredBounds
+from rowsieve.parquet.statistics.foreign_statistics import foreign_column
+from rowsieve.parquet.statistics.stored_bounds import StoredBounds
 from rowsieve.stats.tabulate import statistics_name
-from rowsieve.storage.manifest import DeletionVectorRef, FileRef, PartTable, placed_parts
+from rowsieve.storage.manifests.manifest import DeletionVectorRef, FileRef, PartTable, placed_parts
 from rowsieve.types import logical
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.schema import Schema, schema_to_json

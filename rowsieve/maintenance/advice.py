@@ -23,9 +23,9 @@ from rowsieve.maintenance.analyzing import (
 )
 from rowsieve.planner.overlap import Indices
 from rowsieve.shown import Shown, html, size_text
-from rowsieve.storage.part_writer import target_part_bytes
+from rowsieve.storage.parts.part_writer import target_part_bytes
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 
 
 class Action(Enum):

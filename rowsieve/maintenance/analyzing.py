@@ -26,10 +26,10 @@ from rowsieve.objects import ObjectStore
 from rowsieve.planner.pieces import planned_part
 from rowsieve.stats.collect import StatisticsCollector
 from rowsieve.stats.selection import StatisticsOptions, statistics_options
-from rowsieve.storage.commit_request import CommitRequest
-from rowsieve.storage.conflicts import Kind
-from rowsieve.storage.manifest import NewPart, PartEntry, PartTable
-from rowsieve.storage.part_sketches import (
+from rowsieve.storage.log.commit_request import CommitRequest
+from rowsieve.storage.log.conflicts import Kind
+from rowsieve.storage.manifests.manifest import NewPart, PartEntry, PartTable
+from rowsieve.storage.manifests.part_sketches import (
     PartSketches,
     can_have_sketches,
     is_sketch,
@@ -37,10 +37,10 @@ from rowsieve.storage.part_sketches import (
     sketch_name,
     sketched_fields,
 )
-from rowsieve.storage.segments import STATISTICS
+from rowsieve.storage.manifests.segments import STATISTICS
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Field, Json, type_name
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from rowsieve.objects import ObjectStore, together
 from rowsieve.shown import size_text
-from rowsieve.storage.checkpoint import CHECKPOINTS
-from rowsieve.storage.log_entry import LOG
+from rowsieve.storage.log.checkpoint import CHECKPOINTS
+from rowsieve.storage.log.log_entry import LOG
 
 _FOLDERS: Final = ("data", LOG, CHECKPOINTS)
 

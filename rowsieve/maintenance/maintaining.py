@@ -27,7 +27,7 @@ from rowsieve.maintenance.storing_vectors import StoringVectors
 from rowsieve.retention.orphans import GRACE_S
 from rowsieve.retention.removed_files import RemovedFiles
 from rowsieve.retention.retaining import Seconds, checked_grace
-from rowsieve.storage.log_entry import Commit
+from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.snapshot import Snapshot
 
 BytesPerSecond = Annotated[float, Example("50e6", "a number of bytes")]

@@ -16,7 +16,7 @@ from rowsieve.changes.vector_merging import plan_merged_vectors
 from rowsieve.compaction.run import COMPACTION_RETRY_TIMEOUT_S
 from rowsieve.predicate.bind import bind
 from rowsieve.retention.retaining import Retaining
-from rowsieve.storage.log_entry import Commit
+from rowsieve.storage.log.log_entry import Commit
 
 
 class StoringVectors(Retaining):

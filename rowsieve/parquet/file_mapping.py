@@ -3,12 +3,12 @@
 A file of our writer has field ids, and a mark in its footer. A file of another writer is read with
 an adapted footer, which is made when its tail is read: the top-level columns get the table's field
 ids by name, all other ids and key-value pairs are removed, and of the statistics only those that
-are well formed are kept (`rowsieve.parquet.footer_statistics`). Nothing else changes, so the byte
-ranges of its data are those of the file.
+are well formed are kept (`rowsieve.parquet.statistics.footer_statistics`). Nothing else changes, so
+the byte ranges of its data are those of the file.
 
 Soundness: an adapted footer never has the marks of our writer (`rowsieve.format`, seals of chunks,
 pages and bloom filters), even if our writer made the file. Its statistics have a mark of their own,
-because they need more care (`rowsieve.parquet.foreign_statistics`).
+because they need more care (`rowsieve.parquet.statistics.foreign_statistics`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from rowsieve.errors import CorruptData
 from rowsieve.parquet.footer_cache import cached_per_footer
-from rowsieve.parquet.footer_statistics import (
+from rowsieve.parquet.statistics.footer_statistics import (
     CHILDREN,
     FIELD_ID,
     NAME,

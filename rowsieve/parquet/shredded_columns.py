@@ -27,9 +27,9 @@ import pyarrow.parquet as pq
 from rowsieve.parquet.file_mapping import mapping_of
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.leaf_columns import FileColumn
-from rowsieve.parquet.stored_bounds import StoredBounds, abstract_column
-from rowsieve.predicate.abstract import AbstractColumn
+from rowsieve.parquet.statistics.stored_bounds import StoredBounds, abstract_column
 from rowsieve.predicate.arrays import Mask, filled, null_mask, without
+from rowsieve.predicate.interpretation.abstract import AbstractColumn
 from rowsieve.stats.bounds import upper_text
 from rowsieve.stats.json_kinds import EVERYTHING, Kind, Path, path_of_subject, path_subject
 from rowsieve.stats.json_shredding import FIELDS, MOST_CHARACTERS, STORED_KINDS

@@ -14,10 +14,10 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
-from rowsieve.parquet.footer_statistics import CHILDREN, NAME, SCHEMA
+from rowsieve.parquet.statistics.footer_statistics import CHILDREN, NAME, SCHEMA
 from rowsieve.parquet.thrift import MalformedThrift, read_fields
 from rowsieve.types.encodings import EXTENSION_KEY
-from rowsieve.types.variant_json import EXTENSIONS, is_variant, may_have_variant
+from rowsieve.types.variants.variant_json import EXTENSIONS, is_variant, may_have_variant
 
 _LOGICAL: Final = 10
 _VARIANT: Final = 16  # of the union LogicalType

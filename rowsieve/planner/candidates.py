@@ -22,8 +22,8 @@ from rowsieve.planner.prune_row_groups import PrunedGroups, prune_row_groups
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import Verdict
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.storage.manifest import FileRef
-from rowsieve.storage.part_writer import ROW_GROUP_ROWS
+from rowsieve.storage.manifests.manifest import FileRef
+from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from rowsieve.types.schema import Schema
 
 _NONE: Final = int(Verdict.NONE)  # numpy compares with an int faster than with an enum

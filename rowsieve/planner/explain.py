@@ -29,7 +29,7 @@ from rowsieve.predicate.bind import bind
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.tabulate import statistics_name
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
 
 Describe = Callable[[ir.Predicate], str]

@@ -17,7 +17,7 @@ from rowsieve.parquet.bloom_reader import BloomReader
 from rowsieve.parquet.footer import Tail, read_tail
 from rowsieve.parquet.leaf_columns import names_by_id
 from rowsieve.parquet.pages import PageDirectory
-from rowsieve.parquet.row_groups import JoinedStatistics, RowGroupStatistics
+from rowsieve.parquet.statistics.row_groups import JoinedStatistics, RowGroupStatistics
 from rowsieve.planner.explanation import PartRowGroups, RowGroupReason
 from rowsieve.planner.plan import PlannedPart, ScanPlan
 from rowsieve.planner.prune_pages import prune_pages
@@ -26,7 +26,7 @@ from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.predicate.ir import TRUE, Predicate, column_names, conjuncts
-from rowsieve.storage.part_writer import ROW_GROUP_ROWS
+from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from rowsieve.storage.snapshot import Snapshot
 
 Counts = npt.NDArray[np.int64]

@@ -24,8 +24,8 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import as_mask
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.keys import KeyOrder, KeyPart, sort_form
 from rowsieve.types.logical import Field
+from rowsieve.types.ordering.keys import KeyOrder, KeyPart, sort_form
 from rowsieve.types.widening import holds_all_of, widened
 
 BoundPart: TypeAlias = tuple[int, KeyPart]

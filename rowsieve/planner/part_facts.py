@@ -26,10 +26,10 @@ from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.stats.columnar import Decoded, PartStatistics
 from rowsieve.stats.shard_unions import ShardUnions
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.manifests.vector_columns import PREFIX
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.storage.vector_columns import PREFIX
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 Verdicts: TypeAlias = npt.NDArray[np.int8]

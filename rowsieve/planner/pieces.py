@@ -11,7 +11,7 @@ from rowsieve.planner.part_facts import PartFacts, Verdicts
 from rowsieve.planner.plan import Piece, PlannedPart, Pruned, Read
 from rowsieve.planner.prune_parts import Pruning, Reason
 from rowsieve.predicate.interpret import Verdict
-from rowsieve.storage.manifest import PartEntry
+from rowsieve.storage.manifests.manifest import PartEntry
 
 _ALL: Final = int(Verdict.ALL)  # numpy compares with an int faster than with an enum
 

@@ -34,10 +34,10 @@ from rowsieve.predicate.ir import TRUE, Operand, Predicate
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.shown import printable
-from rowsieve.storage.manifest import DeletionVectorRef, FileRef
-from rowsieve.storage.part_writer import ROW_GROUP_ROWS
+from rowsieve.storage.manifests.manifest import DeletionVectorRef, FileRef
+from rowsieve.storage.manifests.vector_columns import VectorRef
+from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.storage.vector_columns import VectorRef
 from rowsieve.types.schema import Schema, schema_from_json, schema_to_json
 
 PLAN_FORMAT = 2  # format 1 had semantics without settings, and a URI that was not encoded

@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from rowsieve.planner.witnesses import Known, witnesses
 from rowsieve.predicate import ir
-from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.bind import BoundPredicate, bind
 from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.interpret import Verdict, interpret
+from rowsieve.predicate.interpretation.abstract import AbstractColumn
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.json_kinds import EVERYTHING, path_of_subject

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rowsieve.parquet.footer import Tail, starts_of
-from rowsieve.parquet.foreign_pages import ForeignCells, has_page_index
-from rowsieve.parquet.page_statistics import PageStatistics
 from rowsieve.parquet.pages import PageDirectory
-from rowsieve.parquet.row_groups import JoinedStatistics, RowGroupStatistics
+from rowsieve.parquet.statistics.foreign_pages import ForeignCells, has_page_index
+from rowsieve.parquet.statistics.page_statistics import PageStatistics
+from rowsieve.parquet.statistics.row_groups import JoinedStatistics, RowGroupStatistics
 from rowsieve.planner.prune_row_groups import Verdicts, cut_by
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.bind import BoundPredicate

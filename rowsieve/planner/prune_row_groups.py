@@ -20,12 +20,12 @@ import pyarrow.parquet as pq
 
 from rowsieve.parquet.bloom import BloomFilter, Probes, probes_of
 from rowsieve.parquet.leaf_columns import FileColumn
-from rowsieve.parquet.row_groups import RowGroupStatistics, joined_row_groups
+from rowsieve.parquet.statistics.row_groups import RowGroupStatistics, joined_row_groups
 from rowsieve.predicate import ir
-from rowsieve.predicate.abstract import from_column
 from rowsieve.predicate.arrays import Mask, as_mask, compare, filled
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import Verdict, interpret
+from rowsieve.predicate.interpretation.abstract import from_column
 from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.encodings import arrow_type

@@ -14,8 +14,8 @@ import msgspec
 import pyarrow.compute as pc
 
 from rowsieve.planner.plan import Piece, Read, Split
-from rowsieve.storage.manifest import PartTable
-from rowsieve.storage.part_writer import ROW_GROUP_ROWS
+from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 
 
 def split_bytes_for_cores(

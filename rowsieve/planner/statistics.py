@@ -24,7 +24,7 @@ from rowsieve.predicate.arrays import as_mask
 from rowsieve.predicate.ir import BoundColumn
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.tabulate import statistics_name
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Field
 

@@ -14,33 +14,26 @@ from typing import Any, Final, TypeAlias, assert_never
 
 from rowsieve.errors import InvalidPredicate, UnknownColumn
 from rowsieve.predicate import ir
-from rowsieve.predicate.coerce import compare_operands, convert, typed
-from rowsieve.predicate.dated import days_moved
-from rowsieve.predicate.enum_labels import as_text, enum_members, read_as_text, with_text
-from rowsieve.predicate.envelopes import as_meeting
-from rowsieve.predicate.functions.casts import cast_rule
-from rowsieve.predicate.functions.conditional import common_type
-from rowsieve.predicate.functions.registry import FUNCTIONS, known_of, resolve
-from rowsieve.predicate.like import lowered, parse_pattern
-from rowsieve.predicate.limits import check_limits
-from rowsieve.predicate.literal_values import check_literal, constant_type, from_scalar, int_range
-from rowsieve.predicate.members import bind_members
-from rowsieve.predicate.nanosecond_rules import (
+from rowsieve.predicate.binding.coerce import compare_operands, convert, typed
+from rowsieve.predicate.binding.dated import days_moved
+from rowsieve.predicate.binding.enum_labels import as_text, enum_members, read_as_text, with_text
+from rowsieve.predicate.binding.envelopes import as_meeting
+from rowsieve.predicate.binding.members import bind_members
+from rowsieve.predicate.binding.nanosecond_rules import (
     arguments_of,
     cast_of_nanoseconds,
     compared_members,
 )
-from rowsieve.predicate.nested_constants import adapted, is_constructor
-from rowsieve.predicate.semantics import Semantics
-from rowsieve.predicate.simplify import simplify
-from rowsieve.predicate.stored_comparisons import (
+from rowsieve.predicate.binding.nested_constants import adapted, is_constructor
+from rowsieve.predicate.binding.simplify import simplify
+from rowsieve.predicate.binding.stored_comparisons import (
     as_exact,
     as_length,
     as_stored,
     exact_members,
     lengths,
 )
-from rowsieve.predicate.zoned import (
+from rowsieve.predicate.binding.zoned import (
     READ_IN_ZONE,
     at_time_zone,
     cast_of_session,
@@ -48,6 +41,13 @@ from rowsieve.predicate.zoned import (
     zoned_call,
     zoned_trunc,
 )
+from rowsieve.predicate.functions.casting.casts import cast_rule
+from rowsieve.predicate.functions.conditional import common_type
+from rowsieve.predicate.functions.registry import FUNCTIONS, known_of, resolve
+from rowsieve.predicate.like import lowered, parse_pattern
+from rowsieve.predicate.limits import check_limits
+from rowsieve.predicate.literal_values import check_literal, constant_type, from_scalar, int_range
+from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.aliases import may_compare
 from rowsieve.types.logical import (
     Bool,

@@ -40,15 +40,15 @@ from rowsieve.predicate.arrays import (
     without,
 )
 from rowsieve.predicate.bind import BoundOperand, BoundPredicate
-from rowsieve.predicate.boxes import alternatives
-from rowsieve.predicate.functions.casts import cast_as_written, gives_null
+from rowsieve.predicate.evaluation.boxes import alternatives
+from rowsieve.predicate.evaluation.nested_order import compare_nested, differ_nested
+from rowsieve.predicate.evaluation.ordered_members import is_member
+from rowsieve.predicate.functions.casting.casts import cast_as_written, gives_null
+from rowsieve.predicate.functions.casting.text_casts import trimmed
 from rowsieve.predicate.functions.registry import known_of, resolve
-from rowsieve.predicate.functions.text_casts import trimmed
+from rowsieve.predicate.interpretation.plain_comparisons import KERNELS, plain_sides
 from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.literal_values import scalar
-from rowsieve.predicate.nested_order import compare_nested, differ_nested
-from rowsieve.predicate.ordered_members import is_member
-from rowsieve.predicate.plain_comparisons import KERNELS, plain_sides
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Bool, LogicalType, Struct, is_nested, type_name

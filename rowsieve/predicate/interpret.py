@@ -21,8 +21,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rowsieve.predicate import abstract_calls, ir
-from rowsieve.predicate.abstract import (
+from rowsieve.predicate import ir
+from rowsieve.predicate.arrays import Mask, repeated, with_nulls
+from rowsieve.predicate.bind import BoundOperand, BoundPredicate
+from rowsieve.predicate.binding.coerce import MIRRORED, compare_operands
+from rowsieve.predicate.evaluation.ordered_members import are_members, members_within
+from rowsieve.predicate.functions.registry import known_of, resolve
+from rowsieve.predicate.functions.texts.patterns import literal_prefix
+from rowsieve.predicate.interpretation import abstract_calls
+from rowsieve.predicate.interpretation.abstract import (
     AbstractColumns,
     AbstractValue,
     KnownExpressions,
@@ -42,23 +49,29 @@ from rowsieve.predicate.abstract import (
     spans_of,
     unbounded_below,
 )
-from rowsieve.predicate.abstract_comparisons import compare_values, distinct, reflexive
-from rowsieve.predicate.abstract_patterns import pattern_truth, prefix_truth
-from rowsieve.predicate.alike_terms import Matrices, grouped, outcome_of_any
-from rowsieve.predicate.arrays import Mask, repeated, with_nulls
-from rowsieve.predicate.bind import BoundOperand, BoundPredicate
-from rowsieve.predicate.coerce import MIRRORED, compare_operands
-from rowsieve.predicate.facts import Facts, facts_against, facts_of
-from rowsieve.predicate.functions.patterns import literal_prefix
-from rowsieve.predicate.functions.registry import known_of, resolve
+from rowsieve.predicate.interpretation.abstract_comparisons import (
+    compare_values,
+    distinct,
+    reflexive,
+)
+from rowsieve.predicate.interpretation.abstract_patterns import pattern_truth, prefix_truth
+from rowsieve.predicate.interpretation.alike_terms import Matrices, grouped, outcome_of_any
+from rowsieve.predicate.interpretation.facts import Facts, facts_against, facts_of
+from rowsieve.predicate.interpretation.nan_signs import may_be_negative_nan
+from rowsieve.predicate.interpretation.narrow import combined_facts, narrowed
+from rowsieve.predicate.interpretation.nested_facts import (
+    OPPOSITES,
+    implied_by_equality,
+    implied_by_order,
+)
+from rowsieve.predicate.interpretation.plain_comparisons import (
+    plain_truth,
+    plain_truths,
+    plain_verdicts,
+)
 from rowsieve.predicate.like import parse_pattern
 from rowsieve.predicate.literal_values import array_of, scalar
-from rowsieve.predicate.nan_signs import may_be_negative_nan
-from rowsieve.predicate.narrow import combined_facts, narrowed
-from rowsieve.predicate.nested_facts import OPPOSITES, implied_by_equality, implied_by_order
 from rowsieve.predicate.operand_types import type_of
-from rowsieve.predicate.ordered_members import are_members, members_within
-from rowsieve.predicate.plain_comparisons import plain_truth, plain_truths, plain_verdicts
 from rowsieve.predicate.semantics import NanOrder, NestedNulls, Semantics
 from rowsieve.types.logical import Bool, Float, Int, Struct, Timestamp, is_nested, is_ordered
 

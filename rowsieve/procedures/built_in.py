@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from rowsieve.procedures.add_files import AddFiles
-from rowsieve.procedures.analyze import Analyze
-from rowsieve.procedures.build_vectors import BuildDeletionVectors
-from rowsieve.procedures.merge_vectors import RewritePositionDeleteFiles
-from rowsieve.procedures.migrate import Migrate
+from rowsieve.procedures.built_ins.add_files import AddFiles
+from rowsieve.procedures.built_ins.analyze import Analyze
+from rowsieve.procedures.built_ins.build_vectors import BuildDeletionVectors
+from rowsieve.procedures.built_ins.merge_vectors import RewritePositionDeleteFiles
+from rowsieve.procedures.built_ins.migrate import Migrate
+from rowsieve.procedures.built_ins.register_table import RegisterTable
+from rowsieve.procedures.built_ins.retention_procedures import RETENTION_PROCEDURES
+from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles
+from rowsieve.procedures.built_ins.table_procedures import TABLE_PROCEDURES
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
-from rowsieve.procedures.register_table import RegisterTable
-from rowsieve.procedures.retention_procedures import RETENTION_PROCEDURES
-from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
-from rowsieve.procedures.table_procedures import TABLE_PROCEDURES
 
 GROUP: Final = "rowsieve.procedures"
 """The group of entry points in which packages offer procedures, each under its procedure's name."""

@@ -17,17 +17,17 @@ from typing import Final
 from rowsieve.errors import CorruptData, NotFound, UnsupportedOperation
 from rowsieve.objects import ObjectStore
 from rowsieve.retention.leases import Lease, LeaseWatch
-from rowsieve.storage.checkpoint import (
+from rowsieve.storage.log.checkpoint import (
     CHECKPOINTS,
     checkpoint_file,
     checkpoint_path,
     write_checkpoint,
 )
-from rowsieve.storage.commit_log import CommitLog
-from rowsieve.storage.commit_request import CommitRequest
-from rowsieve.storage.floors import CLOSED, is_closed, raised
-from rowsieve.storage.log_entry import log_path
-from rowsieve.storage.retries import Retries
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.commit_request import CommitRequest
+from rowsieve.storage.log.floors import CLOSED, is_closed, raised
+from rowsieve.storage.log.log_entry import log_path
+from rowsieve.storage.log.retries import Retries
 from rowsieve.storage.snapshot import Snapshot
 
 _OWN_LEASE_S: Final = 300.0

@@ -25,13 +25,13 @@ from rowsieve.retention.garbage import (
     parts_path_of,
     read_entries,
 )
-from rowsieve.storage.checkpoint import checkpoint_path, read_checkpoint, write_checkpoint
-from rowsieve.storage.conflicts import RETENTION_OPERATIONS
-from rowsieve.storage.floors import floors_of
-from rowsieve.storage.log_entry import log_path
-from rowsieve.storage.log_reader import LogReader
-from rowsieve.storage.segments import STATISTICS
-from rowsieve.storage.shards import digest_of_ids
+from rowsieve.storage.log.checkpoint import checkpoint_path, read_checkpoint, write_checkpoint
+from rowsieve.storage.log.conflicts import RETENTION_OPERATIONS
+from rowsieve.storage.log.floors import floors_of
+from rowsieve.storage.log.log_entry import log_path
+from rowsieve.storage.log.log_reader import LogReader
+from rowsieve.storage.manifests.segments import STATISTICS
+from rowsieve.storage.manifests.shards import digest_of_ids
 from rowsieve.storage.snapshot import Snapshot
 
 KEPT_S: Final = 7 * 86_400.0

@@ -17,7 +17,7 @@ from typing import Final
 
 from rowsieve.errors import CorruptData, NotFound
 from rowsieve.objects import Details, ObjectStore, together
-from rowsieve.storage.checkpoint import (
+from rowsieve.storage.log.checkpoint import (
     CHECKPOINTS,
     checkpoint_file,
     checkpoint_version_of,
@@ -25,10 +25,10 @@ from rowsieve.storage.checkpoint import (
     read_files,
     read_parts,
 )
-from rowsieve.storage.floors import DATA_FILE, paths_of
-from rowsieve.storage.log_entry import LOG, LogEntry, log_path, version_of
-from rowsieve.storage.log_reader import LogReader
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.log.floors import DATA_FILE, paths_of
+from rowsieve.storage.log.log_entry import LOG, LogEntry, log_path, version_of
+from rowsieve.storage.log.log_reader import LogReader
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
 
 _BLOCK: Final = 64  # entries that are read at once

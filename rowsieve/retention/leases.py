@@ -33,7 +33,7 @@ from typing import Final, NamedTuple, Self
 
 from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.objects import ObjectStore, put_fresh
-from rowsieve.storage.sealed_lines import seal
+from rowsieve.storage.log.sealed_lines import seal
 
 LEASES: Final = "_rowsieve/leases"
 LEASE_S: Final = 600.0

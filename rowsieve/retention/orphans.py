@@ -28,9 +28,9 @@ from rowsieve.retention.garbage import (
     parts_path_of,
     read_entries,
 )
-from rowsieve.storage.commit_ids import base_of
-from rowsieve.storage.floors import DATA_FILE, base_of_path
-from rowsieve.storage.log_reader import LogReader
+from rowsieve.storage.log.commit_ids import base_of
+from rowsieve.storage.log.floors import DATA_FILE, base_of_path
+from rowsieve.storage.log.log_reader import LogReader
 from rowsieve.storage.snapshot import Snapshot
 
 GRACE_S: Final = 86_400.0

@@ -40,9 +40,9 @@ from rowsieve.retention.orphans import (
     floor_for,
 )
 from rowsieve.retention.removed_files import RemovedFiles
-from rowsieve.storage.commit_request import CommitRequest
-from rowsieve.storage.floors import check_kept, check_open, floors_of, raised
-from rowsieve.storage.resolve import resolve_snapshot
+from rowsieve.storage.log.commit_request import CommitRequest
+from rowsieve.storage.log.floors import check_kept, check_open, floors_of, raised
+from rowsieve.storage.log.resolve import resolve_snapshot
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.instants import to_microseconds
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rowsieve.predicate.abstract import AbstractValue
-from rowsieve.predicate.abstract_calls import cast_value
 from rowsieve.predicate.arrays import Mask, without
+from rowsieve.predicate.interpretation.abstract import AbstractValue
+from rowsieve.predicate.interpretation.abstract_calls import cast_value
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Float, LogicalType
 

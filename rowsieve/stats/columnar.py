@@ -18,8 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.predicate.abstract import AbstractColumn, AbstractValue, inverted
 from rowsieve.predicate.arrays import as_mask
+from rowsieve.predicate.interpretation.abstract import AbstractColumn, AbstractValue, inverted
 from rowsieve.predicate.ir import BoundColumn, Operand
 from rowsieve.stats.expressions import value_of
 from rowsieve.stats.fills import Fill, fills_at, fills_of
@@ -54,7 +54,7 @@ class Columns(Protocol):
 
 
 class Manifest(Protocol):
-    """A table of parts, such as `rowsieve.storage.manifest.PartTable`."""
+    """A table of parts, such as `rowsieve.storage.manifests.manifest.PartTable`."""
 
     @property
     def columns(self) -> Columns:

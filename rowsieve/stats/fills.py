@@ -18,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.predicate.abstract import AbstractColumn
+from rowsieve.predicate.interpretation.abstract import AbstractColumn
 from rowsieve.stats.json_kinds import EVERYTHING, Kind, parsed_path
 from rowsieve.stats.json_paths import JsonCollector
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject

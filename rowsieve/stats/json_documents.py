@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Mask, as_mask
-from rowsieve.predicate.functions.json_members import may_exceed_limits
+from rowsieve.predicate.functions.nested.json_members import may_exceed_limits
 from rowsieve.stats.json_kinds import Kind, Path
 from rowsieve.stats.values import Values
 

@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rowsieve.predicate.abstract import (
+from rowsieve.predicate.arrays import Mask, filled, null_mask, with_nulls, without
+from rowsieve.predicate.functions.numbers.decimals import narrowed
+from rowsieve.predicate.interpretation.abstract import (
     AbstractColumn,
     AbstractValue,
     anything,
@@ -24,8 +26,6 @@ from rowsieve.predicate.abstract import (
     nowhere,
     without_contradictions,
 )
-from rowsieve.predicate.arrays import Mask, filled, null_mask, with_nulls, without
-from rowsieve.predicate.functions.decimals import narrowed
 from rowsieve.predicate.ir import BoundColumn, Call, Literal, Operand
 from rowsieve.stats.claims import cast_soundly, widen_elsewhere
 from rowsieve.stats.json_kinds import ANY_INDEX, EVERYTHING, INDICES, Kind, Path, path_subject

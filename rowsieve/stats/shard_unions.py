@@ -19,8 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.predicate.abstract import AbstractColumn, AbstractValue, nowhere
 from rowsieve.predicate.arrays import Mask, as_mask
+from rowsieve.predicate.interpretation.abstract import AbstractColumn, AbstractValue, nowhere
 from rowsieve.predicate.ir import BoundColumn, Operand
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.expressions import value_of

@@ -21,8 +21,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from rowsieve.predicate.functions.interval_length import LENGTH_TYPE
-from rowsieve.predicate.functions.unbounded_numbers import APPROX_TYPE, EXACT_TYPE
+from rowsieve.predicate.functions.casting.unbounded_numbers import APPROX_TYPE, EXACT_TYPE
+from rowsieve.predicate.functions.times.interval_length import LENGTH_TYPE
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.types import logical
 from rowsieve.types.aliases import GEOMETRY

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.types.instants import from_microseconds
 from rowsieve.types.schema import Schema
 
@@ -61,7 +61,7 @@ class Snapshot:
     """A table at one version. `tokens`: the last idempotent commit by application id.
 
     `owes_checkpoint`: a checkpoint was due at a change of columns, and the next commit that changes
-    rows writes it; see `rowsieve.storage.checkpoint_turns`.
+    rows writes it; see `rowsieve.storage.log.checkpoint_turns`.
     """
 
     version: int

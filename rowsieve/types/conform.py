@@ -30,7 +30,7 @@ from rowsieve.types.encodings import (
     member_field,
 )
 from rowsieve.types.schema import Schema
-from rowsieve.types.variant_json import is_variant, json_of_variants
+from rowsieve.types.variants.variant_json import is_variant, json_of_variants
 
 _ALL_VALID = (
     logical.Bool,

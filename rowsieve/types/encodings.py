@@ -19,8 +19,8 @@ from rowsieve.errors import SchemaMismatch
 from rowsieve.types import enums, logical, numeric_bytes
 from rowsieve.types.aliases import ALIASES, GEOMETRY, PREFIX, find_alias
 from rowsieve.types.schema import Schema
-from rowsieve.types.variant_json import EXTENSIONS as VARIANT_NAMES
-from rowsieve.types.variant_json import is_marked_by_spark, is_variant
+from rowsieve.types.variants.variant_json import EXTENSIONS as VARIANT_NAMES
+from rowsieve.types.variants.variant_json import is_marked_by_spark, is_variant
 
 FIELD_ID_KEY = b"PARQUET:field_id"
 COMMENT_KEY = b"comment"

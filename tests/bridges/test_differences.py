@@ -10,8 +10,9 @@ import pytest
 from rowsieve.bridges.differences import DIFFERENCES, Difference, Direction, check
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate import ir, zoned
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
+from rowsieve.predicate.binding import zoned
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Timestamp

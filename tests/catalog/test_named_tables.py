@@ -28,7 +28,7 @@ from rowsieve.errors import (
     UnsupportedProtocol,
 )
 from rowsieve.objects import ObjectExists, open_store
-from rowsieve.storage.sealed_lines import seal
+from rowsieve.storage.log.sealed_lines import seal
 from tests.profiles import examples
 from tests.small_tables import fresh_uri
 

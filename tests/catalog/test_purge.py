@@ -26,8 +26,8 @@ from rowsieve.errors import (
 from rowsieve.objects import Details, RemoteStore, open_store
 from rowsieve.retention import dropping, leases
 from rowsieve.retention.leases import LEASES
-from rowsieve.storage import create_only
-from rowsieve.storage.log_head import _seen
+from rowsieve.storage.log import create_only
+from rowsieve.storage.log.log_head import _seen
 from tests.profiles import IS_DEEP
 from tests.small_tables import fresh_uri
 from tests.storage.log_fixtures import Crash

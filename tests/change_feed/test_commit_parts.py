@@ -17,8 +17,8 @@ from rowsieve.change_feed.feed_columns import FeedColumns
 from rowsieve.errors import InvalidInput
 from rowsieve.predicate.ir import TRUE
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.storage.commit_log import CommitLog
-from rowsieve.storage.next_version import next_version
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.next_version import next_version
 from tests.change_feed.test_random_histories import History, shown_rows
 from tests.profiles import examples
 from tests.small_tables import appended, keyed, kv

@@ -23,8 +23,8 @@ from rowsieve.errors import (
 )
 from rowsieve.scan import Scan
 from rowsieve.stats.collect import FieldCollector
-from rowsieve.storage.log_entry import LogEntry
-from rowsieve.storage.replay import replay
+from rowsieve.storage.log.log_entry import LogEntry
+from rowsieve.storage.log.replay import replay
 from rowsieve.types.logical import Field, Int
 from rowsieve.types.schema import Schema
 
@@ -379,7 +379,7 @@ def test_an_older_reader_refuses_the_table_from_that_version_on(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table.add_column("c", pa.int64(), default=1)
-    monkeypatch.setattr("rowsieve.storage.log_entry.FEATURES", frozenset())
+    monkeypatch.setattr("rowsieve.storage.log.log_entry.FEATURES", frozenset())
     assert rowsieve.open_table(table.uri, version=0).count() == 3
     with pytest.raises(UnsupportedProtocol, match="schema_changes"):
         rowsieve.open_table(table.uri)

@@ -62,7 +62,7 @@ ROWS: list[dict[str, Any]] = [
 
 @pytest.fixture(autouse=True)
 def tiny_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rowsieve.storage.part_file.PAGE_ROWS", 1)
+    monkeypatch.setattr("rowsieve.storage.parts.part_file.PAGE_ROWS", 1)
     for module in (
         "storage.part_writer",
         "planner.candidates",
@@ -577,6 +577,6 @@ def test_a_reader_that_does_not_know_fields_refuses_the_table(
 ) -> None:
     table.rename_column("tags", "labels")
     table.add_column("address.city", "string", default="Rome")
-    monkeypatch.setattr("rowsieve.storage.log_entry.FEATURES", frozenset({"schema_changes"}))
+    monkeypatch.setattr("rowsieve.storage.log.log_entry.FEATURES", frozenset({"schema_changes"}))
     with pytest.raises(UnsupportedProtocol, match="field_changes"):
         rowsieve.open_table(table.uri)

@@ -13,9 +13,9 @@ import pytest
 import rowsieve
 from rowsieve import Table
 from rowsieve.errors import CorruptData, InvalidInput, UnsupportedOperation, UnsupportedProtocol
-from rowsieve.storage import commit_log
-from rowsieve.storage.log_entry import log_path
-from rowsieve.storage.replay import replay
+from rowsieve.storage.log import commit_log
+from rowsieve.storage.log.log_entry import log_path
+from rowsieve.storage.log.replay import replay
 from tests.small_tables import appended, files, keyed, kv, meddled, pairs
 from tests.storage.log_fixtures import copy
 

@@ -27,8 +27,8 @@ from rowsieve.planner import part_facts
 from rowsieve.planner.cache import PLANS
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.storage.commit_log import CommitLog
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import VECTORS_WRITER
 from tests import random_tables
 from tests.profiles import judged
@@ -395,7 +395,7 @@ def test_vectors_are_of_tables_with_a_key() -> None:
 def test_older_writers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     table = two_versions()
     table.build_deletion_vectors()
-    monkeypatch.setattr("rowsieve.storage.commit_log.WRITER_VERSION", VECTORS_WRITER - 1)
+    monkeypatch.setattr("rowsieve.storage.log.commit_log.WRITER_VERSION", VECTORS_WRITER - 1)
     with pytest.raises(UnsupportedProtocol, match="writer protocol 4"):
         rs.open_table(table.uri).restore(1)
 

@@ -243,6 +243,6 @@ def test_older_readers_and_writers_are_refused(monkeypatch: pytest.MonkeyPatch) 
     overtake(other, monkeypatch, lambda _: table.widen_column("k", "int64"))
     with pytest.raises(CommitConflict, match="'k' has another type"):
         put(other, [(1, 1)])
-    monkeypatch.setattr("rowsieve.storage.log_entry.FEATURES", frozenset({"schema_changes"}))
+    monkeypatch.setattr("rowsieve.storage.log.log_entry.FEATURES", frozenset({"schema_changes"}))
     with pytest.raises(UnsupportedProtocol, match="field_changes"):
         rowsieve.open_table(table.uri)

@@ -18,7 +18,7 @@ from rowsieve.compaction import pick as picking
 from rowsieve.compaction.cut_ranges import KeyRanges
 from rowsieve.compaction.pick import pick
 from rowsieve.types.encodings import schema_of
-from rowsieve.types.keys import KeyOrder
+from rowsieve.types.ordering.keys import KeyOrder
 from tests.profiles import examples
 from tests.random_tables import tiny_row_groups
 from tests.small_tables import fresh_uri

@@ -16,7 +16,7 @@ from rowsieve.parquet.footer import read_footer
 from rowsieve.parquet.seals import digest
 from rowsieve.parquet.thrift import read_struct
 from rowsieve.planner.cache import PLANS
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.manifests.manifest import PartTable
 
 Edit = Callable[[bytes], bytes]
 

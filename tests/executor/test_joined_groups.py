@@ -16,7 +16,7 @@ from rowsieve.executor import live_rows, sources
 from rowsieve.executor.joined_groups import FEW, units
 from rowsieve.planner import candidates, plan, splits
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.storage import part_file, part_writer
+from rowsieve.storage.parts import part_file, part_writer
 from tests.profiles import examples
 
 GROUP_ROWS, PAGE_ROWS, ROWS = 8, 2, 200

@@ -15,8 +15,8 @@ from rowsieve.errors import InvalidInput
 from rowsieve.executor import decode_row_group
 from rowsieve.executor.memory import FEWEST_ROWS, Footprint, most_at_once, rows_at_once
 from rowsieve.executor.windows import Numbered, Stream, windows
-from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Field, Int
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 ORDER = KeyOrder.of(Schema(0, (Field(1, "k", Int(64), nullable=False),)), ("k",))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rowsieve.executor.merge import merge
 from rowsieve.executor.windows import Numbered, Stream
-from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Field, Int, String
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 from tests.profiles import examples
 

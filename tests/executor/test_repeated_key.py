@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from rowsieve.executor.merge import repeated_key
 from rowsieve.executor.windows import Numbered, Stream
-from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Field, Float, Int
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 from tests.profiles import examples
 

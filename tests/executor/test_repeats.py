@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowsieve.executor.repeats import DENSE, rank, repeated_in
-from rowsieve.types.keys import KeyColumns
+from rowsieve.types.ordering.keys import KeyColumns
 from tests.profiles import examples
 
 Key = tuple[Any, ...]

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from rowsieve.errors import CorruptData, InvalidInput, UnknownColumn
 from rowsieve.executor.sorted_rows import sorted_rows
-from rowsieve.types.curves import Curve
 from rowsieve.types.encodings import schema_of
-from rowsieve.types.sort_order import SortOrder, SortTerm
+from rowsieve.types.ordering.curves import Curve
+from rowsieve.types.ordering.sort_order import SortOrder, SortTerm
 from tests.profiles import examples
 
 COLUMNS = pa.schema(

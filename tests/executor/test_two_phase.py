@@ -9,8 +9,8 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import EvaluationError
-from rowsieve.storage.part_file import PAGE_ROWS
-from rowsieve.storage.part_writer import ROW_GROUP_ROWS
+from rowsieve.storage.parts.part_file import PAGE_ROWS
+from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from tests.planner.test_one_form import calls_of
 
 ROWS = 3 * ROW_GROUP_ROWS

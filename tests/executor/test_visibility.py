@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from rowsieve.executor.visibility import VisibilityCache, visible_rows
 from rowsieve.executor.windows import Numbered, Stream
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Date, Field, Float, Int, LogicalType, String, Uuid
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 from tests.profiles import examples
 

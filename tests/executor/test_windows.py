@@ -13,8 +13,8 @@ from rowsieve.executor import visibility
 from rowsieve.executor.merge import merge
 from rowsieve.executor.visibility import visible_rows
 from rowsieve.executor.windows import Numbered, Stream
-from rowsieve.types.keys import KeyOrder
 from rowsieve.types.logical import Field, Int
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 from tests.profiles import examples
 

@@ -18,7 +18,7 @@ from rowsieve.errors import (
     TableExists,
     UnsupportedOperation,
 )
-from rowsieve.storage.manifest import FileRef
+from rowsieve.storage.manifests.manifest import FileRef
 from tests.foreign import damaged
 
 

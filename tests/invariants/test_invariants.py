@@ -13,7 +13,7 @@ import pytest
 import rowsieve
 from rowsieve import Table
 from rowsieve.errors import CorruptData, InvalidInput, KeyViolation, StoreError
-from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.log.commit_log import CommitLog
 from tests.oracle_table import merge_by_row
 from tests.small_tables import (
     appended,

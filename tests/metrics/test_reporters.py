@@ -32,8 +32,8 @@ from rowsieve.metrics import (
     prometheus,
 )
 from rowsieve.metrics.reports import Report
-from rowsieve.storage.commit_request import CommitRequest
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.log.commit_request import CommitRequest
+from rowsieve.storage.manifests.manifest import PartTable
 from tests.small_tables import fresh_uri, keyed, kv
 
 LINE = re.compile(r'(rowsieve_\w+)\{((?:\w+="(?:[^"\\]|\\.)*",?)*)\} ([0-9.e+-]+)')

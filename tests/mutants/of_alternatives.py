@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from tests.mutants.workshop import Mutant
 
-ABSTRACT, CALLS, COMPARISONS, INTERPRET = (
-    f"predicate/{name}.py"
-    for name in ("abstract", "abstract_calls", "abstract_comparisons", "interpret")
+ABSTRACT, CALLS, COMPARISONS = (
+    f"predicate/interpretation/{name}.py"
+    for name in ("abstract", "abstract_calls", "abstract_comparisons")
 )
-FACTS, NARROW = "predicate/facts.py", "predicate/narrow.py"
+INTERPRET = "predicate/interpret.py"
+FACTS, NARROW = "predicate/interpretation/facts.py", "predicate/interpretation/narrow.py"
 COLUMNAR = "stats/columnar.py"
 _TEXTS = ("tests/stats/test_text_facts.py",)
 _TESTS = ("tests/predicate/test_alternatives.py",)

@@ -14,7 +14,7 @@ _KERNELS = (
 WINDOWS, MERGE, VISIBILITY, REPEATS = (
     f"executor/{name}.py" for name in ("windows", "merge", "visibility", "repeats")
 )
-WORDS = "types/key_words.py"
+WORDS = "types/ordering/key_words.py"
 SUITES = {
     WINDOWS: _KERNELS,
     MERGE: _KERNELS,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from tests.mutants.workshop import Mutant
 
-PRUNING, BOUNDS = "planner/prune_pages.py", "parquet/page_statistics.py"
+PRUNING, BOUNDS = "planner/prune_pages.py", "parquet/statistics/page_statistics.py"
 READER, DIRECTORY, MINI = (f"parquet/{name}.py" for name in ("page_reader", "pages", "mini_file"))
 GROUPS, LIVE, EXECUTE = (
     f"executor/{name}.py" for name in ("decode_row_group", "live_rows", "execute")
 )
 JOINED = "executor/joined_groups.py"
-PLAIN, NARROW = "predicate/plain_comparisons.py", "predicate/narrow.py"
+PLAIN, NARROW = (
+    "predicate/interpretation/plain_comparisons.py",
+    "predicate/interpretation/narrow.py",
+)
 _PLAIN = ("tests/predicate/test_plain_comparisons.py",)
 _PRUNING = ("tests/planner/test_prune_pages.py",)
 _MEMBERS = ("tests/planner/test_prune_members.py",)
@@ -76,7 +79,7 @@ MUTANTS = (
         _PLAIN,
     ),
     Mutant(
-        "predicate/abstract.py",
+        "predicate/interpretation/abstract.py",
         "bounds the wrong way round are believed",
         "if (lower > upper).any():",
         "if len(lower) < 0:",
@@ -230,7 +233,7 @@ MUTANTS = (
         _MEMBERS,
     ),
     Mutant(
-        "storage/part_writer.py",
+        "storage/parts/part_writer.py",
         "NaN in a member of a struct does not count (invariant 32)",
         'found.append(".".join(path))',
         "found.append(path[0])",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.workshop import Mutant
 
-COLUMNS, GROUPS = "parquet/shredded_columns.py", "parquet/row_groups.py"
+COLUMNS, GROUPS = "parquet/shredded_columns.py", "parquet/statistics/row_groups.py"
 SHREDDING, DOCUMENTS = "stats/json_shredding.py", "stats/json_documents.py"
 _FACTS = ("tests/parquet/test_shredded_columns.py",)
 _VALUES = ("tests/stats/test_json_shredding.py",)

@@ -33,7 +33,7 @@ MUTANTS = (
         ("tests/planner/test_shards.py",),
     ),
     Mutant(
-        "storage/part_writer.py",
+        "storage/parts/part_writer.py",
         "the keys of a part are those of its rows (trap T4)",
         "            ends.append((self._end(deletes, 0), "
         "self._end(deletes, deletes.num_rows - 1)))\n",
@@ -42,14 +42,14 @@ MUTANTS = (
         MERGE,
     ),
     Mutant(
-        "storage/part_writer.py",
+        "storage/parts/part_writer.py",
         "the statistics of the key are those of the rows (trap T4)",
         "            statistics.add_tombstones(deletes)\n",
         "",
         MERGE,
     ),
     Mutant(
-        "predicate/abstract.py",
+        "predicate/interpretation/abstract.py",
         "bounds the wrong way round are believed",
         "    return known(ComparisonOp.GT, lower, upper)\n",
         "    return nowhere(len(lower))\n",
@@ -78,21 +78,21 @@ MUTANTS = (
         EXPRESSIONS,
     ),
     Mutant(
-        "predicate/functions/numeric.py",
+        "predicate/functions/numbers/numeric.py",
         "a quotient falls with its divisor everywhere (trap T10)",
         "        bounds=quotient_range(_divide),\n        direction=_directions(_EITHER, _NONE),",
         "        direction=_directions(_EITHER, _EITHER),",
         EXPRESSIONS,
     ),
     Mutant(
-        "predicate/functions/moved_times.py",
+        "predicate/functions/times/moved_times.py",
         "a month later keeps the order of times (trap T11)",
         "(last, value.upper, DAY_US - 1)",
         "(last, value.upper, 0)",
         EXPRESSIONS,
     ),
     Mutant(
-        "predicate/zoned.py",
+        "predicate/binding/zoned.py",
         "every zone is UTC (trap T12)",
         "    return zone(semantics.time_zone).is_utc\n",
         "    return True\n",
@@ -120,7 +120,7 @@ MUTANTS = (
         EXPRESSIONS,
     ),
     Mutant(
-        "predicate/inverses.py",
+        "predicate/binding/inverses.py",
         "a decimal is the float that it is cast to (trap T14)",
         "case (Int(), Int() | Decimal()) | (Decimal(), Decimal()):\n"
         "            if _keeps_numbers(source, node.type):",
@@ -135,7 +135,7 @@ MUTANTS = (
         EXPRESSIONS,
     ),
     Mutant(
-        "predicate/functions/temporal.py",
+        "predicate/functions/times/temporal.py",
         "before 1970 time is cut towards it (trap T16)",
         "    starts = _unit_starts(unit, micros)\n",
         "    starts = _unit_starts(unit, micros)\n"

@@ -15,9 +15,9 @@ from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom_reader import BloomReader, blank_seal, seal_blooms
 from rowsieve.parquet.footer import read_footer, tail_start
 from rowsieve.parquet.seals import ReadSpan
-from rowsieve.storage import part_file
-from rowsieve.storage.manifest import FileRef
-from rowsieve.storage.part_file import FileOptions
+from rowsieve.storage.manifests.manifest import FileRef
+from rowsieve.storage.parts import part_file
+from rowsieve.storage.parts.part_file import FileOptions
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import Float
 from rowsieve.types.schema import Schema

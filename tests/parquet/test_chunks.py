@@ -18,8 +18,8 @@ from rowsieve.objects import ObjectStore, RemoteStore, open_store
 from rowsieve.parquet.chunks import SEAL_KEY, are_sealed
 from rowsieve.parquet.decode import ParquetReader
 from rowsieve.parquet.footer import read_footer, tail_start
-from rowsieve.storage.manifest import FileRef
-from rowsieve.storage.part_writer import write_parts
+from rowsieve.storage.manifests.manifest import FileRef
+from rowsieve.storage.parts.part_writer import write_parts
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import Field, Float, Int, String
 from rowsieve.types.schema import Schema

@@ -13,7 +13,7 @@ from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.decode import ParquetReader
 from rowsieve.parquet.footer import read_metadata
-from rowsieve.storage.manifest import FileRef
+from rowsieve.storage.manifests.manifest import FileRef
 
 TEXTS = ["a", None, "", "é" * 40, "b"]
 

@@ -16,7 +16,7 @@ from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.leaf_columns import dictionary_columns, leaves_of
 from rowsieve.parquet.mini_file import FileSchema
 from rowsieve.parquet.pages import PageDirectory
-from rowsieve.parquet.row_groups import RowGroupStatistics
+from rowsieve.parquet.statistics.row_groups import RowGroupStatistics
 from tests.parquet.test_pages import SCHEMA, rows, write
 
 

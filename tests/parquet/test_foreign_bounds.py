@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rowsieve.parquet.foreign_statistics import foreign_column
 from rowsieve.parquet.leaf_columns import FileColumn
-from rowsieve.parquet.stored_bounds import StoredBounds
-from rowsieve.predicate.abstract import AbstractColumn
+from rowsieve.parquet.statistics.foreign_statistics import foreign_column
+from rowsieve.parquet.statistics.stored_bounds import StoredBounds
+from rowsieve.predicate.interpretation.abstract import AbstractColumn
 from rowsieve.types import logical
 
 LONG = FileColumn(0, "c", pa.int64(), "INT64", 0)

@@ -20,9 +20,9 @@ from rowsieve.parquet.footer import read_tail
 from rowsieve.parquet.leaf_columns import leaves_of
 from rowsieve.parquet.page_reader import PageReader
 from rowsieve.parquet.pages import PAGES_KEY, PageDirectory
-from rowsieve.storage import part_file, part_writer
-from rowsieve.storage.manifest import FileRef
-from rowsieve.storage.part_writer import write_parts
+from rowsieve.storage.manifests.manifest import FileRef
+from rowsieve.storage.parts import part_file, part_writer
+from rowsieve.storage.parts.part_writer import write_parts
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import (
     Binary,

@@ -13,9 +13,9 @@ import pytest
 
 from rowsieve.parquet.footer import read_footer
 from rowsieve.parquet.leaf_columns import file_columns
-from rowsieve.parquet.row_groups import RowGroupStatistics, joined_row_groups
+from rowsieve.parquet.statistics.row_groups import RowGroupStatistics, joined_row_groups
 from rowsieve.parquet.stored_forms import FORMAT_KEY
-from rowsieve.predicate.abstract import AbstractColumn
+from rowsieve.predicate.interpretation.abstract import AbstractColumn
 from rowsieve.predicate.ir import BoundColumn
 from rowsieve.types.encodings import arrow_schema, arrow_type
 from rowsieve.types.logical import (
@@ -258,7 +258,7 @@ def test_a_file_without_columns_or_groups() -> None:
 
 def test_counts_beyond_the_rows_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A footer that contradicts itself: more NULLs than rows."""
-    from rowsieve.parquet import row_groups
+    from rowsieve.parquet.statistics import row_groups
 
     read = row_groups.read_chunks
 
@@ -276,7 +276,7 @@ def test_counts_beyond_the_rows_are_not_believed(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_column_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rowsieve.parquet import row_groups
+    from rowsieve.parquet.statistics import row_groups
 
     calls = []
     read = row_groups.read_chunks

@@ -10,7 +10,7 @@ import pytest
 
 from rowsieve.parquet.leaf_columns import FileColumn
 from rowsieve.parquet.shredded_columns import PathFacts, path_facts
-from rowsieve.parquet.stored_bounds import StoredBounds
+from rowsieve.parquet.statistics.stored_bounds import StoredBounds
 from rowsieve.stats.json_kinds import EVERYTHING, Kind
 from rowsieve.stats.json_shredding import FIELDS, MOST_CHARACTERS
 

@@ -13,7 +13,7 @@ from rowsieve.executor import execute
 from rowsieve.planner import candidates
 from rowsieve.planner.candidates import find_candidates
 from rowsieve.predicate.bind import BoundPredicate, bind
-from rowsieve.storage.manifest import FileRef
+from rowsieve.storage.manifests.manifest import FileRef
 from tests.planner.test_one_form import calls_of
 from tests.small_tables import keyed
 

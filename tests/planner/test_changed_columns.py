@@ -85,7 +85,7 @@ def test_an_added_column_counts_as_prunable_before_any_part_has_it() -> None:
 
 
 def test_a_checkpoint_in_shards_keeps_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rowsieve.storage.checkpoint.SHARDED_FROM", 2)
+    monkeypatch.setattr("rowsieve.storage.log.checkpoint.SHARDED_FROM", 2)
     made = rowsieve.create_table(
         f"memory:///pruned-{uuid.uuid4().hex}",
         pa.table({"id": [1], "b": [5]}),

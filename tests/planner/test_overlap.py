@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from rowsieve.planner.overlap import Bound, KeyRange, key_ranges, overlap_groups
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.keys import KeyOrder, sort_form
 from rowsieve.types.logical import Field, Int, LogicalType, String
+from rowsieve.types.ordering.keys import KeyOrder, sort_form
 from tests.profiles import examples
 from tests.table_strategies import KEY_TYPES, POOLS
 

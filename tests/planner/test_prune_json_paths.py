@@ -22,7 +22,7 @@ from rowsieve.predicate.bind import BoundPredicate, bind
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.storage.part_writer import write_parts
+from rowsieve.storage.parts.part_writer import write_parts
 from rowsieve.types.logical import Field, Int, Json
 from rowsieve.types.schema import Schema
 from tests.json_documents import LONG, NUMBERS, OTHERS, TEXTS, batches

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.objects import open_store
-from rowsieve.parquet import page_statistics
 from rowsieve.parquet.footer import Tail, read_tail
+from rowsieve.parquet.statistics import page_statistics
 from rowsieve.parquet.thrift import read_struct
 from rowsieve.planner.prune_pages import KeptPages, prune_pages
 from rowsieve.planner.prune_row_groups import Verdicts, prune_row_groups
@@ -25,8 +25,8 @@ from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.storage import part_file, part_writer
-from rowsieve.storage.part_writer import write_parts
+from rowsieve.storage.parts import part_file, part_writer
+from rowsieve.storage.parts.part_writer import write_parts
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import Field, Float, Int, String
 from rowsieve.types.schema import Schema

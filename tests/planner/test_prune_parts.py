@@ -22,9 +22,9 @@ from rowsieve.predicate.bind import BoundPredicate, bind
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.model import ColumnStatistics
-from rowsieve.storage.manifest import FileRef, NewPart, PartEntry, PartTable
-from rowsieve.types.keys import KeyOrder
+from rowsieve.storage.manifests.manifest import FileRef, NewPart, PartEntry, PartTable
 from rowsieve.types.logical import Field, Int
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 from tests.profiles import examples
 from tests.small_tables import keyed

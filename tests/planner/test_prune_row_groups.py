@@ -17,7 +17,7 @@ from rowsieve.parquet.bloom import BloomFilter
 from rowsieve.parquet.bloom_reader import BloomReader
 from rowsieve.parquet.footer import read_footer
 from rowsieve.parquet.leaf_columns import FileColumn
-from rowsieve.parquet.row_groups import RowGroupStatistics
+from rowsieve.parquet.statistics.row_groups import RowGroupStatistics
 from rowsieve.planner.prune_row_groups import (
     MAX_PROBES,
     MAX_VALUES,

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from rowsieve.planner.splits import split_bytes_for_cores
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.manifests.manifest import PartTable
 from tests.storage.test_manifest import file_ref, new_part, table_of
 
 MB = 1024 * 1024

@@ -15,8 +15,8 @@ import rowsieve as rs
 from rowsieve import Scan, Table
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.planner.statistics import ColumnSummary
-from rowsieve.types.keys import sort_form
 from rowsieve.types.logical import Field, LogicalType, is_ordered
+from rowsieve.types.ordering.keys import sort_form
 from tests.oracle_table import to_arrow
 from tests.profiles import examples
 from tests.random_tables import tiny_row_groups

@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.predicate.abstract import AbstractValue
 from rowsieve.predicate.arrays import as_mask, null_mask
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import _Evaluator
 from rowsieve.predicate.interpret import interpret_operand
+from rowsieve.predicate.interpretation.abstract import AbstractValue
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import (
     Float,

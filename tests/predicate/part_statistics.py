@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.predicate import ir
-from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.interpret import Verdict, interpret
+from rowsieve.predicate.interpretation.abstract import AbstractColumn
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Float, LogicalType, String
 from tests.oracle_values import python_row

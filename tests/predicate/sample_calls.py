@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rowsieve.predicate import ir
-from rowsieve.predicate.functions.casts import cast_rule
+from rowsieve.predicate.functions.casting.casts import cast_rule
 from rowsieve.types.logical import (
     Binary,
     Bool,

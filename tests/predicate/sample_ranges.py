@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.predicate import ir
-from rowsieve.predicate.abstract import AbstractColumn
+from rowsieve.predicate.interpretation.abstract import AbstractColumn
 from rowsieve.predicate.literal_values import int_range
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.interval_bytes import encoded

@@ -15,10 +15,10 @@ import pytest
 
 from rowsieve.predicate import interpret as module
 from rowsieve.predicate import ir
-from rowsieve.predicate.abstract import AbstractColumn
-from rowsieve.predicate.alike_terms import Grouped
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import Verdict, interpret
+from rowsieve.predicate.interpretation.abstract import AbstractColumn
+from rowsieve.predicate.interpretation.alike_terms import Grouped
 from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.encodings import arrow_type

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from rowsieve.predicate import ir
-from rowsieve.predicate.abstract import MOST_ALTERNATIVES, AbstractColumn
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.evaluate import compute, evaluate
 from rowsieve.predicate.interpret import Verdict, interpret, interpret_operand
+from rowsieve.predicate.interpretation.abstract import MOST_ALTERNATIVES, AbstractColumn
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Float, Int, LogicalType, String
 from tests.predicate.claims import outside

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rowsieve.predicate import boxes, ir
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import BoundPredicate, bind
-from rowsieve.predicate.box_search import RankBoxes
 from rowsieve.predicate.evaluate import evaluate
+from rowsieve.predicate.evaluation import boxes
+from rowsieve.predicate.evaluation.box_search import RankBoxes
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Binary, Date, Field, Float, Int, LogicalType, String, Timestamp
@@ -95,7 +96,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Search few boxes, too; the list has the number of boxes of each group."""
     found: list[int] = []
     monkeypatch.setattr(boxes, "FEWEST", 3)
-    monkeypatch.setattr("rowsieve.predicate.box_search._BOXES_PER_SEARCH", 0)
+    monkeypatch.setattr("rowsieve.predicate.evaluation.box_search._BOXES_PER_SEARCH", 0)
     whole = boxes.BoxGroup.outcome
 
     def noted(self: boxes.BoxGroup, columns: Any) -> Any:
@@ -162,7 +163,7 @@ def test_lists_with_null_keep_their_outcome(name: str, searched: list[int]) -> N
 def test_points_are_found_in_the_boxes_that_hold_them(
     axes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rowsieve.predicate.box_search._BOXES_PER_SEARCH", 0)
+    monkeypatch.setattr("rowsieve.predicate.evaluation.box_search._BOXES_PER_SEARCH", 0)
     random_ = np.random.default_rng(axes)
     for size in (1, 2, 3, 9, 40):
         for count in (1, 2, 30):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.predicate.functions import decimals
-from rowsieve.predicate.functions.decimal_rounding import rounded
+from rowsieve.predicate.functions.numbers import decimals
+from rowsieve.predicate.functions.numbers.decimal_rounding import rounded
 from rowsieve.types.logical import Decimal
 from tests.profiles import examples
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowsieve.errors import UnreadText
-from rowsieve.predicate.functions.casts import cast, reads_every_text
+from rowsieve.predicate.functions.casting.casts import cast, reads_every_text
 from rowsieve.predicate.semantics import Semantics, TextReading
 from rowsieve.types.logical import (
     Bool,

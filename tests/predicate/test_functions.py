@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import compute
-from rowsieve.predicate.functions.casts import cast, cast_rule
+from rowsieve.predicate.functions.casting.casts import cast, cast_rule
 from rowsieve.predicate.functions.registry import FUNCTIONS, known_of, resolve
 from rowsieve.predicate.functions.row import Argument, Direction
 from rowsieve.predicate.literal_values import int_range

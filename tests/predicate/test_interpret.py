@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.predicate import ir
-from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.bind import BoundPredicate, bind
 from rowsieve.predicate.interpret import Verdict, _Interpreter, interpret
+from rowsieve.predicate.interpretation.abstract import AbstractColumn
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Float, Int

@@ -12,8 +12,8 @@ from rowsieve.bridges.where import to_operand
 from rowsieve.errors import InvalidPredicate, UnreadText
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import compute
-from rowsieve.predicate.functions.java_formats import UnknownFormat, pattern_of
-from rowsieve.predicate.functions.java_times import read_times
+from rowsieve.predicate.functions.times.java_formats import UnknownFormat, pattern_of
+from rowsieve.predicate.functions.times.java_times import read_times
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Timestamp

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import compute
-from rowsieve.predicate.functions.json_access import is_json
-from rowsieve.predicate.functions.json_members import MAX_NESTING
+from rowsieve.predicate.functions.nested.json_access import is_json
+from rowsieve.predicate.functions.nested.json_members import MAX_NESTING
 from rowsieve.predicate.ir import Call, Column, Literal
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Field, Json

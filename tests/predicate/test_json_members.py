@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.predicate.functions import json_members
-from rowsieve.predicate.functions.json_access import find_member, find_members
-from rowsieve.predicate.functions.json_members import MAX_NESTING, members, unquoted
+from rowsieve.predicate.functions.nested import json_members
+from rowsieve.predicate.functions.nested.json_access import find_member, find_members
+from rowsieve.predicate.functions.nested.json_members import MAX_NESTING, members, unquoted
 from tests.json_documents import batches, documents
 from tests.profiles import examples
 

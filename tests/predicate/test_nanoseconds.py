@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 
 from rowsieve.bridges.where import to_predicate
 from rowsieve.predicate import ir
-from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.evaluate import Outcome, compute, evaluate
 from rowsieve.predicate.interpret import Verdict, interpret
+from rowsieve.predicate.interpretation.abstract import AbstractColumn
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Date, Field, Nanos, Timestamp
 from rowsieve.types.schema import Schema

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rowsieve.predicate.evaluation.ordered_members import is_member
 from rowsieve.predicate.ir import ValueSet
-from rowsieve.predicate.ordered_members import is_member
 from rowsieve.types.logical import Date, Int, LogicalType, Timestamp
 from tests.profiles import examples
 

@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowsieve.predicate import interpret as interpreter
-from rowsieve.predicate import ir, narrow
-from rowsieve.predicate.abstract import AbstractColumn
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import interpret
-from rowsieve.predicate.plain_comparisons import plain_truth, plain_verdicts
+from rowsieve.predicate.interpretation import narrow
+from rowsieve.predicate.interpretation.abstract import AbstractColumn
+from rowsieve.predicate.interpretation.plain_comparisons import plain_truth, plain_verdicts
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, Int, LogicalType, Timestamp

@@ -8,8 +8,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rowsieve.predicate.interpretation.prefixes import above_prefix, common_prefix, is_ascii
 from rowsieve.predicate.like import after_prefix
-from rowsieve.predicate.prefixes import above_prefix, common_prefix, is_ascii
 from tests.profiles import examples
 
 TEXTS = st.text(st.sampled_from("a\x7eb\x7fé€\ue000\ud7ff\U0010ffff\U00010000\0"), max_size=5)

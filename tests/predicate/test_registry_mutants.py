@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from rowsieve.errors import InvalidPredicate
-from rowsieve.predicate.abstract import AbstractValue
-from rowsieve.predicate.functions import casts, registry
-from rowsieve.predicate.functions.casts import CastRule
+from rowsieve.predicate.functions import registry
+from rowsieve.predicate.functions.casting import casts
+from rowsieve.predicate.functions.casting.casts import CastRule
 from rowsieve.predicate.functions.registry import BUILT_IN, FUNCTIONS
 from rowsieve.predicate.functions.row import (
     BoundsRule,
@@ -29,6 +29,7 @@ from rowsieve.predicate.functions.row import (
     Signature,
     never_fails,
 )
+from rowsieve.predicate.interpretation.abstract import AbstractValue
 from rowsieve.predicate.ir import Call, Cast
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Enum, Interval, Json, Numeric, is_ordered

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind, bind_operand
+from rowsieve.predicate.binding.inverses import INVERSES
 from rowsieve.predicate.evaluate import compute, evaluate
-from rowsieve.predicate.functions.casts import cast
-from rowsieve.predicate.inverses import INVERSES
+from rowsieve.predicate.functions.casting.casts import cast
 from rowsieve.predicate.literal_values import from_scalar
 from rowsieve.predicate.semantics import OnFailure, Semantics
 from rowsieve.types.logical import (

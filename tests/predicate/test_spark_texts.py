@@ -11,7 +11,7 @@ import pytest
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import compute
-from rowsieve.predicate.functions.casts import cast_as_written
+from rowsieve.predicate.functions.casting.casts import cast_as_written
 from rowsieve.predicate.ir import Cast, Column
 from rowsieve.predicate.semantics import OnFailure, Semantics
 from rowsieve.types.encodings import schema_of

@@ -22,12 +22,12 @@ from rowsieve.executor.execute import Execution
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.bind import bind, bind_operand
+from rowsieve.predicate.binding.zoned import zoned_call
 from rowsieve.predicate.evaluate import compute, evaluate
 from rowsieve.predicate.functions.registry import FUNCTIONS
 from rowsieve.predicate.functions.row import Argument
 from rowsieve.predicate.ir import Call, Cast, Literal, Predicate
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.predicate.zoned import zoned_call
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Date, Int, LogicalType, String, Time, Timestamp
 from tests.predicate.claims import violations

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.bind import bind, bind_operand
+from rowsieve.predicate.binding.zoned import zoned_trunc
 from rowsieve.predicate.evaluate import compute, evaluate
 from rowsieve.predicate.interpret import interpret_operand
 from rowsieve.predicate.ir import Call, Cast, Column, Literal, Operand, Predicate
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.predicate.zoned import zoned_trunc
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, Int, LogicalType, String, Timestamp
 from tests.predicate.claims import outside, shown

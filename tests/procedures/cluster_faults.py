@@ -17,9 +17,9 @@ import pyarrow as pa
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.checksums import checksum
 from rowsieve.errors import StoreError
+from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles
 from rowsieve.procedures.parameters import Value
 from rowsieve.procedures.procedure import CallContext, DistributedProcedure, Handle
-from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
 
 PATIENCE_S = 60.0
 Fragments: TypeAlias = Sequence[Sequence[bytes]]

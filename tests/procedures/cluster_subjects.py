@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import rowsieve as rs
-from rowsieve.procedures import add_files, analyze, vector_tasks
-from rowsieve.procedures.add_files import AddFiles
-from rowsieve.procedures.analyze import Analyze
-from rowsieve.procedures.build_vectors import BuildDeletionVectors
-from rowsieve.procedures.merge_vectors import RewritePositionDeleteFiles
-from rowsieve.procedures.migrate import Migrate
+from rowsieve.procedures.built_ins import add_files, analyze, vector_tasks
+from rowsieve.procedures.built_ins.add_files import AddFiles
+from rowsieve.procedures.built_ins.analyze import Analyze
+from rowsieve.procedures.built_ins.build_vectors import BuildDeletionVectors
+from rowsieve.procedures.built_ins.merge_vectors import RewritePositionDeleteFiles
+from rowsieve.procedures.built_ins.migrate import Migrate
+from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles
 from rowsieve.procedures.procedure import DistributedProcedure
-from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
 
 Lake = Callable[[Path], rs.Catalog]
 
@@ -131,7 +131,7 @@ def with_small_tasks(patch: Any) -> None:
     for module in (add_files, analyze, vector_tasks):
         patch.setattr(module, "_TASK_BYTES", 1)
     patch.setattr("rowsieve.changes.vector_merging.FILE_BYTES", 40)  # two or three vectors
-    patch.setattr("rowsieve.procedures.placed_additions._TASK_FILES", 1)
+    patch.setattr("rowsieve.procedures.built_ins.placed_additions._TASK_FILES", 1)
 
 
 def described(catalog: rs.Catalog) -> dict[str, Any]:

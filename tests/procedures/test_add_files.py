@@ -20,7 +20,7 @@ from rowsieve.errors import (
     SchemaMismatch,
     UnsupportedOperation,
 )
-from rowsieve.procedures import placed_additions
+from rowsieve.procedures.built_ins import placed_additions
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import InvalidInput, TableExists, TableNotFound
+from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles, Rows
 from rowsieve.procedures.call_statement import Call
 from rowsieve.procedures.coordinator import Coordinator
 from rowsieve.procedures.engine import Job, LocalEngine
 from rowsieve.procedures.parameters import Parameter, ParameterType, Value
 from rowsieve.procedures.procedure import SCHEMA, TABLE_NAME, CallContext, Handle
-from rowsieve.procedures.rewrite_data_files import RewriteDataFiles, Rows
 
 REGISTER = "CALL system.register_table('db', 't', '{}')"
 

@@ -18,7 +18,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.retention import leases
-from rowsieve.storage.floors import floors_of
+from rowsieve.storage.log.floors import floors_of
 from tests.procedures.test_meanwhile import PROCEDURES, Work, call, change, content, made
 from tests.profiles import IS_DEEP
 from tests.storage.log_fixtures import Crash

@@ -20,10 +20,10 @@ from rowsieve.errors import (
     UnknownColumn,
 )
 from rowsieve.objects.store import NotCreated
+from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles
 from rowsieve.procedures.engine import Job, LocalEngine
 from rowsieve.procedures.local_processes import Failure
 from rowsieve.procedures.procedure import DistributedProcedure
-from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
 from tests.procedures.cluster_faults import DyingOnce, FailingOnce, Faulty
 from tests.procedures.cluster_subjects import SUBJECTS, described
 from tests.profiles import IS_DEEP

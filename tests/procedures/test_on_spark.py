@@ -15,9 +15,9 @@ import pytest
 import rowsieve as rs
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.errors import CallCancelled, InvalidInput, StoreError
+from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles
 from rowsieve.procedures.engine import Job
 from rowsieve.procedures.procedure import DistributedProcedure
-from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
 from rowsieve.procedures.task_reports import fragments_by_task
 from tests.procedures.cluster_faults import Endless
 from tests.procedures.cluster_faults import FailingOnce as FailingTasks

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import rowsieve as rs
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.errors import CommitConflict, InvalidInput, SnapshotExpired
+from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles
 from rowsieve.procedures.engine import Job, LocalEngine
-from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
 from tests.profiles import examples
 from tests.small_tables import fresh_uri
 

@@ -14,8 +14,8 @@ from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.errors import CommitConflict, InvalidInput, StoreError, UnsupportedOperation
 from rowsieve.objects import SyncFailed
 from rowsieve.objects.local import LocalStore
+from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles
 from rowsieve.procedures.engine import Job, LocalEngine
-from rowsieve.procedures.rewrite_data_files import RewriteDataFiles
 
 IDS = pa.schema([("id", pa.int64()), ("v", pa.int64())])
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from rowsieve.providers.spark.reads.stream_source import RowsieveStreamReader
 from rowsieve.providers.spark.source import RowsieveSource
-from rowsieve.providers.spark.stream_source import RowsieveStreamReader
 
 
 class Stopped(Exception):

@@ -16,8 +16,8 @@ from pyspark.sql.types import StructType
 import rowsieve as rs
 from rowsieve.providers.spark.source import RowsieveSource
 from rowsieve.providers.spark.source_options import WriteOptions
-from rowsieve.providers.spark.stream_sink import RowsieveStreamWriter
-from rowsieve.providers.spark.write_tasks import RowsieveWriter
+from rowsieve.providers.spark.writes.stream_sink import RowsieveStreamWriter
+from rowsieve.providers.spark.writes.write_tasks import RowsieveWriter
 
 
 class FailingTasks(RowsieveWriter):

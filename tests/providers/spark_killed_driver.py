@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from rowsieve.providers.spark.source import RowsieveSource
 from rowsieve.providers.spark.source_options import WriteOptions
-from rowsieve.providers.spark.write_tasks import RowsieveWriter
+from rowsieve.providers.spark.writes.write_tasks import RowsieveWriter
 
 TOKEN = {"token_app": "app", "token_sequence": "1"}
 ROWS = "SELECT id, id * 2 AS n FROM range(100)"

@@ -26,7 +26,7 @@ from rowsieve.errors import (
 )
 from rowsieve.metrics import ScanReport
 from rowsieve.providers.datafusion import SessionContext
-from rowsieve.providers.datafusion.statement_queries import StatementQueries
+from rowsieve.providers.datafusion.changes.statement_queries import StatementQueries
 from tests.stores.s3_server import S3
 
 

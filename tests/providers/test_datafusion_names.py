@@ -11,7 +11,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.providers.datafusion import SessionContext
-from rowsieve.providers.datafusion.statement_queries import StatementQueries
+from rowsieve.providers.datafusion.changes.statement_queries import StatementQueries
 
 COUNT = "SELECT count(*) AS n FROM {}"
 

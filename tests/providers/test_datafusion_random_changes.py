@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import rowsieve as rs
 from rowsieve.errors import KeyViolation, UnsupportedOperation
 from rowsieve.providers.datafusion import SessionContext
-from rowsieve.providers.datafusion.statement_queries import StatementQueries
+from rowsieve.providers.datafusion.changes.statement_queries import StatementQueries
 from tests import profiles
 
 SCHEMA = pa.schema([("id", pa.int64()), ("g", pa.int64()), ("v", pa.float64()), ("s", pa.string())])

@@ -12,7 +12,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.providers.spark import read, sql
-from rowsieve.providers.spark.counted_query import CountedQuery
+from rowsieve.providers.spark.reads.counted_query import CountedQuery
 
 pytestmark = pytest.mark.spark
 

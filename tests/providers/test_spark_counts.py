@@ -14,7 +14,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import CorruptData
 from rowsieve.providers.spark import read
-from rowsieve.providers.spark.routes import ALL_ROUTES
+from rowsieve.providers.spark.reads.routes import ALL_ROUTES
 
 pytestmark = pytest.mark.spark
 

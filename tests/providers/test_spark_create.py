@@ -18,7 +18,7 @@ from rowsieve.errors import (
     UnsupportedOperation,
 )
 from rowsieve.providers.spark.source_options import WriteOptions
-from rowsieve.providers.spark.write_tasks import RowsieveWriter
+from rowsieve.providers.spark.writes.write_tasks import RowsieveWriter
 
 pytestmark = pytest.mark.spark
 

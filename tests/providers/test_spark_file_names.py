@@ -11,7 +11,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.providers.spark import explain
-from rowsieve.providers.spark.file_names import is_misread, names_clash
+from rowsieve.providers.spark.reads.file_names import is_misread, names_clash
 
 pytestmark = pytest.mark.spark
 

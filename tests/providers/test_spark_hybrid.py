@@ -22,8 +22,8 @@ import rowsieve as rs
 from rowsieve.errors import CorruptData, InvalidInput
 from rowsieve.providers.spark import explain, read
 from rowsieve.providers.spark.frames import spark_read
-from rowsieve.providers.spark.hybrid import hybrid_frame, routes_of
-from rowsieve.providers.spark.routes import ALL_ROUTES, Reason, SparkRoutes
+from rowsieve.providers.spark.reads.hybrid import hybrid_frame, routes_of
+from rowsieve.providers.spark.reads.routes import ALL_ROUTES, Reason, SparkRoutes
 from tests.executor.planted import lie
 from tests.profiles import IS_DEEP, examples
 from tests.providers import test_spark_oracle as oracle

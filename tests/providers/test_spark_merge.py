@@ -232,7 +232,7 @@ def test_a_concurrent_commit_makes_the_merge_run_again(
             races.append(other.update({"n": "n + 100"}, where="id = 2"))
         return write(*args)
 
-    monkeypatch.setattr("rowsieve.providers.spark.merging.write_rows", racing)
+    monkeypatch.setattr("rowsieve.providers.spark.writes.merging.write_rows", racing)
     one = frame(spark, (2, 5, "x"))
     add = {"update": {"n": "source.n + target.n"}}
     commit = table.merge_spark(one, ["id"], when_matched=add)

@@ -13,9 +13,9 @@ from pyspark.sql import functions as sql
 
 import rowsieve as rs
 from rowsieve.errors import InvalidInput, KeyViolation
-from rowsieve.providers.spark.input_order import _are_disjoint, _ranges, tasks_are_in_order
 from rowsieve.providers.spark.plans import files_of_tasks
 from rowsieve.providers.spark.source_options import WriteOptions
+from rowsieve.providers.spark.writes.input_order import _are_disjoint, _ranges, tasks_are_in_order
 
 pytestmark = pytest.mark.spark
 BATCH = 10_000  # Spark's rows of a batch

@@ -22,9 +22,10 @@ from pyspark.sql import functions
 
 import rowsieve as rs
 from rowsieve.errors import InvalidInput
-from rowsieve.providers.spark import explain_prune, plans, prune, pruning, read, sql
+from rowsieve.providers.spark import explain_prune, plans, prune, read, sql
 from rowsieve.providers.spark.plans import class_of, items
-from rowsieve.providers.spark.prune_report import Refusal
+from rowsieve.providers.spark.reads import pruning
+from rowsieve.providers.spark.reads.prune_report import Refusal
 from tests.profiles import IS_DEEP, examples
 
 pytestmark = pytest.mark.spark
@@ -402,7 +403,7 @@ def test_unknown_internals_are_warned_of_once(
     elif fault == "constructor":
         monkeypatch.setattr(plans, "sequence", lambda *_: None)
     else:
-        monkeypatch.setattr("rowsieve.providers.spark.pruning.replaced", too_deep)
+        monkeypatch.setattr("rowsieve.providers.spark.reads.pruning.replaced", too_deep)
     report = explain_prune(frame)
     assert prune(frame) is frame
     assert report.refusal is Refusal.UNKNOWN

@@ -21,9 +21,9 @@ from rowsieve.errors import (
     SchemaMismatch,
     UnsupportedOperation,
 )
-from rowsieve.providers.spark import stream_sink
 from rowsieve.providers.spark.source_options import WriteOptions
-from rowsieve.providers.spark.stream_sink import RowsieveStreamWriter, StreamWritten
+from rowsieve.providers.spark.writes import stream_sink
+from rowsieve.providers.spark.writes.stream_sink import RowsieveStreamWriter, StreamWritten
 
 pytestmark = pytest.mark.spark
 

@@ -25,7 +25,7 @@ from rowsieve.errors import (
     UnsupportedOperation,
     VersionNotFound,
 )
-from rowsieve.providers.spark import feed_reads
+from rowsieve.providers.spark.reads import feed_reads
 from rowsieve.providers.spark.source import RowsieveSource
 from rowsieve.retention.leases import lease_files
 from tests.change_feed.test_random_histories import History, shown_rows

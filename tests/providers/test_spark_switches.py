@@ -13,7 +13,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import InvalidInput, UnsoundPruning
 from rowsieve.planner.plan import ScanPlan
-from rowsieve.providers.spark.audited import audited_plan, reported_rows, reporter_of
+from rowsieve.providers.spark.reads.audited import audited_plan, reported_rows, reporter_of
 from rowsieve.providers.spark.source import plan_read
 from rowsieve.providers.spark.source_options import ReadOptions
 from tests.executor.planted import lie

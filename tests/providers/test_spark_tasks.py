@@ -14,13 +14,13 @@ import rowsieve as rs
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.errors import KeyViolation
 from rowsieve.planner.overlap import overlap_groups
-from rowsieve.providers.spark import write_tasks
 from rowsieve.providers.spark.row_types import arrow_schema_of
 from rowsieve.providers.spark.source_options import WriteOptions
-from rowsieve.providers.spark.write_tasks import RowsieveWriter, Written
-from rowsieve.storage.manifest import PartTable
-from rowsieve.types.keys import KeyOrder
+from rowsieve.providers.spark.writes import write_tasks
+from rowsieve.providers.spark.writes.write_tasks import RowsieveWriter, Written
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.types.logical import Field, Int
+from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
 pytestmark = pytest.mark.spark

@@ -26,10 +26,10 @@ from rowsieve.objects import LocalStore
 from rowsieve.objects.remote import RemoteStore
 from rowsieve.retention.removed_files import RemovedFiles, kind_of
 from rowsieve.scan import Scan
-from rowsieve.storage.checkpoint import checkpoint_path
-from rowsieve.storage.commit_log import CommitLog
-from rowsieve.storage.floors import floors_of
-from rowsieve.storage.log_entry import log_path
+from rowsieve.storage.log.checkpoint import checkpoint_path
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.floors import floors_of
+from rowsieve.storage.log.log_entry import log_path
 from tests.retention.small_histories import expected, paths, rows_of, table_of, with_history
 from tests.storage.sharded import tiny_shards
 
@@ -462,7 +462,7 @@ def test_the_clock_of_a_writer_may_go_back(monkeypatch: pytest.MonkeyPatch) -> N
     table = with_history(versions=3)
     now = table.history()[0].timestamp
     before_ns = round((now - timedelta(days=30)).timestamp() * 1e9)
-    monkeypatch.setattr("rowsieve.storage.commit_log.time.time_ns", lambda: before_ns)
+    monkeypatch.setattr("rowsieve.storage.log.commit_log.time.time_ns", lambda: before_ns)
     table.upsert(table_of((0, 3), (3, 3)))
     assert table.history()[0].timestamp > now
     assert table.expire_versions().versions == 0  # older than the clock: nothing is old

@@ -16,7 +16,7 @@ import rowsieve
 from rowsieve.errors import InvalidInput, SnapshotExpired, StoreError, UnsupportedOperation
 from rowsieve.retention import expiring, retaining
 from rowsieve.retention.leases import LEASES, Lease, lease_files
-from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.log.commit_log import CommitLog
 from tests.processes import PROCESSES, start
 from tests.retention.small_histories import (
     expected,

@@ -15,8 +15,8 @@ import pytest
 import rowsieve
 from rowsieve import Table
 from rowsieve.objects import ObjectStore
-from rowsieve.storage.commit_log import CommitLog
-from rowsieve.storage.log_head import _seen
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.log_head import _seen
 from tests.profiles import IS_DEEP
 from tests.retention.small_histories import expected, paths, rows_of, table_of, with_history
 

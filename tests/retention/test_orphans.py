@@ -19,12 +19,12 @@ from rowsieve import Table
 from rowsieve.errors import CommitConflict, CorruptData, InvalidInput, UnsupportedOperation
 from rowsieve.objects import ObjectStore
 from rowsieve.retention import retaining
-from rowsieve.storage.commit_ids import base_of, new_id
-from rowsieve.storage.commit_log import CommitLog
-from rowsieve.storage.commit_request import CommitRequest
-from rowsieve.storage.floors import floors_of, raised
-from rowsieve.storage.log_head import _seen
-from rowsieve.storage.part_writer import write_parts
+from rowsieve.storage.log.commit_ids import base_of, new_id
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.commit_request import CommitRequest
+from rowsieve.storage.log.floors import floors_of, raised
+from rowsieve.storage.log.log_head import _seen
+from rowsieve.storage.parts.part_writer import write_parts
 from tests.retention.small_histories import expected, paths, rows_of, table_of, with_history
 from tests.storage.log_fixtures import Crash, FaultyStore
 

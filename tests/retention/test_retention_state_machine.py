@@ -23,10 +23,10 @@ from rowsieve.errors import SnapshotExpired
 from rowsieve.objects import Details, ObjectStore, open_store
 from rowsieve.retention import leases
 from rowsieve.retention.leases import LEASES
-from rowsieve.storage import create_only
-from rowsieve.storage.commit_log import CommitLog
-from rowsieve.storage.floors import floors_of
-from rowsieve.storage.log_head import _seen
+from rowsieve.storage.log import create_only
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.floors import floors_of
+from rowsieve.storage.log.log_head import _seen
 from tests.profiles import examples
 from tests.retention.small_histories import ROWS, Row, paths, rows_of, table_of
 from tests.storage.log_fixtures import Crash, FaultyStore

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rowsieve
-from rowsieve.predicate.abstract import AbstractColumn
+from rowsieve.predicate.interpretation.abstract import AbstractColumn
 from rowsieve.predicate.ir import BoundColumn
 from rowsieve.stats.collect import StatisticsCollector
 from rowsieve.stats.columnar import PartStatistics

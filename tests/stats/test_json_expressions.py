@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import rowsieve as rs
 from rowsieve.predicate import ir
-from rowsieve.predicate.abstract import AbstractValue
 from rowsieve.predicate.arrays import null_mask
-from rowsieve.predicate.functions.casts import cast
+from rowsieve.predicate.functions.casting.casts import cast
+from rowsieve.predicate.interpretation.abstract import AbstractValue
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.stats.collect import StatisticsCollector
 from rowsieve.stats.expressions import value_of

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from rowsieve.errors import RowsieveError, StoreError
 from rowsieve.objects import ObjectExists, ObjectStore, open_store
-from rowsieve.storage.commit_log import CommitLog, CommitRequest
-from rowsieve.storage.log_entry import LogEntry
-from rowsieve.storage.manifest import FileRef, NewPart, PartEntry, PartTable
+from rowsieve.storage.log.commit_log import CommitLog, CommitRequest
+from rowsieve.storage.log.log_entry import LogEntry
+from rowsieve.storage.manifests.manifest import FileRef, NewPart, PartEntry, PartTable
 from rowsieve.storage.snapshot import Snapshot, TableInfo
 from rowsieve.types.logical import Field, Int, String
 from rowsieve.types.schema import Schema

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from rowsieve.objects import ObjectStore
-from rowsieve.storage import checkpoint
-from rowsieve.storage.checkpoint import read_checkpoint, write_checkpoint
-from rowsieve.storage.shards import ShardedParts
+from rowsieve.storage.log import checkpoint
+from rowsieve.storage.log.checkpoint import read_checkpoint, write_checkpoint
+from rowsieve.storage.manifests.shards import ShardedParts
 from rowsieve.storage.snapshot import Snapshot
 from tests.storage.log_fixtures import memory_store
 

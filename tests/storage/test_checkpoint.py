@@ -10,16 +10,16 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import CorruptData, InvalidInput, StoreError, UnsupportedProtocol
-from rowsieve.storage.checkpoint import (
+from rowsieve.storage.log.checkpoint import (
     CHECKPOINTS,
     checkpoint_path,
     checkpoint_version_of,
     read_checkpoint,
     write_checkpoint,
 )
-from rowsieve.storage.checkpoint_turns import checkpoint_interval
-from rowsieve.storage.commit_log import CommitLog
-from rowsieve.storage.log_entry import log_path
+from rowsieve.storage.log.checkpoint_turns import checkpoint_interval
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.log_entry import log_path
 from tests.storage.log_fixtures import FaultyStore, commit, copy, create, memory_store
 from tests.storage.test_log_entry import sealed
 

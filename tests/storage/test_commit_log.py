@@ -22,10 +22,10 @@ from rowsieve.errors import (
     VersionNotFound,
 )
 from rowsieve.objects import ObjectStore, RemoteStore, open_store
-from rowsieve.storage.commit_log import CommitLog, CommitRequest
-from rowsieve.storage.log_entry import LogEntry, log_path
-from rowsieve.storage.log_head import _seen
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.log.commit_log import CommitLog, CommitRequest
+from rowsieve.storage.log.log_entry import LogEntry, log_path
+from rowsieve.storage.log.log_head import _seen
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import WRITER_VERSION, Snapshot
 from tests.storage.log_fixtures import (
     SCHEMA,

@@ -19,10 +19,10 @@ from rowsieve.errors import (
 )
 from rowsieve.objects import LocalStore, ObjectExists, ObjectStore, RemoteStore
 from rowsieve.objects import durable as durable_module
-from rowsieve.storage import create_only
-from rowsieve.storage.commit_log import CommitLog
-from rowsieve.storage.log_entry import log_path
-from rowsieve.storage.log_head import _seen
+from rowsieve.storage.log import create_only
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.log_entry import log_path
+from rowsieve.storage.log.log_head import _seen
 from rowsieve.storage.snapshot import Snapshot
 from tests.storage.log_fixtures import (
     SCHEMA,

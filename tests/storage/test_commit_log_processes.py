@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from rowsieve.objects import open_store
-from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.log.commit_log import CommitLog
 from tests.processes import start
 from tests.storage.log_fixtures import commit_many, create
 

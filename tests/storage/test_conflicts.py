@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from rowsieve.storage.conflicts import (
+from rowsieve.storage.log.conflicts import (
     MATRIX,
     OPERATIONS,
     Isolation,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowsieve.stats.bounds import LIMIT_BYTES
-from rowsieve.storage.key_bounds import MOST_BYTES, longest_bound, separated_bounds
+from rowsieve.storage.manifests.key_bounds import MOST_BYTES, longest_bound, separated_bounds
 from rowsieve.types.encodings import schema_of
 from tests.profiles import examples
 

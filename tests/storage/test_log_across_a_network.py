@@ -14,11 +14,11 @@ import pytest
 from rowsieve.errors import StoreError, UnsupportedOperation
 from rowsieve.objects import ObjectStore, RemoteStore, Uploads
 from rowsieve.objects.uploads import MOST_BYTES
-from rowsieve.storage import commit_log as commit_log_module
-from rowsieve.storage.checkpoint import CHECKPOINTS, write_checkpoint
-from rowsieve.storage.commit_log import CommitLog, CommitRequest
-from rowsieve.storage.log_entry import log_path
-from rowsieve.storage.log_head import _seen
+from rowsieve.storage.log import commit_log as commit_log_module
+from rowsieve.storage.log.checkpoint import CHECKPOINTS, write_checkpoint
+from rowsieve.storage.log.commit_log import CommitLog, CommitRequest
+from rowsieve.storage.log.log_entry import log_path
+from rowsieve.storage.log.log_head import _seen
 from rowsieve.storage.snapshot import Snapshot
 from tests.storage.log_fixtures import (
     FaultyStore,

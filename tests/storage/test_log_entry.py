@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, UnsupportedProtocol
 from rowsieve.objects import ObjectStore
-from rowsieve.storage.commit_log import CommitLog
-from rowsieve.storage.log_entry import (
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.log_entry import (
     AddedFile,
     LogEntry,
     decode_entry,
@@ -20,7 +20,7 @@ from rowsieve.storage.log_entry import (
     log_path,
     version_of,
 )
-from rowsieve.storage.sealed_lines import seal, unseal
+from rowsieve.storage.log.sealed_lines import seal, unseal
 from rowsieve.storage.snapshot import TableInfo
 from rowsieve.types.logical import Field, Int, String
 from rowsieve.types.schema import Schema

@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.storage.commit_log import CommitLog
-from rowsieve.storage.log_entry import log_path
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.log_entry import log_path
 from tests.storage.log_fixtures import FaultyStore, commit, create, memory_store, never, upsert
 from tests.storage.test_commit_log_faults import overwriting
 

@@ -10,10 +10,10 @@ import pytest
 import rowsieve
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
-from rowsieve.storage.checkpoint import checkpoint_path
-from rowsieve.storage.commit_log import CommitLog
-from rowsieve.storage.log_entry import log_path
-from rowsieve.storage.log_head import _seen
+from rowsieve.storage.log.checkpoint import checkpoint_path
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.log_entry import log_path
+from rowsieve.storage.log.log_head import _seen
 from rowsieve.storage.snapshot import Snapshot
 from tests.small_tables import kv
 from tests.storage.log_fixtures import commit, copy, create, keep, memory_store, never, upsert

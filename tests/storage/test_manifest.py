@@ -10,7 +10,7 @@ import pytest
 
 from rowsieve.errors import CorruptData, UnsupportedProtocol
 from rowsieve.stats.model import ColumnStatistics, Subject
-from rowsieve.storage.manifest import (
+from rowsieve.storage.manifests.manifest import (
     DeletionVectorRef,
     FileRef,
     NewPart,

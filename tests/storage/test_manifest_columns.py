@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.storage import manifest_columns as columns_module
-from rowsieve.storage.manifest_columns import Columns, Indices, at_places
+from rowsieve.storage.manifests import manifest_columns as columns_module
+from rowsieve.storage.manifests.manifest_columns import Columns, Indices, at_places
 from tests.profiles import examples
 
 TYPES = {"a": pa.int64(), "b": pa.string(), "c": pa.float64()}

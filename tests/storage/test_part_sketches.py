@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.storage.part_sketches import is_sketch
+from rowsieve.storage.manifests.part_sketches import is_sketch
 
 ANALYZE = "CALL system.analyze('db', 't', distinct_counts => TRUE, rewrite_all => {})"
 REWRITE = """

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from rowsieve.checksums import checksum
 from rowsieve.errors import InvalidInput
 from rowsieve.objects import ObjectStore, open_store
-from rowsieve.storage import part_writer
-from rowsieve.storage.manifest import FileRef, PartTable
-from rowsieve.storage.part_writer import ROW_GROUP_ROWS, PartWriter, write_parts
+from rowsieve.storage.manifests.manifest import FileRef, PartTable
+from rowsieve.storage.parts import part_writer
+from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS, PartWriter, write_parts
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import (
     Bool,

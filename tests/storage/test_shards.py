@@ -12,12 +12,12 @@ import pytest
 from rowsieve.errors import CorruptData, UnsupportedProtocol
 from rowsieve.objects import LocalStore, ObjectStore
 from rowsieve.stats.model import ColumnStatistics
-from rowsieve.storage.checkpoint import CHECKPOINTS, checkpoint_path, read_checkpoint
-from rowsieve.storage.commit_log import CommitLog
-from rowsieve.storage.log_entry import LOG, log_path
-from rowsieve.storage.manifest import NewPart, PartTable
-from rowsieve.storage.segments import group_of
-from rowsieve.storage.shards import digest_of_ids
+from rowsieve.storage.log.checkpoint import CHECKPOINTS, checkpoint_path, read_checkpoint
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.log_entry import LOG, log_path
+from rowsieve.storage.manifests.manifest import NewPart, PartTable
+from rowsieve.storage.manifests.segments import group_of
+from rowsieve.storage.manifests.shards import digest_of_ids
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Field, Int
 from tests.storage.log_fixtures import FaultyStore, commit, copy, create, memory_store, part

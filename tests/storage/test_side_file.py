@@ -17,14 +17,14 @@ from rowsieve.bridges.sql import parse_predicate
 from rowsieve.errors import InvalidInput, StoreError
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan_scan import plan_scan
-from rowsieve.storage import create_only
-from rowsieve.storage.checkpoint import CHECKPOINTS, write_checkpoint
-from rowsieve.storage.commit_log import CommitLog
-from rowsieve.storage.log_entry import LOG
-from rowsieve.storage.log_head import _seen
-from rowsieve.storage.manifest import PartTable
-from rowsieve.storage.segments import encode_index, encode_segments
-from rowsieve.storage.side_file import POINTER, large_subjects, with_side_file
+from rowsieve.storage.log import create_only
+from rowsieve.storage.log.checkpoint import CHECKPOINTS, write_checkpoint
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.log_entry import LOG
+from rowsieve.storage.log.log_head import _seen
+from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.manifests.segments import encode_index, encode_segments
+from rowsieve.storage.manifests.side_file import POINTER, large_subjects, with_side_file
 from rowsieve.storage.snapshot import Snapshot
 from tests.small_tables import fresh_uri
 from tests.storage.log_fixtures import Crash, FaultyStore, commit, copy, keep, upsert

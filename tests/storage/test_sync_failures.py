@@ -19,7 +19,7 @@ import rowsieve
 from rowsieve import Table
 from rowsieve.errors import RowsieveError, StoreError
 from rowsieve.objects import LocalStore, SyncFailed
-from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.log.commit_log import CommitLog
 from tests.small_tables import kv
 from tests.storage.log_fixtures import commit, create
 

@@ -18,7 +18,7 @@ from rowsieve import locks
 from rowsieve.executor.live_rows import _VISIBLE
 from rowsieve.locks import ForkSafeLock
 from rowsieve.parquet import footer
-from rowsieve.storage import log_head
+from rowsieve.storage.log import log_head
 from tests.stores.s3_server import S3
 
 ROWS = pa.table({"id": [1, 2, 3]})

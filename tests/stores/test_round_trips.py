@@ -11,7 +11,7 @@ import pytest
 import rowsieve as rs
 from rowsieve import Table
 from rowsieve.compaction import slices
-from rowsieve.storage import log_head
+from rowsieve.storage.log import log_head
 from tests import profiles
 from tests.objects.background import finish_background
 from tests.stores.proxy import Proxy, proxy_to

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from rowsieve.objects import open_store
-from rowsieve.storage.commit_log import CommitLog
+from rowsieve.storage.log.commit_log import CommitLog
 from tests import profiles, small_tables
 from tests.processes import start
 from tests.storage.log_fixtures import commit_many, create

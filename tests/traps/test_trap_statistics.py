@@ -16,7 +16,7 @@ import rowsieve as rs
 from rowsieve import Table
 from rowsieve.errors import UnsoundPruning
 from rowsieve.planner.cache import PLANS
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.manifests.manifest import PartTable
 from tests.executor.planted import lie
 from tests.small_tables import appended, keyed
 

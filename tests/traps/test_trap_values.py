@@ -17,7 +17,7 @@ from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.manifests.manifest import PartTable
 from tests.small_tables import appended, keyed, kv, pairs
 
 NAN, INF = math.nan, math.inf

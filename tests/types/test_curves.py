@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.types.curves import Curve, positions, ranks_of_values
+from rowsieve.types.ordering.curves import Curve, positions, ranks_of_values
 from tests.profiles import examples
 
 

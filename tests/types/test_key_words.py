@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.types.key_words import pack
-from rowsieve.types.keys import KeyColumns
+from rowsieve.types.ordering.key_words import pack
+from rowsieve.types.ordering.keys import KeyColumns
 from tests.profiles import examples
 
 PIECES = st.sampled_from(["a", "b", "\0", "é", "\U0010ffff", "prefix-"])

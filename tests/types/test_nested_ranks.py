@@ -28,7 +28,7 @@ from rowsieve.types.logical import (
     String,
     Struct,
 )
-from rowsieve.types.nested_ranks import has_ranks, order_form
+from rowsieve.types.ordering.nested_ranks import has_ranks, order_form
 from tests.profiles import examples
 
 ITEM = Struct((Field(1, "a", Int(8)), Field(2, "b", List(Field(3, "x", Float())))))

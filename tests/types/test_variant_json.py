@@ -1,4 +1,4 @@
-"""Variants as JSON text: `rowsieve.types.variant_json`."""
+"""Variants as JSON text: `rowsieve.types.variants.variant_json`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.types.variant_json import is_variant, json_of_variants
+from rowsieve.types.variants.variant_json import is_variant, json_of_variants
 from tests.profiles import examples
 from tests.types.variants import JsonNull, column, metadata, variant
 
@@ -327,14 +327,14 @@ def test_views_and_long_offsets_are_other_layouts_of_the_same() -> None:
 
 
 def test_many_rows_are_decoded_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rowsieve.types.variant_json._BATCH_BYTES", 100)
+    monkeypatch.setattr("rowsieve.types.variants.variant_json._BATCH_BYTES", 100)
     documents = [{"a": i, f"k{i % 3}": "x" * (i % 7)} if i % 5 else None for i in range(100)]
     found = json_of_variants(column(documents)).to_pylist()
     assert [text and json.loads(text) for text in found] == documents
 
 
 def test_texts_that_do_not_fit_are_halved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rowsieve.types.json_trees.MOST_TEXT", 40)
+    monkeypatch.setattr("rowsieve.types.variants.json_trees.MOST_TEXT", 40)
     found = json_of_variants(column(["x" * 20, "y" * 20, None])).to_pylist()
     assert found == ['"' + "x" * 20 + '"', '"' + "y" * 20 + '"', None]
     with pytest.raises(ValueError, match="longer"):

@@ -20,7 +20,7 @@ from rowsieve.bridges.chains import balanced
 from rowsieve.bridges.datafusion_exprs.long_lists import LONG, found_in
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.sql.dialects import DATAFUSION
-from rowsieve.bridges.sql.render import Writer
+from rowsieve.bridges.sql.writing.render import Writer
 from rowsieve.predicate import ir
 from rowsieve.types.encodings import arrow_type
 

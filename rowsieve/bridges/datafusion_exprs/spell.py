@@ -20,9 +20,9 @@ import pyarrow.compute as pc
 from rowsieve.bridges.chains import flattened
 from rowsieve.bridges.datafusion_exprs import function_table
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, negative_nans, stored
-from rowsieve.bridges.sql.arrow_times import timestamp_named
+from rowsieve.bridges.sql.constructs.arrow_times import timestamp_named
+from rowsieve.bridges.sql.constructs.render_literals import cast_text, quoted
 from rowsieve.bridges.sql.dialects import DATAFUSION, DATAFUSION_INSTANT
-from rowsieve.bridges.sql.render_literals import cast_text, quoted
 from rowsieve.bridges.sql.stand_ins import StandIns, TextDepth
 from rowsieve.bridges.sql.typenames import arrow_shown
 from rowsieve.bridges.translation import Exactness

@@ -11,7 +11,7 @@ from rowsieve.bridges.base import path_of
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.iceberg_exprs.function_table import TYPES
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate.enum_labels import with_text
+from rowsieve.predicate.binding.enum_labels import with_text
 from rowsieve.predicate.ir import Column, FieldAccess, Operand
 from rowsieve.types.logical import Decimal, Field, LogicalType, Struct, type_name
 from rowsieve.types.schema import Schema

@@ -9,7 +9,7 @@ from typing import Any
 from rowsieve.bridges.constant_values import text_of
 from rowsieve.bridges.functions import Use, polars
 from rowsieve.bridges.polars_exprs.operands import Operands
-from rowsieve.bridges.sql.regexes import Flavour, to_re2
+from rowsieve.bridges.sql.constructs.regexes import Flavour, to_re2
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics

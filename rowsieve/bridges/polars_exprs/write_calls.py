@@ -13,7 +13,7 @@ from rowsieve.bridges.constant_values import text_of
 from rowsieve.bridges.functions import Use, polars
 from rowsieve.bridges.polars_exprs import zones
 from rowsieve.bridges.polars_exprs.write import Writer
-from rowsieve.bridges.sql.regexes import Flavour, from_re2
+from rowsieve.bridges.sql.constructs.regexes import Flavour, from_re2
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.ir import Call, Literal, Operand

@@ -16,7 +16,7 @@ from rowsieve.bridges.base import TreeReader
 from rowsieve.bridges.constant_values import text_at
 from rowsieve.bridges.polars_exprs import constants
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate import zoned
+from rowsieve.predicate.binding import zoned
 from rowsieve.predicate.ir import Call, Cast, Operand
 from rowsieve.types.logical import Timestamp
 from rowsieve.types.time_zones import (

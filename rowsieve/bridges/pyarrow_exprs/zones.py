@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from rowsieve.bridges.constant_values import text_of
 from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate import ir, zoned
+from rowsieve.predicate import ir
+from rowsieve.predicate.binding import zoned
 from rowsieve.types.logical import LogicalType, Timestamp, type_name
 from rowsieve.types.time_zones import IN_ARROW, RepeatedTime, SkippedTime, fixed_offset, zone
 

@@ -22,9 +22,9 @@ from rowsieve.bridges.spark_columns import long_lists
 from rowsieve.bridges.spark_columns.java_classes import scala_seq, spark_class
 from rowsieve.bridges.spark_columns.sessions import active_session
 from rowsieve.bridges.spark_columns.types import spark_schema
-from rowsieve.bridges.sql import spark_words
-from rowsieve.bridges.sql.spark_type_names import type_named
-from rowsieve.bridges.sql.spark_words import Call, Form, Names
+from rowsieve.bridges.sql.spark import spark_words
+from rowsieve.bridges.sql.spark.spark_type_names import type_named
+from rowsieve.bridges.sql.spark.spark_words import Call, Form, Names
 from rowsieve.bridges.translation import Exactness, Row
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.types.logical import Binary, Bool, Date, Decimal, Float, Int, Time, Timestamp

@@ -15,9 +15,10 @@ import pyarrow as pa
 from rowsieve.bridges.chains import flattened
 from rowsieve.bridges.spark_columns.connect_times import check_moments
 from rowsieve.bridges.spark_columns.long_lists import LISTED, SHORT
-from rowsieve.bridges.sql import parse_expression, spark_words
-from rowsieve.bridges.sql.spark_type_names import cast_target, type_named
-from rowsieve.bridges.sql.spark_words import Form
+from rowsieve.bridges.sql import parse_expression
+from rowsieve.bridges.sql.spark import spark_words
+from rowsieve.bridges.sql.spark.spark_type_names import cast_target, type_named
+from rowsieve.bridges.sql.spark.spark_words import Form
 from rowsieve.bridges.sql.stand_ins import StandIns
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.ir import ValueSet
@@ -54,7 +55,7 @@ def form_of(expression: Any, stand_ins: StandIns) -> Form:
 
 
 def _pieces(text: str) -> list[str]:
-    from rowsieve.bridges.sql import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
+    from rowsieve.bridges.sql.reading import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
 
     try:
         return [piece for piece, _ in parse.conditions(text, "spark")]

@@ -20,8 +20,8 @@ from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.spark_columns import long_lists
 from rowsieve.bridges.spark_columns.sessions import ColumnSession, check_session, is_client
 from rowsieve.bridges.sql.dialects import SPARK_SETTLED
-from rowsieve.bridges.sql.render import Writer
-from rowsieve.bridges.sql.spark_exact import SparkExact, eased
+from rowsieve.bridges.sql.spark.spark_exact import SparkExact, eased
+from rowsieve.bridges.sql.writing.render import Writer
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir

@@ -33,7 +33,7 @@ def _read(text: str, dialect: str) -> Predicate:
 
 
 def _parse(text: str, dialect: str) -> Predicate:
-    from rowsieve.bridges.sql import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
+    from rowsieve.bridges.sql.reading import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
 
     return parse.predicate(text, dialect)
 
@@ -43,7 +43,7 @@ _read_once = lru_cache(maxsize=256)(_read)
 
 def parse_expression(text: str, dialect: str = "postgres") -> Operand:
     """Read a value such as `delay + 5`; a condition becomes a boolean value."""
-    from rowsieve.bridges.sql import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
+    from rowsieve.bridges.sql.reading import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
 
     return parse.expression(text, dialect)
 
@@ -53,6 +53,6 @@ def to_sql(node: Predicate | Operand, dialect: str = "postgres") -> str:
 
     `UnsupportedOperation` if the dialect has no text with the same meaning.
     """
-    from rowsieve.bridges.sql import render  # noqa: PLC0415 - it imports sqlglot, too
+    from rowsieve.bridges.sql.writing import render  # noqa: PLC0415 - it imports sqlglot, too
 
     return render.to_sql(node, dialect_named(dialect))

@@ -77,7 +77,7 @@ def alterations_of(
     from sqlglot import exp  # noqa: PLC0415
 
     from rowsieve.bridges.sql.grammars import damage_as_parse_error  # noqa: PLC0415
-    from rowsieve.bridges.sql.text_limits import too_deep  # noqa: PLC0415
+    from rowsieve.bridges.sql.reading.text_limits import too_deep  # noqa: PLC0415
 
     known = dialect_named(dialect)
     if len(text) > _LONGEST:

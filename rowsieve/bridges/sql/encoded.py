@@ -47,7 +47,7 @@ def read_encoded(
     session, by default those of the dialect. `elsewhere`: the same rules in another time zone,
     given if that of the session is unknown: a condition that depends on it is refused.
     """
-    from rowsieve.bridges.sql import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
+    from rowsieve.bridges.sql.reading import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
 
     rules = dialect.semantics if meant is None else meant
 

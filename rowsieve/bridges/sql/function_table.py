@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from rowsieve.bridges.functions import SQL_ENGINES, TABLE, FunctionRow
 from rowsieve.bridges.functions.casts import CASTS
+from rowsieve.bridges.sql.constructs.named_zones import ZONED
+from rowsieve.bridges.sql.constructs.regexes import Flavour
 from rowsieve.bridges.sql.dialects import DIALECTS
-from rowsieve.bridges.sql.regexes import Flavour
-from rowsieve.bridges.sql.zones import ZONED
 
 _NOT_SPARK = [name for name in DIALECTS if name != "spark"]
 _NOT_DATAFUSION = [name for name in DIALECTS if name != "datafusion"]

@@ -14,21 +14,21 @@ from rowsieve.bridges.differences.merged_lists import merged_at_top
 from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql import parse_predicate
-from rowsieve.bridges.sql.coercion import as_compared, check_coercion
-from rowsieve.bridges.sql.declared_zones import check_zones, with_local_times
+from rowsieve.bridges.sql.constructs.declared_zones import check_zones, with_local_times
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
-from rowsieve.bridges.sql.exact import as_exact
-from rowsieve.bridges.sql.integer_widths import with_widths
-from rowsieve.bridges.sql.name_rules import check_names
-from rowsieve.bridges.sql.render import Writer
-from rowsieve.bridges.sql.spark_exact import SparkExact, eased
-from rowsieve.bridges.sql.spark_types import with_spark_types
-from rowsieve.bridges.sql.unknown_texts import check_order, check_texts, orders_text
+from rowsieve.bridges.sql.exactness.coercion import as_compared, check_coercion
+from rowsieve.bridges.sql.exactness.exact import as_exact
+from rowsieve.bridges.sql.exactness.integer_widths import with_widths
+from rowsieve.bridges.sql.exactness.name_rules import check_names
+from rowsieve.bridges.sql.exactness.unknown_texts import check_order, check_texts, orders_text
+from rowsieve.bridges.sql.spark.spark_exact import SparkExact, eased
+from rowsieve.bridges.sql.spark.spark_types import with_spark_types
+from rowsieve.bridges.sql.writing.render import Writer
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.bind import bind
+from rowsieve.predicate.interpretation.nan_signs import check_nan_signs
 from rowsieve.predicate.ir import Predicate, root_conjuncts
-from rowsieve.predicate.nan_signs import check_nan_signs
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.schema import Schema
 
@@ -46,7 +46,7 @@ def from_text(
     `session`: the settings of the text's session, by default those of the dialect. Text that is not
     a condition is `InvalidPredicate`.
     """
-    from rowsieve.bridges.sql import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
+    from rowsieve.bridges.sql.reading import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
 
     if not isinstance(text, str):
         raise InvalidInput(f"a filter in {dialect} SQL is text, not {type(text).__name__}")
@@ -78,7 +78,7 @@ def _condition(
     merged: frozenset[Predicate],
 ) -> Predicate:
     """Type one condition of the top-level AND; `merged`: those that the optimiser merges."""
-    from rowsieve.bridges.sql import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
+    from rowsieve.bridges.sql.reading import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
 
     text, found = condition
     if isinstance(found, InvalidPredicate):

@@ -16,16 +16,16 @@ from typing import Any, Final, TypeAlias
 
 from rowsieve.bridges.differences import Direction, check
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
-from rowsieve.bridges.sql.integer_widths import operand_with_widths, with_widths
+from rowsieve.bridges.sql.exactness.integer_widths import operand_with_widths, with_widths
 from rowsieve.bridges.sql.language import as_engine_means, as_meant
-from rowsieve.bridges.sql.nodes import Reader
-from rowsieve.bridges.sql.parse import parsed
-from rowsieve.bridges.sql.source_text import Source
-from rowsieve.bridges.sql.spark_types import spark_typed
+from rowsieve.bridges.sql.reading.parse import parsed
+from rowsieve.bridges.sql.reading.read_nodes import Reader
+from rowsieve.bridges.sql.reading.source_text import Source
+from rowsieve.bridges.sql.spark.spark_types import spark_typed
 from rowsieve.errors import InvalidPredicate, RowsieveError, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind, bind_operand
-from rowsieve.predicate.enum_labels import with_text
+from rowsieve.predicate.binding.enum_labels import with_text
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import type_name
 from rowsieve.types.schema import Schema

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from rowsieve.bridges.sql.dialects import Dialect
-from rowsieve.bridges.sql.source_text import Source
+from rowsieve.bridges.sql.reading.source_text import Source
 from rowsieve.predicate.ir import Node, Operand, Predicate
 from rowsieve.types.logical import LogicalType
 
 
 class Reads(Protocol):
-    """Reads the nodes of one text; implemented by `rowsieve.bridges.sql.nodes.Reader`."""
+    """Reads the nodes of one text; implemented by `reading.nodes.Reader`."""
 
     source: Source
     dialect: Dialect
@@ -38,7 +38,7 @@ class Reads(Protocol):
 
 
 class Writes(Protocol):
-    """Writes one tree in one dialect; implemented by `rowsieve.bridges.sql.render.Writer`."""
+    """Writes one tree in one dialect; implemented by `writing.render.Writer`."""
 
     dialect: Dialect
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rowsieve.bridges.functions import TABLE, spelling_of
-from rowsieve.bridges.sql.parts import ALL_PARTS, part_template
-from rowsieve.bridges.sql.zones import FORMS, ZONE_FUNCTIONS
+from rowsieve.bridges.sql.constructs.named_zones import FORMS, ZONE_FUNCTIONS
+from rowsieve.bridges.sql.constructs.parts import ALL_PARTS, part_template
 from rowsieve.predicate.functions.registry import BUILT_IN
 
 _RULES: Mapping[str, str] = {

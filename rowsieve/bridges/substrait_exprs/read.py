@@ -21,7 +21,8 @@ from rowsieve.bridges.substrait_exprs.types import literal_of_message, type_of_m
 from rowsieve.bridges.substrait_exprs.wire import Message, Value, fields, one, signed, text
 from rowsieve.bridges.ticks import from_ticks
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
-from rowsieve.predicate import ir, zoned
+from rowsieve.predicate import ir
+from rowsieve.predicate.binding import zoned
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import (
     Bool,

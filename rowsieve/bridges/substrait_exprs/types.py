@@ -25,7 +25,7 @@ from rowsieve.bridges.substrait_exprs.wire import (
     text,
 )
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
-from rowsieve.predicate.functions.unbounded_numbers import NUMERIC_PARTS
+from rowsieve.predicate.functions.casting.unbounded_numbers import NUMERIC_PARTS
 from rowsieve.predicate.ir import Literal
 from rowsieve.predicate.literal_values import int_range
 from rowsieve.types.days import DAY_US

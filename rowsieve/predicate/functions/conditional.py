@@ -9,9 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.predicate.abstract import AbstractValue
 from rowsieve.predicate.arrays import Computed, as_mask, compare, filled, null_mask, without
-from rowsieve.predicate.functions.numeric import wider
+from rowsieve.predicate.functions.numbers.numeric import wider
 from rowsieve.predicate.functions.row import (
     Argument,
     BoundsRule,
@@ -21,6 +20,7 @@ from rowsieve.predicate.functions.row import (
     Signature,
     never_fails,
 )
+from rowsieve.predicate.interpretation.abstract import AbstractValue
 from rowsieve.predicate.ir import ComparisonOp
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.logical import (
@@ -72,7 +72,7 @@ def _join(left: LogicalType, right: LogicalType) -> LogicalType | None:
 
 
 def _join_decimals(left: Decimal | Int, right: Decimal | Int) -> Decimal | None:
-    from rowsieve.predicate.functions.decimals import int_as_decimal  # noqa: PLC0415
+    from rowsieve.predicate.functions.numbers.decimals import int_as_decimal  # noqa: PLC0415
 
     a = int_as_decimal(left) if isinstance(left, Int) else left
     b = int_as_decimal(right) if isinstance(right, Int) else right

@@ -18,7 +18,7 @@ import pyarrow as pa
 from rowsieve.arguments import Example, checked
 from rowsieve.errors import InvalidInput
 from rowsieve.predicate.arrays import Computed, Mask, null_mask, without
-from rowsieve.predicate.functions.casts import cast_rule
+from rowsieve.predicate.functions.casting.casts import cast_rule
 from rowsieve.predicate.functions.registry import BUILT_IN, FUNCTIONS, add_row
 from rowsieve.predicate.functions.row import (
     Argument,

@@ -9,37 +9,30 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from rowsieve.errors import InvalidPredicate
-from rowsieve.predicate.functions import (
-    bits,
-    calendar,
-    conditional,
-    divisors,
-    extents,
-    floats,
+from rowsieve.predicate.functions import conditional, extents
+from rowsieve.predicate.functions.casting import text_instants, unbounded_numbers
+from rowsieve.predicate.functions.nested import json_access, list_values, lists, nested
+from rowsieve.predicate.functions.numbers import bits, divisors, floats, numeric, rounding
+from rowsieve.predicate.functions.row import Argument, Function, Signature, TimeUse
+from rowsieve.predicate.functions.texts import (
     found_patterns,
-    interval_length,
-    java_times,
-    json_access,
-    list_values,
-    lists,
-    moved_times,
-    nested,
-    numeric,
     patterns,
-    rounding,
     strings,
     substrings,
-    temporal,
     text_building,
     text_digests,
-    text_instants,
+)
+from rowsieve.predicate.functions.times import (
+    calendar,
+    interval_length,
+    java_times,
+    moved_times,
+    temporal,
     time_parsing,
     time_texts,
-    unbounded_numbers,
     zoned_times,
 )
-from rowsieve.predicate.functions.nanosecond_calls import with_nanoseconds
-from rowsieve.predicate.functions.row import Argument, Function, Signature, TimeUse
+from rowsieve.predicate.functions.times.nanosecond_calls import with_nanoseconds
 from rowsieve.predicate.ir import Literal, Operand
 from rowsieve.types.logical import LogicalType, type_name
 

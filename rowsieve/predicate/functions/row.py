@@ -17,8 +17,8 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from rowsieve.predicate.abstract import AbstractValue
 from rowsieve.predicate.arrays import Computed, Mask
+from rowsieve.predicate.interpretation.abstract import AbstractValue
 from rowsieve.predicate.ir import PhysicalValue
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import LogicalType

@@ -36,7 +36,7 @@ from rowsieve.providers.datafusion.registered_table import (
 from rowsieve.providers.native_files.planned_parts import only_parts, read_parts
 
 if TYPE_CHECKING:
-    from rowsieve.storage.manifest import FileRef
+    from rowsieve.storage.manifests.manifest import FileRef
     from rowsieve.storage.snapshot import Snapshot
 
 VisibleParts: TypeAlias = Mapping[str, RowSet | None]

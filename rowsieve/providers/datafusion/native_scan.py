@@ -29,7 +29,7 @@ from rowsieve.parquet.leaf_columns import fields_by_id
 from rowsieve.planner.plan import PlannedPart, ScanPlan
 from rowsieve.providers.native_files.file_shapes import Stored, shape_of
 from rowsieve.providers.native_files.planned_parts import read_parts
-from rowsieve.storage.manifest import FileRef
+from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Binary, Bool, Date, Decimal, Field, Float, Int, String, Timestamp
 from rowsieve.varints import decode_varint, encode_varint

@@ -40,7 +40,7 @@ from rowsieve.types.encodings import relabelled, zoned_schema
 
 if TYPE_CHECKING:
     from rowsieve.objects import ObjectStore
-    from rowsieve.storage.manifest import FileRef
+    from rowsieve.storage.manifests.manifest import FileRef
     from rowsieve.storage.snapshot import Snapshot
     from rowsieve.table import Table
 

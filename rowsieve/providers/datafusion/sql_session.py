@@ -22,7 +22,9 @@ from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.providers.datafusion import statement_words as words
 from rowsieve.providers.datafusion.catalog_tables import CatalogTables, provider_at
-from rowsieve.providers.datafusion.change_statements import changed_name, takes_name
+from rowsieve.providers.datafusion.changes.change_statements import changed_name, takes_name
+from rowsieve.providers.datafusion.changes.run_change import changed_rows
+from rowsieve.providers.datafusion.changes.statement_queries import Changed, read_only
 from rowsieve.providers.datafusion.changes_function import NAME as CHANGES
 from rowsieve.providers.datafusion.changes_function import ChangesFunction
 from rowsieve.providers.datafusion.closed_reads import ClosedReads, closed_frame, closed_reads
@@ -33,7 +35,6 @@ from rowsieve.providers.datafusion.open_reads import OPEN_READS
 from rowsieve.providers.datafusion.own_table import OwnTable, name_parts
 from rowsieve.providers.datafusion.plan_checks import has_outer_joins, joins_nothing
 from rowsieve.providers.datafusion.procedure_calls import called, with_versions
-from rowsieve.providers.datafusion.run_change import changed_rows
 from rowsieve.providers.datafusion.scan_conditions import conditions
 from rowsieve.providers.datafusion.sealed_frames import sealed, sealed_view
 from rowsieve.providers.datafusion.session_settings import (
@@ -47,7 +48,6 @@ from rowsieve.providers.datafusion.session_settings import (
     shown_settings,
     unless_set,
 )
-from rowsieve.providers.datafusion.statement_queries import Changed, read_only
 from rowsieve.providers.datafusion.statement_tokens import quoted
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table

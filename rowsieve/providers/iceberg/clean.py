@@ -18,7 +18,7 @@ from rowsieve.errors import UnsupportedOperation
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
 from rowsieve.providers.iceberg.iceberg_schema import members
-from rowsieve.storage.manifest import FileRef
+from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types import logical
 from rowsieve.types.encodings import FIELD_ID_KEY, arrow_type

@@ -32,7 +32,7 @@ from rowsieve.providers.iceberg.manifest_files import (
     location_of,
 )
 from rowsieve.providers.iceberg.position_deletes import position_deletes
-from rowsieve.storage.manifest import FileRef
+from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.snapshot import Snapshot
 
 _NAME: Final = re.compile(rf"{METADATA}/v([1-9][0-9]{{0,17}})\.metadata\.json", re.ASCII)

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from rowsieve.bridges.extras import imported
 from rowsieve.providers.iceberg.iceberg_schema import flat_type
 from rowsieve.stats.tabulate import statistics_name
-from rowsieve.storage.manifest import PartTable
+from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.types import logical
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.schema import Schema

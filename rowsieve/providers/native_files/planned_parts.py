@@ -7,7 +7,7 @@ from collections.abc import Collection
 import msgspec
 
 from rowsieve.planner.plan import PlannedPart, ScanPlan, Split
-from rowsieve.storage.manifest import FileRef
+from rowsieve.storage.manifests.manifest import FileRef
 
 
 def read_parts(plan: ScanPlan) -> list[PlannedPart]:

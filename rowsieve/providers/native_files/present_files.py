@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.footer import reading
-from rowsieve.storage.manifest import FileRef
-from rowsieve.storage.missing import files_of
+from rowsieve.storage.log.missing import files_of
+from rowsieve.storage.manifests.manifest import FileRef
 
 
 def check_files(store: ObjectStore, version: int, files: Iterable[FileRef]) -> None:

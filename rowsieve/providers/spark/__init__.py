@@ -1,7 +1,7 @@
 """Lets Spark read and write our tables; Spark finds the source itself, as `format("rowsieve")`."""
 
 from rowsieve.providers.spark.java import java_home, spark_session
-from rowsieve.providers.spark.table_reads import (
+from rowsieve.providers.spark.reads.table_reads import (
     explain,
     explain_prune,
     prune,

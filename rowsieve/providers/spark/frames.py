@@ -25,21 +25,21 @@ from rowsieve.changes.handle import nothing_done
 from rowsieve.config import DEFAULT, current
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.objects.storage_options import flat_options
-from rowsieve.providers.spark.feed_options import FeedOptions
-from rowsieve.providers.spark.feed_reads import pin_feed
-from rowsieve.providers.spark.hybrid import hybrid_frame
-from rowsieve.providers.spark.input_order import tasks_are_in_order
 from rowsieve.providers.spark.job_errors import own_error
 from rowsieve.providers.spark.option_values import STORAGE, check_reachable, predicate_option
-from rowsieve.providers.spark.planned_source import planned_frame
-from rowsieve.providers.spark.routes import ALL_ROUTES
+from rowsieve.providers.spark.reads.feed_options import FeedOptions
+from rowsieve.providers.spark.reads.feed_reads import pin_feed
+from rowsieve.providers.spark.reads.hybrid import hybrid_frame
+from rowsieve.providers.spark.reads.planned_source import planned_frame
+from rowsieve.providers.spark.reads.routes import ALL_ROUTES
+from rowsieve.providers.spark.reads.spark_read import SparkRead
 from rowsieve.providers.spark.row_types import arrow_schema_of
 from rowsieve.providers.spark.session_settings import semantics_of_session
 from rowsieve.providers.spark.source import check_read
 from rowsieve.providers.spark.source_options import MODES, ReadOptions, WriteOptions
-from rowsieve.providers.spark.spark_read import SparkRead
-from rowsieve.providers.spark.write_tasks import RowsieveWriter
-from rowsieve.storage.log_entry import Commit
+from rowsieve.providers.spark.writes.input_order import tasks_are_in_order
+from rowsieve.providers.spark.writes.write_tasks import RowsieveWriter
+from rowsieve.storage.log.log_entry import Commit
 from rowsieve.types.schema import Schema
 
 if TYPE_CHECKING:

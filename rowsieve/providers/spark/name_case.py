@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rowsieve.bridges.sql import parse_predicate
-from rowsieve.bridges.sql.name_rules import ambiguous_name
+from rowsieve.bridges.sql.exactness.name_rules import ambiguous_name
 from rowsieve.errors import UnknownColumn
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Field, List, LogicalType, Map, Struct

@@ -21,7 +21,7 @@ from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
-from rowsieve.predicate.functions.casts import cast_rule
+from rowsieve.predicate.functions.casting.casts import cast_rule
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.operand_types import type_of

@@ -45,8 +45,10 @@ from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.native_files.planned_parts import only_parts
-from rowsieve.providers.spark.audited import audited_plan, reported_rows, reporter_of
-from rowsieve.providers.spark.catalog_reads import (
+from rowsieve.providers.spark.name_case import OddNames, check_case, odd_names
+from rowsieve.providers.spark.option_values import uri_of
+from rowsieve.providers.spark.reads.audited import audited_plan, reported_rows, reporter_of
+from rowsieve.providers.spark.reads.catalog_reads import (
     Kept,
     check_kept,
     given_options,
@@ -54,10 +56,9 @@ from rowsieve.providers.spark.catalog_reads import (
     keeping,
     kept_read,
 )
-from rowsieve.providers.spark.feed_options import FeedOptions, reads_feed
-from rowsieve.providers.spark.feed_reads import FeedReader, PinnedFeed, output_of, pin_feed
-from rowsieve.providers.spark.name_case import OddNames, check_case, odd_names
-from rowsieve.providers.spark.option_values import uri_of
+from rowsieve.providers.spark.reads.feed_options import FeedOptions, reads_feed
+from rowsieve.providers.spark.reads.feed_reads import FeedReader, PinnedFeed, output_of, pin_feed
+from rowsieve.providers.spark.reads.stream_source import RowsieveStreamReader
 from rowsieve.providers.spark.row_types import arrow_schema_of, to_spark
 from rowsieve.providers.spark.session_settings import (
     ansi_default,
@@ -65,12 +66,11 @@ from rowsieve.providers.spark.session_settings import (
     session_independent,
 )
 from rowsieve.providers.spark.source_options import ReadOptions, WriteOptions
-from rowsieve.providers.spark.stream_sink import RowsieveStreamWriter
-from rowsieve.providers.spark.stream_source import RowsieveStreamReader
 from rowsieve.providers.spark.task_properties import property_of_task
-from rowsieve.providers.spark.write_tasks import RowsieveWriter
-from rowsieve.storage.commit_log import CommitLog
-from rowsieve.storage.resolve import resolve_snapshot
+from rowsieve.providers.spark.writes.stream_sink import RowsieveStreamWriter
+from rowsieve.providers.spark.writes.write_tasks import RowsieveWriter
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.resolve import resolve_snapshot
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import Schema
 

@@ -7,7 +7,7 @@ from typing import Any
 from rowsieve.errors import InvalidInput
 from rowsieve.procedures.call_statement import classify
 from rowsieve.providers.spark.procedure_engine import SparkEngine
-from rowsieve.providers.spark.pruning import pruned
+from rowsieve.providers.spark.reads.pruning import pruned
 
 
 def sql(spark: Any, statement: str, catalog: Any = None) -> Any:

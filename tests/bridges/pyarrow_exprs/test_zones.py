@@ -14,11 +14,12 @@ import pytest
 import rowsieve as rs
 from rowsieve.bridges.pyarrow_exprs import from_pyarrow, to_pyarrow
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.predicate import ir, zoned
-from rowsieve.predicate.abstract import AbstractColumn
+from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
+from rowsieve.predicate.binding import zoned
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.interpret import Verdict, interpret
+from rowsieve.predicate.interpretation.abstract import AbstractColumn
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Timestamp

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from rowsieve import Exactness, translate
-from rowsieve.bridges.sql.found_regexes import from_re2_replacement, to_re2_replacement
-from rowsieve.bridges.sql.regexes import Flavour
+from rowsieve.bridges.sql.constructs.found_regexes import from_re2_replacement, to_re2_replacement
+from rowsieve.bridges.sql.constructs.regexes import Flavour
 from rowsieve.bridges.where import to_operand
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.bind import bind_operand

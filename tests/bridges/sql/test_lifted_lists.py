@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.bridges.sql import lifted_lists as lists_module
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.sql.dialects import DIALECTS, POSTGRES, SPARK
-from rowsieve.bridges.sql.lifted_lists import lift_lists
+from rowsieve.bridges.sql.reading import lifted_lists as lists_module
+from rowsieve.bridges.sql.reading.lifted_lists import lift_lists
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Date, Decimal, Float, Int, Timestamp

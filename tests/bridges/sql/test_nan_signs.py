@@ -16,11 +16,11 @@ from rowsieve.bridges.translate import translate
 from rowsieve.bridges.where import to_predicate
 from rowsieve.errors import EvaluationError
 from rowsieve.predicate import ir
-from rowsieve.predicate.abstract import AbstractColumn
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.codec import predicate_from_json, predicate_to_json
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.interpret import Verdict, interpret
+from rowsieve.predicate.interpretation.abstract import AbstractColumn
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from tests.bridges.sql.engines import datafusion_rows

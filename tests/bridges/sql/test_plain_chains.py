@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.bridges.sql import parse, plain_chains
 from rowsieve.bridges.sql.dialects import dialect_named
+from rowsieve.bridges.sql.reading import parse, plain_chains
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import Or, Predicate
 from tests.profiles import examples

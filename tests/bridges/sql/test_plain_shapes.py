@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.bridges.sql import parse, parse_predicate, plain_shapes
+from rowsieve.bridges.sql import parse_predicate, plain_shapes
 from rowsieve.bridges.sql.dialects import DIALECTS
+from rowsieve.bridges.sql.reading import parse
 from rowsieve.errors import RowsieveError
 from rowsieve.predicate.ir import InList, Predicate
 from tests.profiles import examples

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from rowsieve.bridges.sql.constructs.regexes import Flavour, from_re2, to_re2
 from rowsieve.bridges.sql.language import from_text, to_text
-from rowsieve.bridges.sql.regexes import Flavour, from_re2, to_re2
 from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import matching
-from rowsieve.predicate.functions.patterns import literal_prefix
+from rowsieve.predicate.functions.texts.patterns import literal_prefix
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.types.encodings import schema_of
 from tests.bridges.sql.engines import JUDGES

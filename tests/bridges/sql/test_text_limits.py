@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rowsieve.bridges.sql import parse_expression, parse_predicate
-from rowsieve.bridges.sql.text_limits import MAX_NESTING, MAX_TEXT
+from rowsieve.bridges.sql.reading.text_limits import MAX_NESTING, MAX_TEXT
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from rowsieve.bridges.sql.time_formats import FIELDS, from_dialect, to_dialect
+from rowsieve.bridges.sql.constructs.time_formats import FIELDS, from_dialect, to_dialect
 from rowsieve.bridges.where import to_operand, to_predicate
 from rowsieve.errors import EvaluationError, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.bind import bind, bind_operand

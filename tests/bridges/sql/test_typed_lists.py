@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from rowsieve.bridges.languages import bridge_named
-from rowsieve.bridges.sql import lifted_lists as lists_module
 from rowsieve.bridges.sql import parse_predicate
+from rowsieve.bridges.sql.constructs.render_literals import literal_text
 from rowsieve.bridges.sql.dialects import DIALECTS, Dialect
-from rowsieve.bridges.sql.lifted_lists import lift_lists
-from rowsieve.bridges.sql.render_lists import list_texts
-from rowsieve.bridges.sql.render_literals import literal_text
+from rowsieve.bridges.sql.reading import lifted_lists as lists_module
+from rowsieve.bridges.sql.reading.lifted_lists import lift_lists
+from rowsieve.bridges.sql.writing.render_lists import list_texts
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import Column, InList, Literal, ValueSet

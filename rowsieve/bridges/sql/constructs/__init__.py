@@ -1,0 +1,1 @@
+"""Constructs of SQL that are read and written: literals, times, zones, patterns, nested values."""

@@ -1,0 +1,99 @@
+"""Time bins and time differences: intervals inside a function or a comparison.
+
+The width of a bin is a constant of months, or of days and less; each dialect has its own default
+origin. `later - earlier > INTERVAL '1 day'` becomes a comparison of microseconds. An interval of
+months has no fixed length and is rejected there, as is `age`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from rowsieve.bridges.sql.constructs.intervals import interval_of
+from rowsieve.bridges.sql.constructs.nanoseconds import within_nanoseconds
+from rowsieve.bridges.sql.protocols import Reads, Writes
+from rowsieve.predicate.ir import Call, Literal, Operand
+from rowsieve.types.days import DAY_US
+from rowsieve.types.interval_texts import IntervalParts
+from rowsieve.types.logical import Int, Timestamp
+
+_TURN_OF_2000 = 946_684_800_000_000
+_MONDAY_2000 = _TURN_OF_2000 + 2 * DAY_US
+_NAMES = {"postgres": "date_bin", "datafusion": "date_bin", "duckdb": "time_bucket"}
+
+
+def binned(reader: Reads, node: Any) -> Operand:
+    """Read `date_bin(width, time, origin)`, in duckdb `time_bucket`."""
+    reader.only(node, "this", "expression", "unit")
+    dialect = reader.dialect.name
+    width = interval_of(reader, node.this)
+    if dialect not in _NAMES or width is None:
+        raise reader.source.refusal(node, "a bin has a constant interval: INTERVAL '15 minutes'")
+    micros = width.days * DAY_US + width.micros
+    if (width.months and (micros or dialect == "postgres")) or min(width.months, micros) < 0:
+        raise reader.source.refusal(
+            node, "a bin is of days and less, or (not in postgres) of months alone"
+        )
+    given = node.args.get("unit")  # the grammar's name for the third argument
+    if given is not None:
+        origin = reader.operand(given)
+    elif dialect == "postgres":
+        raise reader.source.refusal(node, "give date_bin an origin, as in TIMESTAMP '2000-01-01'")
+    else:
+        origin = Literal(_origin(dialect, width), Timestamp())
+    parts = (Literal(part, Int(64)) for part in (width.months, micros))
+    call = Call("date_bin", (*parts, reader.operand(node.expression), origin))
+    return within_nanoseconds(call) if dialect == "datafusion" else call
+
+
+def _origin(dialect: str, width: IntervalParts) -> int:
+    if dialect == "datafusion":
+        return 0
+    return _TURN_OF_2000 if width.months else _MONDAY_2000
+
+
+def bin_text(call: Call, writer: Writes) -> str | None:
+    """Write the call; None if the dialect has no bins, or none of this width."""
+    months, micros, time, origin = call.arguments
+    name = _NAMES.get(writer.dialect.name)
+    if not isinstance(months, Literal) or not isinstance(micros, Literal) or name is None:
+        return None
+    if months.value and name == "date_bin" and writer.dialect.name == "postgres":
+        return None
+    size = months.value or micros.value
+    if not isinstance(size, int):
+        return None
+    unit = "months" if months.value else "microseconds"
+    if not months.value and size % DAY_US == 0:  # an interval holds few digits of microseconds
+        size, unit = size // DAY_US, "days"
+    width = f"{size} {unit}"
+    return f"{name}(INTERVAL '{width}', {writer.text(time)}, {writer.text(origin)})"
+
+
+def difference(reader: Reads, node: Any) -> tuple[Operand, Operand] | None:
+    """Return the sides of a comparison of `later - earlier` with an interval, in microseconds."""
+    sides = [node.this, node.expression]
+    bare = [side.this if isinstance(side, exp.Paren) else side for side in sides]
+    intervals = [interval_of(reader, side) for side in sides]
+    for here, there in ((0, 1), (1, 0)):
+        length, other = intervals[there], bare[here]
+        if length is None or intervals[here] is not None or type(other) is not exp.Sub:
+            continue
+        if length.months:
+            raise reader.source.refusal(
+                node, "months differ in length; compare with an interval of days"
+            )
+        if length.days and reader.dialect.name == "datafusion":
+            raise reader.source.refusal(
+                node, "DataFusion compares days before hours; write the interval in hours"
+            )
+        reader.only(other, "this", "expression")
+        later, earlier = (reader.beside(side) for side in (other.this, other.expression))
+        # The type of one decides how the other is subtracted: what types them drops the second.
+        times = Call("epoch_us", (later, earlier)), Call("epoch_us", (earlier, later))
+        found: list[Operand] = [Call("subtract", times)] * 2
+        found[there] = Literal(length.days * DAY_US + length.micros, Int(64))
+        return found[0], found[1]
+    return None

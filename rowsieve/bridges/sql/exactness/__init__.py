@@ -1,0 +1,1 @@
+"""Rejects or rewrites conditions that a dialect's engine would evaluate differently."""

@@ -1,0 +1,201 @@
+"""Give integers the widths in which PostgreSQL, DuckDB and Trino compute them.
+
+An integer constant has 64 bits in our tree. There it has 32 bits if they hold it, and in DuckDB
+next to a column the column's type if that holds it. So `n + 1` of a 32-bit column overflows there,
+which is an error. The result has the constants and casts that give each operation its width there;
+comparisons need none.
+
+Soundness: only widths change, never values; an operation without a rule here keeps 64 bits. Spark's
+rules, which also concern other types, are in `spark_types`.
+
+Source: PostgreSQL 18 (4.1.2.6 of its manual, run), DuckDB 2.0 (`typeof`, run), Trino's
+documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from rowsieve.bridges.constant_values import whole_of
+from rowsieve.bridges.sql.dialects import Dialect, IntegerWidths
+from rowsieve.bridges.sql.exactness.whole_quotients import check_quotients
+from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate import ir
+from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.literal_values import int_range
+from rowsieve.types.logical import Int
+from rowsieve.types.schema import Schema
+
+# Functions of integers of one type, which is also the result type.
+_OF_ONE_TYPE: Final = frozenset(
+    {"add", "subtract", "multiply", "divide", "modulo", "negate", "abs"}
+    | {"coalesce", "greatest", "least", "bit_and", "bit_or", "bit_xor"}
+)
+# Counts have 32 bits in PostgreSQL, 64 elsewhere; a field of a time is a numeric there.
+COUNTS: Final = frozenset(
+    {"length", "octet_length", "bit_length", "position", "list_length", "days_between", "ascii"}
+    | {"regex_count", "regex_position", "list_position"}
+)
+_WIDE: Final = Int(64)
+
+
+def with_widths(predicate: ir.Predicate, schema: Schema, dialect: Dialect) -> ir.Predicate:
+    """Return the condition with the dialect's width for each integer operation."""
+    if not _computes(predicate):
+        return predicate
+    check_quotients(predicate, schema, dialect.semantics, dialect.name)
+    if dialect.widths is IntegerWidths.WIDE:
+        return predicate
+    return _Widths(schema, dialect).predicate(predicate)
+
+
+def operand_with_widths(operand: ir.Operand, schema: Schema, dialect: Dialect) -> ir.Operand:
+    """Return a value with the dialect's width for each integer operation."""
+    if not _computes(operand):
+        return operand
+    check_quotients(operand, schema, dialect.semantics, dialect.name)
+    if dialect.widths is IntegerWidths.WIDE:
+        return operand
+    return _Widths(schema, dialect).value(operand).operand
+
+
+def _computes(node: ir.Node) -> bool:
+    return not {ir.Call, ir.Case}.isdisjoint(map(type, ir.walk(node)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """An operand, its integer type there if it has one, and whether it is a bare constant."""
+
+    operand: ir.Operand
+    type: Int | None = None
+    bare: bool = False
+    loose: bool = False  # the operand's own type differs
+
+    @property
+    def exact(self) -> ir.Operand:
+        """Return the operand in its type there."""
+        return ir.Cast(self.operand, self.type) if self.loose and self.type else self.operand
+
+
+@dataclass(frozen=True, slots=True)
+class _Widths:
+    schema: Schema
+    dialect: Dialect
+
+    def predicate(self, node: ir.Predicate) -> ir.Predicate:
+        return ir.map_children(node, self.predicate, self.side)
+
+    def side(self, node: ir.Operand) -> ir.Operand:
+        """Rewrite a compared operand; a constant is unchanged."""
+        return node if isinstance(node, ir.Literal) else self.value(node).operand
+
+    def value(self, node: ir.Operand) -> _Value:
+        match node:
+            case ir.Literal(value=int() as whole, type=type_) if type_ == _WIDE:
+                return _Value(node, _own_width(whole), bare=True)
+            case ir.Column() | ir.BoundColumn() | ir.FieldAccess() | ir.Literal() | ir.Now():
+                return _Value(node, self.held(node))
+            case ir.Cast(operand=operand, type=type_):
+                made = ir.Cast(self.side(operand), type_, node.try_)
+                return _Value(made, type_ if isinstance(type_, Int) else None)
+            case ir.Condition(predicate=predicate):
+                return _Value(ir.Condition(self.predicate(predicate)))
+            case ir.Case(branches=branches, otherwise=otherwise):
+                values = [*(self.value(then) for _, then in branches), self.value(otherwise)]
+                results, type_ = self.together(values)
+                conditions = [self.predicate(when) for when, _ in branches]
+                pairs = tuple(zip(conditions, results[:-1], strict=True))
+                return _Value(ir.Case(pairs, results[-1]), type_)
+            case ir.Call():
+                return self.call(node)
+            case _:
+                assert_never(node)
+
+    def held(self, node: ir.Operand) -> Int | None:
+        """Return the type of a stored or constant integer; None for other values."""
+        try:
+            found = bind_operand(node, self.schema).type
+        except InvalidPredicate:  # binding rejects it
+            return None
+        return found if isinstance(found, Int) else None
+
+    def call(self, node: ir.Call) -> _Value:
+        name = node.function
+        if name not in _OF_ONE_TYPE and name != "nullif":
+            made = ir.Call(name, tuple(self.side(argument) for argument in node.arguments))
+            type_ = own = self.held(made)
+            if own is not None and (name in COUNTS or name == "extract"):
+                type_ = Int(32) if self.dialect.counts_are_narrow and name in COUNTS else _WIDE
+            return _Value(made, type_, loose=type_ != own)
+        values = [self.value(argument) for argument in node.arguments]
+        if name == "nullif":
+            first, second = values[0], node.arguments[1]
+            typed = _constant(first, first.type) if first.bare and first.type else first.exact
+            return _Value(ir.Call(name, (typed, self.side(second))), first.type)
+        arguments, type_ = self.together(values)
+        return _Value(ir.Call(name, tuple(arguments)), type_)
+
+    def together(self, values: Sequence[_Value]) -> tuple[list[ir.Operand], Int | None]:
+        """Convert the operands to their common width; unchanged if one is not an integer.
+
+        A bare NULL adapts to any type.
+        """
+        present = [value for value in values if not _is_null(value.operand)]
+        if not present or any(value.type is None for value in present):
+            return [value.operand for value in values], None
+        meant = [self.beside(value, present) for value in present]
+        common = meant[0]
+        for type_ in meant[1:]:
+            if (wider := self.wider(common, type_)) is None:
+                return [value.operand for value in values], None
+            common = wider
+        if any(value.bare or value.type == common for value in present):
+            return [_constant(v, common) if v.bare else v.exact for v in values], common
+        exact = [value.exact for value in values]
+        return [each if _is_null(each) else ir.Cast(each, common) for each in exact], common
+
+    def beside(self, value: _Value, others: Sequence[_Value]) -> Int:
+        """Return the type of a value: in DuckDB a constant adapts to a column that holds it."""
+        assert value.type is not None
+        if not value.bare or self.dialect.widths is not IntegerWidths.ADAPTED:
+            return value.type
+        types = [other.type for other in others if not other.bare and other.type is not None]
+        number = whole_of(value.operand)
+        if types and number is not None:
+            low, high = int_range(types[0])
+            if low <= number <= high:
+                return types[0]
+        return value.type
+
+    def wider(self, left: Int, right: Int) -> Int | None:
+        """Return the common type of two integers; None beyond 64 bits: both keep their types."""
+        if left.signed == right.signed:
+            return left if left.bits >= right.bits else right
+        signed, unsigned = (left, right) if left.signed else (right, left)
+        if unsigned.bits == 64:
+            return None
+        return (
+            signed if signed.bits > unsigned.bits else _WIDE
+        )  # as DuckDB: not the next wider type
+
+
+def _own_width(value: int) -> Int:
+    low, high = int_range(Int(32))
+    return Int(32) if low <= value <= high else _WIDE
+
+
+def _is_null(operand: ir.Operand) -> bool:
+    return isinstance(operand, ir.Literal) and operand.value is None
+
+
+def _constant(value: _Value, type_: Int) -> ir.Operand:
+    """Return a bare constant in a type that holds it; other values unchanged."""
+    literal = value.operand
+    return (
+        ir.Literal(literal.value, type_)
+        if value.bare and isinstance(literal, ir.Literal)
+        else literal
+    )

@@ -1,0 +1,376 @@
+"""Lists and structs in SQL text: constructors, searches in items, ANY and ALL.
+
+Soundness: the results for a NULL item, a NULL value or a NULL list are the dialect's own, as its
+engine shows. If two engines with one spelling differ, the condition has a guard or is rejected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlglot import exp
+
+from rowsieve.bridges.sql.constructs.nested_access import SLICED, element_at, sliced
+from rowsieve.bridges.sql.protocols import Reads
+from rowsieve.bridges.sql.reading.dialect_calls import array_size
+from rowsieve.predicate import ir
+from rowsieve.types.logical import Bool, Int
+
+_NULL = ir.Literal(None, Bool())
+_EQUALITIES = (ir.ComparisonOp.EQ, ir.ComparisonOp.NE)
+_ORDERS = {  # comparisons of rows, with the operator for all values but the last
+    ir.ComparisonOp.LT: ir.ComparisonOp.LT,
+    ir.ComparisonOp.LE: ir.ComparisonOp.LT,
+    ir.ComparisonOp.GT: ir.ComparisonOp.GT,
+    ir.ComparisonOp.GE: ir.ComparisonOp.GT,
+}
+
+
+def made_list(reader: Reads, node: Any) -> ir.Operand:
+    """Read `ARRAY[…]`, `[…]`, `array(…)`, `make_array(…)`."""
+    reader.only(node, "expressions", "value_constructor", "bracket_notation", "this")
+    return ir.Call("make_list", tuple(reader.operand(item) for item in node.expressions))
+
+
+def made_struct(reader: Reads, node: Any) -> ir.Operand:
+    """Read `named_struct('x', 1)`, `{'x': 1}`, `struct_pack(x := 1)`; `ROW(1)` has no names."""
+    reader.only(node, "expressions")
+    parts: list[ir.Operand] = []
+    for item in node.expressions:
+        if not isinstance(item, exp.PropertyEQ):
+            parts += [ir.Literal(""), reader.operand(item)]
+            continue
+        reader.only(item, "this", "expression")
+        parts += [ir.Literal(item.this.name), reader.operand(item.expression)]
+    return ir.Call("make_struct", tuple(parts))
+
+
+def named_list(reader: Reads, node: Any) -> ir.Operand | None:
+    """Read a list function that the grammar does not know, or return None."""
+    name, dialect = node.name.lower(), reader.dialect.name
+    items = node.expressions
+    if name == "row" and dialect in ("postgres", "duckdb") and items:
+        values = [reader.operand(item) for item in items]
+        return ir.Call("make_struct", tuple(p for value in values for p in (ir.Literal(""), value)))
+    if name == "named_struct" and dialect == "datafusion" and items and len(items) % 2 == 0:
+        return ir.Call("make_struct", tuple(reader.operand(item) for item in items))
+    if name == "make_array" and dialect == "datafusion":
+        return made_list(reader, exp.Array(expressions=items))
+    if len(items) == 3 and (name == "list_slice") and dialect in SLICED:
+        return sliced(reader, node, *items)
+    if len(items) != 2:
+        return None
+    if (dialect, name) == ("duckdb", "map_extract_value"):
+        return ir.Call("map_value", tuple(reader.operand(item) for item in items))
+    if name in _ELEMENTS.get(dialect, ()):
+        place = reader.operand(items[1])
+        if not isinstance(place, ir.Literal) or type(place.value) is not int or not place.value:
+            raise reader.source.refusal(node, "a list position must be a constant other than 0")
+        return element_at(reader.operand(items[0]), place.value)
+    if name in ("list_position", "list_indexof", "array_indexof") and dialect != "spark":
+        return _position(reader, exp.ArrayPosition(this=items[0], expression=items[1]))
+    if (found := _SEARCHES.get((dialect, name))) is not None:
+        kind, read = found
+        return read(reader, kind(this=items[0], expression=items[1]))
+    return None
+
+
+_ELEMENTS: Mapping[str, frozenset[str]] = {
+    "duckdb": frozenset({"list_extract", "array_extract", "list_element"}),
+    "datafusion": frozenset({"list_extract", "array_extract", "list_element", "array_element"}),
+}
+
+
+def _position(reader: Reads, node: Any) -> ir.Operand:
+    """Read `array_position(list, value)`: 0 if it is missing in Spark, NULL elsewhere."""
+    reader.only(node, "this", "expression")
+    values, sought = reader.operand(node.this), reader.operand(node.expression)
+    found = ir.Call("list_position", (values, sought))
+    if reader.dialect.name in ("spark", "trino"):
+        return found
+    if not isinstance(sought, ir.Literal) or sought.value is None:
+        raise reader.source.refusal(
+            node, "the value is a constant: a NULL is found among the items there"
+        )
+    return ir.Call("nullif", (found, ir.Literal(0, Int(64))))
+
+
+def _size(reader: Reads, node: Any) -> ir.Operand:
+    """Read `array_length(list, 1)`: NULL for an empty list in PostgreSQL."""
+    if reader.dialect.name == "spark":
+        return array_size(reader, node)
+    reader.only(node, "this", "expression")
+    dimension = node.args.get("expression")
+    if dimension is not None and not (isinstance(dimension, exp.Literal) and dimension.name == "1"):
+        raise reader.source.refusal(node, "a list has one dimension, 1")
+    if dimension is None and reader.dialect.name == "postgres":
+        raise reader.source.refusal(node, "write array_length(list, 1)")
+    values = reader.operand(node.this)
+    found = ir.Call("list_length", (values,))
+    if reader.dialect.name != "postgres":
+        return found
+    return ir.Call("nullif", (found, ir.Literal(0, Int(64))))
+
+
+def contained(reader: Reads, node: Any) -> ir.Operand:
+    """Read `array_contains(list, value)`: with a NULL item, FALSE or NULL, by dialect."""
+    reader.only(node, "this", "expression", "ensure_variant", "check_null")
+    values, sought = reader.operand(node.this), reader.operand(node.expression)
+    items = _made_items(values) if reader.dialect.name == "datafusion" else None
+    if items is not None:  # its optimiser rewrites it to IN
+        return ir.Condition(
+            ir.Or(tuple(ir.Comparison(ir.ComparisonOp.EQ, sought, item) for item in items))
+        )
+    if reader.dialect.name in ("duckdb", "datafusion"):
+        return ir.Call("list_contains", (values, sought))
+    if reader.dialect.name == "postgres":
+        raise reader.source.refusal(node, "write value = ANY(list)")
+    return _null_of_null(sought, ir.Call("equals_any", (values, sought)))
+
+
+def _made_items(values: ir.Operand) -> tuple[ir.Operand, ...] | None:
+    """Return the items of a list constructor; None for other lists and for an empty one."""
+    made = isinstance(values, ir.Call) and values.function == "make_list"
+    return values.arguments or None if made and isinstance(values, ir.Call) else None
+
+
+def _null_of_null(sought: ir.Operand, found: ir.Operand) -> ir.Operand:
+    """Give NULL for a NULL value, even for an empty list."""
+    if isinstance(sought, ir.Literal) and sought.value is not None:
+        return found
+    return ir.Case(((ir.IsNull(sought), _NULL),), found)
+
+
+def _overlaps(reader: Reads, node: Any) -> ir.Operand:
+    reader.only(node, "this", "expression")
+    sides = reader.operand(node.this), reader.operand(node.expression)
+    name = reader.dialect.name
+    if name not in ("postgres", "duckdb") and not (name == "datafusion" and _no_null(sides)):
+        raise reader.source.refusal(
+            node, f"a NULL item counts otherwise in {name}; write an OR of = ANY or array_contains"
+        )
+    return ir.Call("list_overlaps", sides)
+
+
+def _contains_all(reader: Reads, node: Any) -> ir.Operand:
+    reader.only(node, "this", "expression")
+    sides = reader.operand(node.this), reader.operand(node.expression)
+    if reader.dialect.name != "postgres" and not _no_null(sides[1:]):
+        raise reader.source.refusal(
+            node, "engines differ on NULL items: the second list must be of constants, without NULL"
+        )
+    return ir.Call("list_contains_all", sides)
+
+
+def _array_slice(reader: Reads, node: Any) -> ir.Operand:
+    """Read `array_slice(list, first, last)`, and `slice(list, start, count)`."""
+    reader.only(node, "this", "start", "end", "is_length")
+    ends = [node.args.get(key) for key in ("start", "end")]
+    if reader.dialect.name in SLICED:
+        return sliced(reader, node, node.this, *ends)
+    return ir.Call("slice", tuple(reader.operand(item) for item in (node.this, *ends)))
+
+
+def _map_keys(reader: Reads, node: Any) -> ir.Operand:
+    reader.only(node, "this")
+    return ir.Call("map_keys", (reader.operand(node.this),))
+
+
+def _contained_by(reader: Reads, node: Any) -> ir.Operand:
+    reader.only(node, "this", "expression")
+    return _contains_all(reader, exp.ArrayContainsAll(this=node.expression, expression=node.this))
+
+
+def _no_null(sides: tuple[ir.Operand, ...]) -> bool:
+    """Whether one of them is a list of constants without NULL."""
+    return any(
+        isinstance(side, ir.Call)
+        and side.function == "make_list"
+        and all(isinstance(item, ir.Literal) and item.value is not None for item in side.arguments)
+        for side in sides
+    )
+
+
+def cast_items(node: Any) -> Any | None:
+    """Read `ARRAY[1, 2]::bigint[]` with the cast at each item; None for other casts."""
+    inner, target = node.this, node.args["to"]
+    if not isinstance(inner, exp.Array) or not target.is_type(exp.DataType.Type.ARRAY):
+        return None
+    if len(target.expressions) != 1 or isinstance(node, exp.TryCast):
+        return None
+    kind = target.expressions[0]
+    casts = [exp.Cast(this=item.copy(), to=kind.copy()) for item in inner.expressions]
+    return exp.Array(expressions=casts)
+
+
+def quantified(node: Any) -> tuple[Any, bool] | None:
+    """Return whether it is `ALL(…)` rather than `ANY(…)`; None if it is neither."""
+    if isinstance(node, exp.Any | exp.All):
+        inner = node.this
+        return inner.this if isinstance(inner, exp.Paren) else inner, isinstance(node, exp.All)
+    name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
+    if name in ("all", "any", "some") and len(node.expressions) == 1:
+        return node.expressions[0], name == "all"
+    return None
+
+
+def compare_with_items(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Predicate | None:
+    """Read `value op ANY(list)` and `value op ALL(list)`; None for other nodes."""
+    if (found := quantified(node.expression)) is None:
+        return None
+    inner, all_of = found
+    if reader.dialect.name not in ("postgres", "duckdb", "datafusion"):
+        raise reader.source.refusal(node, "ANY and ALL are not supported; write IN")
+    value, values = reader.beside(node.this), _items(reader, inner)
+    if (items := _made_items(values)) is not None:
+        terms = tuple(ir.Comparison(op, value, item) for item in items)
+        return ir.And(terms) if all_of else ir.Or(terms)
+    if reader.dialect.name == "datafusion" and op is ir.ComparisonOp.EQ and not all_of:
+        return ir.BooleanOperand(ir.Call("list_contains", (values, value)))
+    wanted = ir.ComparisonOp.NE if all_of else ir.ComparisonOp.EQ
+    if op is not wanted:
+        raise reader.source.refusal(node, "only = ANY and <> ALL of a list are supported")
+    among: ir.Operand = ir.Call("equals_any", (values, value))
+    if reader.dialect.name == "duckdb":  # it runs a query there, without rows for NULL
+        inside = ir.And((ir.Not(ir.IsNull(values)), ir.BooleanOperand(among)))
+        return ir.Not(inside) if all_of else inside
+    return ir.Not(ir.BooleanOperand(among)) if all_of else ir.BooleanOperand(among)
+
+
+def _items(reader: Reads, node: Any) -> ir.Operand:
+    """Read the list; in PostgreSQL also constants as '{1,2}', with or without a cast."""
+    if reader.dialect.name == "postgres":
+        if isinstance(node, exp.Literal) and node.is_string:
+            return reader.operand(exp.Array(expressions=_spelled_items(reader, node)))
+        spelled = isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal)
+        if spelled and not isinstance(node, exp.TryCast) and node.this.is_string:
+            items = exp.Array(expressions=_spelled_items(reader, node.this))
+            return reader.operand(exp.Cast(this=items, to=node.args["to"].copy()))
+    if isinstance(node, exp.Query):
+        raise reader.source.refusal(
+            node, "a filter cannot hold a query; run it first and pass its values"
+        )
+    return reader.operand(node)
+
+
+def _spelled_items(reader: Reads, node: Any) -> list[Any]:
+    text = node.this.strip()
+    parts = text[1:-1].split(",") if len(text) > 2 else []
+    plain = all(part.strip() and not set(part) & set('"\\{}') for part in parts)
+    if text[:1] + text[-1:] != "{}" or not plain or not parts:
+        raise reader.source.refusal(node, "write the list as ARRAY[…]")
+    items = [part.strip() for part in parts]
+    return [exp.Null() if item.upper() == "NULL" else exp.Literal.string(item) for item in items]
+
+
+def patterns(reader: Reads, node: Any) -> tuple[list[Any], bool] | None:
+    """Return the patterns of `LIKE ANY` (False) or `LIKE ALL` (True); None for one pattern."""
+    if not isinstance(node.expression, exp.Any | exp.All):
+        return None
+    inner, all_of = node.expression.this, isinstance(node.expression, exp.All)
+    bare = inner.this if isinstance(inner, exp.Paren) else inner
+    if reader.dialect.name == "spark":
+        return (inner.expressions if isinstance(inner, exp.Tuple) else [bare]), all_of
+    if reader.dialect.name == "postgres" and isinstance(bare, exp.Array):
+        return bare.expressions, all_of
+    if reader.dialect.name == "postgres" and isinstance(bare, exp.Literal) and bare.is_string:
+        return _spelled_items(reader, bare), all_of
+    raise reader.source.refusal(
+        node, "LIKE ANY and LIKE ALL take constants, in postgres ARRAY[…], in spark ('a%', 'b%')"
+    )
+
+
+def compare_rows(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Predicate | None:
+    """Read `(a, b) = (1, 2)` field by field, as in the SQL standard; None for other nodes."""
+    sides = [_row(side) for side in (node.this, node.expression)]
+    if sides[0] is None or sides[1] is None:
+        return None
+    if op in _EQUALITIES:
+        return _equal_rows(reader, node, op, sides[0], sides[1])
+    if op not in _ORDERS or reader.dialect.name != "postgres":
+        raise reader.source.refusal(node, "compare the columns one by one")
+    _check_lengths(reader, node, sides[0], sides[1])
+    return _ordered_rows(reader, op, sides[0], sides[1])
+
+
+def _ordered_rows(
+    reader: Reads, op: ir.ComparisonOp, left: list[Any], right: list[Any]
+) -> ir.Predicate:
+    """Expand to the first difference: `a < 1 OR (a = 1 AND b < 2)`; a NULL there decides too."""
+    one, other = reader.operand(left[0]), reader.operand(right[0])
+    if len(left) == 1:
+        return ir.Comparison(op, one, other)
+    rest = _ordered_rows(reader, op, left[1:], right[1:])
+    first = ir.Comparison(_ORDERS[op], one, other)
+    return ir.Or((first, ir.And((ir.Comparison(ir.ComparisonOp.EQ, one, other), rest))))
+
+
+def _check_lengths(reader: Reads, node: Any, left: list[Any], right: list[Any]) -> None:
+    if len(left) != len(right):
+        raise reader.source.refusal(node, "the rows have different numbers of values")
+
+
+def _equal_rows(
+    reader: Reads, node: Any, op: ir.ComparisonOp, left: list[Any], right: list[Any]
+) -> ir.Predicate:
+    _check_lengths(reader, node, left, right)
+    if reader.dialect.name != "postgres":
+        raise reader.source.refusal(node, "compare the columns one by one")
+    terms = tuple(
+        ir.Comparison(op, reader.operand(one), reader.operand(other))
+        for one, other in zip(left, right, strict=True)
+    )
+    return ir.And(terms) if op is ir.ComparisonOp.EQ else ir.Or(terms)
+
+
+def row_among(reader: Reads, node: Any) -> ir.Predicate | None:
+    """Read `(a, b) IN ((1, 2), (3, 4))`, or return None."""
+    values = _row(node.this)
+    rows = [_row(item) for item in node.expressions]
+    if values is None or not rows or any(row is None for row in rows):
+        return None
+    equal = tuple(
+        _equal_rows(reader, node, ir.ComparisonOp.EQ, values, row)
+        for row in rows
+        if row is not None
+    )
+    return ir.Or(equal)
+
+
+def _row(node: Any) -> list[Any] | None:
+    if isinstance(node, exp.Tuple):
+        return list(node.expressions)
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "row":
+        return list(node.expressions)
+    return None
+
+
+# Functions that the grammar does not know, with the node and reader of the same function.
+_SEARCHES: Mapping[tuple[str, str], tuple[type[Any], Callable[[Reads, Any], ir.Operand]]] = {
+    **{
+        ("datafusion", name): (exp.ArrayContains, contained)
+        for name in ("list_contains", "list_has")
+    },
+    **{
+        ("datafusion", name): (exp.ArrayOverlaps, _overlaps)
+        for name in ("array_has_any", "list_has_any")
+    },
+    **{
+        (dialect, name): (exp.ArrayContainsAll, _contains_all)
+        for dialect in ("duckdb", "datafusion")
+        for name in ("list_has_all", "array_has_all")
+    },
+}
+HANDLERS: Mapping[type[Any], Callable[[Reads, Any], ir.Operand]] = {
+    exp.Array: made_list,
+    exp.Struct: made_struct,
+    exp.ArrayContains: contained,
+    exp.ArrayPosition: _position,
+    exp.ArraySize: _size,
+    exp.ArraySlice: _array_slice,
+    exp.MapKeys: _map_keys,
+    exp.ArrayOverlaps: _overlaps,
+    exp.ArrayContainsAll: _contains_all,
+    exp.ArrayContainedBy: _contained_by,
+}

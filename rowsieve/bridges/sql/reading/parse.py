@@ -1,0 +1,266 @@
+"""Parse SQL text to a tree: measure, tokenise, parse with sqlglot, and read node by node.
+
+Only a condition or an expression is parsed, never a statement. Errors of sqlglot become
+`InvalidPredicate` with the position in the given text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import TokenType
+
+from rowsieve.bridges.chains import flattened
+from rowsieve.bridges.sql.dialects import Dialect, dialect_named
+from rowsieve.bridges.sql.grammars import condition_of, tokens_of
+from rowsieve.bridges.sql.reading.lifted_lists import Lifted, lift_lists, stand_in_place
+from rowsieve.bridges.sql.reading.plain_chains import plain_chain
+from rowsieve.bridges.sql.reading.read_nodes import Reader
+from rowsieve.bridges.sql.reading.source_text import Source, is_after_distinct, split_at_and
+from rowsieve.bridges.sql.reading.text_limits import MAX_NESTING, check_length, too_deep
+from rowsieve.bridges.sql.stand_ins import StandIns
+from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate.ir import IsNull, Operand, Predicate
+from rowsieve.predicate.limits import check_text
+
+_STATEMENTS = re.compile(
+    "SELECT|WITH|INSERT|UPDATE|DELETE|MERGE|CREATE|DROP|ALTER|TRUNCATE|CALL|EXPLAIN|SET|SHOW|USE|"
+    "COPY|GRANT|REVOKE|VALUES|FROM|WHERE|ATTACH|PRAGMA",
+    re.IGNORECASE,
+)
+_SHORT = 1_000  # characters; shorter texts are cached
+# PostgreSQL operators with a lower precedence than in the grammar.
+_OPERATORS: Mapping[str, str] = {
+    "|/": "write sqrt(…)",
+    "||/": "cube roots have no counterpart in Rowsieve",
+    "!": "write NOT",
+    "!!": "write NOT",
+    "^@": "write starts_with(text, prefix)",
+}
+
+
+def predicate(
+    text: str, dialect: str, conditions: Mapping[str, Predicate] | None = None
+) -> Predicate:
+    """Read a condition; `conditions` are the values of names in the text."""
+    source = _source(text, dialect_named(dialect))
+    if conditions:
+        source = replace(source, lifted=replace(source.lifted, conditions=conditions))
+    return _predicate(source)
+
+
+def expression(text: str, dialect: str) -> Operand:
+    """Read a value."""
+    with _limited_nesting():
+        source, node = parsed(text, dialect_named(dialect), "expression")
+        return Reader(source).operand(node)
+
+
+def encoded(text: str, stand_ins: StandIns, dialect: Dialect) -> Predicate:
+    """Read a condition whose names stand for constants, lists and conditions."""
+    if len(text) > _SHORT:
+        source = _tokenised(text, dialect)  # SQL text inside a column may have long lists
+        lifted = replace(
+            source.lifted,
+            lists={**source.lifted.lists, **stand_ins.lists},
+            constants=stand_ins.constants,
+            conditions=stand_ins.conditions,
+        )
+        return _predicate(_checked(replace(source, lifted=lifted, is_encoded=True)))
+    lifted = Lifted(
+        text, stand_ins.lists, constants=stand_ins.constants, conditions=stand_ins.conditions
+    )
+    tokens, node = _shape(text, dialect.name)
+    with _limited_nesting():
+        return Reader(Source(text, lifted, tokens, dialect, is_encoded=True)).predicate(node)
+
+
+@lru_cache(maxsize=512)
+def _shape(text: str, dialect: str) -> tuple[list[Any], Any]:
+    """Return tokens and tree of a short text; constants are names there, so texts repeat."""
+    known, lifted = dialect_named(dialect), Lifted(text, {})
+    source = _checked(Source(text, lifted, _tokens(lifted, known), known, is_encoded=True))
+    with _limited_nesting():
+        return source.tokens, _node(source, source.tokens)
+
+
+def conditions(text: str, dialect: str) -> list[tuple[str, Predicate | InvalidPredicate]]:
+    """Return the text of each conjunct, with its predicate or the reason why it is unsupported.
+
+    Text that is not a condition is `InvalidPredicate`, as for `predicate`.
+    """
+    with _limited_nesting():
+        source, node = parsed(text, dialect_named(dialect))
+        pieces, terms = split_at_and(source), _terms(node)
+        if len(pieces) != len(terms):
+            return [(text.strip(), _attempt(source, node))]
+        return [(piece, _attempt(source, term)) for piece, term in zip(pieces, terms, strict=True)]
+
+
+def uncollated(text: str, dialect: str) -> list[Predicate]:
+    """Return the ordering comparisons in a condition without `COLLATE "C"` on their left."""
+    source, node = parsed(text, dialect_named(dialect))
+    reader = Reader(source)
+    tests = node.find_all(exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
+    choices = node.find_all(exp.Greatest, exp.Least)
+    return [
+        *(reader.predicate(each) for each in tests if not isinstance(each.this, exp.Collate)),
+        *(IsNull(reader.operand(each)) for each in choices if type(each.this) is not exp.Collate),
+    ]
+
+
+def _predicate(source: Source) -> Predicate:
+    def read(tokens: Sequence[Any]) -> Predicate:
+        return Reader(source).predicate(_node(source, tokens))
+
+    with _limited_nesting():
+        found = plain_chain(source, read)
+        return read(source.tokens) if found is None else found
+
+
+def _attempt(source: Source, node: Any) -> Predicate | InvalidPredicate:
+    try:
+        return Reader(source).predicate(node)
+    except InvalidPredicate as error:
+        return error
+
+
+def _terms(node: Any) -> list[Any]:
+    def terms_of(item: Any) -> tuple[Any, Any] | None:
+        return (item.this, item.expression) if type(item) is exp.And else None
+
+    return flattened(node, terms_of)
+
+
+@contextmanager
+def _limited_nesting() -> Iterator[None]:
+    """Raise InvalidPredicate where Python's recursion ends."""
+    try:
+        yield
+    except RecursionError:
+        message = "the filter nests too deeply to be read; simplify it"
+        raise InvalidPredicate(message) from None
+
+
+def parsed(text: str, dialect: Dialect, kind: str = "filter") -> tuple[Source, Any]:
+    """Return the tokens of the text, and its tree in the grammar; errors name the `kind`."""
+    source = _source(text, dialect, kind)
+    return source, _node(source, source.tokens)
+
+
+def _source(text: str, dialect: Dialect, kind: str = "filter") -> Source:
+    check_text(text)
+    _check_variables(text, dialect, kind)
+    return _checked(_tokenised(text, dialect, kind))
+
+
+def _check_variables(text: str, dialect: Dialect, kind: str) -> None:
+    """Refuse text with a variable, which the engine replaces by a setting before it parses."""
+    if dialect.variables is not None and (found := dialect.variables.search(text)):
+        raise InvalidPredicate(
+            f"cannot read the {kind} at offset {found.start()}, {found[0]!r}: {dialect.name} "
+            "replaces it by a setting of the session, even inside a string; write its value, or "
+            "\\u0024{ for these characters in a string",
+            position=found.start(),
+        )
+
+
+def _checked(source: Source) -> Source:
+    """Tokenise the text, and check the number of tokens and their nesting."""
+    dialect = source.dialect
+    if not source.tokens:
+        raise InvalidPredicate("the filter is empty; write a condition, as in delay > 5")
+    for token, after in zip(source.tokens, [*source.tokens[1:], None], strict=True):
+        if token.token_type == TokenType.SEMICOLON:
+            raise source.refusal_at(
+                token.start, token.end + 1, "a filter is one condition, without ';'"
+            )
+        if token.text == "!" and after is not None and after.text in ("~", "~*"):
+            continue
+        if token.text in _OPERATORS and dialect.grammar == "postgres" and not _is_quoted(token):
+            raise source.refusal_at(token.start, token.end + 1, _OPERATORS[token.text])
+    if dialect.greedy_distinct and (token := is_after_distinct(source.tokens)) is not None:
+        why = "put the IS DISTINCT FROM before it in parentheses, its place among the operators"
+        raise source.refusal_at(token.start, token.end + 1, f"{why} is unclear")
+    if (token := too_deep(source.tokens)) is not None:
+        raise source.refusal_at(token.start, token.end + 1, f"nesting is deeper than {MAX_NESTING}")
+    return source
+
+
+def _node(source: Source, tokens: Sequence[Any]) -> Any:
+    """Tokenise the text with the grammar."""
+    try:
+        node = condition_of(tokens, source.lifted.text, source.dialect.grammar)
+    except ParseError as error:
+        raise _syntax_refusal(source, error) from error
+    except IndexError as error:  # the grammar's own error, as for map(key)
+        raise InvalidPredicate(
+            f"cannot read the {source.kind}: a function has too few arguments"
+        ) from error
+    if node is None:
+        raise _start_refusal(source)
+    return node
+
+
+def _is_quoted(token: Any) -> bool:
+    return token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
+
+
+def _tokenised(text: str, dialect: Dialect, kind: str = "filter") -> Source:
+    lifted = lift_lists(text, dialect)
+    source = Source(text, lifted, _tokens(lifted, dialect, kind), dialect, kind=kind)
+    if stand_in_place(lifted, source.tokens):
+        return source
+    plain = Lifted(text, {})
+    return Source(text, plain, _tokens(plain, dialect, kind), dialect, kind=kind)
+
+
+def _tokens(lifted: Lifted, dialect: Dialect, kind: str = "filter") -> list[Any]:
+    check_length(lifted.text)
+    try:
+        tokens = tokens_of(lifted.text, dialect.grammar)
+    except TokenError as error:
+        raise InvalidPredicate(
+            f"cannot read the {kind}: a quote or comment is not closed ({error})"
+        ) from error
+    if dialect.name == "datafusion":  # FLOAT has 32 bits there, and 64 in PostgreSQL
+        for token in tokens:
+            if token.text.upper() == "FLOAT" and token.token_type == TokenType.DOUBLE:
+                token.token_type = TokenType.FLOAT
+    return tokens
+
+
+def _syntax_refusal(source: Source, error: ParseError) -> InvalidPredicate:
+    if (refusal := _statement_refusal(source)) is not None:
+        return refusal
+    details = [item for item in error.errors if item.get("line") is not None]
+    if not details:
+        return InvalidPredicate(f"cannot read the {source.kind}: {error}")
+    place = (details[0]["line"], details[0]["col"])
+    for token in source.tokens:
+        if (token.line, token.col) == place:
+            return source.refusal_at(token.start, token.end + 1, "this is not expected here")
+    return InvalidPredicate(f"cannot read the {source.kind}: {details[0]['description']}")
+
+
+def _start_refusal(source: Source) -> InvalidPredicate:
+    token = source.tokens[0]
+    plain = source.refusal_at(token.start, token.end + 1, "this does not begin a condition")
+    return _statement_refusal(source) or plain
+
+
+def _statement_refusal(source: Source) -> InvalidPredicate | None:
+    token = source.tokens[0]
+    if not _STATEMENTS.fullmatch(token.text):
+        return None
+    why = "leave out WHERE" if token.text.upper() == "WHERE" else "this is a statement"
+    return source.refusal_at(
+        token.start, token.end + 1, f"{why}; write only the condition, as in delay > 5"
+    )

@@ -1,0 +1,1 @@
+"""Writes predicates as SQL text of a dialect."""

@@ -1,0 +1,1 @@
+"""The rules of `bind`: types of both sides, constants, casts, zones, inverses of functions."""

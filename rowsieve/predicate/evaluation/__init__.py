@@ -1,0 +1,1 @@
+"""Parts of the concrete evaluator: alternatives at once, nested values, sorted IN lists."""

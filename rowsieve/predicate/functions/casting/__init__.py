@@ -1,0 +1,1 @@
+"""Casts between types, and the texts that each engine accepts and writes."""

@@ -1,0 +1,167 @@
+"""Casts from text by DataFusion's rules: ` 7 `, `1e400`, `20240703`, an offset of a local time.
+
+Soundness: each text either has the value that DataFusion gives it, or is invalid (an error; NULL
+for TRY_CAST), or raises `UnreadText`. Text that raises: named zones, 60 seconds, years with a sign
+or year 0, times with AM or PM, times outside the range of nanoseconds, and fractions beyond
+microseconds.
+
+Source: DataFusion 55 on random texts, see `tests/predicate/test_engine_texts.py`, and
+`arrow-cast/src/parse.rs` of arrow-rs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
+from rowsieve.predicate.functions.casting import text_casts
+from rowsieve.predicate.functions.casting.far_texts import with_far_years
+from rowsieve.predicate.functions.casting.postgres_texts import FALSE, TRUE
+from rowsieve.predicate.functions.casting.text_casts import checked, trimmed, words_to_bool
+from rowsieve.predicate.functions.casting.text_shapes import (
+    PLAIN,
+    decimals,
+    matches,
+    or_else,
+    refuse,
+)
+from rowsieve.predicate.semantics import Semantics, TextReading
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import (
+    Bool,
+    Date,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    Time,
+    Timestamp,
+)
+
+_READING = TextReading.DATAFUSION
+_ASCII_SPACE = " \t\n\f\r"
+_SPACE = f"{_ASCII_SPACE}\v\x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B)))
+_SPACE += "\u2028\u2029\u202f\u205f\u3000"
+_NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+_LONG_EXPONENT = r"[eE][+-]?0*[1-9][0-9]{6}"
+_YEAR = "(?P<year>[0-9]{4})"
+_SHORT_DAY = "^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}$|^[0-9]{8}$"
+_FULL_DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_DIGITS = r"(?P<second>[0-9]{2})(?:\.(?P<fraction>[0-9]{1,6})0{0,6})?"
+_MOMENT = (
+    rf"^{_YEAR}-(?P<month>[0-9]{{2}})-(?P<day>[0-9]{{2}})"
+    rf"(?:[Tt ](?P<hour>[0-9]{{2}}):(?P<minute>[0-9]{{2}}):{_DIGITS}"
+    "(?P<zone>[Zz]| *(?P<sign>[+-])(?P<zone_hour>[0-9]{2})(?::?(?P<zone_minute>[0-9]{2}))?)?)?$"
+)
+_BEGUN = rf"^{_FULL_DAY}[Tt ](?:[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}|[0-9]{{6}})"
+_CLOCK = rf"^(?P<hour>[0-9]{{1,2}}):(?P<minute>[0-9]{{2}})(?::{_DIGITS})?$"
+NANOSECONDS = (2**63 - 1) // 1000 - 1  # in microseconds
+
+
+def to_int(
+    values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
+) -> Computed:
+    """Parse digits with an optional sign."""
+    text = _without_vertical_tabs(values)
+    return text_casts.to_int(text, source, target, semantics)
+
+
+def to_float(
+    values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
+) -> Computed:
+    """Parse a decimal number, infinity on overflow; `nan`, `inf`, `infinity` in any case."""
+    text = _without_vertical_tabs(values)
+    found = text_casts.to_float(text, source, target, semantics)
+    return or_else(found, text, lambda texts: too_large(texts, target, _READING))
+
+
+def too_large(values: pa.Array, target: LogicalType, reading: TextReading) -> Computed:
+    """Return infinity for numbers that overflow the float type, and 0 for those that underflow."""
+    text = trimmed(values)
+    number = matches(text, _NUMBER)
+    distant = number & matches(text, _LONG_EXPONENT)
+    refuse(text, distant & ~_short(text), target, reading)
+    near = distant & (matches(text, "[eE]-") | ~matches(text, r"^[+-]?[0-9]*\.?[0-9]*[1-9]"))
+    ends = pa.array([math.inf, -math.inf, 0.0, -0.0], arrow_type(target))
+    negative = matches(text, "^-")
+    bare = pc.replace_substring_regex(text, "([eE][+-]?)0+([0-9])", r"\1\2")
+    padded = text_casts.to_float(bare, target, target, Semantics.SQL).values
+    found = pc.coalesce(padded, ends.take(pa.array(negative + 2 * near)))
+    return checked(found, number, null_mask(values))
+
+
+def _short(text: pa.Array) -> Mask:
+    """Where the exponent has so many digits that it alone decides."""
+    return as_mask(pc.less(pc.binary_length(text), 500_000))
+
+
+def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    """Parse a decimal number without exponent, rounded half away from zero to the scale."""
+    assert isinstance(target, Decimal)
+    text = trimmed(values, _SPACE)
+    plain = without(text, ~matches(text, PLAIN) | matches(text, "_"))
+    found = decimals(plain, target, 0, target, _READING)
+    return checked(found, ~null_mask(found), null_mask(values))
+
+
+def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    """Parse `YYYY-M-D`, `YYYYMMDD`, or the UTC day of a timestamp."""
+    short = matches(values, _SHORT_DAY)
+    padded = pc.replace_substring_regex(without(values, ~short), "-([0-9])-", r"-0\1-")
+    padded = pc.replace_substring_regex(padded, "-([0-9])$", r"-0\1")
+    padded = pc.replace_substring_regex(padded, "^([0-9]{4})([0-9]{2})([0-9]{2})$", r"\1-\2-\3")
+    text = pc.coalesce(padded, values)
+    refuse(text, matches(text, "^[+-][0-9]{4,}-"), target, _READING)
+    micros, good = _instants(text, target)
+    return text_casts.days_of(micros, good, values, target)
+
+
+def to_timestamp(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    """Parse `YYYY-MM-DD[ HH:MM:SS[.ffffff]]`; an offset moves a local time to UTC too."""
+    assert isinstance(target, Timestamp)
+    micros, good = _instants(values, target)
+    refuse(values, good & (abs(micros) > NANOSECONDS), target, _READING)
+    return text_casts.moments(micros, good, values, target)
+
+
+def to_time(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    """Parse `HH:MM[:SS[.ffffff]]`."""
+    parts = pc.extract_regex(values, pattern=_CLOCK)
+    odd = null_mask(parts) & matches(values, r"^[0-9]{1,2}:[0-9]{2}|^[+-]?[0-9]+$")
+    refuse(values, odd | as_mask(pc.equal(parts.field("second"), "60")), target, _READING)
+    return text_casts.moments(*text_casts.clock_micros(parts), values, target)
+
+
+def _instants(text: pa.Array, target: LogicalType) -> tuple[text_casts.Micros, Mask]:
+    """Return microseconds in UTC, and the mask of texts that are timestamps."""
+    parts = pc.extract_regex(text, pattern=_MOMENT)
+    odd = null_mask(parts) & matches(text, _BEGUN)
+    odd |= as_mask(pc.equal(parts.field("second"), "60"))
+    odd |= as_mask(pc.equal(parts.field("year"), "0000"))
+    offset, there = text_casts.offset_micros(parts, hours=24)
+    refuse(text, odd | (~null_mask(parts) & ~there), target, _READING)
+    micros, good = text_casts.local_micros(parts)
+    return micros - offset, good
+
+
+def _without_vertical_tabs(values: pa.Array) -> pa.Array:
+    """Blank the texts with a vertical tab at an end, which DataFusion does not trim."""
+    tabbed = matches(values, r"^[ \t\n\f\r]*\v|\v[ \t\n\f\r]*$")
+    return pc.if_else(pa.array(tabbed), "", values) if tabbed.any() else values
+
+
+# Types for which no text raises UnreadText.
+TOTAL: frozenset[type[LogicalType]] = frozenset({Bool, Int, Float})
+READERS: Mapping[type[LogicalType], text_casts.Reader] = {
+    Bool: words_to_bool(TRUE, FALSE, spaces=_SPACE),
+    Int: to_int,
+    Float: to_float,
+    Decimal: to_decimal,
+    Date: with_far_years(to_date, _READING),
+    Timestamp: to_timestamp,
+    Time: to_time,
+}

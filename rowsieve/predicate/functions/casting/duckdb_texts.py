@@ -1,0 +1,162 @@
+"""Casts from text by DuckDB's rules (2.0): `1_000`, `0x1F`, `1.5` as an integer, `infinity`.
+
+Soundness: each text either has the value that DuckDB gives it, or is invalid (an error; NULL for
+TRY_CAST), or raises `UnreadText`. Text that raises, because its rules are not implemented here: an
+exponent with many digits, a far or short date, another spelling of a UUID.
+
+Source: DuckDB 2.0 on random texts, see `tests/predicate/test_engine_texts.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.arrays import Computed, Mask, null_mask, without
+from rowsieve.predicate.functions.casting import text_casts
+from rowsieve.predicate.functions.casting.far_texts import with_far_years
+from rowsieve.predicate.functions.casting.text_casts import checked, trimmed, words_to_bool
+from rowsieve.predicate.functions.casting.text_shapes import (
+    DIGITS,
+    NUMBER,
+    decimals,
+    in_base,
+    matches,
+    refuse,
+    within,
+)
+from rowsieve.predicate.literal_values import UUID_TEXT, int_range
+from rowsieve.predicate.semantics import Semantics, TextReading
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import (
+    Bool,
+    Date,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    Time,
+    Timestamp,
+    Uuid,
+)
+
+_READING = TextReading.DUCKDB
+_SCALED = rf"^[+-]?{NUMBER}[eE][+-]?{DIGITS}\.?$"
+_MOST_SCALED_DIGITS = 18  # with an exponent of up to 19, 64 bits hold all intermediate results
+_MOST_FRACTION = 36
+_FLOAT = rf"^\+?-?(?:{DIGITS}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?{DIGITS})?$"
+_FAR_EXPONENT = r"[eE][+-]?0*[0-9]{5}"
+_ODD_FLOAT = rf"^\+?-?{NUMBER}(?:[eE][+-]?{DIGITS}\.?)?$|^\+?-?(?i:nan)\("
+_SIGNED_FRACTION = r"^-.*[.eE]"  # DuckDB refuses a sign in an unsigned number, even before zero
+_HEX = "^0[xX]([0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)$"
+_BITS = "^0[bB]([01]+(?:_[01]+)*)$"
+_NAMED_MOMENT = r"^\s*[+-]?(?i:inf|epoch)"
+_SPACED = r"^\s.*[0-9]|[0-9]\s+$"  # valid at the end of a time, but not of a date
+_DATE = r"(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})-[0-9]{2}-[0-9]{2}"
+_CLOCK = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?"
+
+
+def to_int(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    """Parse a number, rounded half away from zero; hexadecimal and binary after `0x`, `0b`."""
+    assert isinstance(target, Int)
+    text = trimmed(values)
+    number = decimals(
+        text, Decimal(38, 0), _MOST_SCALED_DIGITS, target, _READING, _SCALED, _MOST_FRACTION
+    )
+    found = pc.coalesce(number, in_base(text, 4, _HEX), in_base(text, 1, _BITS))
+    good = within(found, *int_range(target))
+    if not target.signed:
+        good &= ~matches(text, _SIGNED_FRACTION)
+    return checked(without(found, ~good).cast(arrow_type(target)), good, null_mask(values))
+
+
+def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    """Parse a number, rounded half away from zero to the scale."""
+    assert isinstance(target, Decimal)
+    text = trimmed(values)
+    most = target.precision - target.scale - 1
+    result = decimals(text, target, most, target, _READING, _SCALED, _MOST_FRACTION)
+    return checked(result, ~null_mask(result), null_mask(values))
+
+
+def to_float(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    """Parse a number, infinity on overflow; `nan`, `inf`, `infinity` in any case."""
+    text = trimmed(values)
+    number = matches(text, _FLOAT) & ~matches(text, _FAR_EXPONENT)
+    named = matches(text, r"^\+?-?(?i:nan|inf|infinity)$")
+    _refuse(text, matches(text, _ODD_FLOAT) & ~number & ~named, target)
+    bare = pc.replace_substring(without(text, ~(number | named)), "_", "")
+    bare = pc.utf8_lower(pc.replace_substring_regex(bare, r"^\+", ""))
+    result = pc.replace_substring_regex(bare, "^-nan$", "nan").cast(arrow_type(target))
+    return checked(result, number | named, null_mask(values))
+
+
+def to_date(
+    values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
+) -> Computed:
+    """Parse `YYYY-MM-DD`."""
+    found = text_casts.to_date(values, source, target, semantics)
+    return _only_known(found, values, rf"^\s*{_DATE}\s*$", target)
+
+
+def to_timestamp(
+    values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
+) -> Computed:
+    """Parse `YYYY-MM-DD[ HH:MM[:SS[.ffffff]]]`, with an offset only if the type is an instant."""
+    assert isinstance(target, Timestamp)
+    _refuse(values, matches(values, _SPACED), target)
+    found = text_casts.to_timestamp(values, source, target, semantics)
+    if target.utc:  # a date alone with an offset is invalid there
+        _refuse(values, matches(values, rf"^\s*{_DATE}\s*(?:Z|[+-].*)$|[0-9]\s+[Z+-]"), target)
+    return _only_known(found, values, rf"^{_DATE}(?:[ T]{_CLOCK})?$", target)
+
+
+def to_time(
+    values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
+) -> Computed:
+    """Parse `HH:MM[:SS[.ffffff]]`."""
+    _refuse(values, matches(values, _SPACED), target)
+    found = text_casts.to_time(values, source, target, semantics)
+    return _only_known(found, values, rf"^{_CLOCK}$", target)
+
+
+def to_uuid(
+    values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
+) -> Computed:
+    """Parse groups of 8-4-4-4-12 hexadecimal digits, or all 32, with optional braces."""
+    own = matches(pc.utf8_lower(values), f"^(?:{UUID_TEXT}|\\{{(?:{UUID_TEXT})\\}})$")
+    digits = pc.replace_substring_regex(pc.utf8_trim(values, characters="{}"), "-", "")
+    _refuse(values, ~own & matches(digits, "^[0-9a-fA-F]{32}$"), target)
+    found = text_casts.to_uuid(without(values, ~own), source, target, semantics)
+    return checked(found.values, own, null_mask(values))
+
+
+def _only_known(found: Computed, values: pa.Array, shape: str, target: LogicalType) -> Computed:
+    """Return the parsed values; raise UnreadText for failed texts of another shape."""
+    if found.failed is None:
+        return found
+    failed = values.filter(pa.array(found.failed))
+    separated = r"[0-9][-/\\ ][0-9]" + ("|:" if isinstance(target, Time) else "")
+    odd = matches(failed, separated) & ~matches(failed, shape)
+    _refuse(failed, odd | matches(failed, _NAMED_MOMENT), target)
+    return found
+
+
+def _refuse(texts: pa.Array, which: Mask, target: LogicalType) -> None:
+    refuse(texts, which, target, _READING)
+
+
+# Types for which no text raises UnreadText.
+TOTAL: frozenset[type[LogicalType]] = frozenset({Bool})
+READERS: Mapping[type[LogicalType], text_casts.Reader] = {
+    Bool: words_to_bool(("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0"), spaces=""),
+    Int: to_int,
+    Float: to_float,
+    Decimal: to_decimal,
+    Date: with_far_years(to_date, _READING),
+    Timestamp: with_far_years(to_timestamp, _READING),
+    Time: to_time,
+    Uuid: to_uuid,
+}

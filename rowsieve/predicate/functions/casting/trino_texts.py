@@ -1,0 +1,131 @@
+"""Casts from text by Trino's rules: no spaces around integers; `NaN` and `Infinity` as in Java.
+
+Soundness: each text either has the value that Trino gives it, or is invalid (an error; NULL for
+TRY_CAST), or raises `UnreadText`. Text that raises: spaces and letters of other scripts around
+numbers, on which releases differ; suffixes and hexadecimal floats of Java; dates in other widths;
+offsets and zones.
+
+Source: `VarcharOperators`, `DecimalCasts`, `DateTimes`, `DateTimeUtils` and
+`VarcharToTimestampCast` of trino-main; not tested against a running Trino.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.predicate.arrays import Computed, Mask, null_mask, without
+from rowsieve.predicate.functions.casting import text_casts
+from rowsieve.predicate.functions.casting.datafusion_texts import too_large
+from rowsieve.predicate.functions.casting.text_casts import checked, trimmed, words_to_bool
+from rowsieve.predicate.functions.casting.text_shapes import decimals, matches, or_else, refuse
+from rowsieve.predicate.semantics import Semantics, TextReading
+from rowsieve.types.days import DAY_US
+from rowsieve.types.logical import (
+    Bool,
+    Date,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    Timestamp,
+    Uuid,
+)
+
+_READING = TextReading.TRINO
+_OTHER_SCRIPTS = r"[^\x00-\x7f]"
+_ODD_NUMBER = rf"{_OTHER_SCRIPTS}|^[\x00-\x20].*[0-9]|[0-9].*[\x00-\x20]$"
+_JAVA_SPACE = "".join(map(chr, range(0x21)))
+_NAMED = "^[+-]?(?:NaN|Infinity)$"
+_NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+_ODD_FLOAT = r"[0-9.][fFdD]$|0[xX]|(?:NaN|Infinity)[fFdD]$"
+_MOST_SCALED_DIGITS = 36
+_DATE = "(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
+_CLOCK = (
+    "(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2})"
+    r"(?::(?P<second>[0-9]{1,2})(?:\.(?P<fraction>[0-9]{1,6}))?)?"
+)
+_OFFSET = "(?P<zone> ?(?P<sign>[+-])(?P<zone_hour>[0-9]{2}):(?P<zone_minute>[0-9]{2}))"
+_LIKE_A_DATE = rf"[0-9]|{_OTHER_SCRIPTS}"
+
+
+def to_int(
+    values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
+) -> Computed:
+    """Parse digits with an optional sign."""
+    refuse(values, matches(values, _ODD_NUMBER), target, _READING)
+    return text_casts.to_int(values, source, target, semantics)
+
+
+def to_float(
+    values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
+) -> Computed:
+    """Parse a decimal number, infinity on overflow; `NaN` and `Infinity` in this case only."""
+    text = trimmed(values, _JAVA_SPACE)
+    refuse(text, matches(text, f"{_ODD_FLOAT}|{_OTHER_SCRIPTS}"), target, _READING)
+    known = without(text, ~(matches(text, _NUMBER) | matches(text, _NAMED)))
+    found = text_casts.to_float(known, source, target, semantics)
+    read = or_else(found, text, lambda texts: too_large(texts, target, _READING))
+    return checked(read.values, ~null_mask(read.values), null_mask(values))
+
+
+def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    """Parse a number with an optional exponent, rounded half away from zero to the scale."""
+    assert isinstance(target, Decimal)
+    refuse(values, matches(values, _ODD_NUMBER), target, _READING)
+    number = without(values, matches(values, "_"))
+    found = decimals(number, target, _MOST_SCALED_DIGITS, target, _READING)
+    return checked(found, ~null_mask(found), null_mask(values))
+
+
+def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    """Parse `YYYY-MM-DD`."""
+    text = trimmed(values, " ")
+    days, good = text_casts.matched_days(pc.extract_regex(text, pattern=f"^{_DATE}$"))
+    refuse(text, ~good & matches(text, _LIKE_A_DATE), target, _READING)
+    return text_casts.days_of(days * DAY_US, good, values, target)
+
+
+def to_timestamp(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+    """Parse `YYYY-MM-DD[ HH:MM[:SS[.ffffff]]]`; an instant has an offset after it."""
+    assert isinstance(target, Timestamp)
+    pattern = f"^{_DATE} {_CLOCK}{_OFFSET}$" if target.utc else f"^{_DATE}(?: {_CLOCK})?$"
+    micros, good = _moments(values, pattern, target)
+    return text_casts.moments(micros, good, values, target)
+
+
+def to_uuid(
+    values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
+) -> Computed:
+    """Parse groups of 8-4-4-4-12 hexadecimal digits."""
+    own = matches(values, "^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
+    refuse(values, ~own & matches(values, "-|[0-9a-fA-F]{32}"), target, _READING)
+    found = text_casts.to_uuid(without(values, ~own), source, target, semantics)
+    return checked(found.values, own, null_mask(values))
+
+
+def _moments(values: pa.Array, pattern: str, target: LogicalType) -> tuple[text_casts.Micros, Mask]:
+    """Return microseconds and the mask of valid times; UnreadText for times that never occur."""
+    text = trimmed(values, " ")
+    parts = pc.extract_regex(text, pattern=pattern)
+    micros, good = text_casts.local_micros(parts)
+    if isinstance(target, Timestamp) and target.utc:
+        offset, there = text_casts.offset_micros(parts, hours=14)
+        micros, good = micros - offset, good & there
+    refuse(text, ~good & matches(text, _LIKE_A_DATE), target, _READING)
+    return micros, good
+
+
+# Types for which no text raises UnreadText.
+TOTAL: frozenset[type[LogicalType]] = frozenset({Bool})
+READERS: Mapping[type[LogicalType], text_casts.Reader] = {
+    Bool: words_to_bool(("t", "true", "1"), ("f", "false", "0"), spaces=""),
+    Int: to_int,
+    Float: to_float,
+    Decimal: to_decimal,
+    Date: to_date,
+    Timestamp: to_timestamp,
+    Uuid: to_uuid,
+}

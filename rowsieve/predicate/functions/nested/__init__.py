@@ -1,0 +1,1 @@
+"""Functions of lists, structs, maps and JSON documents."""

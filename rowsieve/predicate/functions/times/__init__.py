@@ -1,0 +1,1 @@
+"""Functions of dates, timestamps and intervals, and their formats."""

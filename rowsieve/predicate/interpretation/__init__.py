@@ -1,0 +1,1 @@
+"""Parts of the abstract interpreter: abstract values, facts, narrowing, fast paths."""

@@ -1,0 +1,91 @@
+"""Comparisons of abstract values that are not nested: where `left op right` may be TRUE or FALSE.
+
+Soundness: an outcome that two values of a part can have is in the result; `nan` holds the parts in
+which NaN may meet a value under IEEE 754, where every comparison but `<>` is FALSE.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rowsieve.predicate.arrays import Mask
+from rowsieve.predicate.interpretation.abstract import (
+    AbstractValue,
+    Truth,
+    known,
+    nowhere,
+    spans_of,
+)
+from rowsieve.predicate.ir import ComparisonOp
+
+
+def compare_values(op: ComparisonOp, left: AbstractValue, right: AbstractValue, nan: Mask) -> Truth:
+    """Compute `left op right` of values that are not nested; `nan`: NaN compares as in IEEE 754."""
+    if op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+        return distinct(op, left, right, _ordered(ComparisonOp.EQ, left, right, nan))
+    true, false = _ordered(op, left, right, nan)
+    null = (left.null & (right.null | right.present)) | (right.null & left.present)
+    return Truth(true, false, null, left.fails | right.fails)
+
+
+def _ordered(
+    op: ComparisonOp, left: AbstractValue, right: AbstractValue, nan: Mask
+) -> tuple[Mask, Mask]:
+    """Whether the comparison may be TRUE, and may be FALSE; `nan`: NaN compares as in IEEE 754."""
+    if op is ComparisonOp.NE:
+        same, different = _ordered(ComparisonOp.EQ, left, right, nan)
+        return different, same
+    true, false = nowhere(len(nan)), nan
+    for one in spans_of(left):
+        for other in spans_of(right):
+            may_hold, may_not = _ordered_spans(op, one, other)
+            true, false = true | may_hold, false | may_not
+    return true, false
+
+
+def _ordered_spans(
+    op: ComparisonOp, left: AbstractValue, right: AbstractValue
+) -> tuple[Mask, Mask]:
+    both = left.present & right.present
+    if op in (ComparisonOp.GT, ComparisonOp.GE):
+        left, right = right, left
+        op = ComparisonOp.LT if op is ComparisonOp.GT else ComparisonOp.LE
+    if op is ComparisonOp.LT:
+        true = both & ~known(ComparisonOp.GE, left.lower, right.upper)
+        false = both & ~known(ComparisonOp.LT, left.upper, right.lower)
+    elif op is ComparisonOp.LE:
+        true = both & ~known(ComparisonOp.GT, left.lower, right.upper)
+        false = both & ~known(ComparisonOp.LE, left.upper, right.lower)
+    else:
+        apart = known(ComparisonOp.GT, left.lower, right.upper)
+        apart |= known(ComparisonOp.LT, left.upper, right.lower)
+        same = known(ComparisonOp.GE, left.lower, right.upper)
+        same &= known(ComparisonOp.LE, left.upper, right.lower)
+        true, false = both & ~apart, both & ~same
+    return true, false
+
+
+def distinct(
+    op: ComparisonOp, left: AbstractValue, right: AbstractValue, equal: tuple[Mask, Mask]
+) -> Truth:
+    """Compute IS [NOT] DISTINCT FROM; `equal`: where both are values, and may be equal or not."""
+    same, different = equal
+    same = same | (left.null & right.null)
+    different = different | (left.null & right.present) | (left.present & right.null)
+    fails = left.fails | right.fails
+    none = np.zeros_like(fails)
+    if op is ComparisonOp.DISTINCT:
+        return Truth(different, same, none, fails)
+    return Truth(same, different, none, fails)
+
+
+def reflexive(op: ComparisonOp, value: AbstractValue) -> Truth:
+    """Compute `x op x`."""
+    none = np.zeros_like(value.null)
+    null_safe = op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT)
+    occurs = value.present | value.null if null_safe else value.present
+    null = none if null_safe else value.null
+    unequal = (ComparisonOp.LT, ComparisonOp.GT, ComparisonOp.NE, ComparisonOp.DISTINCT)
+    if op in unequal:
+        return Truth(none, occurs, null, value.fails)
+    return Truth(occurs, none, null, value.fails)

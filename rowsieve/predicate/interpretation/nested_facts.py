@@ -1,0 +1,181 @@
+"""Conditions on length, items and fields, implied by comparison with a constant list or struct.
+
+Statistics describe these, not whole lists and structs.
+
+Soundness: each condition is TRUE on every row on which the comparison is TRUE, so a part where one
+of them is never TRUE has no match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rowsieve.predicate import ir
+from rowsieve.predicate.binding.coerce import compare_operands
+from rowsieve.predicate.semantics import NanOrder, NestedNulls, Semantics
+from rowsieve.types.logical import Field, Float, Int, List, LogicalType, Struct, is_nested
+
+_MOST_ITEMS = 8  # statistics do not distinguish items, so the first ones are enough
+_MOST_FIELDS = 4  # the order of rows that agree in as many fields is not used
+_BELOW = (ir.ComparisonOp.LT, ir.ComparisonOp.LE)
+_STRICT = {ir.ComparisonOp.LE: ir.ComparisonOp.LT, ir.ComparisonOp.GE: ir.ComparisonOp.GT}
+OPPOSITES = {
+    ir.ComparisonOp.LT: ir.ComparisonOp.GE,
+    ir.ComparisonOp.LE: ir.ComparisonOp.GT,
+    ir.ComparisonOp.GT: ir.ComparisonOp.LE,
+    ir.ComparisonOp.GE: ir.ComparisonOp.LT,
+}
+_WEAK = {ir.ComparisonOp.LT: ir.ComparisonOp.LE, ir.ComparisonOp.GT: ir.ComparisonOp.GE}
+
+
+def implied_by_equality(
+    operand: ir.Operand, type_: LogicalType, constant: ir.Literal, semantics: Semantics
+) -> list[ir.Predicate]:
+    """Return bound conditions that hold wherever `operand`, of this type, equals the constant."""
+    value, own = constant.value, constant.type
+    if not isinstance(value, tuple) or semantics.nan is NanOrder.IEEE:
+        return []
+    assert semantics.nested_nulls is not NestedNulls.UNKNOWN
+    found: list[ir.Predicate] = []
+    match type_, own:
+        case (List(element=element), List(element=given)):
+            length = ir.Call("list_length", (operand,))
+            found.append(ir.Comparison(ir.ComparisonOp.EQ, length, ir.Literal(len(value), Int(32))))
+            for place, item in enumerate(value[:_MOST_ITEMS], 1):
+                at = ir.Call("list_element", (operand, ir.Literal(place, Int(64))))
+                found += _equal(at, element.type, item, given.type, semantics)
+        case (Struct(fields=fields), Struct(fields=others)) if _are_named(fields):
+            for field, other, member in zip(fields, others, value, strict=True):
+                at_member = ir.FieldAccess(operand, field.name)
+                found += _equal(at_member, field.type, member, other.type, semantics)
+    return found
+
+
+def implied_by_order(
+    op: ir.ComparisonOp,
+    operand: ir.Operand,
+    type_: LogicalType,
+    constant: ir.Literal,
+    semantics: Semantics,
+) -> ir.Predicate:
+    """Return a bound condition that holds wherever `operand op constant` is TRUE for `<` to `>=`.
+
+    `operand` is a list or struct of this type. Fields compare in order, where two NULLs are equal
+    and `NestedNulls` orders NULL and values; so do items, and a list is below every longer one that
+    begins with it.
+    """
+    if not isinstance(constant.value, tuple) or semantics.nan is NanOrder.IEEE:
+        return ir.TruePredicate()
+    assert constant.type is not None
+    return _ordered(op, operand, type_, constant, semantics)
+
+
+def _ordered(
+    op: ir.ComparisonOp,
+    operand: ir.Operand,
+    type_: LogicalType,
+    constant: ir.Literal,
+    semantics: Semantics,
+) -> ir.Predicate:
+    """Return a condition that holds wherever `operand op constant` does; NULL is a value here."""
+    null_is_below = semantics.nested_nulls is NestedNulls.LEAST
+    null_holds = (op in _BELOW) is null_is_below
+    if constant.value is None:
+        if op in _WEAK:
+            return ir.FalsePredicate() if null_holds else ir.Not(ir.IsNull(operand))
+        return ir.IsNull(operand) if null_holds else ir.TruePredicate()
+    if isinstance(type_, List):
+        found = _ordered_items(op, operand, type_, constant, semantics)
+    elif isinstance(type_, Struct):
+        found = _ordered_fields(op, operand, type_, constant, semantics)
+    else:
+        assert constant.type is not None
+        if semantics.nested_zeros_differ and isinstance(type_, Float) and constant.value == 0:
+            op = _WEAK.get(op, op)  # -0.0 is below 0.0, which compare as equal here
+        found = compare_operands(op, operand, type_, constant, constant.type, semantics)
+    return ir.disjoin((found, ir.IsNull(operand))) if null_holds else found
+
+
+def _ordered_fields(
+    op: ir.ComparisonOp,
+    operand: ir.Operand,
+    type_: Struct,
+    constant: ir.Literal,
+    semantics: Semantics,
+) -> ir.Predicate:
+    """The first field decides, or it is equal and the others decide."""
+    value, own = constant.value, constant.type
+    assert isinstance(value, tuple)
+    assert isinstance(own, Struct)
+    if not _are_named(type_.fields):
+        return ir.TruePredicate()
+    found: ir.Predicate | None = None
+    members = list(zip(type_.fields, own.fields, value, strict=True))[:_MOST_FIELDS]
+    if len(members) < len(value):
+        op = _WEAK.get(op, op)
+    for field, other, item in reversed(members):
+        member, given = ir.FieldAccess(operand, field.name), ir.Literal(item, other.type)
+        if found is None:
+            found = _ordered(op, member, field.type, given, semantics)
+            continue
+        decided = _ordered(_STRICT.get(op, op), member, field.type, given, semantics)
+        equal = _equal(member, field.type, item, other.type, semantics)
+        found = ir.disjoin((decided, ir.conjoin((*equal, found))))
+    assert found is not None
+    return found
+
+
+def _ordered_items(
+    op: ir.ComparisonOp,
+    operand: ir.Operand,
+    type_: List,
+    constant: ir.Literal,
+    semantics: Semantics,
+) -> ir.Predicate:
+    """The first item decides, or it is equal and the others decide, or the list ends before it."""
+    value, own = constant.value, constant.type
+    assert isinstance(value, tuple)
+    assert isinstance(own, List)
+    length = ir.Call("list_length", (operand,))
+
+    def longer(than: int, by: ir.ComparisonOp = ir.ComparisonOp.GT) -> ir.Predicate:
+        return ir.Comparison(by, length, ir.Literal(than, Int(32)))
+
+    known = value[:_MOST_FIELDS]
+    found: ir.Predicate = ir.TruePredicate()  # later items decide
+    if len(known) == len(value) and op is not ir.ComparisonOp.GE:  # a longer list is greater
+        same = {ir.ComparisonOp.LT: ir.ComparisonOp.LT, ir.ComparisonOp.GT: ir.ComparisonOp.GT}
+        found = longer(len(value), same.get(op, ir.ComparisonOp.LE))
+    for place in reversed(range(len(known))):
+        item = ir.Call("list_element", (operand, ir.Literal(place + 1, Int(64))))
+        given = ir.Literal(known[place], own.element.type)
+        strict = _STRICT.get(op, op)
+        decided = _ordered(strict, item, type_.element.type, given, semantics)
+        equal = _equal(item, type_.element.type, known[place], own.element.type, semantics)
+        found = ir.disjoin((decided, ir.conjoin((*equal, found))))
+        if op in _BELOW:
+            found = ir.disjoin((longer(place, ir.ComparisonOp.LE), found))
+        else:
+            found = ir.conjoin((longer(place), found))
+    return found
+
+
+def _are_named(fields: Sequence[Field]) -> bool:
+    """Whether each field has a name of its own; the values of `struct(a, b)` have none."""
+    return len({field.name for field in fields}) == len(fields)
+
+
+def _equal(
+    operand: ir.Operand,
+    type_: LogicalType,
+    value: ir.PhysicalValue,
+    own: LogicalType,
+    semantics: Semantics,
+) -> list[ir.Predicate]:
+    if value is None:
+        return [ir.IsNull(operand)]
+    if is_nested(type_):
+        return implied_by_equality(operand, type_, ir.Literal(value, own), semantics)
+    return [
+        compare_operands(ir.ComparisonOp.EQ, operand, type_, ir.Literal(value, own), own, semantics)
+    ]

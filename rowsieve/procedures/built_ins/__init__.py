@@ -1,0 +1,1 @@
+"""The procedures that come with Rowsieve; `built_in` lists them."""

@@ -1,0 +1,157 @@
+"""Selects the parts that `rewrite_data_files` rewrites, in groups that are rewritten whole.
+
+Soundness: a group consists of neighbouring whole overlap groups, so no part outside it holds one of
+its keys. The filter selects every part that may hold a matching row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from rowsieve.compaction.pick import Unit, runs_of, units_of
+from rowsieve.errors import InvalidInput
+from rowsieve.planner.plan_scan import plan_scan
+from rowsieve.predicate.ir import TRUE
+from rowsieve.procedures.built_ins.rewrite_options import JobOrder, RewriteOptions
+from rowsieve.procedures.procedure import TargetScan
+from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.ordering.keys import KeyOrder
+
+
+def groups_to_rewrite(
+    snapshot: Snapshot,
+    scan: TargetScan,
+    options: RewriteOptions,
+    only: frozenset[int] | None = None,
+    sort_order: str | None = None,
+) -> list[PartTable]:
+    """The parts of each group: neighbouring, selected by the filter, and worth a rewrite.
+
+    With `only`, a group has one of the parts with these indices in each of its overlap groups. With
+    `sort_order`, parts that do not record this order are worth a rewrite.
+    """
+    key = snapshot.table.key
+    units = units_of(snapshot.parts, KeyOrder.of(snapshot.schema, key) if key else None)
+    selected = _selected(snapshot, scan, strict=options.strict)
+    if only is not None:
+        selected = only if selected is None else selected & only
+    deletes = _delete_files(snapshot.parts)
+    orders = snapshot.parts.sort_orders()
+
+    def is_unsorted(unit: Unit) -> bool:
+        return sort_order is not None and any(orders[part] != sort_order for part in unit.parts)
+
+    def is_candidate(unit: Unit) -> bool:
+        if selected is not None and selected.isdisjoint(unit.parts):
+            return False
+        return options.rewrite_all or unit.dirty or not _fits(unit, options) or is_unsorted(unit)
+
+    def is_worth(run: Sequence[Unit]) -> bool:
+        if any(map(is_unsorted, run)):
+            return True
+        if (most := options.delete_file_threshold) is not None and any(
+            deletes[list(unit.parts)].sum() >= most for unit in run
+        ):
+            return True
+        return _is_worth(run, options)
+
+    groups = [
+        group
+        for run in runs_of(units, is_candidate)
+        if is_worth(run)
+        for group in _cut(run, options.max_file_group_size_bytes)
+    ]
+    return [
+        snapshot.parts.take([part for unit in group for part in unit.parts])
+        for group in _in_order(groups, options.job_order)
+    ]
+
+
+def _fits(unit: Unit, options: RewriteOptions) -> bool:
+    """Whether the size is within the limits, or no rewrite can bring it there."""
+    divides = unit.row_count > ROW_GROUP_ROWS  # parts consist of whole row groups
+    return options.min_file_size_bytes <= unit.size_bytes and not (
+        divides and unit.size_bytes > options.max_file_size_bytes
+    )
+
+
+def has_deletes(parts: PartTable) -> list[bool]:
+    """Whether each part has tombstones or a deletion vector."""
+    return [bool(count) for count in _delete_files(parts)]
+
+
+def _delete_files(parts: PartTable) -> np.ndarray:
+    """The number of files of deletes of each part."""
+    found = [
+        parts.column(f"{kind}.path").is_valid().to_numpy().astype(np.int64)
+        for kind in ("deletes", "dv")
+    ]
+    return np.asarray(found[0] + found[1])
+
+
+def _selected(snapshot: Snapshot, scan: TargetScan, *, strict: bool) -> frozenset[int] | None:
+    """The indices of the parts that may hold a row that matches the filter; None for all."""
+    if scan.predicate == TRUE:
+        return None
+    plan = plan_scan(
+        snapshot,
+        scan.table.uri,
+        predicate=scan.predicate,
+        semantics=scan.semantics,
+        now_us=scan.now_us,
+    )
+    pieces = [piece for split in plan.splits for piece in split.pieces]
+    if strict and any(
+        piece.residual or any(read.residual for read in piece.reads) for piece in pieces
+    ):
+        raise InvalidInput(
+            "rewrite_data_files: strict is set, and some parts hold rows that match the filter "
+            "beside rows that may not; rewrite whole parts without strict, or use a filter on the "
+            "key that whole parts match"
+        )
+    index = {part_id: i for i, part_id in enumerate(snapshot.parts.part_ids)}
+    return frozenset(index[part.part_id] for piece in pieces for part in piece.parts)
+
+
+def _is_worth(run: Sequence[Unit], options: RewriteOptions) -> bool:
+    parts = sum(len(unit.parts) for unit in run)
+    rows = sum(unit.row_count for unit in run)
+    hidden = sum(unit.hidden_row_count for unit in run)
+    return (
+        options.rewrite_all
+        or parts >= options.min_input_files
+        or sum(unit.size_bytes for unit in run) > options.max_file_size_bytes
+        or 0 < options.delete_ratio * rows <= hidden
+    )
+
+
+def _cut(run: Sequence[Unit], most_bytes: int) -> Iterator[list[Unit]]:
+    """Cut a run into groups of at most `most_bytes`, unless a single unit has more."""
+    group: list[Unit] = []
+    size = 0
+    for unit in run:
+        if group and size + unit.size_bytes > most_bytes:
+            yield group
+            group, size = [], 0
+        group.append(unit)
+        size += unit.size_bytes
+    if group:
+        yield group
+
+
+def _in_order(groups: list[list[Unit]], order: JobOrder) -> list[list[Unit]]:
+    def size_bytes(group: list[Unit]) -> int:
+        return sum(unit.size_bytes for unit in group)
+
+    def files(group: list[Unit]) -> int:
+        return sum(len(unit.parts) for unit in group)
+
+    if order is JobOrder.NONE:
+        return groups
+    by = size_bytes if order in (JobOrder.BYTES_ASCENDING, JobOrder.BYTES_DESCENDING) else files
+    descending = order in (JobOrder.BYTES_DESCENDING, JobOrder.FILES_DESCENDING)
+    return sorted(groups, key=by, reverse=descending)

@@ -1,0 +1,141 @@
+"""Procedures that call one method of a table, where they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import pyarrow as pa
+
+from rowsieve.arguments.annotations import Progress
+from rowsieve.procedures.parameters import Parameter, ParameterType, Value
+from rowsieve.procedures.procedure import SCHEMA, TABLE_NAME, Procedure
+from rowsieve.storage.log.checkpoint import write_checkpoint
+from rowsieve.storage.log.log_entry import Commit
+from rowsieve.table import Table
+
+COMMIT_COLUMNS: Final = pa.schema(
+    [
+        ("version", pa.int64()),
+        ("rows_written", pa.int64()),
+        ("rows_deleted", pa.int64()),
+        ("parts_added", pa.int64()),
+        ("parts_removed", pa.int64()),
+    ]
+)
+
+
+def commit_row(commit: Commit) -> pa.Table:
+    """The row with the counts of a commit."""
+    row = {name: getattr(commit, name) for name in COMMIT_COLUMNS.names}
+    return pa.Table.from_pylist([row], schema=COMMIT_COLUMNS)
+
+
+class RewriteManifests(Procedure):
+    """Writes the list of parts of the newest version into one checkpoint."""
+
+    name = "rewrite_manifests"
+    meaning = "write the list of parts of the newest version into a checkpoint"
+    parameters = (SCHEMA, TABLE_NAME)
+    columns = pa.schema([("parts", pa.int64()), ("version", pa.int64())])
+
+    def call(self, table: Table, arguments: Mapping[str, Value]) -> pa.Table:
+        """Write the checkpoint; nothing if the version has one."""
+        del arguments
+        table.refresh()
+        snapshot = table.snapshot_for_engines()
+        write_checkpoint(table.store, snapshot)
+        row = {"parts": len(snapshot.parts), "version": snapshot.version}
+        return pa.Table.from_pylist([row], schema=self.columns)
+
+
+class _CommitProcedure(Procedure):
+    """Calls a method that returns a commit; its result is one row with the commit's counts."""
+
+    columns = COMMIT_COLUMNS
+
+    def __init__(
+        self,
+        name: str,
+        meaning: str,
+        parameters: tuple[Parameter, ...],
+        commit: Callable[[Table, Mapping[str, Value]], Commit],
+        told: Callable[[Table, Progress], Commit] | None = None,
+    ) -> None:
+        self.name, self.meaning = name, meaning
+        self.parameters = (SCHEMA, TABLE_NAME, *parameters)
+        self._commit, self._told = commit, told
+
+    def call(self, table: Table, arguments: Mapping[str, Value]) -> pa.Table:
+        """Call the method."""
+        return commit_row(self._commit(table, arguments))
+
+    def run(self, table: Table, arguments: Mapping[str, Value], progress: Progress) -> pa.Table:
+        """Call the method, with the progress if it takes it."""
+        if self._told is None:
+            return self.call(table, arguments)
+        return commit_row(self._told(table, progress))
+
+
+_VERSION = Parameter(
+    "version", ParameterType.WHOLE, required=True, meaning="the version to restore"
+)
+_TIMESTAMP = Parameter(
+    "timestamp",
+    ParameterType.TEXT,
+    required=True,
+    meaning="restore the version of this time, in ISO 8601 with an offset",
+)
+
+
+def _restored(table: Table, arguments: Mapping[str, Value]) -> Commit:
+    return table.restore(_whole(arguments["version"]))
+
+
+def _whole(value: Value) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def _restored_as_of(table: Table, arguments: Mapping[str, Value]) -> Commit:
+    return table.restore(table.scan(as_of=str(arguments["timestamp"])).version)
+
+
+TABLE_PROCEDURES: Final[tuple[Procedure, ...]] = (
+    RewriteManifests(),
+    _CommitProcedure(
+        "compact",
+        "rewrite small parts and parts with hidden rows, in this process",
+        (),
+        lambda table, _: table.compact(),
+        lambda table, progress: table.compact(progress=progress),
+    ),
+    _CommitProcedure(
+        "rollback_to_snapshot",
+        "restore the rows of a version in a new commit",
+        (_VERSION,),
+        _restored,
+    ),
+    _CommitProcedure(
+        "set_current_snapshot",
+        "the same as rollback_to_snapshot, for any version",
+        (_VERSION,),
+        _restored,
+    ),
+    _CommitProcedure(
+        "cherrypick_snapshot",
+        "repeat the changes of a commit that a restore has undone",
+        (
+            Parameter(
+                "version", ParameterType.WHOLE, required=True, meaning="the version to repeat"
+            ),
+        ),
+        lambda table, arguments: table.cherry_pick(_whole(arguments["version"])),
+    ),
+    _CommitProcedure(
+        "rollback_to_timestamp",
+        "restore the rows of the version of a time in a new commit",
+        (_TIMESTAMP,),
+        _restored_as_of,
+    ),
+)

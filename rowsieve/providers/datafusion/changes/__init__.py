@@ -1,0 +1,1 @@
+"""Statements that change our tables: INSERT, UPDATE, DELETE, MERGE and TRUNCATE."""

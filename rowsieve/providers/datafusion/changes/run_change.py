@@ -1,0 +1,144 @@
+"""Runs a statement that changes one of our tables, or the names of a catalog.
+
+A statement runs at once, when the session gets it, and once: its result is kept, and reading it
+again changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from rowsieve.errors import InvalidInput, NotFound, TableExists, UnsupportedOperation
+from rowsieve.providers.datafusion.changes.change_statements import (
+    ChangeStatement,
+    CreateTable,
+    Delete,
+    DropTable,
+    Insert,
+    Merge,
+    OnConflict,
+    Truncate,
+    Update,
+    read_change,
+)
+from rowsieve.providers.datafusion.changes.sql_changes import (
+    Queries,
+    delete,
+    insert,
+    truncate,
+    update,
+)
+from rowsieve.providers.datafusion.changes.sql_merge import insert_or_update, merge
+from rowsieve.providers.datafusion.changes.statement_queries import (
+    StatementQueries,
+    closing,
+    read_only,
+)
+from rowsieve.providers.datafusion.session_settings import IDENTIFIERS
+
+if TYPE_CHECKING:
+    from rowsieve.providers.datafusion.sql_session import SessionContext
+
+_READ_AS_WRITTEN: Final = {
+    "datafusion.sql_parser.dialect": "generic",
+    IDENTIFIERS: "true",
+}
+"""Settings by which we find the clauses of a statement as DataFusion does."""
+
+
+def changed_rows(
+    session: SessionContext,
+    name: tuple[str, ...],
+    text: str,
+    options: Any,
+    values: Mapping[str, Any] | None,
+    given: Mapping[str, Any],
+) -> int | None:
+    """Run a statement that changes the table `name`; None if it is not a table of ours."""
+    full = session.full_name(name)
+    is_catalog = session.catalog_named(full[0]) is not None
+    named = session.refreshed(" ".join([text, *(str(v) for v in given.values())]))
+    changed = session.changed_table(name)
+    if changed is None and not is_catalog:
+        return None
+    statement = read_change(text)
+    if isinstance(statement, CreateTable | DropTable):
+        return _named(session, full, statement, options, (values, given))
+    if changed is None or statement is None:
+        return None
+    _check_settings(session)
+    plain = statement.plain if isinstance(statement, Insert) else text
+    changed.table.refresh()
+    with closing(StatementQueries(session, changed, named, (values, given))) as queries:
+        queries.check(plain, options)
+        return _run(queries, statement)
+
+
+def _run(queries: Queries, statement: ChangeStatement) -> int:
+    match statement:
+        case Insert(on_conflict=OnConflict.UPDATE):
+            return insert_or_update(queries, statement)
+        case Insert():
+            return insert(queries, statement)
+        case Delete():
+            return delete(queries, statement)
+        case Update():
+            return update(queries, statement)
+        case Merge():
+            return merge(queries, statement)
+        case Truncate():
+            return truncate(queries, statement)
+        case _:
+            raise AssertionError(statement)
+
+
+def _check_settings(session: SessionContext) -> None:
+    for name, value in _READ_AS_WRITTEN.items():
+        if session.setting(name) != value:
+            raise UnsupportedOperation(
+                f"sql: statements that change a Rowsieve table need {name} = {value}; it is "
+                f"{session.setting(name)}"
+            )
+
+
+def _named(
+    session: SessionContext,
+    full: tuple[str, ...],
+    statement: CreateTable | DropTable,
+    options: Any,
+    parameters: tuple[Mapping[str, Any] | None, Mapping[str, Any]],
+) -> int | None:
+    """Create or drop a name; None for DataFusion's own names."""
+    if (tables := session.catalog_named(full[0])) is None:
+        return None
+    _check_settings(session)
+    catalog, name = tables.catalog, ".".join(full[1:])
+    if isinstance(statement, DropTable):
+        try:
+            catalog.drop_table(name)
+        except NotFound:
+            if not statement.if_exists:
+                raise
+        tables.refresh()
+        return 0
+    if statement.query is None or statement.replaces:
+        raise UnsupportedOperation(
+            "sql: in a Rowsieve catalog, write CREATE TABLE [IF NOT EXISTS] name [(PRIMARY KEY "
+            "(columns))] AS query; or call catalog.create_table"
+        )
+    if name in catalog.tables(full[1]):
+        if statement.if_not_exists:
+            return 0
+        raise TableExists(f"create_table: {name!r} exists already in {catalog!r}")
+    values, given = parameters
+    if options is not None:
+        raise InvalidInput("sql: CREATE TABLE in a Rowsieve catalog takes no options=")
+    frame = session.sql(statement.query, read_only(), dict(values or {}), **given)
+    rows: pa.Table = frame.to_arrow_table()
+    exists = "ignore" if statement.if_not_exists else "error"
+    catalog.create_table(name, rows, list(statement.key) or None, if_exists=exists)
+    tables.refresh()
+    return int(rows.num_rows)

@@ -1,0 +1,348 @@
+"""Executes INSERT, DELETE, UPDATE and TRUNCATE of our session as commits of the table.
+
+DataFusion computes the rows from one version of the table; a concurrent commit that could change
+them makes the statement run again from the newest version. A DELETE whose condition is exactly
+ours, and every change of a table without a key, find their rows by our own reading.
+
+Soundness: a statement is one commit or none. Of a table without a key, only rows that meet a
+condition which means the same here and in DataFusion are changed, because DataFusion cannot name a
+row of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from rowsieve.changes.change import Change, Question
+from rowsieve.changes.computed import appended, changes_rows, emptied, keyed_change
+from rowsieve.changes.defaults import with_defaults
+from rowsieve.changes.hiding import hide_and_append
+from rowsieve.changes.ingest import Changes, prepare_appended, prepare_keys, prepare_rows
+from rowsieve.changes.mutation import AddsMatches, Check, Mutation, never
+from rowsieve.changes.operations import delete_where
+from rowsieve.changes.present_keys import without_present
+from rowsieve.errors import (
+    InvalidInput,
+    KeyViolation,
+    RowsieveError,
+    UnknownColumn,
+    UnsupportedOperation,
+)
+from rowsieve.executor.execute import Execution
+from rowsieve.planner.plan_scan import plan_scan
+from rowsieve.predicate.ir import TRUE, Now, Predicate, walk
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.datafusion.changes.assigned_values import assigned
+from rowsieve.providers.datafusion.changes.change_statements import (
+    Delete,
+    Insert,
+    OnConflict,
+    Truncate,
+    Update,
+)
+from rowsieve.providers.datafusion.statement_tokens import quoted
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.logical import Decimal, Int
+from rowsieve.types.ordering.keys import KeyOrder
+from rowsieve.types.schema import Schema
+
+if TYPE_CHECKING:
+    from rowsieve.table import Table
+
+
+class Queries(Protocol):
+    """Queries of one statement, over one version of each table that it names."""
+
+    @property
+    def table(self) -> Table:
+        """The table that the statement changes."""
+
+    def rows(self, query: str, at: Snapshot, near: Predicate = TRUE) -> pa.Table:
+        """The result of a query; it needs no rows of the table that do not meet `near`."""
+
+    def condition(self, query: str, at: Snapshot) -> Predicate | None:
+        """The condition of a query of one table in our terms; None if it has no exact form."""
+
+    def cast_rows(self, statement: str, at: Snapshot) -> pa.Table:
+        """The rows of an INSERT, of all columns, as DataFusion casts them."""
+
+    def reads_table(self, *texts: str) -> bool:
+        """Whether a clause may read the table itself in a query of its own."""
+
+    def keep(self, rows: pa.Table) -> str:
+        """Give rows a name, as an identifier, until the statement ends."""
+
+
+def insert(queries: Queries, statement: Insert) -> int:
+    """Insert rows; return how many."""
+    table = queries.table
+    schema, key = table.snapshot_for_engines().schema, table.key
+    columns = columns_of(schema, statement.columns)
+    if not key and statement.on_conflict is not OnConflict.FAIL:
+        raise UnsupportedOperation("sql: the table has no key, so that no row can conflict")
+    check_conflict_columns(statement, key)
+    itself = queries.reads_table(statement.source)
+    if not itself and statement.on_conflict in (OnConflict.FAIL, OnConflict.REPLACE):
+        rows = inserted(queries, statement, table.snapshot_for_engines(), columns)
+        if not key:
+            return table.append(rows).rows_written
+        if statement.on_conflict is OnConflict.REPLACE:
+            return table.upsert(with_defaults(rows, schema)).rows_written
+    count = 0
+
+    def build(change: Change, snapshot: Snapshot) -> Mutation | None:
+        nonlocal count
+        found = with_defaults(inserted(queries, statement, snapshot, columns), snapshot.schema)
+        reads: Check = changes_rows if itself else never
+        if not key:
+            count = found.num_rows
+            return appended(change, snapshot, prepare_appended(found, snapshot.schema), reads)
+        order = KeyOrder.of(snapshot.schema, key)
+        rows = prepare_rows(found, snapshot.schema, order, "error", "insert")
+        if statement.on_conflict is not OnConflict.REPLACE:
+            rows = _absent(queries, statement, snapshot, order, rows)
+        count = rows.num_rows
+        return keyed_change(change, snapshot, order, Changes(rows, None), reads)
+
+    table.commit_computed("insert", build)
+    return count
+
+
+def _absent(
+    queries: Queries, statement: Insert, snapshot: Snapshot, order: KeyOrder, rows: pa.Table
+) -> pa.Table:
+    """The rows whose keys the table does not have; KeyViolation if it has one, unless ignored."""
+    absent = without_present(queries.table.store, snapshot, order, rows)
+    if statement.on_conflict is OnConflict.FAIL and absent.num_rows < rows.num_rows:
+        keys = rows.select(list(order.names))
+        present = keys.num_rows - absent.num_rows
+        shown = _first_missing(keys, absent.select(list(order.names)))
+        raise KeyViolation(
+            f"insert: the table has {present} of the {rows.num_rows} keys, such as {shown}; "
+            "nothing was written. INSERT OR REPLACE replaces these rows, ON CONFLICT DO NOTHING "
+            "keeps them"
+        )
+    return absent
+
+
+def _first_missing(keys: pa.Table, absent: pa.Table) -> dict[str, Any]:
+    """The first of the keys that is not among the absent ones, which are in the same order."""
+    for start in range(0, absent.num_rows, 1024):
+        size = min(1024, absent.num_rows - start)
+        if not keys.slice(start, size).equals(absent.slice(start, size)):
+            pairs = zip(
+                keys.slice(start, size).to_pylist(),
+                absent.slice(start, size).to_pylist(),
+                strict=True,
+            )
+            return next(dict(one) for one, other in pairs if one != other)
+    return dict(keys.slice(absent.num_rows, 1).to_pylist()[0])
+
+
+def inserted(
+    queries: Queries, statement: Insert, snapshot: Snapshot, columns: Sequence[str]
+) -> pa.Table:
+    """The rows of an INSERT, in the types of the columns."""
+    found = queries.rows(statement.source, snapshot)
+    if found.num_columns != len(columns):
+        raise InvalidInput(
+            f"insert: the query has {found.num_columns} columns, for the {len(columns)} columns "
+            f"({', '.join(columns)})"
+        )
+    fields = [snapshot.schema.field(name) for name in columns]
+    if statement.source.lstrip().upper().startswith("VALUES"):
+        found = _values_alone(queries, statement, snapshot, columns, found)
+    return assigned(found.rename_columns(list(columns)), fields)
+
+
+def _values_alone(
+    queries: Queries, statement: Insert, snapshot: Snapshot, columns: Sequence[str], found: pa.Table
+) -> pa.Table:
+    """Rows of VALUES; whole numbers keep all their digits in columns with fractions.
+
+    DataFusion gives all rows of VALUES one type: floats, which do not hold all whole numbers. Its
+    INSERT casts each value by itself, but drops fractions.
+    """
+    if found.num_rows < 2:
+        return found
+    cast: pa.Table | None = None
+    for place, name in enumerate(columns):
+        wanted = snapshot.schema.field(name)
+        column = found.column(place)
+        if not pa.types.is_float64(column.type) or not isinstance(wanted.type, Int | Decimal):
+            continue
+        cast = queries.cast_rows(statement.plain, snapshot) if cast is None else cast
+        own = cast.column(snapshot.schema.names.index(name))
+        if own.cast(pa.float64(), safe=False).equals(column):
+            found = found.set_column(place, found.schema.field(place).name, own)
+    return found
+
+
+def delete(queries: Queries, statement: Delete) -> int:
+    """Delete the rows that meet the condition; return how many."""
+    table = queries.table
+    key = table.key
+    columns = ", ".join(quoted(name) for name in key) or "1"
+    query = selected(columns, statement.target.relation, statement.where)
+    count = 0
+
+    def build(change: Change, snapshot: Snapshot) -> Mutation | None:
+        nonlocal count
+        predicate = queries.condition(query, snapshot) if statement.where else TRUE
+        if predicate is not None:
+            question = Question(predicate, Semantics.DATAFUSION, time.time_ns() // 1000)
+            found = delete_where(change, snapshot, question)
+            count = 0 if found is None else found.request.rows_deleted
+            return found
+        if not key:
+            raise _nameless("DELETE")
+        order = KeyOrder.of(snapshot.schema, key)
+        keys = queries.rows(query, snapshot)
+        count = keys.num_rows
+        if not count:
+            return None
+        gone = prepare_keys(keys, snapshot.schema, order, change.operation)
+        return keyed_change(change, snapshot, order, Changes(None, gone), changes_rows)
+
+    table.commit_computed("delete", build)
+    return count
+
+
+def update(queries: Queries, statement: Update) -> int:
+    """Assign columns in the rows that meet the condition; return how many."""
+    table = queries.table
+    schema, key = table.snapshot_for_engines().schema, table.key
+    columns_of(schema, statement.assignments)
+    refuse_key(statement.assignments, key)
+    query = _updating(statement, schema)
+    itself = queries.reads_table(statement.where, *statement.assignments.values())
+    count = 0
+
+    def build(change: Change, snapshot: Snapshot) -> Mutation | None:
+        nonlocal count
+        predicate = queries.condition(query, snapshot) if statement.where else TRUE
+        if predicate is not None and any(isinstance(node, Now) for node in walk(predicate)):
+            predicate = None  # DataFusion takes the time by itself
+        if predicate is None and not key:
+            raise _nameless("UPDATE")
+        rows = queries.rows(query, snapshot)
+        count = rows.num_rows
+        if not count:
+            return None
+        rows = assigned(rows.rename_columns(snapshot.schema.names), snapshot.schema.fields)
+        reads: Check = changes_rows
+        if predicate is not None and not itself:
+            question = Question(predicate, Semantics.DATAFUSION, time.time_ns() // 1000)
+            reads = AddsMatches(change.store, snapshot, question)
+        if key:
+            order = KeyOrder.of(snapshot.schema, key)
+            rows = prepare_rows(rows, snapshot.schema, order, "error", "update")
+            return keyed_change(change, snapshot, order, Changes(rows, None), reads)
+        assert predicate is not None
+        return _hidden(change, snapshot, predicate, prepare_appended(rows, snapshot.schema), reads)
+
+    table.commit_computed("update", build)
+    return count
+
+
+def _updating(statement: Update, schema: Schema) -> str:
+    """The query of the new values of all columns."""
+    values = [
+        f"({statement.assignments[name]})"
+        if name in statement.assignments
+        else f"{statement.target.qualifier}.{quoted(name)}"
+        for name in schema.names
+    ]
+    numbered = ", ".join(f"{value} AS c{place}" for place, value in enumerate(values))
+    return selected(numbered, statement.target.relation, statement.where)
+
+
+def _hidden(
+    change: Change, snapshot: Snapshot, predicate: Predicate, rows: pa.Table, reads: Check
+) -> Mutation:
+    """Hide the rows that meet the condition, and append the rows that DataFusion made of them."""
+    plan = plan_scan(
+        snapshot,
+        change.store.uri,
+        predicate=predicate,
+        semantics=Semantics.DATAFUSION,
+        now_us=time.time_ns() // 1000,
+    )
+    found = hide_and_append(change, snapshot, plan, rows)
+    if found is None or found.request.rows_deleted != rows.num_rows:
+        raise RowsieveError(
+            f"update: DataFusion found {rows.num_rows} rows for {predicate}, and Rowsieve another "
+            "number; nothing was changed. Please report the statement"
+        )
+    return replace(found, matched_by=reads)
+
+
+def truncate(queries: Queries, _statement: Truncate) -> int:
+    """Remove all rows; return how many there were."""
+    count = 0
+
+    def build(change: Change, snapshot: Snapshot) -> Mutation | None:
+        nonlocal count
+        plan = plan_scan(
+            snapshot, change.store.uri, predicate=TRUE, semantics=Semantics.SQL, now_us=0
+        )
+        count = Execution(plan, change.store).count()
+        return emptied(change, snapshot)
+
+    queries.table.commit_computed("overwrite", build)
+    return count
+
+
+def selected(columns: str, relation: str, where: str) -> str:
+    """A query of one relation; the condition cannot end its bracket."""
+    words = ["SELECT", columns, "FROM", relation]
+    return " ".join([*words, "WHERE (", where, ")"] if where else words)
+
+
+def columns_of(schema: Schema, names: Iterable[str] | None) -> list[str]:
+    """The names, which are columns of the table and differ; all columns for None."""
+    if names is None:
+        return list(schema.names)
+    found = list(names)
+    for name in found:
+        if name not in schema.names:
+            raise UnknownColumn(
+                f"sql: the table has no column {name!r}, but ({', '.join(schema.names)}); write "
+                "names with upper-case letters in double quotes",
+                name=name,
+            )
+    if len(set(found)) < len(found):
+        raise InvalidInput(f"sql: a column is named twice: ({', '.join(found)})")
+    return found
+
+
+def refuse_key(names: Iterable[str], key: Sequence[str]) -> None:
+    """UnsupportedOperation if a column of the key is assigned."""
+    if assigned_key := [name for name in names if name in key]:
+        raise UnsupportedOperation(
+            f"update cannot assign key column {assigned_key[0]!r}: a key identifies its row; "
+            "delete the row and insert one with the new key"
+        )
+
+
+def check_conflict_columns(statement: Insert, key: Sequence[str]) -> None:
+    """InvalidInput unless ON CONFLICT names the key."""
+    named = statement.conflict_columns
+    if named and sorted(named) != sorted(key):
+        raise InvalidInput(
+            f"insert: ON CONFLICT ({', '.join(named)}) must name the key of the table, "
+            f"({', '.join(key)}); no other columns are unique"
+        )
+
+
+def _nameless(what: str) -> UnsupportedOperation:
+    return UnsupportedOperation(
+        f"sql: this {what} changes a table without a key, so its condition must be one that "
+        "Rowsieve evaluates exactly as DataFusion does: no subqueries, no user's functions, a "
+        "session with the usual settings. Simplify the condition, or create the table with key="
+    )

@@ -1,0 +1,370 @@
+"""Executes MERGE of our session, and INSERT … ON CONFLICT DO UPDATE, as one commit of the table.
+
+The rows of the source are computed once. A join with the table decides for each pair of rows which
+clause fires, and evaluates each condition once. Then the values of each clause are computed for its
+pairs alone.
+
+Soundness: a row of the table is changed by one pair at most, a key is written once, and an inserted
+key is not in the table; otherwise KeyViolation, and nothing is committed. The commit conflicts with
+commits that could change which clause fires: of keys of the source if ON compares the whole key and
+nothing else of the table is read, of any row otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.changes.change import Change
+from rowsieve.changes.computed import changes_rows, keyed_change
+from rowsieve.changes.defaults import with_defaults
+from rowsieve.changes.ingest import Changes, prepare_keys, prepare_rows
+from rowsieve.changes.mutation import Check, Mutation, TouchesKeys, key_columns_of
+from rowsieve.changes.present_keys import near_keys, without_present
+from rowsieve.errors import InvalidInput, KeyViolation, RowsieveError, UnsupportedOperation
+from rowsieve.predicate.ir import TRUE, Predicate
+from rowsieve.providers.datafusion.changes.assigned_values import assigned, plain
+from rowsieve.providers.datafusion.changes.change_statements import Clause, Insert, Merge, When
+from rowsieve.providers.datafusion.changes.sql_changes import (
+    Queries,
+    check_conflict_columns,
+    columns_of,
+    inserted,
+    selected,
+)
+from rowsieve.providers.datafusion.statement_tokens import quoted
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.conform import canonical_key, conform
+from rowsieve.types.encodings import arrow_schema
+from rowsieve.types.ordering.keys import KeyOrder
+from rowsieve.types.schema import Schema
+
+_ROW: Final = "_rowsieve_row"
+_CLAUSE: Final = "_rowsieve_clause"
+_KEY: Final = "_rowsieve_key_"
+_FIRED: Final = "_rowsieve_fired"
+_NAME: Final = r'("(?:[^"]|"")+"|[^\W\d]\w*)'
+_SAME: Final = re.compile(rf"{_NAME}\s*\.\s*{_NAME}\s*=\s*{_NAME}\s*\.\s*{_NAME}")
+_JOINS: Final = {(False, False): "INNER", (False, True): "LEFT", (True, False): "RIGHT"}
+
+
+def merge(
+    queries: Queries, statement: Merge, rows_of: Callable[[Snapshot], pa.Table] | None = None
+) -> int:
+    """Merge the source into the table; return how many rows were written or deleted.
+
+    `rows_of` computes the rows of the source, if they are not those of its text.
+    """
+    if not queries.table.key:
+        raise UnsupportedOperation("merge: the table has no key; create it with key=, or append")
+    if _folded(statement.target.qualifier) == _folded(statement.source_alias):
+        raise InvalidInput(
+            f"merge: the table and the source are both called {statement.source_alias}; give the "
+            "source another alias"
+        )
+    count = 0
+
+    def build(change: Change, snapshot: Snapshot) -> Mutation | None:
+        nonlocal count
+        source = selected("*", statement.source, "")
+        found = queries.rows(source, snapshot) if rows_of is None else rows_of(snapshot)
+        running = _Merging(queries, statement, snapshot, found)
+        changes = running.changes()
+        count = sum(part.num_rows for part in (changes.rows, changes.deletes) if part is not None)
+        return keyed_change(change, snapshot, running.order, changes, running.reads())
+
+    queries.table.commit_computed("merge", build)
+    return count
+
+
+def insert_or_update(queries: Queries, statement: Insert) -> int:
+    """INSERT … ON CONFLICT (key) DO UPDATE: a merge of the rows, which are called `excluded`."""
+    check_conflict_columns(statement, queries.table.key)
+    if not queries.table.key:
+        raise UnsupportedOperation("sql: the table has no key, so that no row can conflict")
+    schema = queries.table.snapshot_for_engines().schema
+    columns = columns_of(schema, statement.columns)
+    target = statement.target
+    same = [f"{target.qualifier}.{quoted(k)} = excluded.{quoted(k)}" for k in queries.table.key]
+    clauses = (
+        Clause(When.MATCHED, statement.where, dict(statement.assignments or {})),
+        Clause(
+            When.NOT_MATCHED,
+            "",
+            {},
+            tuple(columns),
+            tuple(f"excluded.{quoted(name)}" for name in columns),
+        ),
+    )
+    merging = Merge(target, statement.source, "excluded", " AND ".join(same), clauses)
+    return merge(queries, merging, lambda at: inserted(queries, statement, at, columns))
+
+
+@dataclass(frozen=True, slots=True)
+class _Fired:
+    """The pairs that a clause changes: rows of the source, and keys of the table."""
+
+    clause: Clause
+    pairs: pa.Table
+
+
+class _Merging:
+    """One attempt: a merge into one version of the table."""
+
+    def __init__(
+        self, queries: Queries, statement: Merge, snapshot: Snapshot, source: pa.Table
+    ) -> None:
+        self._queries = queries
+        self._statement = statement
+        self._snapshot = snapshot
+        self._schema: Schema = snapshot.schema
+        self.order = KeyOrder.of(snapshot.schema, snapshot.table.key)
+        self._clauses = statement.clauses
+        if _ROW in source.column_names:
+            raise InvalidInput(f"merge: rename the column {_ROW!r} of the source: MERGE adds it")
+        self._source = source.append_column(_ROW, pa.array(np.arange(source.num_rows)))
+        self._keys = self._source_keys()
+        self._reads_itself = self._keys is None or self._has(When.NOT_MATCHED_BY_SOURCE)
+        if not self._reads_itself:
+            self._reads_itself = queries.reads_table(*self._clause_texts())
+        self._near: Predicate = TRUE
+        if self._keys is not None and not self._reads_itself:
+            self._near = near_keys(self._keys, self.order)
+        relation = queries.keep(self._source)
+        self._source_relation = f"{relation} AS {statement.source_alias}"
+
+    def changes(self) -> Changes:
+        """The rows to write and the keys to delete."""
+        written: list[pa.Table] = []
+        inserted: list[pa.Table] = []
+        gone: list[pa.Table] = []
+        for fired in self._fired():
+            if not fired.pairs.num_rows:
+                continue
+            if fired.clause.values is None:
+                gone.append(self._keys_of(fired.pairs))
+            elif fired.clause.when is When.NOT_MATCHED:
+                inserted.append(self._inserted(fired))
+            else:
+                written.append(self._updated(fired))
+        self._refuse_repeated([*written, *gone])
+        rows = self._prepared([*written, *inserted])
+        if inserted:
+            self._refuse_present(self._prepared(inserted))
+        deletes = None
+        if gone:
+            whole = pa.concat_tables(gone)
+            deletes = prepare_keys(whole, self._schema, self.order, "merge")
+        self._refuse_repeated([part for part in (rows, deletes) if part is not None])
+        return Changes(rows, deletes)
+
+    def reads(self) -> Check:
+        """Whether a commit changes rows that the merge depends on."""
+        source = self._queries.reads_table(self._statement.source)
+        if self._keys is None or self._reads_itself or source or not self._keys.num_rows:
+            return changes_rows
+        keys = key_columns_of([self._keys], self.order)
+        return TouchesKeys(self._queries.table.store, self._schema, self.order, keys)
+
+    def _clause_texts(self) -> list[str]:
+        texts = [self._statement.on]
+        for clause in self._clauses:
+            texts += [clause.where, *(clause.values or {}).values(), *clause.positional]
+        return texts
+
+    def _has(self, when: When) -> bool:
+        return any(clause.when is when for clause in self._clauses)
+
+    def _source_keys(self) -> pa.Table | None:
+        """The keys of the source, if ON compares the whole key with columns of it; sorted."""
+        ours, theirs = self._statement.target.qualifier, self._statement.source_alias
+        on = self._statement.on.strip()
+        if on.startswith("(") and on.endswith(")") and on.count("(") == 1:
+            on = on[1:-1]
+        found: dict[str, str] = {}
+        for term in re.split(r"\s+AND\s+", on.strip(), flags=re.IGNORECASE):
+            if (match := _SAME.fullmatch(term.strip())) is None:
+                return None
+            a, b, c, d = (_folded(each) for each in match.groups())
+            sides = {a: b, c: d}
+            if set(sides) != {_folded(ours), _folded(theirs)}:
+                return None
+            found[sides[_folded(ours)]] = sides[_folded(theirs)]
+        if set(found) != set(self.order.names):
+            return None
+        if any(name not in self._source.column_names for name in found.values()):
+            return None
+        keys = self._source.select([found[name] for name in self.order.names])
+        keys = plain(keys.rename_columns(list(self.order.names))).drop_null()
+        types = arrow_schema(Schema(0, self.order.fields)).types
+        if not all(map(_is_compared_exactly, keys.schema.types, types)):
+            return None
+        try:
+            return prepare_keys(keys, self._schema, self.order, "merge")
+        except RowsieveError:
+            return None  # a number that the column does not hold
+
+    def _fired(self) -> list[_Fired]:
+        """The pairs of each clause, as the first clause that fits takes them."""
+        statement, target = self._statement, self._statement.target
+        matched = f"{target.qualifier}.{quoted(self.order.names[0])} IS NOT NULL"
+        of_source = f"{statement.source_alias}.{_ROW} IS NOT NULL"
+        conditions = {
+            When.MATCHED: f"{matched} AND {of_source}",
+            When.NOT_MATCHED: f"NOT ({matched})",
+            When.NOT_MATCHED_BY_SOURCE: f"NOT ({of_source})",
+        }
+        branches = " ".join(
+            f"WHEN {conditions[clause.when]}"
+            + (f" AND ({clause.where})" if clause.where else "")
+            + f" THEN {number}"
+            for number, clause in enumerate(self._clauses)
+        )
+        keys = ", ".join(
+            f"{target.qualifier}.{quoted(name)} AS {_KEY}{place}"
+            for place, name in enumerate(self.order.names)
+        )
+        outer = (self._has(When.NOT_MATCHED), self._has(When.NOT_MATCHED_BY_SOURCE))
+        join = f"{_JOINS.get(outer, 'FULL')} JOIN"
+        relation = f"{target.relation} {join} {self._source_relation} ON ({statement.on})"
+        row = f"{statement.source_alias}.{_ROW} AS {_ROW}"
+        query = selected(f"CASE {branches} END AS {_CLAUSE}, {row}, {keys}", relation, "")
+        pairs = self._queries.rows(query, self._snapshot, self._near)
+        return [
+            _Fired(clause, pairs.filter(pc.equal(pairs.column(_CLAUSE), number)))
+            for number, clause in enumerate(self._clauses)
+        ]
+
+    def _keys_of(self, pairs: pa.Table) -> pa.Table:
+        keys = pairs.select([f"{_KEY}{place}" for place in range(len(self.order.names))])
+        return keys.rename_columns(list(self.order.names))
+
+    def _updated(self, fired: _Fired) -> pa.Table:
+        """The new rows of pairs with a row of the table."""
+        values, target = dict(fired.clause.values or {}), self._statement.target
+        columns_of(self._schema, values)
+        columns = [
+            f"({values[name]})" if name in values else f"{target.qualifier}.{quoted(name)}"
+            for name in self._schema.names
+        ]
+        keys = [f"{target.qualifier}.{quoted(name)}" for name in self.order.names]
+        same = " AND ".join(f"{key} = {_FIRED}.{_KEY}{place}" for place, key in enumerate(keys))
+        relation = f"{target.relation} INNER JOIN {self._fired_relation(fired)} ON ({same})"
+        if fired.clause.when is When.MATCHED:
+            alias = self._statement.source_alias
+            relation += f" INNER JOIN {self._source_relation} ON {alias}.{_ROW} = {_FIRED}.{_ROW}"
+        near = self._near
+        found = self._values([*columns, *keys], relation, fired.pairs.num_rows, near)
+        before = found.select(range(len(columns), found.num_columns))
+        rows = found.select(range(len(columns))).rename_columns(self._schema.names)
+        rows = assigned(rows, self._schema.fields)
+        self._refuse_other_keys(rows, before, values)
+        return rows
+
+    def _inserted(self, fired: _Fired) -> pa.Table:
+        """The new rows of rows of the source that have no row of the table."""
+        clause = fired.clause
+        names = columns_of(self._schema, clause.columns)
+        if len(names) != len(clause.positional):
+            raise InvalidInput(
+                f"merge: {len(clause.positional)} values for the {len(names)} columns of INSERT"
+            )
+        alias = self._statement.source_alias
+        relation = (
+            f"{self._source_relation} INNER JOIN {self._fired_relation(fired)} "
+            f"ON {alias}.{_ROW} = {_FIRED}.{_ROW}"
+        )
+        columns = [f"({text})" for text in clause.positional]
+        found = self._values(columns, relation, fired.pairs.num_rows, TRUE)
+        fields = [self._schema.field(name) for name in names]
+        return with_defaults(assigned(found.rename_columns(names), fields), self._schema)
+
+    def _values(
+        self, columns: Sequence[str], relation: str, rows: int, near: Predicate
+    ) -> pa.Table:
+        numbered = ", ".join(f"{text} AS c{place}" for place, text in enumerate(columns))
+        found = self._queries.rows(selected(numbered, relation, ""), self._snapshot, near)
+        if found.num_rows != rows:
+            raise RowsieveError(
+                f"merge: {rows} pairs of rows became {found.num_rows}; nothing was changed. Please "
+                "report the statement"
+            )
+        return found
+
+    def _fired_relation(self, fired: _Fired) -> str:
+        return f"{self._queries.keep(fired.pairs.drop_columns([_CLAUSE]))} AS {_FIRED}"
+
+    def _prepared(self, rows: Sequence[pa.Table]) -> pa.Table | None:
+        if not rows:
+            return None
+        prepared = [prepare_rows(each, self._schema, self.order, "error", "merge") for each in rows]
+        whole = pa.concat_tables(prepared)
+        return prepare_rows(whole, self._schema, self.order, "error", "merge")
+
+    def _refuse_repeated(self, tables: Sequence[pa.Table]) -> None:
+        """KeyViolation if two pairs change one row."""
+        names = list(self.order.names)
+        keys = [prepared_keys(each.select(names), self.order, self._schema) for each in tables]
+        if not keys:
+            return
+        whole = pa.concat_tables(keys)
+        columns = self.order.columns(whole)
+        positions = columns.sort()
+        if (repeats := columns.repeats(positions)).any():
+            place = int(positions[np.flatnonzero(repeats)[0]])
+            shown = whole.slice(place, 1).to_pylist()[0]
+            raise KeyViolation(
+                f"merge: two rows of the source change the row with the key {shown}; nothing was "
+                "changed. Let the source have one row for each key"
+            )
+
+    def _refuse_present(self, rows: pa.Table | None) -> None:
+        """KeyViolation if an inserted key is in the table."""
+        if rows is None:
+            return
+        store = self._queries.table.store
+        absent = without_present(store, self._snapshot, self.order, rows)
+        if absent.num_rows < rows.num_rows:
+            raise KeyViolation(
+                f"merge: the table has {rows.num_rows - absent.num_rows} of the keys that WHEN NOT "
+                "MATCHED inserts; nothing was changed. Compare the key in ON"
+            )
+
+    def _refuse_other_keys(
+        self, rows: pa.Table, before: pa.Table, values: Mapping[str, str]
+    ) -> None:
+        for place, name in enumerate(self.order.names):
+            if name not in values:
+                continue
+            key = self._schema.select((name,))
+            one = replace(self.order, fields=(self._schema.field(name),))
+            was = prepared_keys(before.select([place]).rename_columns([name]), one, key)
+            now = prepared_keys(rows.select([name]), one, key)
+            if not was.equals(now):
+                raise UnsupportedOperation(
+                    f"merge: UPDATE assigns another value to the key column {name!r}; a key "
+                    "identifies its row: delete the row and insert one with the new key"
+                )
+
+
+def prepared_keys(keys: pa.Table, order: KeyOrder, schema: Schema) -> pa.Table:
+    """The keys in the types of the table, in the same order."""
+    found = conform(keys, schema.select(order.names))
+    return pa.table([canonical_key(column) for column in found.columns], names=found.column_names)
+
+
+def _is_compared_exactly(one: pa.DataType, other: pa.DataType) -> bool:
+    """Whether DataFusion compares the types without rounding."""
+    both_whole = pa.types.is_integer(one) and pa.types.is_integer(other)
+    return bool(one == other or both_whole)
+
+
+def _folded(name: str) -> str:
+    """The name as DataFusion knows it."""
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()

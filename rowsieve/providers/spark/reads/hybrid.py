@@ -1,0 +1,240 @@
+"""Builds a Spark DataFrame of a table: native Parquet scans, and our source for the rest.
+
+Files without hidden rows that have the same shape are one scan; each file with hidden rows is a
+scan of its own, under a condition on its row numbers; the source reads the other parts. Spark
+pushes filters, columns and aggregates into the native scans, as it does for any Parquet file.
+
+Soundness: all scans are of one version (invariants 23 and 32). A missing or damaged file is an
+error, whatever the session's settings say: files are immutable, and page checksums are verified.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pyspark.errors import AnalysisException
+from pyspark.sql.types import StructType
+
+from rowsieve.bridges.spark_columns.types import spark_schema
+from rowsieve.objects import Location
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.planner.plan_scan import plan_scan
+from rowsieve.providers.native_files.file_shapes import Shape
+from rowsieve.providers.native_files.planned_parts import files_of, only_parts, read_parts
+from rowsieve.providers.native_files.present_files import check_files
+from rowsieve.providers.spark.plans import empty_frame
+from rowsieve.providers.spark.reads.file_listing import parquet_scan
+from rowsieve.providers.spark.reads.hidden_row_numbers import are_visible, row_numbers
+from rowsieve.providers.spark.reads.marked_reads import marked
+from rowsieve.providers.spark.reads.native_columns import (
+    output_columns,
+    quoted,
+    read_schema,
+)
+from rowsieve.providers.spark.reads.routes import (
+    PartRoute,
+    Reason,
+    SparkRoutes,
+    Wanted,
+    check_routes,
+    choose_routes,
+    column_refusal,
+    session_refusal,
+    store_refusal,
+)
+from rowsieve.providers.spark.reads.spark_read import SparkRead
+from rowsieve.providers.spark.session_settings import is_total
+from rowsieve.providers.spark.source import output_schema, plan_read
+from rowsieve.storage.manifests.manifest import FileRef
+from rowsieve.types.logical import Field
+
+# Settings of Spark's Parquet reader that must not follow the session (see the decision 0043).
+_OPTIONS: Final[Mapping[str, str]] = {
+    "__globPaths__": "false",
+    "recursiveFileLookup": "true",  # no columns from names of folders such as `day=1`
+    "mergeSchema": "false",
+    "ignoredPathSegmentRegex": "(?!)",  # matches no name; Spark 4.3 hides files by this
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "parquet.page.verify-checksum.enabled": "true",
+    "parquet.filter.record-level.enabled": "false",  # compares -0.0 and 0.0 by their bits
+}
+
+
+def routes_of(read: SparkRead, allowed: Collection[str]) -> SparkRoutes:
+    """The route of each part that the read needs."""
+    check_routes(allowed)
+    snapshot, store = read.table.snapshot_for_engines(), read.table.store
+    plan = plan_read(read.options, snapshot, store.uri, time.time_ns() // 1000)
+    if read.implied:
+        plan = only_parts(plan, _needed(read, plan))
+    columns = _columns(read, plan)
+    refusal = _refusal(read, plan, columns, allowed)
+    return choose_routes(plan, snapshot, store, Wanted(columns, refusal), allowed)
+
+
+def hybrid_frame(read: SparkRead, allowed: Collection[str]) -> Any:
+    """The DataFrame of the read, by the routes of its parts; `prune` finds the read by it."""
+    routes = routes_of(read, allowed)
+    count = _row_count(read, routes)
+    frame = marked(read, _frame(read, routes), allowed, count)
+    return frame if count is None else _counted(read, routes, count, frame)
+
+
+def _row_count(read: SparkRead, routes: SparkRoutes) -> int | None:
+    """The number of rows of a read in a classic session; None if only Spark can count them."""
+    if read.where is not None or read.foreign_condition or read.implied:
+        return None
+    counts = [part.rows_visible for part in routes.parts]
+    if not routes.parts or None in counts or not hasattr(read.spark, "_jsparkSession"):
+        return None
+    return sum(filter(None, counts))
+
+
+def _counted(read: SparkRead, routes: SparkRoutes, count: int, frame: Any) -> Any:
+    """The frame, which counts its rows without Spark."""
+    from rowsieve.providers.spark.reads.counted_frame import (  # noqa: PLC0415 - not on a Connect client
+        CountedFrame,
+    )
+
+    table = read.table
+    files = _files(read, routes.parts)
+    return CountedFrame(frame, count, table.store, table.version, files)
+
+
+def _files(read: SparkRead, parts: Sequence[PartRoute]) -> list[FileRef]:
+    """The files of these parts."""
+    table, names = read.table, {part.part_id for part in parts}
+    plan = plan_read(read.options, table.snapshot_for_engines(), table.store.uri, 0)
+    return files_of(only_parts(plan, names))
+
+
+def _frame(read: SparkRead, routes: SparkRoutes) -> Any:
+    left = routes.on("source")
+    if len(left) == len(routes.parts) and not read.implied:
+        return read.source_frame()
+    if not routes.parts:
+        schema = output_schema(read.options, read.table.snapshot_for_engines().schema)
+        return empty_frame(read.spark, spark_schema(schema))
+    frames = [_conditioned(read, frame) for frame in _native_frames(read, routes)]
+    if left:
+        frames.append(read.source_frame([part.part_id for part in left]))
+    return _union(frames)
+
+
+def _union(frames: list[Any]) -> Any:
+    """The rows of all frames, by unions of unions: a chain of them would be as deep as it is long.
+
+    Spark walks to each union of a chain twice from the next one, if the session excludes the rule
+    that joins them (`CombineUnions`).
+    """
+    while len(frames) > 1:
+        pairs = [frames[start : start + 2] for start in range(0, len(frames), 2)]
+        frames = [pair[0].unionAll(pair[1]) if len(pair) == 2 else pair[0] for pair in pairs]
+    return frames[0]
+
+
+def is_smaller(read: SparkRead) -> bool:
+    """Whether its implied conditions leave out a part that it reads otherwise."""
+    before, after = part_counts(read)
+    return after < before
+
+
+def part_counts(read: SparkRead) -> tuple[int, int]:
+    """How many parts it would read without its implied conditions, and with it."""
+    snapshot = read.table.snapshot_for_engines()
+    plan = plan_read(read.options, snapshot, read.table.store.uri, time.time_ns() // 1000)
+    return len(read_parts(plan)), len(_needed(read, plan))
+
+
+def _needed(read: SparkRead, plan: ScanPlan) -> set[str]:
+    """The ids of the parts of the plan that may have a row that matches the implied conditions.
+
+    All of them if the read is audited, or if its own condition may fail on a row of another part.
+    """
+    snapshot, whole = read.table.snapshot_for_engines(), {part.part_id for part in read_parts(plan)}
+    settings = read.options.switches.settings(snapshot.table.properties)
+    if not settings.skips or settings.audited_percent or read.foreign_condition:
+        return whole
+    if not is_total(plan.predicate, plan.schema, plan.semantics):
+        return whole
+    for each in read.implied:
+        found = plan_scan(
+            snapshot,
+            plan.table_uri,
+            predicate=each.predicate,
+            semantics=each.semantics,
+            now_us=plan.now_us,
+            in_process=False,
+        )
+        whole &= {part.part_id for part in read_parts(found)}
+    return whole
+
+
+def _refusal(
+    read: SparkRead, plan: ScanPlan, columns: Sequence[Field], allowed: Collection[str]
+) -> Reason | None:
+    """The first reason to use the source alone."""
+    settings = read.options.switches.settings(read.table.snapshot_for_engines().table.properties)
+    found: Reason | None
+    if not set(allowed) - {"source"}:
+        return Reason.ASKED
+    if (found := session_refusal(read.spark) or store_refusal(read.table.uri)) is not None:
+        return found
+    if not settings.skips or settings.audited_percent:
+        return Reason.AUDIT
+    if read.foreign_condition or not is_total(plan.predicate, plan.schema, plan.semantics):
+        return Reason.CONDITION
+    return column_refusal(plan.schema, columns)
+
+
+def _columns(read: SparkRead, plan: ScanPlan) -> tuple[Field, ...]:
+    """The columns that the read returns or that its condition needs, in the table's order."""
+    names = set(output_schema(read.options, plan.schema).names)
+    if plan.filter is not None:
+        names |= {column.name for column in plan.filter.columns}
+    return tuple(field for field in plan.schema if field.name in names)
+
+
+def _native_frames(read: SparkRead, routes: SparkRoutes) -> Iterator[Any]:
+    """A frame for each shape of clean files, and one for each file with hidden rows."""
+    columns = routes.columns
+    by_shape: dict[Shape, list[PartRoute]] = {}
+    for part in routes.on("native"):
+        assert part.shape is not None
+        by_shape.setdefault(part.shape, []).append(part)
+    for shape, parts in by_shape.items():
+        frame = _scan(read, read_schema(shape), parts)
+        yield frame.select(*output_columns(columns, shape))
+    for part in routes.on("bitmap"):
+        assert part.shape is not None
+        assert part.rows is not None
+        schema = read_schema(part.shape).add(row_numbers(read.spark))
+        frame = _scan(read, schema, [part])
+        frame = frame.filter(are_visible(read.spark, part.rows))
+        yield frame.select(*output_columns(columns, part.shape))
+
+
+def _scan(read: SparkRead, schema: StructType, parts: Sequence[PartRoute]) -> Any:
+    """Spark's own scan of these parts; SnapshotExpired or CorruptData if a file is gone."""
+    root = Location.parse(read.table.uri).path.rstrip("/")
+    reader = read.spark.read.options(**_OPTIONS).schema(schema)
+    try:
+        paths = [f"file:{root}/{part.path}" for part in parts]
+        return parquet_scan(read.spark, reader, paths)
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            check_files(read.table.store, read.table.version, _files(read, parts))
+        raise
+
+
+def _conditioned(read: SparkRead, frame: Any) -> Any:
+    """The rows that match the condition, with the output columns."""
+    names = output_schema(read.options, read.table.snapshot_for_engines().schema).names
+    if read.where is not None:
+        frame = frame.where(read.where)
+    return frame if tuple(frame.columns) == names else frame.select(*map(quoted, names))

@@ -1,0 +1,143 @@
+"""Reads a table by its URI into a Spark DataFrame, and explains how Spark reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from rowsieve import engines
+from rowsieve.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rowsieve.providers.spark.reads.prune_report import PruneReport
+    from rowsieve.providers.spark.reads.routes import SparkRoutes
+    from rowsieve.providers.spark.reads.spark_read import SparkRead
+
+_ALL = ("native", "bitmap", "source")
+
+
+def read(
+    spark: Any,
+    uri: str,
+    *,
+    version: int | None = None,
+    as_of: datetime | str | None = None,
+    where: Any = None,
+    columns: Sequence[str] | None = None,
+    storage_options: Any = None,
+    routes: Collection[str] = _ALL,
+) -> Any:
+    """A DataFrame of one version of a table, as `Table.to_spark` makes it.
+
+    Spark reads a part with its own Parquet reader where that is proved to give the same rows, else
+    through our data source. `routes` excludes routes, for tests and comparisons: `native` of files
+    without hidden rows, `bitmap` of files with some. The source is always allowed.
+    """
+    engines.spark()  # MissingExtra without PySpark
+    from rowsieve.providers.spark.reads.hybrid import hybrid_frame  # noqa: PLC0415 - PySpark is optional
+
+    return hybrid_frame(_read(spark, uri, version, as_of, where, columns, storage_options), routes)
+
+
+def read_changes(
+    spark: Any,
+    uri: str,
+    from_version: int,
+    to_version: int | None = None,
+    *,
+    where: Any = None,
+    columns: Sequence[str] | None = None,
+    storage_options: Any = None,
+) -> Any:
+    """A DataFrame of the rows that the commits of a range changed, as `Table.changes` returns them.
+
+    Both ends are inclusive; without `to_version` the range ends at the newest version. `where` may
+    use the columns of the feed, under the session's current settings. Rows have no order.
+    """
+    engines.spark()  # MissingExtra without PySpark
+    from rowsieve.change_feed.feed import checked_range  # noqa: PLC0415 - as in `_read`
+    from rowsieve.opening import open_table  # noqa: PLC0415 - Spark's workers do not need it
+    from rowsieve.providers.spark.frames import changes_frame  # noqa: PLC0415 - needs PySpark
+
+    if isinstance(columns, str):
+        raise InvalidInput(f"columns= must be a list of names, not the text {columns!r}")
+    table = open_table(uri, storage_options=storage_options)
+    versions = checked_range(table.snapshot_for_engines(), from_version, to_version)
+    if to_version is not None:
+        table = open_table(uri, version=to_version, storage_options=storage_options)
+    return changes_frame(table, spark, versions, where, columns)
+
+
+def explain(
+    spark: Any,
+    uri: str,
+    *,
+    version: int | None = None,
+    as_of: datetime | str | None = None,
+    where: Any = None,
+    columns: Sequence[str] | None = None,
+    storage_options: Any = None,
+    routes: Collection[str] = _ALL,
+) -> SparkRoutes:
+    """The route of each part that `read` with these arguments needs, and why; reads no rows.
+
+    `str()` sums them up. It finds hidden rows from keys, as `read` does.
+    """
+    engines.spark()
+    from rowsieve.providers.spark.reads.hybrid import routes_of  # noqa: PLC0415 - PySpark is optional
+
+    return routes_of(_read(spark, uri, version, as_of, where, columns, storage_options), routes)
+
+
+def _read(
+    spark: Any,
+    uri: str,
+    version: int | None,
+    as_of: datetime | str | None,
+    where: Any,
+    columns: Sequence[str] | None,
+    storage_options: Any,
+) -> SparkRead:
+    from rowsieve.opening import open_table  # noqa: PLC0415 - Spark's workers do not need it
+    from rowsieve.providers.spark.frames import spark_read  # noqa: PLC0415 - PySpark is optional
+
+    table = open_table(uri, version=version, as_of=as_of, storage_options=storage_options)
+    return spark_read(table, spark, where, columns)
+
+
+def prune(frame: Any) -> Any:
+    """The frame with the same rows, whose reads of our tables leave out parts by its conditions.
+
+    Conditions of the whole query count: above joins, views and common table expressions. Frames of
+    `to_spark`, `read` and `create_views` are found. A frame that cannot be pruned, such as one of
+    Spark Connect, is returned as it is.
+    """
+    engines.spark()
+    from rowsieve.providers.spark.reads.pruning import pruned  # noqa: PLC0415 - PySpark is optional
+
+    return pruned(frame)
+
+
+def explain_prune(frame: Any) -> PruneReport:
+    """Report what `prune` leaves out of the frame, by read: parts, conditions, and why not more.
+
+    `str()` sums it up. Reads no rows.
+    """
+    engines.spark()
+    from rowsieve.providers.spark.reads.pruning import explained  # noqa: PLC0415 - PySpark is optional
+
+    return explained(frame)
+
+
+def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
+    """Run a statement; return a Spark DataFrame. Queries are pruned as `prune` does it.
+
+    CALL, ALTER TABLE … EXECUTE, SHOW PROCEDURES and DESCRIBE PROCEDURE run in `catalog`, a
+    `rowsieve.Catalog`, with their tasks on the session's workers; filters are Spark SQL. Spark runs
+    every other statement.
+    """
+    engines.spark()
+    from rowsieve.providers.spark import statements  # noqa: PLC0415 - PySpark is optional
+
+    return statements.sql(spark, statement, catalog)

@@ -1,0 +1,1 @@
+"""Writes of DataFrames: tasks write parts, and the driver commits them once."""

@@ -1,0 +1,375 @@
+"""Implements `table.merge_spark`: joins a DataFrame to the table, and commits the result once.
+
+Spark joins the source to the newest version by key and evaluates the clauses. The rows of the
+result are rows to write and keys to delete; tasks write them in disjoint key ranges.
+
+Soundness: the commit is read-modify-write (invariant I7). It conflicts with every commit that added
+rows since the version that was read, and then the merge runs again from the newest version. Two
+rows of the source that change one row of the table meet in one task, which refuses them. A clause
+never writes another key than that of the joined rows, so a row is in one place of the join only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import reduce
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import functions
+
+from rowsieve.bridges.spark_columns.types import spark_schema
+from rowsieve.errors import (
+    CommitConflict,
+    InvalidInput,
+    InvalidPredicate,
+    SchemaMismatch,
+    UnsupportedOperation,
+)
+from rowsieve.opening import open_table
+from rowsieve.providers.spark.frames import check_rows, read_frame, write_frame, write_rows
+from rowsieve.providers.spark.name_case import CASE_SENSITIVE, OddNames, check_case
+from rowsieve.providers.spark.option_values import check_reachable
+from rowsieve.providers.spark.reads.native_columns import quoted
+from rowsieve.providers.spark.row_types import UUID_FORM
+from rowsieve.providers.spark.writes.clauses import Clause, When, parse_clauses
+from rowsieve.providers.spark.writes.merge_types import is_assignable, is_comparable
+from rowsieve.storage.log.log_entry import Commit
+from rowsieve.storage.log.retries import Retries
+from rowsieve.types.logical import Uuid
+
+if TYPE_CHECKING:
+    from rowsieve.table import Table
+
+_NO_UUID: Final = (  # Spark's error ends with it; ours is made of it
+    "rowsieve.errors.SchemaMismatch: merge_spark: the key column {name!r} is uuid in the table, "
+    "but a value of the source is not a UUID, such as 123e4567-e89b-12d3-a456-426614174000: "
+)
+_HOWS: Final = {(False, False): "inner", (True, False): "left", (False, True): "right"}
+
+
+def merge_frame(
+    table: Table,
+    frame: Any,
+    on: Sequence[str],
+    clauses: Mapping[str, Any],
+    retry_timeout_s: float | None,
+) -> Commit:
+    """Merge a DataFrame by clauses, by the parameters of `merge_spark`; repeats after conflicts."""
+    check_reachable(table.uri)
+    check_rows(frame, "merge_spark")
+    parsed = [clause for when in When for clause in parse_clauses(when, clauses.get(when.value))]
+    if not parsed:
+        raise InvalidInput(f"merge_spark: give a clause: {', '.join(when.value for when in When)}")
+    retries = Retries("merge", retry_timeout_s)
+    while True:
+        base = table.refresh()
+        planned = Merge(table, base, frame, on, parsed)
+        if planned.is_upsert:
+            return write_frame(table, planned.plain_rows(), "upsert")
+        options = {"merge": f"{base}:{planned.deletes}"}
+        try:
+            with _naming_time():
+                return write_rows(table, planned.rows(), "merge", options)
+        except CommitConflict as error:
+            if retries.is_over:
+                raise
+            retries.wait(error)
+
+
+@contextmanager
+def _naming_time() -> Iterator[None]:
+    """UnsupportedOperation if Spark refuses to compute with the table's columns of type time."""
+    try:
+        yield
+    except AnalysisException as error:
+        if error.getCondition() != "UNSUPPORTED_TIME_TYPE":
+            raise
+        raise UnsupportedOperation(
+            "merge_spark: the table has a column of type time, and this session does not let "
+            "Spark compute with that type; set spark.sql.timeType.enabled to true"
+        ) from error
+
+
+class Merge:
+    """A merge into one version of a table, as DataFrames."""
+
+    def __init__(
+        self, table: Table, version: int, frame: Any, on: Sequence[str], clauses: list[Clause]
+    ) -> None:
+        pinned = open_table(table.uri, version=version, storage_options=table.storage_options)
+        self._schema = pinned.snapshot_for_engines().schema
+        self._key = tuple(pinned.key)
+        _check_key(self._key, on)
+        self._clauses = clauses
+        self._frame = frame
+        self._functions = _functions_of(frame.sparkSession)
+        self._columns = _source_columns(frame, self._schema.names)
+        # Spark does not cast to members that are NOT NULL; the writer checks them
+        columns = spark_schema(self._schema).toNullable()
+        self._types = {column.name: column.dataType for column in columns}
+        for name in self._key:
+            self._check_key_type(name)
+        self._source = frame.alias("source")
+        self._target = read_frame(pinned, frame.sparkSession, None, None).alias("target")
+        self.deletes = _free_name("_rowsieve_delete", self._schema.names)
+
+    @property
+    def is_upsert(self) -> bool:
+        """Whether it writes every row of the source as it is, whatever the table has."""
+        whens = [clause.when for clause in self._clauses if clause.is_plain]
+        return len(self._clauses) == 2 and whens == [When.MATCHED, When.NOT_MATCHED]
+
+    def plain_rows(self) -> Any:
+        """The columns of the source that the table has."""
+        names = {name: self._in_source(name, "all columns") for name in self._schema.names}
+        return self._frame.selectExpr(
+            *[f"{quoted(theirs)} AS {quoted(name)}" for name, theirs in names.items()]
+        )
+
+    def rows(self) -> Any:
+        """The rows to write, and the keys to delete with TRUE in the column `deletes`."""
+        checked = [self._checked(clause) for clause in self._clauses]
+        place_name = _free_name("_rowsieve_clause", (*self._schema.names, *self._frame.columns))
+        make = self._functions
+        chosen: Any = make
+        for number, clause in enumerate(self._clauses):
+            fires = self._is(clause.when)
+            if clause.where is not None:
+                fires = fires & make.expr(clause.where)
+            chosen = chosen.when(fires, make.lit(number))
+        place = make.col(place_name)
+        joined = self._joined().withColumn(place_name, chosen).where(place.isNotNull())
+        columns = [
+            self._choose(place, [values[name] for values in checked]).alias(name)
+            for name in self._schema.names
+        ]
+        gone = [make.lit(clause.action == "delete") for clause in self._clauses]
+        return joined.select(*columns, self._choose(place, gone).alias(self.deletes))
+
+    def _joined(self) -> Any:
+        whens = {clause.when for clause in self._clauses}
+        outer = (When.NOT_MATCHED in whens, When.NOT_MATCHED_BY_SOURCE in whens)
+        same = [self._key_of_source(name) == self._target_column(name) for name in self._key]
+        condition = reduce(lambda one, other: one & other, same)
+        return self._source.join(self._target, condition, _HOWS.get(outer, "full"))
+
+    def _is(self, when: When) -> Any:
+        """Whether a joined row is of this kind; keys of the table are never NULL."""
+        target = self._target_column(self._key[0]).isNotNull()
+        source = self._key_of_source(self._key[0]).isNotNull()
+        match when:
+            case When.MATCHED:
+                return target & source
+            case When.NOT_MATCHED:
+                return ~target
+            case When.NOT_MATCHED_BY_SOURCE:
+                return target & ~source
+
+    def _choose(self, place: Any, values: list[Any]) -> Any:
+        chosen: Any = self._functions
+        for number, value in enumerate(values):
+            chosen = chosen.when(place == number, value)
+        return chosen
+
+    def _checked(self, clause: Clause) -> dict[str, Any]:
+        """The value of each column of the table, in its type; NULL where a row is deleted."""
+        if clause.where is not None:
+            found = self._type_of(clause, "where", clause.where)
+            if found not in ("boolean", "void"):
+                raise InvalidPredicate(
+                    f"merge_spark: {clause.name}: where has the type {found}, not boolean: "
+                    f"{clause.where}"
+                )
+        values = self._values(clause)
+        inserts = clause.when is When.NOT_MATCHED
+        result: dict[str, Any] = {}
+        for name, type_ in self._types.items():
+            if name in self._key:
+                column = self._key_of_source(name) if inserts else self._target_column(name)
+            elif clause.action == "delete":
+                column = self._functions.lit(None)
+            elif name in values:
+                self._check_type(clause, name, values[name])
+                column = self._functions.expr(values[name])
+            else:
+                column = self._target_column(name)
+            result[name] = column.cast(type_)
+        return result
+
+    def _values(self, clause: Clause) -> dict[str, str]:
+        """SQL text per column of the table that the clause assigns."""
+        if clause.action == "delete":
+            return {}
+        if clause.values is None:
+            names = {name: self._in_source(name, clause.name) for name in self._schema.names}
+            found = {name: f"source.{quoted(theirs)}" for name, theirs in names.items()}
+            for name in self._key:
+                self._check_type(clause, name, found.pop(name))
+            return found
+        found = {self._schema.field(name).name: text for name, text in clause.values.items()}
+        if len(found) < len(clause.values):
+            raise InvalidInput(
+                f"merge_spark: {clause.name} assigns two values to a column: {list(clause.values)}"
+            )
+        for name in self._key:
+            text = found.pop(name, None)
+            if text is not None and not self._is_key(clause, name, text):
+                raise UnsupportedOperation(
+                    f"merge_spark: {clause.name} assigns {text} to the key column {name!r}; a key "
+                    f"identifies its row, and only source.{name} may be assigned to it"
+                )
+            if clause.when is When.NOT_MATCHED:
+                self._check_type(clause, name, self._text_of_source(name))
+        missing = set(self._schema.names) - set(self._key) - set(found)
+        if missing and clause.when is When.NOT_MATCHED:
+            raise InvalidInput(
+                f"merge_spark: {clause.name} has no value for {', '.join(sorted(missing))}; an "
+                "insert needs a value for every column, which may be 'NULL'"
+            )
+        return found
+
+    def _is_key(self, clause: Clause, name: str, text: str) -> bool:
+        """Whether the text is the key of the source, which that of the table equals."""
+        if clause.when is When.NOT_MATCHED_BY_SOURCE:
+            return False
+        self._type_of(clause, name, text)
+        side = self._source
+        theirs = side.select(self._text_of_source(name))
+        try:
+            return bool(side.select(self._functions.expr(text)).sameSemantics(theirs))
+        except PySparkException:
+            return False
+
+    def _check_type(self, clause: Clause, name: str, text: str) -> None:
+        """SchemaMismatch unless every value of the text's type has the same value in the column."""
+        wanted = self._types[name].simpleString()
+        found = self._type_of(clause, name, text)
+        if not is_assignable(found, wanted):
+            remedy = f"cast it: cast({text} AS {wanted})"
+            if wanted.startswith("struct<"):  # a cast would go by position
+                remedy = "build it with named_struct"
+            raise SchemaMismatch(
+                f"merge_spark: {clause.name}: the value of column {name!r} has Spark's type "
+                f"{found}, and the column {wanted}; {remedy}"
+            )
+
+    def _type_of(self, clause: Clause, what: str, text: str) -> str:
+        """Spark's name of the type of SQL text over the rows that the clause applies to."""
+        joined = self._source.crossJoin(self._target)
+        sides = {When.NOT_MATCHED: self._source, When.NOT_MATCHED_BY_SOURCE: self._target}
+        try:
+            found = joined.select(
+                self._functions.expr(text).alias("value")
+            )  # names must be unambiguous
+            type_ = str(found.schema[0].dataType.simpleString())
+            rows = sides.get(clause.when, joined)  # names must be of rows that the clause has
+            # and, as in WHERE, no aggregates, windows and generators; `schema` asks Spark
+            assert rows.where(self._functions.expr(text).isNotNull()).selectExpr("1").schema
+        except PySparkException as error:
+            first = next((line for line in str(error).splitlines() if line), "")
+            raise InvalidPredicate(
+                f"merge_spark: {clause.name}: Spark refuses {what} = {text}: {first}"
+            ) from error
+        if not _is_deterministic(found):
+            if not _is_deterministic(self._frame):
+                raise UnsupportedOperation(
+                    "merge_spark: the source may differ each time it is evaluated, by rand() for "
+                    "example; write it to a table first"
+                )
+            raise UnsupportedOperation(
+                f"merge_spark: {clause.name}: {text} may differ each time it is evaluated; compute "
+                "it in the source, and write that to a table first"
+            )
+        return type_
+
+    def _key_of_source(self, name: str) -> Any:
+        column = self._functions.col(self._text_of_source(name))
+        if not isinstance(self._schema.field(name).type, Uuid):
+            return column
+        refused = self._functions.concat(self._functions.lit(_NO_UUID.format(name=name)), column)
+        is_uuid = column.isNull() | column.rlike(UUID_FORM)
+        # the table's form, as Spark compares text; other text would match no row
+        return self._functions.when(is_uuid, self._functions.lower(column)).otherwise(
+            self._functions.raise_error(refused)
+        )
+
+    def _text_of_source(self, name: str) -> str:
+        return f"source.{quoted(self._in_source(name, 'its key'))}"
+
+    def _target_column(self, name: str) -> Any:
+        return self._functions.col(f"target.{quoted(name)}")
+
+    def _in_source(self, name: str, what: str) -> str:
+        found = self._columns[name]
+        if len(found) == 1:
+            return found[0]
+        has = f"has the columns {', '.join(found)} for" if found else "has no column"
+        raise SchemaMismatch(
+            f"merge_spark: {what}: the source {has} {name!r}; its columns are "
+            f"({', '.join(self._frame.columns)})"
+        )
+
+    def _check_key_type(self, name: str) -> None:
+        """SchemaMismatch if Spark would cast the keys to compare them, so that other keys match."""
+        theirs, wanted = self._in_source(name, "its key"), self._types[name].simpleString()
+        found = self._frame.schema[theirs].dataType.simpleString()
+        if not is_comparable(found, wanted):
+            raise SchemaMismatch(
+                f"merge_spark: the key column {name!r} has Spark's type {wanted}, and {theirs!r} "
+                f"of the source {found}; cast that to {wanted} in the source"
+            )
+
+
+def _source_columns(frame: Any, names: Sequence[str]) -> dict[str, list[str]]:
+    """The columns of the source by the name of a column of the table, as the session reads names.
+
+    UnknownColumn if the session takes two columns of the table for one.
+    """
+    setting = frame.sparkSession.conf.get
+    found: dict[str, list[str]] = {}
+    for name in names:
+        others = [other for other in names if other != name and other.lower() == name.lower()]
+        check_case(OddNames(ambiguous=name if others else None), setting)
+        theirs = [each for each in frame.columns if each.lower() == name.lower()]
+        if others or str(setting(CASE_SENSITIVE, "false")).lower() == "true":
+            exact = [each for each in theirs if each == name]
+            theirs = exact if exact or others else theirs
+        found[name] = theirs
+    return found
+
+
+def _functions_of(session: Any) -> Any:
+    """PySpark's functions that make columns of the session; those of a client are others."""
+    if hasattr(session, "_jsparkSession"):
+        return functions
+    return import_module("pyspark.sql.connect.functions.builtin")
+
+
+def _is_deterministic(frame: Any) -> bool:
+    """Whether Spark knows of nothing that differs; a client of Spark Connect does not see it."""
+    return not hasattr(frame, "_jdf") or bool(
+        frame._jdf.queryExecution().analyzed().deterministic()
+    )
+
+
+def _free_name(start: str, names: Sequence[str]) -> str:
+    taken = {name.lower() for name in names}
+    while start in taken:
+        start += "_"
+    return start
+
+
+def _check_key(key: tuple[str, ...], on: Sequence[str]) -> None:
+    if not key:
+        raise UnsupportedOperation(
+            "merge_spark: the table has no key; create one with key=, or append rows"
+        )
+    if sorted(name.lower() for name in on) != sorted(name.lower() for name in key):
+        raise UnsupportedOperation(
+            f"merge_spark: on= must be the key of the table, {list(key)}, not {list(on)}: rows of "
+            "the table are found and replaced by key. Join the source to the table first to find "
+            "the keys"
+        )

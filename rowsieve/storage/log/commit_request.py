@@ -1,0 +1,161 @@
+"""Requests to commit, and their validation before anything is written.
+
+Soundness (invariants, I1 and rules 12, 13): a removal is valid only for the part that was read, so
+a part that another commit has replaced since is a conflict. A commit_ts is never later than the
+head.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import pyarrow.compute as pc
+
+from rowsieve.errors import CommitConflict, InvalidInput
+from rowsieve.objects import Uploads
+from rowsieve.storage.log.floors import check_bases, check_not_lowered
+from rowsieve.storage.log.log_entry import LogEntry
+from rowsieve.storage.log.sealed_lines import seal
+from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.snapshot import Snapshot, TableInfo
+from rowsieve.types.evolution import why_not_written_before
+from rowsieve.types.schema import Schema
+
+_MOST_METADATA_BYTES: Final = 1024 * 1024
+_LONGEST_APPLICATION_ID: Final = 256
+_OPERATION = re.compile(r"[a-z][a-z_]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRequest:
+    """A change of the table's parts, properties or protocol.
+
+    `added` are new parts; those without commit_ts get the commit's version (invariant I1).
+    `restored` are parts that keep their commit_ts. `token` is (application id, sequence): after a
+    sequence was committed, it and lower sequences of the same application are not committed again.
+    `info` is the new table information, if it changes, `schema` the new schema with the next free
+    field id. `uploads` are uploads of the parts' files that may still be running; the commit waits
+    for them.
+    """
+
+    operation: str
+    added: PartTable | None = None
+    removed: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    token: tuple[str, int] | None = None
+    rows_written: int = 0
+    rows_deleted: int = 0
+    restored: PartTable | None = None
+    info: TableInfo | None = None
+    schema: Schema | None = None
+    next_field_id: int | None = None
+    uploads: Uploads | None = None
+
+
+OnConflict: TypeAlias = Callable[[Snapshot, tuple[LogEntry, ...]], CommitRequest]
+
+
+def check_request(request: CommitRequest) -> None:
+    """InvalidInput for a request that could not be written or read back."""
+    if _OPERATION.fullmatch(request.operation) is None:
+        raise InvalidInput(f"operation {request.operation!r} is not a lower-case word")
+    if len(set(request.removed)) != len(request.removed):
+        raise InvalidInput(f"this {request.operation} removes a part twice")
+    if request.metadata:
+        size = len(seal([dict(request.metadata)]))
+        if size > _MOST_METADATA_BYTES:
+            raise InvalidInput(
+                f"the metadata of this {request.operation} has {size} bytes as JSON; the "
+                f"limit is {_MOST_METADATA_BYTES}: store it elsewhere and refer to it here"
+            )
+    if request.token is not None:
+        application, sequence = request.token
+        if not 0 < len(application) <= _LONGEST_APPLICATION_ID or sequence < 0:
+            raise InvalidInput(
+                f"idempotency token {request.token!r} is not (application id of 1 to "
+                f"{_LONGEST_APPLICATION_ID} characters, sequence from 0)"
+            )
+
+
+def check_against(request: CommitRequest, head: Snapshot) -> None:
+    """Check the request against the head.
+
+    CommitConflict if a removed part is not live in the head, or a new file is based on a version
+    below the head's floor (invariants, rule 15). InvalidInput if a restored part has no commit_ts,
+    a commit_ts is later than the head (invariant I1), or a floor is lowered (rule 7).
+    """
+    if request.info is not None:
+        check_not_lowered(request.operation, request.info, head)
+    if request.removed:
+        live = len(head.parts) - len(head.parts.without(request.removed))
+        if live != len(request.removed):
+            raise CommitConflict(
+                f"{len(request.removed) - live} parts that this {request.operation} replaces are "
+                f"not in version {head.version}; refresh the table and do it again"
+            )
+    check_bases(request.operation, request.added, request.removed, head)
+    if request.restored and request.restored.column("commit_ts_max").null_count:
+        raise InvalidInput(f"this {request.operation} restores a part that has no commit_ts")
+    for parts in (request.added, request.restored):
+        newest = pc.max(parts.column("commit_ts_max")).as_py() if parts else None
+        if newest is not None and newest > head.version:  # invariant I1
+            raise InvalidInput(
+                f"this {request.operation} adds a part with commit_ts {newest}, which is after "
+                f"version {head.version}"
+            )
+
+
+def check_schemas(request: CommitRequest, head: Snapshot, known: Mapping[int, Schema]) -> None:
+    """CommitConflict if new parts were written with columns that the head has no more (rule 14).
+
+    `known` are the schemas since the change began, by id. Parts that are removed and added again
+    are not new.
+    """
+    now = head.schema if request.schema is None else request.schema
+    if not request.added or _schema_ids(request.added) == {now.id}:
+        return
+    fresh = request.added.without(request.removed)
+    for schema_id in sorted(_schema_ids(fresh) - {now.id}):
+        old = known.get(schema_id)
+        if schema_id > now.id:
+            why = f"it has only schema {now.id}"
+        elif old is None:
+            why = f"it has schema {now.id}"
+        else:
+            why = why_not_written_before(old, now)
+        if why:
+            raise CommitConflict(
+                f"this {request.operation} wrote rows with schema {schema_id}, and version "
+                f"{head.version} of the table has changed since: {why}; nothing was committed. "
+                "Refresh the table and do it again"
+            )
+
+
+def _schema_ids(parts: PartTable) -> set[int]:
+    return set(pc.unique(parts.column("schema_id")).to_pylist())
+
+
+def rebased(
+    before: CommitRequest, after: CommitRequest, entries: Sequence[LogEntry], *, keyed: bool
+) -> CommitRequest:
+    """Return `after`; CommitConflict if an entry removed a part that it removes (rule 13).
+
+    Checked only if `after` is `before` itself, that is, was not computed again. A part may have
+    been removed and added again with more hidden rows: its id is live, but it is not the part that
+    was read. In a table with a key, which rows are hidden depends on the keys alone, and such a
+    part is the same (invariant I3).
+    """
+    if after is before and before.removed:
+        touched = {part_id for entry in entries for part_id in entry.removed}
+        if keyed:
+            again = (entry.added.part_ids for entry in entries if entry.added is not None)
+            touched -= {part_id for ids in again for part_id in ids}
+        if lost := touched.intersection(before.removed):
+            raise CommitConflict(
+                f"part {min(lost)} was replaced by another commit while this {before.operation} "
+                "replaced it too; refresh the table and do it again"
+            )
+    return after

@@ -1,0 +1,434 @@
+"""Find and read the newest version of a table in its log, and its entries.
+
+A version is a checkpoint plus the entries after it.
+
+Soundness (invariants, rule 5): a listing is only a hint of the head. Listings are sorted here; an
+unlisted number below the head is fetched directly and must exist; the number after the last listed
+one is probed; and no read returns a version older than one that this process has seen. Checkpoints
+determine which entries must exist: entries expire in ascending order and only below a checkpoint
+(rule 6), so the entry of the newest checkpoint and all later ones exist, and so do all entries
+between an existing entry and the head. An expired entry is `SnapshotExpired`; a lost entry is
+`CorruptData` that names it. Neither is ever an empty result.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import partial
+from typing import Final, TypeAlias
+
+from rowsieve.errors import (
+    CorruptData,
+    TableNotFound,
+)
+from rowsieve.locks import ForkSafeLock
+from rowsieve.objects import ObjectNotFound, ObjectStore, begin, in_thread, reading_whole, together
+from rowsieve.storage.log.checkpoint import (
+    CHECKPOINTS,
+    checkpoint_path,
+    checkpoint_version_of,
+    read_checkpoint,
+    read_parts,
+)
+from rowsieve.storage.log.checkpoint_turns import is_turn, owes_after
+from rowsieve.storage.log.floors import floors_of, reads_expired_files
+from rowsieve.storage.log.log_entry import (
+    LOG,
+    LogEntry,
+    decode_entry,
+    first_absent,
+    log_path,
+    version_of,
+)
+from rowsieve.storage.log.no_table import no_table
+from rowsieve.storage.log.replay import check_links, replay
+from rowsieve.storage.manifests.manifest import PartTable
+from rowsieve.storage.snapshot import Snapshot
+
+_END_OF_NUMBERS: Final = "0000001"  # sorts after every numbered name, before nearly every uuid
+_FOLLOWED: Final = 64  # entries that a refresh reads at most before it uses a checkpoint
+_ATTEMPTS: Final = 4  # attempts to read a log whose oldest entries are being removed
+_HISTORY_BLOCK: Final = 32
+_AHEAD: Final = 16  # entries that a refresh requests at once, after it found one
+_LISTED: Final = 900  # entries that fit in one page of a listing for certain
+_GUESSED: Final = 40  # entries that usually follow a checkpoint, plus a margin
+_AT_ONCE_S: Final = 10.0  # longer batches do not count as simultaneous
+Loading: TypeAlias = Mapping[str, Future[LogEntry]]
+"""Entries whose parts are loading, by commit id."""
+_Located: TypeAlias = tuple[Snapshot | None, list[int], dict[int, LogEntry | None], Loading]
+"""The newest checkpoint; existing versions; entries read so far; entries with loading parts."""
+
+_seen_lock = ForkSafeLock()
+_seen: dict[str, dict[str, int]] = {}  # store -> table uuid -> highest version of this process
+
+
+class _EntryMissing(Exception):
+    """An entry below the head is absent: it has just expired, or it was lost."""
+
+
+class LogHead:
+    """The newest version of the table in `store`, and the entries of its log."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        self._last: tuple[int, bytes, LogEntry] | None = None  # the last one read
+        self._newest: Snapshot | None = None  # so that `at` need not read the whole log again
+
+    def latest(self, known: Snapshot | None = None) -> Snapshot:
+        """Read the newest version; `known`, an earlier result, saves reading what precedes it."""
+        followed = None if known is None else self._follow(known)
+        if known and followed and not reads_expired_files(known, followed[0]):
+            return followed[0]
+        for _ in range(_ATTEMPTS):
+            try:
+                snapshot = self._load()
+                break
+            except (_EntryMissing, ObjectNotFound) as error:
+                missing = error  # the oldest entries may just have expired: read again
+        else:
+            raise CorruptData(
+                f"the log of {self._store.uri} has a hole: {missing}; restore it from a copy"
+            )
+        if known is not None and snapshot.table.uuid != known.table.uuid:
+            raise self._replaced(known.table.uuid, snapshot.table.uuid)
+        return snapshot
+
+    def entry(self, version: int) -> LogEntry | None:
+        """Read one entry without its parts; None if it is absent."""
+        path = log_path(version)
+
+        def read() -> LogEntry:
+            data, last = self._store.get(path), self._last
+            if last is not None and last[0] == version and last[1] == data:
+                return last[2]
+            entry = decode_entry(data, version, f"{path} in {self._store.uri}")
+            self._last = version, data, entry
+            return entry
+
+        try:
+            return reading_whole(self._store, read)
+        except ObjectNotFound:
+            return None
+
+    def remember(self, snapshot: Snapshot) -> Snapshot:
+        """Record a version as seen, so that no later read of this process returns an older one."""
+        uuid = snapshot.table.uuid
+        with _seen_lock:
+            versions = _seen.setdefault(self._store.uri, {})
+            versions[uuid] = max(snapshot.version, versions.get(uuid, -1))
+        self._newest = snapshot
+        return snapshot
+
+    def _seen_versions(self) -> dict[str, int]:
+        """Return the highest version read so far, by table uuid.
+
+        A reader must call this before it reads, and then compare: versions that other threads see
+        during the read do not matter to it.
+        """
+        with _seen_lock:
+            return dict(_seen.get(self._store.uri, {}))
+
+    def _follow(self, known: Snapshot) -> tuple[Snapshot, tuple[LogEntry, ...]] | None:
+        """Read the entries after a snapshot without listing the log; None if that is not safe.
+
+        Entries expire in ascending order (invariants, rule 6). So if the number after the last
+        entry is absent and the last entry still exists afterwards, that number was never written.
+        Where a network store deletes in another order, `_reread_last` sees it by the checkpoints.
+        """
+        seen = self._seen_versions().get(known.table.uuid, -1)
+        first, newest_checkpoint = None, -1
+        if self._store.overlaps:
+            first, newest_checkpoint, is_head = self._probe_after(known)
+            if is_head:
+                return None if known.version < seen else (self.remember(known), ())
+        entries, loading = self._read_on(known, first)
+        if len(entries) > _FOLLOWED:
+            return None
+        version, commit_id = known.version, known.commit_id
+        if entries:
+            version, commit_id = entries[-1].version, entries[-1].commit_id
+        if newest_checkpoint > version:
+            return None
+        last, is_lost = self._reread_last(version, known, entries)
+        if last is None or version < seen:
+            return None
+        for entry in (last, *entries[:1]):
+            if entry.table_uuid != known.table.uuid:
+                raise self._replaced(known.table.uuid, entry.table_uuid)
+        if last.commit_id != commit_id or is_lost:
+            return None
+        try:
+            snapshot, loaded = self._replay(known, entries, loading)
+        except ObjectNotFound:
+            return None
+        except CorruptData:  # a late writer has put an entry where an expired one was
+            if floors_of(self._load().table.properties).oldest_version <= known.version:
+                raise
+            return None
+        return self.remember(snapshot), loaded
+
+    def _probe_after(self, known: Snapshot) -> tuple[LogEntry | None, int, bool]:
+        """Return the next entry, the newest later checkpoint (or -1), and whether `known` is head.
+
+        Takes one round trip. The requests are simultaneous, so the next entry may be absent because
+        it expired after the last entry was read. But then a later checkpoint exists, and existed
+        before any entry was removed (invariants, rules 6 and 16), so the listing shows it. A writer
+        that commits on this head checks the log once more after its put.
+        """
+        start_s = time.monotonic()
+        version = known.version
+        requests: list[Callable[[], object]] = [
+            partial(self.entry, version + 1),
+            partial(self.entry, version),
+            partial(self._versions, CHECKPOINTS, checkpoint_path(version), checkpoint_version_of),
+        ]
+        following, last, checkpoints = together(self._store, requests)
+        assert following is None or isinstance(following, LogEntry)
+        assert last is None or isinstance(last, LogEntry)
+        assert isinstance(checkpoints, list)
+        is_head = (
+            following is None
+            and not checkpoints
+            and last is not None
+            and (last.table_uuid, last.commit_id) == (known.table.uuid, known.commit_id)
+            and time.monotonic() - start_s < _AT_ONCE_S
+        )
+        return following, max(checkpoints, default=-1), is_head
+
+    def _read_on(
+        self, known: Snapshot, first: LogEntry | None
+    ) -> tuple[list[LogEntry], dict[str, Future[LogEntry]]]:
+        """Read the entries after a snapshot and begin to load their parts.
+
+        `first` is the entry directly after the snapshot, if already read.
+        """
+        entries = [] if first is None else [first]
+        loading = dict(self._begin_loading(entries))
+        while len(entries) <= _FOLLOWED:
+            version = entries[-1].version if entries else known.version
+            ahead = _AHEAD if entries and self._store.overlaps else 1
+            block = self._entries(range(version + 1, version + 1 + ahead))
+            found = [entry for entry in block[: first_absent(block)] if entry is not None]
+            entries += found
+            loading |= self._begin_loading(found)
+            if len(found) < len(block):
+                break
+        return entries, loading
+
+    def _reread_last(
+        self, version: int, known: Snapshot, entries: Sequence[LogEntry]
+    ) -> tuple[LogEntry | None, bool]:
+        """Read the last entry once more; also return whether its successor is known to exist.
+
+        A network store deletes up to 1,000 entries in any order, so that the last entry may outlive
+        its successor. But a later checkpoint existed before any of them went, and is listed here.
+        """
+        if not self._store.overlaps:
+            return self.entry(version), self._has_checkpoint_after(version, known, entries)
+        requests: list[Callable[[], object]] = [
+            partial(self.entry, version),
+            partial(self._versions, CHECKPOINTS, checkpoint_path(version), checkpoint_version_of),
+        ]
+        last, later = together(self._store, requests)
+        assert last is None or isinstance(last, LogEntry)
+        return last, bool(later)
+
+    def _load(self) -> Snapshot:
+        seen = self._seen_versions()
+        base, listed, known, loading = (
+            self._locate_concurrently() if self._store.overlaps else self._locate_in_turn()
+        )
+        after = -1 if base is None else base.version
+        head = max([after, *listed])
+        if base is not None:
+            head = max(head, seen.get(base.table.uuid, -1))
+        numbers = range(after + 1, head + 1)  # unlisted numbers are fetched too
+        unknown = [number for number in numbers if number not in known]
+        known |= zip(unknown, self._entries(unknown), strict=True)
+        present = [entry for number in numbers if (entry := known[number]) is not None]
+        if len(present) < len(numbers):
+            hole = next(number for number in numbers if known[number] is None)
+            raise _EntryMissing(f"{log_path(hole)} is absent")
+        while (entry := self._known_or_read(head + 1, known)) is not None:  # a listing may lag
+            present.append(entry)
+            head += 1
+        if not present:
+            if base is None:
+                raise no_table(self._store)
+            self._check_head(base, self._known_or_read(base.version, known))
+        snapshot, _ = self._replay(base, present, loading)
+        if snapshot.version < seen.get(snapshot.table.uuid, -1):
+            raise _EntryMissing(f"{log_path(snapshot.version + 1)} was read before and is absent")
+        return self.remember(snapshot)
+
+    def _locate_in_turn(self) -> _Located:
+        """Load the newest checkpoint and list the entries after it, one request at a time."""
+        checkpoints = self._checkpoints()
+        base = self._newest_readable(checkpoints)
+        after = None if base is None else log_path(base.version)
+        return base, [*checkpoints, *self._versions(LOG, after, version_of)], {}, {}
+
+    def _locate_concurrently(self) -> _Located:
+        """Like `_locate_in_turn`, in three round trips; also read entries and begin to load parts.
+
+        The first round trip lists both folders. The second reads the checkpoint, the entries after
+        it and the number after the last one. The third reads their parts. If the log does not fit
+        in one page of a listing, the second reads as many entries as usually follow a checkpoint.
+        """
+        until = log_path(_LISTED)
+        listings: list[Callable[[], list[int]]] = [
+            self._checkpoints,
+            partial(self._versions, LOG, None, version_of, until),
+        ]
+        checkpoints, listed = together(self._store, listings)
+        newest = max(checkpoints, default=-1)
+        base = in_thread(partial(self._newest_readable, checkpoints))
+        head = max([newest, *listed])
+        is_long = head >= _LISTED - 1
+        numbers = range(max(newest, 0), (newest + _GUESSED if is_long else head) + 2)
+        after = None if newest < 0 else log_path(newest)
+        rest = begin(partial(self._versions, LOG, after, version_of)) if is_long else None
+        known = dict(zip(numbers, self._entries(numbers), strict=True))
+        loading = self._begin_loading(
+            [entry for number, entry in known.items() if entry is not None and number > newest]
+        )
+        if rest is not None:
+            listed = rest.result()
+            known = {  # an entry that was absent but is listed now is read again
+                number: entry
+                for number, entry in known.items()
+                if entry is not None or number > max(listed, default=-1)
+            }
+        return base.result(), [*checkpoints, *listed], known, loading
+
+    def _known_or_read(self, version: int, known: Mapping[int, LogEntry | None]) -> LogEntry | None:
+        return known[version] if version in known else self.entry(version)
+
+    def _check_head(self, checkpoint: Snapshot, entry: LogEntry | None) -> None:
+        """Check that the entry of the newest checkpoint exists and has its commit id."""
+        version = checkpoint.version
+        if entry is None:
+            raise _EntryMissing(f"{log_path(version)} is absent, but its checkpoint exists")
+        if entry.commit_id != checkpoint.commit_id:
+            raise CorruptData(
+                f"{log_path(version)} in {self._store.uri} is commit {entry.commit_id}, but the "
+                f"checkpoint of version {version} is of commit {checkpoint.commit_id}: the entry "
+                "was lost and its number was reused; restore it from a copy"
+            )
+
+    def _versions(
+        self,
+        folder: str,
+        after: str | None,
+        version: Callable[[str], int | None],
+        until: str | None = None,
+    ) -> list[int]:
+        """List the versions in a folder, ascending; `version` parses a path."""
+        paths = self._store.list(folder, after, until or f"{folder}/{_END_OF_NUMBERS}")
+        return sorted(number for path in paths if (number := version(path)) is not None)
+
+    def _newest_checkpoint(self, at_most: int | None = None) -> Snapshot | None:
+        """Load the newest readable checkpoint up to `at_most`; skip damaged ones."""
+        return self._newest_readable(
+            [version for version in self._checkpoints() if at_most is None or version <= at_most]
+        )
+
+    def _newest_readable(self, versions: Sequence[int]) -> Snapshot | None:
+        for version in reversed(versions):
+            try:
+                return read_checkpoint(
+                    self._store, version, partial(self._parts_without_checkpoint, version)
+                )
+            except (CorruptData, ObjectNotFound):
+                continue
+        return None
+
+    def _has_checkpoint_after(
+        self, version: int, known: Snapshot, entries: Sequence[LogEntry]
+    ) -> bool:
+        """Whether a checkpoint proves that the version after the last entry was committed."""
+        properties, owed = known.table.properties, known.owes_checkpoint
+        for entry in entries:
+            owed = owes_after(entry, properties, owed=owed)
+        due = owed or is_turn(version + 1, properties)
+        return due and self._store.exists(checkpoint_path(version + 1))
+
+    def _is_hole(self, version: int) -> bool:
+        """Whether an absent entry was lost rather than expired (invariants, rule 6).
+
+        Below the floor of the newest version known it has expired, even if older entries are left:
+        a network store deletes entries in any order, and may fail half way.
+        """
+        newest = self._newest
+        if newest and version < floors_of(newest.table.properties).oldest_version:
+            return False
+        if all(checkpoint <= version for checkpoint in self._checkpoints()):
+            return True
+        older = self._store.list(LOG, None, log_path(version))
+        numbers = (number for path in older if (number := version_of(path)) is not None)
+        return any(self.entry(number) is not None for number in numbers)  # listings may lag
+
+    def _parts_without_checkpoint(self, version: int) -> PartTable:
+        """Rebuild a version's parts without its own checkpoint: from an older one or the log."""
+        base = self._newest_checkpoint(version - 1)
+        start = 0 if base is None else base.version + 1
+        entries = self._entries(range(start, version + 1))
+        present = [entry for entry in entries if entry is not None]
+        if len(present) < len(entries):
+            raise CorruptData(f"{log_path(start + entries.index(None))} is absent")
+        return self._replay(base, present)[0].parts
+
+    def _checkpoints(self) -> list[int]:
+        return self._versions(CHECKPOINTS, None, checkpoint_version_of)
+
+    def _entries(self, versions: Sequence[int]) -> list[LogEntry | None]:
+        return together(self._store, [partial(self.entry, version) for version in versions])
+
+    def _replay(
+        self, base: Snapshot | None, entries: Sequence[LogEntry], loading: Loading | None = None
+    ) -> tuple[Snapshot, tuple[LogEntry, ...]]:
+        """Apply entries to a base; check their links before their parts are read."""
+        check_links(base, entries)
+        loaded = self._with_parts(entries, loading or {})
+        return replay(base, loaded), loaded
+
+    def _begin_loading(self, entries: Sequence[LogEntry]) -> Loading:
+        """Begin to load parts in the background, if the store overlaps requests."""
+        if not self._store.overlaps:
+            return {}
+        return {entry.commit_id: begin(partial(self._entry_with_parts, entry)) for entry in entries}
+
+    def _with_parts(
+        self, entries: Sequence[LogEntry], loading: Loading | None = None
+    ) -> tuple[LogEntry, ...]:
+        """Load the parts that the entries add; commit_ts is the version (invariant I1)."""
+        loading = loading or {}
+        rest = [entry for entry in entries if entry.commit_id not in loading]
+        loaded = together(self._store, [partial(self._entry_with_parts, entry) for entry in rest])
+        with_parts = {entry.commit_id: entry for entry in loaded}
+        return tuple(
+            loading[entry.commit_id].result()
+            if entry.commit_id in loading
+            else with_parts[entry.commit_id]
+            for entry in entries
+        )
+
+    def _entry_with_parts(self, entry: LogEntry) -> LogEntry:
+        if entry.file is None:
+            return entry
+        return replace(entry, added=read_parts(self._store, LOG, entry.file, entry.version))
+
+    def _hole(self, version: int) -> CorruptData:
+        return CorruptData(
+            f"the log of {self._store.uri} has a hole: {log_path(version)} is absent, the entry of "
+            f"version {version}; restore it from a copy"
+        )
+
+    def _replaced(self, known: str, found: str) -> TableNotFound:
+        return TableNotFound(
+            f"table {known} is gone from {self._store.uri}: table {found} has replaced it; open "
+            "the table again"
+        )

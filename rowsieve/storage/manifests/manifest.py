@@ -1,0 +1,486 @@
+"""The manifest: the parts of a snapshot as one Arrow table, one row per part.
+
+It is columnar so that opening and planning over many parts need no Python loop over them. Columns
+in a checkpoint are read on demand (`rowsieve.storage.manifests.manifest_columns`). The columns are:
+
+- `part_id`, `base_version` (the head when the part was written), `schema_id`, `format_version`,
+  `native_safe`;
+- `commit_ts_min`, `commit_ts_max`: NULL until the commit that adds the part sets them to its
+  version (invariant I1);
+- `data.*`, `deletes.*`: path, rows, size_bytes, checksum, tail_start, tail_checksum of the file of
+  rows and of the file of tombstones, NULL if there is none; `dv.*`: the same for the deletion
+  vector, without the tail;
+- `vector.*`, only if a part has a stored vector: `rowsieve.storage.manifests.vector_columns`;
+- `data.columns`, only if a file is not ours: how its columns map to the table's
+  (`rowsieve.parquet.file_mapping`); NULL for our own files;
+- `data.sort_order`, only if a file has one: the order of its rows, with field ids for columns
+  (`rowsieve.types.ordering.sort_order`); NULL means unknown;
+- `key.<field id>.lower|upper`: the first and the last key, tombstones included (trap T4). A NULL is
+  infinite, and so is every later key column of that bound;
+- `stats.<field id>.<fact>`: see `rowsieve.stats.tabulate`. Absent or NULL means unknown.
+
+Soundness: `rowsieve.storage.manifests.manifest_layout` checks a manifest that is read. Files that
+are not ours are never deleted (invariants, rule 15: `owned`). Bounds and counts are used only where
+`rowsieve.stats.columnar` finds them consistent.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.errors import CorruptData
+from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
+from rowsieve.stats.model import ColumnStatistics, Subject
+from rowsieve.stats.tabulate import scalar_array, statistics_columns
+from rowsieve.storage.manifests.manifest_columns import Columns
+from rowsieve.storage.manifests.manifest_layout import (
+    COLUMNS,
+    FILE_FIELDS,
+    FIXED,
+    INLINE_VECTOR,
+    PART_PATH,
+    PLACED_PATH,
+    SORT_ORDER,
+    check_parts,
+    counts_of,
+    is_path,
+)
+from rowsieve.storage.manifests.vector_columns import (
+    COMPLETE_THROUGH,
+    PREFIX,
+    SIZE_BYTES,
+    VectorRef,
+    vectors_in,
+    with_vectors,
+)
+from rowsieve.types.encodings import arrow_type
+from rowsieve.types.logical import Field
+from rowsieve.types.schema import Schema
+
+_COMPRESSED_FROM = 32  # parts; below it a codec costs more than it saves
+
+
+@dataclass(frozen=True, slots=True)
+class FileRef:
+    """A Parquet file of a part; `tail_start` is the offset of its page index and footer.
+
+    `columns`: for a file that is not ours, how its columns map to the table's; else None.
+    """
+
+    path: str
+    rows: int
+    size_bytes: int
+    checksum: str
+    tail_start: int
+    tail_checksum: str
+    columns: str | None = None
+
+    @property
+    def owned(self) -> bool:
+        """Whether the table wrote the file, and may delete it (invariants, rule 15)."""
+        return self.columns is None
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the path is that of a part, or the URI of a file that is not ours."""
+        pattern = PART_PATH if self.owned else PLACED_PATH
+        return is_path(self.path, pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionVectorRef:
+    """A file with the hidden rows of a part; `rows` is their number.
+
+    In memory alone, in views of tables of others, the path may be `data:` and the bytes in base64.
+    """
+
+    path: str
+    rows: int
+    size_bytes: int
+    checksum: str
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the path is that of a vector's file, or holds the vector itself."""
+        return any(form.fullmatch(self.path) for form in (PART_PATH, INLINE_VECTOR))
+
+
+@dataclass(frozen=True, slots=True)
+class PartEntry:
+    """One row of the manifest without statistics; commit_ts is None before the commit.
+
+    `key_lower` and `key_upper` have one scalar per key column; None is infinite.
+    """
+
+    part_id: str
+    base_version: int
+    schema_id: int
+    native_safe: bool
+    data: FileRef | None
+    deletes: FileRef | None
+    key_lower: tuple[pa.Scalar | None, ...]
+    key_upper: tuple[pa.Scalar | None, ...]
+    dv: DeletionVectorRef | None = None
+    commit_ts_min: int | None = None
+    commit_ts_max: int | None = None
+    format_version: int = STRUCTURED_FORMAT
+    vector: VectorRef | None = None
+    sort_order: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewPart:
+    """A finished part: its entry, its statistics by subject, and its sketches by column name.
+
+    The column is that of the manifest (`rowsieve.storage.manifests.part_sketches`).
+    """
+
+    entry: PartEntry
+    statistics: Mapping[Subject, ColumnStatistics] = field(default_factory=dict)
+    sketches: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@runtime_checkable
+class InShards(Protocol):
+    """A source of parts in shards, with the union of each shard's statistics."""
+
+    @property
+    def unions(self) -> pa.Table:
+        """One row per shard, see `rowsieve.stats.shard_unions`."""
+        ...
+
+    def shards_of(self, rows: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64]:
+        """Return, shape (n,), the shard of each part, or of the parts at these indices."""
+        ...
+
+
+class PartTable:
+    """An immutable list of parts; methods that change it return a new object."""
+
+    __slots__ = ("_columns",)
+
+    def __init__(self, columns: pa.Table | Columns) -> None:
+        self._columns = columns if isinstance(columns, Columns) else Columns.of(columns)
+
+    @classmethod
+    def empty(cls) -> PartTable:
+        """Make a manifest without parts, and so without columns of keys and statistics."""
+        return cls(FIXED.empty_table())
+
+    @classmethod
+    def of(cls, parts: Sequence[NewPart], schema: Schema, key: Sequence[Field]) -> PartTable:
+        """Make the manifest of finished parts with this schema and key."""
+        entries = [part.entry for part in parts]
+        columns: dict[str, pa.Array] = {
+            name: pa.array([_fixed_value(entry, name) for entry in entries], type_)
+            for name, type_ in zip(FIXED.names, FIXED.types, strict=True)
+        }
+        mappings = [None if entry.data is None else entry.data.columns for entry in entries]
+        if any(mapping is not None for mapping in mappings):
+            columns[COLUMNS] = pa.array(mappings, pa.string())
+        if any(entry.sort_order is not None for entry in entries):
+            columns[SORT_ORDER] = pa.array([entry.sort_order for entry in entries], pa.string())
+        for i, key_field in enumerate(key):
+            type_ = arrow_type(key_field.type)
+            for side in ("lower", "upper"):
+                bounds = [getattr(entry, f"key_{side}")[i] for entry in entries]
+                columns[f"key.{key_field.id}.{side}"] = scalar_array(bounds, type_)
+        columns.update(statistics_columns([part.statistics for part in parts], schema))
+        for name in dict.fromkeys(name for part in parts for name in part.sketches):
+            columns[name] = pa.array([part.sketches.get(name) for part in parts], pa.binary())
+        made = cls(pa.table(columns))
+        refs = [entry.vector for entry in entries]
+        return made.with_vectors(refs) if any(refs) else made
+
+    @classmethod
+    def from_ipc(cls, data: bytes | memoryview | pa.Buffer) -> PartTable:
+        """Decode the bytes of `to_ipc`; CorruptData if they are not a valid manifest."""
+        return cls.from_ipc_with_metadata(data)[0]
+
+    @classmethod
+    def from_ipc_with_metadata(
+        cls, data: bytes | memoryview | pa.Buffer
+    ) -> tuple[PartTable, Mapping[bytes, bytes]]:
+        """Decode like `from_ipc`; also return the metadata that was passed to `to_ipc`."""
+        try:
+            with pa.ipc.open_file(pa.py_buffer(data)) as reader:
+                table = reader.read_all()
+            table.validate(full=True)
+        except (pa.ArrowException, OSError) as error:
+            raise CorruptData(f"a manifest is not a readable Arrow IPC file: {error}") from error
+        check_parts(table)
+        return cls(table.replace_schema_metadata(None)), table.schema.metadata or {}
+
+    def to_ipc(self, metadata: Mapping[bytes, bytes] | None = None) -> bytes:
+        """Serialise as an Arrow IPC file; zstd compression from 32 parts on."""
+        codec = "zstd" if len(self) >= _COMPRESSED_FROM else None
+        sink = pa.BufferOutputStream()
+        table = self.table.combine_chunks().replace_schema_metadata(metadata)
+        options = pa.ipc.IpcWriteOptions(compression=codec)
+        with pa.ipc.new_file(sink, table.schema, options=options) as writer:
+            writer.write_table(table)
+        return bytes(sink.getvalue())
+
+    @property
+    def table(self) -> pa.Table:
+        """All columns, in the order of the parts; reads the columns not read yet."""
+        return self._columns.table()
+
+    @property
+    def columns(self) -> Columns:
+        """The columns, each read on demand."""
+        return self._columns
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether every column is in memory, so that no use of a column reads a file."""
+        return self._columns.in_memory
+
+    @property
+    def part_ids(self) -> tuple[str, ...]:
+        """The part ids, in the order of the parts."""
+        return tuple(self.column("part_id").to_pylist())
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return one column; KeyError for an unknown name."""
+        return self._columns.column(name)
+
+    def select(self, *prefixes: str) -> PartTable:
+        """Keep only the columns whose names start with one of these prefixes."""
+        chosen = {name for name in self._columns.schema.names if name.startswith(prefixes)}
+        return PartTable(self._columns.select(chosen.__contains__))
+
+    def unions(self) -> Iterator[tuple[int, npt.NDArray[np.int64], pa.Table]]:
+        """For each run of sharded parts: its first index, the shard of each part, the unions."""
+        for start, block in self._columns.blocks:
+            if isinstance(block.source, InShards):
+                yield start, block.source.shards_of(block.rows), block.source.unions
+
+    def in_one_chunk(self) -> PartTable:
+        """Return the same parts with each in-memory block combined into one chunk."""
+        return PartTable(self._columns.in_one_chunk())
+
+    def data_rows(self) -> npt.NDArray[np.int64]:
+        """Return, shape (n,), the rows of each part without tombstones; 0 if it has only those."""
+        return self.numbers("data.rows")
+
+    @property
+    def stored_bytes(self) -> int:
+        """The bytes of all files of the parts."""
+        names = ["data.size_bytes", "deletes.size_bytes", "dv.size_bytes"]
+        if self._columns.schema.get_field_index(SIZE_BYTES) >= 0:
+            names.append(SIZE_BYTES)
+        return sum(int(self.numbers(name).sum()) for name in names)
+
+    def numbers(self, name: str) -> npt.NDArray[np.int64]:
+        """Return a column of counts, shape (n,); NULL becomes 0."""
+        return np.asarray(counts_of(self.column(name)), dtype=np.int64)
+
+    @property
+    def key_ids(self) -> tuple[int, ...]:
+        """Field ids of the key columns in key order; may be empty for an empty manifest."""
+        return tuple(
+            [
+                int(name[len("key.") : -len(".lower")])
+                for name in self._columns.schema.names
+                if name.startswith("key.") and name.endswith(".lower")
+            ]
+        )
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PartTable):
+            return NotImplemented
+        return len(self) == len(other) and bool(self.table.equals(other.table))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"PartTable({len(self)} parts)"
+
+    def append(self, *others: PartTable) -> PartTable:
+        """Concatenate these parts and the others'; a column that one side lacks is NULL there."""
+        try:
+            return PartTable(self._columns.append([other._columns for other in others]))
+        except pa.ArrowException as error:
+            raise CorruptData(f"manifests disagree on the type of a column: {error}") from error
+
+    def without(self, part_ids: Collection[str]) -> PartTable:
+        """Remove the parts with these ids; unknown ids are ignored."""
+        if not part_ids:
+            return self
+        dropped = pc.is_in(
+            self.column("part_id"), value_set=pa.array(sorted(part_ids), pa.string())
+        )
+        return self.take(np.flatnonzero(~np.asarray(dropped.to_numpy())))
+
+    def chosen(self, part_ids: Collection[str]) -> PartTable:
+        """Keep only the parts with these ids; unknown ids are ignored."""
+        kept = pc.is_in(self.column("part_id"), value_set=pa.array(sorted(part_ids), pa.string()))
+        return self.take(np.flatnonzero(np.asarray(kept.to_numpy())))
+
+    def take(self, indices: Any) -> PartTable:
+        """Select the parts at these indices, in the order given."""
+        return PartTable(self._columns.take(np.asarray(indices, dtype=np.int64)))
+
+    def with_commit_ts(self, version: int) -> PartTable:
+        """Set commit_ts of parts without one to the committing version (invariant I1)."""
+        table = self.table
+        for name in ("commit_ts_min", "commit_ts_max"):
+            column = table.column(name)
+            if not column.null_count:
+                continue
+            if column.null_count == len(column):
+                filled = pa.array(np.full(len(column), version, dtype=np.int64))
+            else:
+                filled = pc.fill_null(column, pa.scalar(version, pa.int64()))
+            table = table.set_column(table.schema.get_field_index(name), name, filled)
+        return PartTable(table)
+
+    def with_base_version(self, version: int) -> PartTable:
+        """Set the version that every part is based on; meant for files that are not ours."""
+        place = FIXED.get_field_index("base_version")
+        column = pa.array(np.full(len(self), version, dtype=np.int64))
+        return PartTable(self.table.set_column(place, FIXED.field(place), column))
+
+    def with_key_bounds(
+        self,
+        key: Sequence[Field],
+        bounds: Sequence[tuple[Sequence[pa.Scalar | None], Sequence[pa.Scalar | None]]],
+    ) -> PartTable:
+        """Add the first and last key of each part, one scalar per key column."""
+        table = self.table
+        for i, key_field in enumerate(key):
+            for side, name in enumerate(("lower", "upper")):
+                column = scalar_array(
+                    [each[side][i] for each in bounds], arrow_type(key_field.type)
+                )
+                table = table.append_column(f"key.{key_field.id}.{name}", column)
+        return PartTable(table)
+
+    def with_deletion_vector(self, ref: DeletionVectorRef) -> PartTable:
+        """Set this deletion vector on every part; meant for a manifest of one part."""
+        table = self.table
+        for name, type_ in FILE_FIELDS[:4]:
+            column = pa.array([getattr(ref, name)] * table.num_rows, type_)
+            place = table.column_names.index(f"dv.{name}")
+            table = table.set_column(place, table.schema.field(place), column)
+        return PartTable(table)
+
+    def with_vectors(self, refs: Sequence[VectorRef | None]) -> PartTable:
+        """Set the stored vector of each part; None for parts without one."""
+        return PartTable(with_vectors(self.table, refs))
+
+    def entry(self, index: int) -> PartEntry:
+        """Return one part as a `PartEntry`."""
+        return self.entries([index])[0]
+
+    def entries(self, indices: Sequence[int]) -> list[PartEntry]:
+        """Return some parts as `PartEntry`s, in the order given; faster than one by one."""
+        taken = self.take(indices)
+        lower, upper = (
+            [taken.column(f"key.{field_id}.{side}") for field_id in self.key_ids]
+            for side in ("lower", "upper")
+        )
+        files = zip(
+            taken.files("data"),
+            taken.files("deletes"),
+            taken.deletion_vectors(),
+            taken.vectors(),
+            taken.sort_orders(),
+            strict=True,
+        )
+        own = taken.columns.read([name for name in FIXED.names if "." not in name]).to_pylist()
+        return [
+            PartEntry(
+                data=data,
+                deletes=deletes,
+                dv=dv,
+                vector=vector,
+                sort_order=order,
+                key_lower=tuple(_scalar_or_none(column[i]) for column in lower),
+                key_upper=tuple(_scalar_or_none(column[i]) for column in upper),
+                **own[i],
+            )
+            for i, (data, deletes, dv, vector, order) in enumerate(files)
+        ]
+
+    def files(self, kind: Literal["data", "deletes"]) -> list[FileRef | None]:
+        """Return the file of rows, or of tombstones, of every part; None if it has none."""
+        return [
+            None if values[0] is None else FileRef(*values)
+            for values in self._file_values(kind, FILE_FIELDS)
+        ]
+
+    def deletion_vectors(self) -> list[DeletionVectorRef | None]:
+        """Return the deletion vector of every part; None if it has none."""
+        return [
+            None if values[0] is None else DeletionVectorRef(*values)
+            for values in self._file_values("dv", FILE_FIELDS[:4])
+        ]
+
+    def vectors(self) -> list[VectorRef | None]:
+        """Return the stored vector of every part of a keyed table; None if it has none."""
+        schema = self._columns.schema
+        if schema.get_field_index(COMPLETE_THROUGH) < 0:
+            return [None] * len(self)
+        return vectors_in(self._columns.read([n for n in schema.names if n.startswith(PREFIX)]))
+
+    def sort_orders(self) -> list[str | None]:
+        """Return the order of the rows of every part, with field ids; None if it is unknown."""
+        if self._columns.schema.get_field_index(SORT_ORDER) < 0:
+            return [None] * len(self)
+        found: list[str | None] = self.column(SORT_ORDER).to_pylist()
+        return found
+
+    def _file_values(self, prefix: str, facts: Sequence[tuple[str, pa.DataType]]) -> Iterable[Any]:
+        """Return one tuple per part, the path first; `(None,)` each if no part has a path."""
+        if self.column(f"{prefix}.path").null_count == len(self):
+            return [(None,)] * len(self)
+        columns = [self.column(f"{prefix}.{name}").to_pylist() for name, _ in facts]
+        if prefix == "data" and self._columns.schema.get_field_index(COLUMNS) >= 0:
+            columns.append(self.column(COLUMNS).to_pylist())
+        return zip(*columns, strict=True)
+
+
+def placed_parts(
+    refs: Sequence[FileRef],
+    statistics: Mapping[str, pa.Array],
+    schema_id: int,
+    vectors: Sequence[DeletionVectorRef | None],
+    base_version: int = 0,
+) -> PartTable:
+    """Make a manifest of files that are not ours, each a part, with these columns of statistics."""
+    entries = [
+        PartEntry(uuid.uuid4().hex, base_version, schema_id, False, ref, None, (), (), dv)  # noqa: FBT003
+        for ref, dv in zip(refs, vectors, strict=True)
+    ]
+    parts = PartTable.of([NewPart(entry) for entry in entries], Schema(schema_id, ()), ())
+    table = parts.table
+    return PartTable(
+        pa.table({**dict(zip(table.column_names, table.columns, strict=True)), **statistics})
+    )
+
+
+def _fixed_value(entry: PartEntry, name: str) -> Any:
+    owner, _, fact = name.partition(".")
+    value = getattr(entry, owner)
+    if not fact:
+        return value
+    if value is None:
+        return 0 if fact == "rows" else None
+    return getattr(value, fact)
+
+
+def _scalar_or_none(scalar: pa.Scalar) -> pa.Scalar | None:
+    return scalar if scalar.is_valid else None

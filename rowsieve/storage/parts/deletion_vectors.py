@@ -1,0 +1,57 @@
+"""Deletion vectors: the hidden rows of a part, as a roaring bitmap in a separate file.
+
+In tables without a key they alone define which rows are deleted. Vectors only grow; each new one
+has a new name (invariants I3 and 13). A vector is read only through the manifest entry of the
+version being read, which holds its row count and checksum (invariant I4).
+"""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from typing import Final
+
+import pyroaring
+
+from rowsieve.checksums import checksum
+from rowsieve.errors import CorruptData
+from rowsieve.objects import ObjectStore, Uploads
+from rowsieve.predicate.rowset import RowSet
+from rowsieve.storage.manifests.manifest import DeletionVectorRef
+
+_INLINE: Final = "data:"
+
+
+def write_deletion_vector(uploads: Uploads, hidden: RowSet, base_version: int) -> DeletionVectorRef:
+    """Put the vector under a fresh name; a commit may refer to it after `uploads.wait`."""
+    data = hidden.to_bitmap().serialize()
+    path = f"data/{uuid.uuid4().hex}.{base_version}.dv"
+    uploads.put(path, data)
+    return DeletionVectorRef(path, len(hidden), len(data), checksum(data))
+
+
+def inline_deletion_vector(hidden: RowSet) -> DeletionVectorRef:
+    """Return a reference that holds the vector itself, for a manifest that is never stored."""
+    data = hidden.to_bitmap().serialize()
+    path = f"{_INLINE}{base64.b64encode(data).decode()}"
+    return DeletionVectorRef(path, len(hidden), len(data), checksum(data))
+
+
+def read_deletion_vector(store: ObjectStore, ref: DeletionVectorRef, row_count: int) -> RowSet:
+    """Read the hidden rows of a part of `row_count` rows; CorruptData if the bytes changed."""
+    if ref.path.startswith(_INLINE):
+        data = base64.b64decode(ref.path.removeprefix(_INLINE))
+    else:
+        data = store.get_range(ref.path, 0, ref.size_bytes)
+    if checksum(data) != ref.checksum:
+        raise CorruptData(
+            f"deletion vector {ref.path} in {store.uri} does not match its checksum; deleted "
+            "rows could reappear: restore the file from a copy"
+        )
+    hidden = RowSet.from_bitmap(pyroaring.BitMap.deserialize(data), row_count)
+    if len(hidden) != ref.rows:
+        raise CorruptData(
+            f"deletion vector {ref.path} in {store.uri} hides {len(hidden)} rows, but its manifest "
+            f"entry says {ref.rows}; restore the file from a copy"
+        )
+    return hidden

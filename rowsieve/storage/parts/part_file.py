@@ -1,0 +1,320 @@
+"""Write a part's Parquet file; its column settings are chosen from its first row group.
+
+Soundness for readers that prune with the file's own statistics: a float column that contains NaN
+has no statistics, because writers omit NaN from the bounds and readers cannot tell. Float columns
+have no bloom filter and no dictionary, because equal floats may differ in their bits (invariants 25
+and 32).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rowsieve.checksums import checksum, checksum_text
+from rowsieve.objects import Draft, Uploads
+from rowsieve.parquet.bloom_reader import blank_seal, seal_blooms
+from rowsieve.parquet.chunks import blank_chunks
+from rowsieve.parquet.footer import read_footer, tail_start
+from rowsieve.parquet.leaf_columns import leaves_by_name
+from rowsieve.parquet.pages import blank_pages, seal_chunks_and_pages
+from rowsieve.parquet.shredded_columns import SHREDDED_KEY, Shredding
+from rowsieve.parquet.stored_forms import STRUCTURED_FORMAT
+from rowsieve.stats.json_shredding import FIELDS
+from rowsieve.storage.manifests.manifest import FileRef
+from rowsieve.storage.manifests.segments import sizes_of
+from rowsieve.types.aliases import is_opaque
+from rowsieve.types.encodings import arrow_schema
+from rowsieve.types.logical import (
+    Bool,
+    Date,
+    Field,
+    Float,
+    Int,
+    LogicalType,
+    Struct,
+    Time,
+    Timestamp,
+    is_ordered,
+)
+from rowsieve.types.schema import Schema
+
+ROW_GROUP_ROWS: Final = 65_536
+PAGE_ROWS: Final = 8_192  # divides ROW_GROUP_ROWS, so that the pages of all columns align
+
+_PAGE_BYTES: Final = 64 * 1024 * 1024  # larger pages are split; then pages are not sealed
+
+_COMPRESSION: Final = "zstd"
+_COMPRESSION_LEVEL: Final = (
+    3  # flights: 6% smaller than level 1 for the same CPU; level 6 costs 60% more
+)
+_FALSE_POSITIVES: Final = 0.03  # 64 KiB for a full row group of distinct keys; 2% takes 128 KiB
+_SAMPLE_ROWS: Final = 4_096
+_LEAST_COMPRESSED_BYTES: Final = 1_024  # per column; zstd hardly shrinks fewer
+# Decoding zstd pages costs about as much as all other decoding together. Numbers with random low
+# bits do not shrink, so they are stored uncompressed.
+_WORTH_COMPRESSING: Final = 0.9  # largest ratio of compressed to encoded bytes
+# Largest ratio of distinct values to rows of a row group. At 5% the dictionary of a text column is
+# about as long as one plain page, so that reading one page costs no more with it than without.
+_DICTIONARY_RATIO: Final = 0.05
+_DISTINCT_SAMPLE: Final = 0.6  # largest ratio in an even sample of such a row group
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions:
+    """The settings of one file.
+
+    `bloom_values`: expected distinct values per row group, by column. `codecs`: codec by leaf; if
+    empty, all leaves use `codec`.
+    """
+
+    schema_id: int
+    statistics: tuple[str, ...]
+    dictionaries: tuple[str, ...]
+    deltas: tuple[str, ...]
+    codecs: Mapping[str, str]
+    bloom_values: Mapping[str, int]
+    sorted_by: tuple[int, ...]
+    codec: str = _COMPRESSION
+    format_version: int = STRUCTURED_FORMAT
+    shredding: Shredding | None = None
+
+    @classmethod
+    def choose(
+        cls,
+        schema: Schema,
+        key: Sequence[Field],
+        rows: pa.Table,
+        nan_columns: Collection[str],
+        shredding: Shredding | None = None,
+    ) -> FileOptions:
+        """Choose the settings of a file whose first row group is `rows`.
+
+        With `shredding`, the last column of the rows is its struct.
+        """
+        ordered = _ordered_columns(schema, key)
+        repeating = {
+            c.name
+            for c in ordered
+            if not isinstance(c.type, Float | Bool) and _repeats(rows.column(c.name))
+        }
+        options = cls(
+            schema_id=schema.id,
+            codecs={},
+            statistics=(
+                *(c.name for c in ordered if c.name not in nan_columns),
+                *(".".join(path) for path in _bounded_members(schema, nan_columns)),
+            ),
+            dictionaries=tuple(c.name for c in ordered if c.name in repeating),
+            deltas=tuple(
+                c.name
+                for c in ordered
+                if isinstance(c.type, Int | Date | Time | Timestamp) and c.name not in repeating
+            ),
+            bloom_values={
+                c.name: max(1, int(pc.count_distinct(rows.column(c.name)).as_py()))
+                for c in key
+                if not isinstance(c.type, Float | Bool)
+            },
+            sorted_by=tuple(schema.names.index(c.name) for c in key),
+        )
+        if shredding is not None:
+            options = options._with_shredding(shredding, rows.column(shredding.column))
+        if rows.num_rows < ROW_GROUP_ROWS:  # for a small file, write time matters more than size
+            return options if _is_worth_compressing(rows) else replace(options, codec="none")
+        return replace(options, codecs=options.tried(rows.slice(0, 2 * PAGE_ROWS), schema))
+
+    def _with_shredding(self, shredding: Shredding, values: pa.ChunkedArray) -> FileOptions:
+        """Add the hidden columns; strings that repeat get a dictionary."""
+        strings = [
+            leaf
+            for place, leaf in enumerate(shredding.leaves("string"))
+            if _repeats(pc.struct_field(values, [place, "string"]).drop_null())
+        ]
+        return replace(
+            self,
+            shredding=shredding,
+            statistics=(*self.statistics, *shredding.leaves(*FIELDS)),
+            dictionaries=(*self.dictionaries, *strings),
+            deltas=(*self.deltas, *shredding.leaves("int")),
+        )
+
+    def file_schema(self, schema: Schema) -> pa.Schema:
+        """The columns of the file, hidden ones included."""
+        stored = arrow_schema(schema)
+        return stored if self.shredding is None else stored.append(self.shredding.field)
+
+    def tried(self, sample: pa.Table, schema: Schema) -> dict[str, str]:
+        """Choose the codec of each leaf: "none" where zstd hardly shrinks an encoded sample."""
+        sink = pa.BufferOutputStream()
+        with self.open(sink, schema) as writer:
+            writer.write_table(sample)
+        group = pq.read_metadata(pa.BufferReader(sink.getvalue())).row_group(0)
+        chunks = [group.column(i) for i in range(group.num_columns)]
+        return {
+            chunk.path_in_schema: _COMPRESSION
+            if chunk.total_compressed_size <= _WORTH_COMPRESSING * chunk.total_uncompressed_size
+            else "none"
+            for chunk in chunks
+        }
+
+    def open(self, sink: Any, schema: Schema) -> pq.ParquetWriter:
+        """Open a Parquet writer for the schema's storage types."""
+        writer = pq.ParquetWriter(
+            sink,
+            self.file_schema(schema),
+            compression=self.codecs or self.codec,
+            compression_level={
+                leaf: _COMPRESSION_LEVEL
+                for leaf, codec in self.codecs.items()
+                if codec == _COMPRESSION
+            }
+            or (None if self.codecs or self.codec != _COMPRESSION else _COMPRESSION_LEVEL),
+            use_dictionary=list(self.dictionaries),
+            column_encoding=dict.fromkeys(self.deltas, "DELTA_BINARY_PACKED"),
+            write_statistics=list(self.statistics),
+            write_page_index=True,
+            write_page_checksum=True,
+            max_rows_per_page=PAGE_ROWS,
+            data_page_size=_PAGE_BYTES,
+            bloom_filter_options={
+                name: {"ndv": values, "fpp": _FALSE_POSITIVES}
+                for name, values in self.bloom_values.items()
+            },
+            sorting_columns=[pq.SortingColumn(i) for i in self.sorted_by] or None,
+        )
+        writer.add_key_value_metadata(
+            {
+                "rowsieve.format": str(self.format_version),
+                "rowsieve.schema": str(self.schema_id),
+            }
+        )
+        if self.shredding is not None:
+            writer.add_key_value_metadata({SHREDDED_KEY.decode(): self.shredding.to_text()})
+        return writer
+
+
+class PartFile:
+    """A Parquet file, written by whole row groups until `put`."""
+
+    def __init__(self, schema: Schema, options: FileOptions, uploads: Uploads, path: str) -> None:
+        self._schema = options.file_schema(schema)
+        self._uploads = uploads
+        self._draft = uploads.draft(path)
+        self._writer = options.open(self._draft, schema)
+        self._blooms_per_group = len(options.bloom_values)
+        self._leaves = sum(map(len, leaves_by_name(self._schema).values()))
+        self._groups: list[int] = []  # row count of each row group
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes written so far."""
+        return self._draft.size_bytes
+
+    def write(self, rows: pa.Table) -> None:
+        """Write at most `ROW_GROUP_ROWS` rows as one row group."""
+        self._writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
+        self._groups.append(rows.num_rows)
+
+    def put(self) -> FileRef:
+        """Finish the file and put it; durable after `uploads.wait`."""
+        self._writer.add_key_value_metadata(blank_seal(len(self._groups) * self._blooms_per_group))
+        self._writer.add_key_value_metadata(blank_chunks(len(self._groups) * self._leaves))
+        self._writer.add_key_value_metadata(blank_pages(self._groups, self._leaves, PAGE_ROWS))
+        draft, rows_end = self._draft, self._draft.size_bytes
+        hashed = draft.hash_so_far()
+        self._writer.close()
+        metadata = read_footer(_footer_of(draft))
+        start = tail_start(metadata)
+        tail = bytearray(draft.read_span(start, draft.size_bytes))
+        seal_blooms(tail, metadata, draft.read_span)
+        seal_chunks_and_pages(tail, metadata, start, draft.read_span)
+        draft.replace(start, tail)
+        hashed.update(draft.read_span(rows_end, draft.size_bytes))
+        self._uploads.publish(draft)
+        return FileRef(
+            path=draft.path,
+            rows=sum(self._groups),
+            size_bytes=draft.size_bytes,
+            checksum=checksum_text(hashed),
+            tail_start=start,
+            tail_checksum=checksum(tail),
+        )
+
+
+def _footer_of(draft: Draft) -> memoryview:
+    """The bytes from the start of a complete file's footer on."""
+    size = draft.size_bytes
+    length = int.from_bytes(draft.read_span(size - 8, size - 4), "little")
+    return draft.read_span(size - 8 - length, size)
+
+
+def _is_worth_compressing(rows: pa.Table) -> bool:
+    """Whether a column is large enough to justify setting up zstd for each column."""
+    return max(sizes_of(rows), default=0) >= _LEAST_COMPRESSED_BYTES
+
+
+def _ordered_columns(schema: Schema, key: Sequence[Field]) -> list[Field]:
+    """The columns that may have statistics, dictionaries and deltas."""
+    return [
+        column
+        for column in schema
+        if is_ordered(column.type)
+        and (column in key or not is_opaque(column.alias))
+        and not _is_unclear(column.name, schema)
+    ]
+
+
+def _is_unclear(name: str, schema: Schema) -> bool:
+    """Whether a column may be named like a leaf of another, which would get its settings."""
+    return "." in name and any(name.startswith(f"{other}.") for other in schema.names)
+
+
+def member_paths(schema: Schema) -> Iterator[tuple[tuple[str, ...], LogicalType]]:
+    """Yield the path and type of all fields of structs that are not structs themselves."""
+    for column in schema:
+        if isinstance(column.type, Struct):
+            yield from _members(column.type, (column.name,))
+
+
+def _members(
+    struct: Struct, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], LogicalType]]:
+    for member in struct.fields:
+        here = (*path, member.name)
+        if isinstance(member.type, Struct):
+            yield from _members(member.type, here)
+        else:
+            yield here, member.type
+
+
+def _bounded_members(schema: Schema, nan_columns: Collection[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the fields that get statistics: ordered, without NaN, with an unambiguous path."""
+    columns = frozenset(schema.names)
+    for path, type_ in member_paths(schema):
+        name = ".".join(path)
+        unclear = name in columns or any("." in step for step in path)
+        if is_ordered(type_) and name not in nan_columns and not unclear:
+            yield path
+
+
+def _repeats(values: pa.ChunkedArray) -> bool:
+    """Whether a dictionary pays; first tests an even sample, as sorted rows cluster repeats."""
+    if _DICTIONARY_RATIO * len(values) < 1:
+        return False
+    step = len(values) // _SAMPLE_ROWS
+    if step > 1:
+        sample = values.take(pa.array(np.arange(0, len(values), step)))
+        if _distinct(sample) > _DISTINCT_SAMPLE * len(sample):
+            return False
+    return _distinct(values) <= _DICTIONARY_RATIO * len(values)
+
+
+def _distinct(values: pa.ChunkedArray) -> int:
+    return int(pc.count_distinct(values).as_py())

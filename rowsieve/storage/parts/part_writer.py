@@ -1,0 +1,405 @@
+"""Write sorted rows and tombstones into parts: immutable, self-describing Parquet files.
+
+A part is a file of rows, a file of tombstones (key columns only), or both. Files are plain Parquet:
+row groups of 65,536 rows, zstd, page index, page checksums, field ids, bloom filters on the key.
+
+Soundness: the parts of one writer have disjoint key ranges (rule 10), and a part's bounds and
+statistics cover its tombstones (trap T4). Native readers prune with the file's own statistics, so
+float columns that contain NaN and items of lists and maps have none; floats have neither bloom
+filters nor dictionaries (invariants 25 and 32). A file is put before anything refers to it and is
+never overwritten; its name contains the version that it was based on (rule 15).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rowsieve.errors import InvalidInput
+from rowsieve.objects import ObjectStore, Uploads
+from rowsieve.parquet.stored_forms import OPAQUE_FORMAT, STRUCTURED_FORMAT
+from rowsieve.stats.bounds import LIMIT_BYTES
+from rowsieve.stats.collect import Collecting, StatisticsCollector
+from rowsieve.stats.selection import statistics_options
+from rowsieve.stats.values import without_nan
+from rowsieve.storage.manifests.key_bounds import KeyBound, separated_bounds
+from rowsieve.storage.manifests.manifest import FileRef, NewPart, PartEntry, PartTable
+from rowsieve.storage.manifests.part_sketches import PartSketches
+from rowsieve.storage.parts.clustered_rows import ClusteredRows
+from rowsieve.storage.parts.part_file import ROW_GROUP_ROWS, FileOptions, PartFile, member_paths
+from rowsieve.storage.parts.shredded_rows import ShreddedRows
+from rowsieve.types.logical import Field, Float
+from rowsieve.types.opaque_forms import has_opaque_forms, opaque, opaque_rows
+from rowsieve.types.ordering.keys import Key, KeyOrder
+from rowsieve.types.ordering.sort_order import SortOrder
+from rowsieve.types.schema import Schema
+from rowsieve.types.stored_names import has_tags, tagged, tagged_rows
+
+__all__ = ["ROW_GROUP_ROWS", "TARGET_PART_BYTES", "PartWriter", "target_part_bytes", "write_parts"]
+
+TARGET_PART_BYTES: Final = 128 * 1024 * 1024
+
+
+class PartWriter:
+    """Stream rows in key order into parts of about `target_part_bytes`.
+
+    `write` takes rows in the schema's storage types that follow all earlier rows in key order.
+    `write_deletes` takes keys in key order that differ from the keys of all rows. Calls may
+    alternate. Each part's rows leave memory when the part is complete. Tombstones stay in memory
+    until `finish`, which assigns each part those up to its last key, and the rest to the last part,
+    so that key ranges stay disjoint. Nothing refers to the files until the returned entries are
+    committed.
+
+    Rows of a table without a key may come in any order: the property `cluster_by` sorts them in
+    runs. With `sorted_by` they come in that order already. Parts record the order of their rows.
+    Bounds of keys are truncated to `bound_bytes`, but longer where parts would seem to overlap.
+    Parts get sketches of the columns `sketched`: those that the rewritten ones have.
+    """
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        schema: Schema,
+        key: Sequence[Field],
+        properties: Mapping[str, str],
+        base_version: int,
+        collecting: Collecting | None = None,
+        uploads: Uploads | None = None,
+        sorted_by: SortOrder | None = None,
+        bound_bytes: int = LIMIT_BYTES,
+        sketched: Iterable[Field] = (),
+    ) -> None:
+        self._sketched = tuple(sketched)
+        self._bound_bytes = bound_bytes
+        self._clustered = None
+        if sorted_by is None:
+            self._clustered = ClusteredRows.of(properties, schema, key)
+        order = sorted_by if self._clustered is None else self._clustered.order
+        self._sort_order = None if order is None else order.to_text(schema)
+        self._run_count = 0
+        self._uploads = Uploads(store) if uploads is None else uploads
+        self._waits = uploads is None
+        self._schema = schema
+        self._key = tuple(key)
+        self._order = KeyOrder(self._key) if self._key else None
+        self._key_schema = Schema(schema.id, self._key)
+        self._has_tags = has_tags(properties)
+        self._with_forms = schema
+        if has_opaque_forms(properties):
+            self._with_forms = opaque(schema, frozenset(field.id for field in self._key))
+        is_opaque = self._with_forms is not schema
+        self._format_version = OPAQUE_FORMAT if is_opaque else STRUCTURED_FORMAT
+        self._stored = self._as_stored_schema(self._with_forms)
+        self._stored_key = self._as_stored_schema(self._key_schema)
+        self._shredded = ShreddedRows.of(properties, schema, self._stored)
+        self._base_version = base_version
+        self._target_bytes = target_part_bytes(properties)
+        self._statistics = statistics_options(properties, schema, self._key)
+        self._collecting = collecting
+        self._nan_columns: frozenset[str] = frozenset()  # by their names in files
+        self._pending: list[pa.Table] = []
+        self._pending_rows = 0
+        self._open: _OpenPart | None = None
+        self._finished: list[_FinishedRows] = []
+        self._deletes: list[pa.Table] = []
+
+    def write(self, rows: Any) -> None:
+        """Add rows (a table or a batch) that follow all rows added so far."""
+        if not rows.num_rows:
+            return
+        if self._clustered is None:
+            self._add(_as_table(rows))
+            return
+        self._clustered.add(_as_table(rows))
+        if self._clustered.is_full:
+            self._write_run()
+
+    def forget_order(self) -> None:
+        """Record no order for the parts: the rows were changed after they were sorted."""
+        self._sort_order = None
+
+    def _write_run(self) -> None:
+        """Write the run of clustered rows, with row groups of its own."""
+        if self._clustered is not None and (rows := self._clustered.take()) is not None:
+            self._add(rows)
+            self._flush(everything=True)
+            self._run_count += 1
+
+    def _add(self, table: pa.Table) -> None:
+        self._note_nan(self._in_files(table))
+        self._pending.append(table)
+        self._pending_rows += table.num_rows
+        if self._pending_rows >= ROW_GROUP_ROWS:
+            self._flush(everything=False)
+
+    def write_deletes(self, keys: Any) -> None:
+        """Add tombstones: the key columns of deleted rows, in key order."""
+        if keys.num_rows:
+            self._deletes.append(_as_table(keys))
+
+    def finish(self) -> PartTable:
+        """Put the remaining rows and tombstones; return the manifest entries in key order.
+
+        The files are durable, unless `uploads` was given: then its owner waits for them.
+        """
+        self._write_run()
+        self._flush(everything=True)
+        self._close()
+        deletes = self._split_deletes()
+        rows: list[_FinishedRows | None] = [*self._finished]
+        if not rows and deletes:
+            rows = [None]
+        pieces = list(zip(rows, deletes, strict=True))
+        ends = [self._ends(*piece) for piece in pieces]
+        bounds = separated_bounds(self._key, ends, self._bound_bytes)
+        parts = [self._part(*piece, *bound) for piece, bound in zip(pieces, bounds, strict=True)]
+        if self._waits:
+            self._uploads.wait()
+        if not parts:
+            return PartTable.empty()
+        if self._collecting is not None:
+            self._collecting.metrics.parts_written += len(parts)
+        return PartTable.of(parts, self._schema, self._key)
+
+    def _as_stored_schema(self, schema: Schema) -> Schema:
+        return tagged(schema) if self._has_tags else schema
+
+    def _as_stored(self, rows: pa.Table, schema: Schema) -> pa.Table:
+        """Return the rows with the names that they have in files."""
+        return tagged_rows(rows, schema) if self._has_tags else rows
+
+    def _in_files(self, rows: pa.Table) -> pa.Table:
+        """Return the rows with the forms and the names that they have in files."""
+        if self._with_forms is not self._schema:
+            rows = opaque_rows(rows, self._schema, self._with_forms)
+        return self._as_stored(rows, self._with_forms)
+
+    def _collector(self) -> StatisticsCollector:
+        return StatisticsCollector(self._with_forms, self._statistics, self._collecting)
+
+    def _note_nan(self, table: pa.Table) -> None:
+        """Start a new file at the first NaN of a column: an open file's settings are fixed."""
+        seen = _nan_columns(self._stored, table)
+        if not seen <= self._nan_columns:
+            self._flush(everything=True)
+            self._close()
+            self._nan_columns |= seen
+
+    def _flush(self, *, everything: bool) -> None:
+        if not self._pending_rows:
+            return
+        rows = pa.concat_tables(self._pending) if len(self._pending) > 1 else self._pending[0]
+        start = 0
+        while rows.num_rows - start >= (1 if everything else ROW_GROUP_ROWS):
+            self._write_row_group(rows.slice(start, ROW_GROUP_ROWS))
+            start += ROW_GROUP_ROWS
+        rest = rows.slice(start)
+        self._pending = [rest] if rest.num_rows else []
+        self._pending_rows = rest.num_rows
+
+    def _write_row_group(self, rows: pa.Table) -> None:
+        stored, shredding = self._in_files(rows), None
+        if self._shredded is not None:
+            stored, shredding = self._shredded.add_to(stored, rows), self._shredded.shredding
+        if self._open is None:
+            key = self._stored_key.fields
+            options = FileOptions.choose(self._stored, key, stored, self._nan_columns, shredding)
+            options = replace(options, format_version=self._format_version)
+            first = self._end(rows, 0)
+            part_id = uuid.uuid4().hex
+            path = f"data/{part_id}.{self._base_version}.parquet"
+            file = PartFile(self._stored, options, self._uploads, path)
+            statistics, sketches = self._collector(), PartSketches(self._sketched)
+            self._open = _OpenPart(
+                part_id, file, statistics, sketches, first, first, self._run_count
+            )
+        self._open.in_one_run &= self._open.run == self._run_count
+        self._open.file.write(stored)
+        self._open.statistics.add(rows)
+        self._open.sketches.add(rows)
+        self._open.last = self._end(rows, rows.num_rows - 1)
+        if self._open.file.size_bytes >= self._target_bytes:
+            self._close()
+
+    def _close(self) -> None:
+        if self._open is None:
+            return
+        ref = self._open.file.put()
+        ends = (self._open.first, self._open.last)
+        self._count(ref)
+        self._finished.append(
+            _FinishedRows(
+                self._open.part_id,
+                ref,
+                self._open.statistics,
+                self._open.sketches.finish(),
+                ends,
+                self._sort_order if self._open.in_one_run else None,
+            )
+        )
+        self._open = None
+
+    def _end(self, rows: pa.Table, index: int) -> pa.Table:
+        """Copy the key of one row, so that it does not keep the row group in memory."""
+        return rows.select([column.name for column in self._key]).take([index])
+
+    def _split_deletes(self) -> list[pa.Table | None]:
+        """Split tombstones by part: each takes those up to its last key, the last one the rest."""
+        if not self._deletes or self._order is None:
+            return [None] * len(self._finished)
+        keys = pa.concat_tables(self._deletes)
+        forms = self._order.columns(keys)
+        cuts = [forms.count_up_to(self._key_of(part.ends[1])) for part in self._finished[:-1]]
+        pieces = [
+            keys.slice(start, stop - start) for start, stop in pairwise([0, *cuts, keys.num_rows])
+        ]
+        return [piece if piece.num_rows else None for piece in pieces]
+
+    def _ends(
+        self, rows: _FinishedRows | None, deletes: pa.Table | None
+    ) -> tuple[pa.Table, pa.Table]:
+        """The first and the last key of a part, its tombstones included."""
+        ends = [rows.ends] if rows else []
+        if deletes is not None:
+            ends.append((self._end(deletes, 0), self._end(deletes, deletes.num_rows - 1)))
+        first, last = zip(*ends, strict=True)
+        return min(first, key=self._key_of), max(last, key=self._key_of)
+
+    def _part(
+        self,
+        rows: _FinishedRows | None,
+        deletes: pa.Table | None,
+        lower: KeyBound,
+        upper: KeyBound,
+    ) -> NewPart:
+        part_id = rows.part_id if rows else uuid.uuid4().hex
+        statistics = rows.statistics if rows else self._collector()
+        ref = None
+        if deletes is not None:
+            ref = self._put_deletes(part_id, deletes)
+            statistics.add_tombstones(deletes)
+        entry = PartEntry(
+            part_id=part_id,
+            base_version=self._base_version,
+            schema_id=self._schema.id,
+            native_safe=self._format_version == STRUCTURED_FORMAT,
+            data=rows.ref if rows else None,
+            deletes=ref,
+            format_version=self._format_version if rows else STRUCTURED_FORMAT,
+            sort_order=rows.sort_order if rows else None,
+            key_lower=lower,
+            key_upper=upper,
+        )
+        return NewPart(entry, statistics.finish(), rows.sketches if rows else {})
+
+    def _put_deletes(self, part_id: str, keys: pa.Table) -> FileRef:
+        schema, keys = self._stored_key, self._as_stored(keys, self._key_schema)
+        options = FileOptions.choose(schema, schema.fields, keys, _nan_columns(schema, keys))
+        path = f"data/{part_id}.{self._base_version}.deletes.parquet"
+        file = PartFile(schema, options, self._uploads, path)
+        for start in range(0, keys.num_rows, ROW_GROUP_ROWS):
+            file.write(keys.slice(start, ROW_GROUP_ROWS))
+        ref = file.put()
+        self._count(ref)
+        return ref
+
+    def _count(self, ref: FileRef) -> None:
+        """Add a written file to the metrics."""
+        if self._collecting is not None:
+            metrics = self._collecting.metrics
+            metrics.rows_written += ref.rows
+            metrics.bytes_written += ref.size_bytes
+
+    def _key_of(self, row: pa.Table) -> Key:
+        return self._order.columns(row).key(0) if self._order else ()
+
+
+def write_parts(
+    store: ObjectStore,
+    schema: Schema,
+    key: Sequence[Field],
+    rows: pa.Table | None,
+    deletes: pa.Table | None,
+    *,
+    base_version: int,
+    properties: Mapping[str, str],
+    collecting: Collecting | None = None,
+    uploads: Uploads | None = None,
+) -> PartTable:
+    """Write in-memory rows and tombstones, both in key order and with disjoint keys.
+
+    The files are durable when this returns, unless `uploads` is given: then its owner waits.
+    """
+    writer = PartWriter(store, schema, key, properties, base_version, collecting, uploads)
+    if rows is not None:
+        writer.write(rows)
+    if deletes is not None:
+        writer.write_deletes(deletes)
+    return writer.finish()
+
+
+def target_part_bytes(properties: Mapping[str, str]) -> int:
+    """Read the property `target_part_bytes`; InvalidInput unless it is a positive number."""
+    text = properties.get("target_part_bytes", str(TARGET_PART_BYTES))
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise InvalidInput(
+            f"property target_part_bytes is {text!r}; it is a whole number of bytes above zero, "
+            f"such as {TARGET_PART_BYTES}"
+        )
+    return int(text)
+
+
+@dataclass(slots=True)
+class _OpenPart:
+    """A part being written; `first` and `last` are its first and last key so far.
+
+    `run` is the run of its first row; rows of several runs together have no order.
+    """
+
+    part_id: str
+    file: PartFile
+    statistics: StatisticsCollector
+    sketches: PartSketches
+    first: pa.Table
+    last: pa.Table
+    run: int
+    in_one_run: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _FinishedRows:
+    """The rows of a part, already put; its tombstones are not assigned yet."""
+
+    part_id: str
+    ref: FileRef
+    statistics: StatisticsCollector
+    sketches: Mapping[str, bytes]
+    ends: tuple[pa.Table, pa.Table]
+    sort_order: str | None
+
+
+def _as_table(rows: Any) -> pa.Table:
+    return pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+
+
+def _nan_columns(schema: Schema, rows: pa.Table) -> frozenset[str]:
+    """Return the float columns, and members of structs by path, that contain NaN."""
+    found = [
+        column.name
+        for column in schema
+        if isinstance(column.type, Float) and without_nan(rows.column(column.name))[1]
+    ]
+    for path, type_ in member_paths(schema):
+        if isinstance(type_, Float):
+            values = rows.column(path[0])
+            for step in path[1:]:
+                values = pc.struct_field(values, [step])
+            if without_nan(values)[1]:
+                found.append(".".join(path))
+    return frozenset(found)

@@ -1,0 +1,1 @@
+"""Converts Variants of Parquet files to JSON texts."""
