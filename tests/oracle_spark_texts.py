@@ -1,7 +1,7 @@
 """What Spark reads of a text, character by character as `UTF8String` and `SparkDateTimeUtils` do.
 
 The oracle of casts under Spark's semantics where no Spark is at hand; both are held against Spark
-by `tests/predicate/test_spark_texts.py`. `None` is no value.
+by `tests/predicate/functions/test_spark_texts.py`. `None` is no value.
 """
 
 from __future__ import annotations

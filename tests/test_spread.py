@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.spread import SPARK, TESTS, USUAL_S, expensive_first, known_seconds, share_of
 
-SPARKS = "tests/providers/test_spark_read.py"
+SPARKS = "tests/providers/spark/test_spark_read.py"
 
 
 def test_files_of_the_list_exist() -> None:

@@ -19,7 +19,7 @@ from rowsieve.bridges.where import to_predicate
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.semantics import Semantics
-from tests.test_cli import run
+from tests.cli.test_cli import run
 
 pytestmark = pytest.mark.spark
 

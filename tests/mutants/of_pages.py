@@ -18,7 +18,7 @@ _PLAIN = ("tests/predicate/test_plain_comparisons.py",)
 _PRUNING = ("tests/planner/test_prune_pages.py",)
 _MEMBERS = ("tests/planner/test_prune_members.py",)
 _PAGES = ("tests/parquet/test_pages.py",)
-_READS = ("tests/executor/test_visibility_model.py", "tests/test_random_scans.py")
+_READS = ("tests/executor/test_visibility_model.py", "tests/tables/test_random_scans.py")
 SUITES = {
     PRUNING: _PRUNING,
     BOUNDS: _PRUNING,

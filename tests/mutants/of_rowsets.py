@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutants.workshop import Mutant
 
-_LAWS = ("tests/predicate/test_rowset.py", "tests/predicate/test_rowset_laws.py")
-_BYTES = ("tests/predicate/test_rowset_bytes.py",)
+_LAWS = ("tests/predicate/rowset/test_rowset.py", "tests/predicate/rowset/test_rowset_laws.py")
+_BYTES = ("tests/predicate/rowset/test_rowset_bytes.py",)
 RANGES, BITMAP, CODEC, ROARING, ROWSET = (
     f"predicate/rowset/{name}.py"
     for name in ("ranges", "bitmap", "serialized", "roaring", "rowset")

@@ -6,7 +6,7 @@ from tests.mutants.workshop import Mutant
 
 HULLS, RANGES = "types/time_zones.py", "predicate/functions/times/zoned_times.py"
 _HULLS = ("tests/types/test_time_zones.py",)
-_ORACLE = ("tests/predicate/test_zoned_oracle.py",)
+_ORACLE = ("tests/predicate/functions/test_zoned_oracle.py",)
 SUITES = {HULLS: _HULLS, RANGES: _ORACLE}
 
 MUTANTS = (

@@ -21,7 +21,7 @@ from tests.profiles import examples
 from tests.small_tables import appended, keyed, kv
 from tests.storage.sharded import in_shards, source_of, tiny_shards
 from tests.strategies import predicates
-from tests.test_random_scans import KEYS, table
+from tests.tables.test_random_scans import KEYS, table
 
 pytestmark = pytest.mark.usefixtures("tiny_row_groups")
 

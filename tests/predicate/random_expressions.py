@@ -18,8 +18,8 @@ from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Bool, Decimal, LogicalType, String, is_ordered
-from tests.predicate.sample_calls import SAMPLES, Sample, cast_samples
-from tests.predicate.sample_ranges import pool, schema_of
+from tests.predicate.functions.sample_calls import SAMPLES, Sample, cast_samples
+from tests.predicate.functions.sample_ranges import pool, schema_of
 from tests.strategies import arrow_array
 
 MAX_NODES, MAX_DEPTH, MAX_COLUMNS = 64, 4, 9

@@ -18,8 +18,8 @@ from rowsieve.predicate.interpret import Verdict, interpret, interpret_operand
 from rowsieve.predicate.interpretation.abstract import MOST_ALTERNATIVES, AbstractColumn
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Float, Int, LogicalType, String
-from tests.predicate.claims import outside
-from tests.predicate.sample_ranges import Parts, draw_parts, schema_of
+from tests.predicate.functions.claims import outside
+from tests.predicate.functions.sample_ranges import Parts, draw_parts, schema_of
 from tests.profiles import DEEP_FACTOR, IS_DEEP
 from tests.strategies import SEMANTICS, arrow_array
 

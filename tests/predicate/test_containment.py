@@ -14,7 +14,7 @@ from rowsieve.predicate.interpret import interpret_operand
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Int
 from tests.oracle_texts import known_texts
-from tests.predicate.claims import outside
+from tests.predicate.functions.claims import outside
 from tests.predicate.part_statistics import statistics, widened
 from tests.profiles import examples
 from tests.strategies import (

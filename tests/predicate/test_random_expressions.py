@@ -13,9 +13,9 @@ from rowsieve.predicate.evaluate import compute, evaluate
 from rowsieve.predicate.functions.registry import FUNCTIONS
 from rowsieve.predicate.interpret import Verdict, interpret, interpret_operand
 from rowsieve.predicate.ir import Call, walk
-from tests.predicate.claims import outside, shown
+from tests.predicate.functions.claims import outside, shown
+from tests.predicate.functions.sample_ranges import draw_parts
 from tests.predicate.random_expressions import MAX_NODES, Expressions, semantics_of
-from tests.predicate.sample_ranges import draw_parts
 from tests.profiles import DEEP_FACTOR, IS_DEEP, few
 
 EXAMPLES = 20_000 * DEEP_FACTOR if IS_DEEP else 1_000

@@ -35,8 +35,8 @@ from rowsieve.types.logical import (
 )
 from rowsieve.types.schema import Schema
 from tests.oracle_texts import known_texts
-from tests.predicate.sample_calls import SAMPLES, Sample, cast_samples
-from tests.predicate.sample_ranges import draw_parts, pool, schema_of
+from tests.predicate.functions.sample_calls import SAMPLES, Sample, cast_samples
+from tests.predicate.functions.sample_ranges import draw_parts, pool, schema_of
 from tests.predicate.test_evaluate import answers
 from tests.profiles import IS_DEEP, examples
 from tests.strategies import SCHEMA, SEMANTICS, arrow_array, batches, predicates

@@ -30,8 +30,8 @@ from rowsieve.predicate.ir import Call, Cast, Literal, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Date, Int, LogicalType, String, Time, Timestamp
-from tests.predicate.claims import violations
-from tests.predicate.sample_calls import Sample, X, Y, call
+from tests.predicate.functions.claims import violations
+from tests.predicate.functions.sample_calls import Sample, X, Y, call
 from tests.profiles import DEEP_FACTOR, IS_DEEP, examples
 from tests.small_tables import appended
 from tests.zones import NAMES, instant_of, instants, local_of, truncated_in

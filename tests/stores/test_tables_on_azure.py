@@ -21,7 +21,7 @@ from tests.processes import start
 from tests.storage.log_fixtures import commit_many, create
 from tests.stores.azure_server import KEY, Azure, azure_server
 from tests.stores.proxy import Fault, Proxy, Request, proxy_to
-from tests.test_concurrency import (
+from tests.tables.test_concurrency import (
     test_a_race_with_a_key,
     test_a_race_without_a_key,
     test_a_token_counts_once_whoever_was_first,

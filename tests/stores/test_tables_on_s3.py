@@ -12,18 +12,18 @@ from tests import profiles, small_tables
 from tests.processes import start
 from tests.storage.log_fixtures import commit_many, create
 from tests.stores.s3_server import S3
-from tests.test_concurrency import (
+from tests.tables.test_concurrency import (
     RACES,
     Act,
     test_a_token_counts_once_whoever_was_first,
     test_readers_of_old_versions_are_not_disturbed,
 )
-from tests.test_concurrency import (
+from tests.tables.test_concurrency import (
     test_a_race_with_a_key as run_race,
 )
 
 if profiles.IS_DEEP:
-    from tests.test_concurrency import test_a_race_without_a_key  # noqa: F401 - told here too
+    from tests.tables.test_concurrency import test_a_race_without_a_key  # noqa: F401 - told here too
     from tests.traps.test_trap_merge import *  # noqa: F403 - all of its stories
 
 __all__ = [

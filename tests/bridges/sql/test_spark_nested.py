@@ -12,8 +12,8 @@ from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import matching
 from rowsieve.types.schema import Schema
-from tests.bridges.sql import test_list_calls as lists
-from tests.bridges.sql import test_regexes as regexes
+from tests.bridges.sql.reading import test_list_calls as lists
+from tests.bridges.sql.reading import test_regexes as regexes
 from tests.profiles import DEEP_FACTOR, IS_DEEP
 
 pytestmark = pytest.mark.spark

@@ -9,7 +9,7 @@ comparisons, IN, BETWEEN, IS NULL, EXTRACT and a cast to DATE. (In another cast 
 truncates constants, too.) Types with a zone other than UTC are rejected, because DataFusion uses
 their zone for fields and for text that is compared with them.
 
-Source: DataFusion 55, as run by `tests/bridges/sql/test_arrow_times.py`.
+Source: DataFusion 55, as run by `tests/bridges/sql/reading/test_arrow_times.py`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ for TRY_CAST), or raises `UnreadText`. Text that raises: named zones, 60 seconds
 or year 0, times with AM or PM, times outside the range of nanoseconds, and fractions beyond
 microseconds.
 
-Source: DataFusion 55 on random texts, see `tests/predicate/test_engine_texts.py`, and
+Source: DataFusion 55 on random texts, see `tests/predicate/functions/test_engine_texts.py`, and
 `arrow-cast/src/parse.rs` of arrow-rs.
 """
 

@@ -4,7 +4,7 @@ Soundness: each text either has the value that DuckDB gives it, or is invalid (a
 TRY_CAST), or raises `UnreadText`. Text that raises, because its rules are not implemented here: an
 exponent with many digits, a far or short date, another spelling of a UUID.
 
-Source: DuckDB 2.0 on random texts, see `tests/predicate/test_engine_texts.py`.
+Source: DuckDB 2.0 on random texts, see `tests/predicate/functions/test_engine_texts.py`.
 """
 
 from __future__ import annotations

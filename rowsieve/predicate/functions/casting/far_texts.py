@@ -4,7 +4,8 @@ DuckDB reads `10000-01-01`, `-0043-03-15` and `0044-03-15 (BC) 10:20`, PostgreSQ
 `0044-03-15 10:20 BC`, DataFusion the dates `+10000-01-01` and `-0043-03-15`. Soundness: a text has
 the engine's value, has none, or raises `UnreadText`: local times at the ends of the 64-bit range
 do.
-Source: DuckDB 2.0, PostgreSQL 18, DataFusion 55; see `tests/predicate/test_engine_texts.py`.
+Source: DuckDB 2.0, PostgreSQL 18, DataFusion 55, compared by
+`tests/predicate/functions/test_engine_texts.py`.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ for TRY_CAST), or raises `UnreadText`. Text that raises: `infinity`, `today` and
 named months, times of 24:00 or 60 seconds, fractions beyond microseconds, named zones, hexadecimal
 floats.
 
-Source: PostgreSQL 18 on random texts, see `tests/predicate/test_engine_texts.py`; releases before
-16 do not accept underscores and other bases.
+Source: PostgreSQL 18 on random texts, see `tests/predicate/functions/test_engine_texts.py`;
+releases before 16 do not accept underscores and other bases.
 """
 
 from __future__ import annotations

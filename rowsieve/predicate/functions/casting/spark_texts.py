@@ -7,7 +7,8 @@ raises `UnreadText`. Text that raises, because Java's rules for it are not imple
 hexadecimal floats, digits of other scripts, numbers with thousands of digits.
 
 Source: `UTF8String.toLong`, `Cast`, `Decimal` and `StringUtils` of Spark 4.3, and Java's
-`Double.valueOf` and `BigDecimal`; compared with Spark by `tests/predicate/test_spark_texts.py`.
+`Double.valueOf` and `BigDecimal`; compared with Spark by
+`tests/predicate/functions/test_spark_texts.py`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Soundness: a text has Spark's value, is invalid (an error, or NULL), or raises `
 that raises: a time without a date, which Spark completes with today, the few days at the ends of 64
 bits, and zones that Java's database may have without ours, or ours without Java's.
 Source: `SparkDateTimeUtils` of Spark 4.3 and `java.time.ZoneId`; held against Spark by
-`tests/predicate/test_spark_texts.py`.
+`tests/predicate/functions/test_spark_texts.py`.
 """
 
 from __future__ import annotations

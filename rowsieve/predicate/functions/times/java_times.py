@@ -11,7 +11,7 @@ Soundness: an allow-list of formats; a text has Spark's value, has none, or rais
 Texts with years beyond 64 bits raise it, because Spark fails on them even in `try_to_timestamp`,
 and so do texts with four letters that Java treats as other letters when it ignores case.
 Source: `DateTimeFormatterHelper` of Spark 4.3 and `java.time.format.DateTimeFormatterBuilder`; held
-against Spark by `tests/predicate/test_java_times.py`.
+against Spark by `tests/predicate/functions/test_java_times.py`.
 """
 
 from __future__ import annotations
