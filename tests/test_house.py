@@ -9,6 +9,7 @@ import ast
 import re
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -127,6 +128,11 @@ def test_no_file_has_outgrown_one_idea() -> None:
         if (count := len(path.read_text().splitlines())) > 600
     }
     assert long == {}
+
+
+def test_no_folder_has_outgrown_one_concept() -> None:
+    files = Counter(str(path.parent.relative_to(ROOT)) for path in sources())
+    assert {folder: count for folder, count in files.items() if count > 25} == {}
 
 
 def test_folders_share_a_file_name_only_for_one_reason() -> None:
