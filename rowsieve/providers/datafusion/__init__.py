@@ -1,4 +1,4 @@
-"""Lets DataFusion read our tables."""
+"""Integrates our tables into DataFusion: reads, the change feed, and SQL that changes tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All tables of a catalog in DataFusion, and queries that name versions of them.
+"""Provides all tables of a catalog to DataFusion, and runs queries that name versions of them.
 
     ctx.register_catalog_provider("lake", catalog.to_datafusion())
     SELECT … FROM lake.db.flights JOIN lake.db."flights@v12" …
@@ -36,14 +36,14 @@ def catalog_provider(catalog: Any) -> Any:
 def provider_at(catalog: Any, version_of: Callable[[Table], Snapshot] | None) -> Any:
     """Return a provider of all tables of a `Catalog`.
 
-    `version_of` says which version of an opened table to read, if it is not its own.
+    `version_of` returns the version to read of an opened table; without it, the one it has pinned.
     """
     base: Any = imported("datafusion.catalog", "datafusion").CatalogProvider
     return type("RowsieveCatalog", (CatalogTables, base), {})(catalog, version_of)
 
 
 def query(catalog: Any, statement: str) -> pa.Table:
-    """Run a SELECT over the newest versions of the tables, or those that it names."""
+    """Run a SELECT over the versions that it names; without one, over the newest."""
     datafusion = imported("datafusion", "datafusion")
     config = datafusion.SessionConfig().with_create_default_catalog_and_schema(enabled=False)
     config = config.with_default_catalog_and_schema(_CATALOG, "default")
@@ -60,7 +60,7 @@ def query(catalog: Any, statement: str) -> pa.Table:
 
 
 class CatalogTables:
-    """The methods of a `CatalogProvider`; thread-safe."""
+    """Implements DataFusion's `CatalogProvider`; thread-safe."""
 
     def __init__(self, catalog: Any, version_of: Callable[[Table], Snapshot] | None = None) -> None:
         self._catalog = catalog
@@ -82,15 +82,15 @@ class CatalogTables:
         return type("RowsieveNamespace", (_Namespace, base), {})(self, name)
 
     def refresh(self) -> None:
-        """Let the next statement find the newest versions of all tables."""
+        """Forget all opened tables, so that the next statement opens their newest versions."""
         with self._lock:
             self._tables.clear()
             self._registered.clear()
             self._failures.clear()
 
     @contextmanager
-    def standing(self, pins: dict[str, Any]) -> Iterator[None]:
-        """Let names stand for these objects, and note there what other names stand for."""
+    def serving(self, pins: dict[str, Any]) -> Iterator[None]:
+        """Serve the providers in `pins` during the block; adds those of other names as needed."""
         with self._lock:
             before, self._registered = self._registered, pins
         try:
@@ -109,7 +109,7 @@ class CatalogTables:
         return {name.partition(".")[2] for name in self._catalog.tables(namespace)}
 
     def registered(self, name: str) -> Any:
-        """What DataFusion reads for `namespace.name` or `namespace.name@v12`; None if absent."""
+        """The provider of `namespace.name` or `namespace.name@v12`; None if there is no table."""
         with self._lock:
             if name not in self._registered:
                 try:
@@ -129,7 +129,7 @@ class CatalogTables:
         return catalog_table(cast("Table", PinnedTable(table, self._version_of(table))))
 
     def own_error(self, error: Exception) -> RowsieveError:
-        """Our error behind one of DataFusion's."""
+        """The error of ours that caused an error of DataFusion; else InvalidInput with its text."""
         if isinstance(error, RowsieveError):
             return error
         for table in self._tables.values():
@@ -141,25 +141,25 @@ class CatalogTables:
 
 
 class _Names(list[str]):
-    """Names that can also be called for.
+    """A list of names that is also callable.
 
-    DataFusion's interface has a method, and DataFusion 55 reads the attribute as a sequence.
+    The interface declares a method, but DataFusion 55 reads the attribute as a sequence.
     """
 
     def __call__(self) -> set[str]:
-        """The names as the interface has them."""
+        """The names as a set, which the interface declares."""
         return set(self)
 
 
 class _Namespace:
-    """The methods of a `SchemaProvider`."""
+    """Implements DataFusion's `SchemaProvider`."""
 
     def __init__(self, tables: CatalogTables, name: str) -> None:
         self._tables = tables
         self._name = name
 
     def owner_name(self) -> str | None:
-        """No owner is known."""
+        """None: namespaces have no owner."""
         return None
 
     @property
@@ -168,9 +168,9 @@ class _Namespace:
         return _Names(sorted(self._tables.names(self._name)))
 
     def table(self, name: str) -> Any:
-        """What DataFusion reads for a table; None if there is none."""
+        """The provider of a table; None if there is no table of this name."""
         return self._tables.registered(f"{self._name}.{name}")
 
     def table_exist(self, name: str) -> bool:
-        """Whether there is a table, or a version of it, of this name."""
+        """Return whether a table, or a version of one, has this name."""
         return self.table(name) is not None

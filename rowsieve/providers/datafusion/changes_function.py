@@ -1,7 +1,7 @@
 """The table function `changes('t', from_version[, to_version])` of our session: the change feed.
 
-DataFusion pushes conditions and columns into it as into a table: we apply the conditions exactly,
-under DataFusion's semantics, and read no other columns. The range of versions is fixed when the
+DataFusion pushes conditions and columns into it as into a table. We evaluate the conditions exactly
+under DataFusion's semantics, and read only these columns. The range of versions is fixed when the
 statement is planned.
 """
 
@@ -35,17 +35,17 @@ NAME: Final = "changes"
 
 
 class ChangesFunction:
-    """The function to register; `found` returns the table of a name, and its version.
+    """The function to register; `find_table` returns the table with a name, and its version.
 
-    `refusals.last` is the error of the thread's last call: DataFusion keeps only its text.
+    `refusals.last` is the error of the thread's last call, because DataFusion keeps only its text.
     """
 
-    def __init__(self, found: Callable[[str], tuple[Table, Snapshot] | None]) -> None:
-        self._found = found
+    def __init__(self, find_table: Callable[[str], tuple[Table, Snapshot] | None]) -> None:
+        self._find_table = find_table
         self.refusals = threading.local()
 
     def __call__(self, *arguments: Any) -> Any:
-        """The changes that these constants ask for."""
+        """Return a table provider of the changes; the arguments are constant expressions."""
         try:
             return CatalogTable(self._dataset([_constant(argument) for argument in arguments]))
         except RowsieveError as error:
@@ -59,25 +59,25 @@ class ChangesFunction:
                 "changes takes the name of a table and the numbers of versions, as constants: "
                 "changes('table', from_version[, to_version])"
             )
-        if (of := self._found(values[0])) is None:
+        if (found := self._find_table(values[0])) is None:
             raise InvalidInput(f"changes: the session has no Rowsieve table {values[0]!r}")
         OPEN_READS.wait_at_exit()
-        table, head = of
+        table, head = found
         last = values[2] if len(values) == 3 else max(head.version, values[1])
         if len(values) == 2 and values[1] == head.version + 1:
-            return ChangesDataset(table, head, values[1], None)  # empty: none has come yet
+            return ChangesDataset(table, head, values[1], None)  # empty: no commit yet
         return ChangesDataset(table, head, values[1], last)
 
 
 def _constant(argument: Any) -> Any:
     try:
         return argument.python_value().as_py()
-    except Exception:  # no constant
+    except Exception:  # not a constant
         return None
 
 
 class ChangesDataset(PushdownDataset):
-    """The Dataset that DataFusion reads a range of changes from, in one partition."""
+    """The Dataset of a range of changes, in one partition."""
 
     def __init__(self, table: Table, head: Snapshot, first: int, last: int | None) -> None:
         self._table = table
@@ -89,11 +89,11 @@ class ChangesDataset(PushdownDataset):
 
     @property
     def table(self) -> Table:
-        """The table whose changes these are."""
+        """The table whose changes are read."""
         return self._table
 
     def feed(self, columns: Sequence[str] | None, where: Predicate | None) -> ChangeFeed:
-        """The changes with these columns that meet the condition; reads no rows."""
+        """Open the feed with these columns and this condition; reads no rows yet."""
         first, last = self._range
         return open_feed(
             self._table.store,
@@ -109,13 +109,13 @@ class ChangesDataset(PushdownDataset):
         )
 
     def get_fragments(self, filter: Any = None) -> list[ChangesFragment]:  # noqa: A002
-        """One fragment: the changes come in the order of their versions."""
+        """Return one fragment, so that changes arrive in the order of their versions."""
         OPEN_READS.check_planning()
         return [ChangesFragment(self, pushed_filter(filter))]
 
 
 class ChangesFragment(PushdownFragment):
-    """The changes that meet the pushed condition."""
+    """The changes that match the pushed condition."""
 
     __slots__ = ("_changes", "_where")
 

@@ -1,14 +1,13 @@
-"""A DataFrame of a statement whose plan no other condition may join.
+"""A DataFrame that runs a checked plan, and hands out another plan to build on.
 
-DataFusion moves conditions of a query into those that leave out hidden rows. `plan_checks` has
-checked the conditions of the statement; it does not know those that somebody adds to the frame
-afterwards.
+DataFusion merges conditions of a query with the filter on visible rows. `plan_checks` has checked
+the conditions of the statement, but cannot check conditions that the user adds to the frame later.
 
-Soundness: only calls that run the statement as it is use the checked plan. Every call that makes
-another frame, view or plan starts from the frame that our dataset reads. DataFusion lists the files
-of its scans when it makes the physical plan, takes a missing one for an empty one, and fails if it
-cannot open one that it has listed. So each call checks the files after DataFusion has made the
-plan: no name is used twice, and a file that exists then was listed.
+Soundness: only calls that run the statement unchanged use the checked plan. Every call that makes
+another frame, view or plan starts from the open frame, which our dataset reads. DataFusion lists
+the files of its scans when it makes the physical plan. It treats a missing file as an empty one,
+and fails if it cannot open a file that it has listed. So each call checks the files after
+DataFusion has made the plan: file names are never reused, so a file that exists then was listed.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import datafusion
 
 
 class ClosedFrame(datafusion.DataFrame):
-    """The frame `open_frame`, which runs as `closed`: both have the same rows.
+    """Runs the plan of `closed`; derived frames start from `open_frame`, which has the same rows.
 
     `check_files` raises if a file of DataFusion's scans is missing.
     """
@@ -36,11 +35,11 @@ class ClosedFrame(datafusion.DataFrame):
         self._check_files = check_files
 
     def _run(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """The result of a call that makes the physical plan, or also runs it."""
+        """Make a call that plans, and may run, the statement; then check the files."""
         try:
             return call(*arguments, **options)
         finally:
-            self._check_files()  # says better than DataFusion that a file is missing
+            self._check_files()  # its error for a missing file is clearer than DataFusion's
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._run(self._closed.__arrow_c_stream__, requested_schema)

@@ -1,12 +1,13 @@
-"""Chooses what DataFusion reads for a statement that runs as it is, as a `ClosedFrame`.
+"""Chooses the reader of each part for a statement that runs unchanged, as a `ClosedFrame`.
 
-Such a frame checks the files of DataFusion's scans. So our dataset reads only the other parts, and
-none of a table that DataFusion reads whole. DataFusion also scans parts with hidden rows, if no
-condition of the statement can fail. For a LIMIT without an order, it reads as many parts as needed.
-A statement that only counts rows reads as many rows as are visible, whichever.
+A `ClosedFrame` checks the files of DataFusion's scans itself. So our dataset reads only parts that
+DataFusion does not scan; if DataFusion scans all parts of a table, our dataset reads nothing.
+DataFusion also scans parts with hidden rows, if no condition of the statement can fail. For a LIMIT
+without ORDER BY, it scans only as many parts as the limit needs. For a statement that only counts
+rows, it scans any rows, as many as are visible.
 
-Soundness: `plan_checks` says which statements allow it. The answer here only decides who reads, and
-which of the rows that a LIMIT may take.
+Soundness: `plan_checks` decides which statements may be read like this. This module decides only
+which reader gets a part, and which rows a LIMIT returns where it may return any.
 """
 
 from __future__ import annotations
@@ -34,67 +35,67 @@ if TYPE_CHECKING:
     from rowsieve.providers.datafusion.own_table import OwnTable
 
 
-# Each batch of a file with hidden rows costs a call of Python.
-_LONG_BATCH_ROWS: Final = 65_536  # those of our row groups
-_SHORT_BATCH_ROWS: Final = 256  # a LIMIT of few rows reads no more
+# DataFusion calls Python once for each batch of a file with hidden rows.
+_LONG_BATCH_ROWS: Final = 65_536  # as many as a row group of ours has
+_SHORT_BATCH_ROWS: Final = 256  # so that a small LIMIT does not read a whole row group
 _ONE_PASS: Final = {MAX_PASSES: 1, ROUND_ROBIN: "false"}
 
 
 @dataclass(slots=True)
 class ClosedReads:
-    """What to register for the tables of a statement while its closed plan is made.
+    """The tables to register while DataFusion plans the statement of a `ClosedFrame`.
 
-    `most_taken`: a LIMIT takes at most so many rows; None if there is none. `only_counts`: the
-    tables have the right numbers of rows, but not the right rows. `has_conditions`: the statement
-    has conditions, which DataFusion may move into those that leave out hidden rows. `takes_first`:
-    it takes the first rows of an order without joins, and DataFusion skips row groups by the rows
-    that it has so far.
+    `row_limit`: the statement needs at most this many rows; None without a LIMIT. `only_counts`:
+    the registered tables have the right number of rows, but any rows. `has_conditions`: DataFusion
+    may merge conditions of the statement with the filters on visible rows. `takes_first`: the
+    statement is a top-k query without joins, and DataFusion may skip row groups that cannot have
+    rows among the first k.
     """
 
     hybrids: dict[str, HybridTable] = field(default_factory=dict)
     checks: list[Callable[[], None]] = field(default_factory=list)
-    most_taken: int | None = None
+    row_limit: int | None = None
     only_counts: bool = False
     has_conditions: bool = True
     takes_first: bool = False
 
     @property
     def has_bitmaps(self) -> bool:
-        """Whether DataFusion reads a part with hidden rows."""
+        """True if DataFusion scans a part with hidden rows."""
         return any(hybrid.bitmap_parts for hybrid in self.hybrids.values())
 
     @property
     def is_worthwhile(self) -> bool:
-        """Whether the plan reads otherwise than that of the open frame."""
+        """True if the new plan differs from that of the open frame."""
         return self.has_bitmaps or bool(self.checks)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings for the plan."""
+        """The settings under which to plan the statement."""
         return self._batch_settings | ({TOP_FILTERS: "true"} if self.takes_first else {})
 
     @property
     def _batch_settings(self) -> dict[str, Any]:
         if not self.has_bitmaps or self.only_counts:
             return {}
-        if self.most_taken is None:
+        if self.row_limit is None:
             return {BATCH_SIZE: _LONG_BATCH_ROWS}
-        rows = max(_SHORT_BATCH_ROWS, 2 * self.most_taken)
+        rows = max(_SHORT_BATCH_ROWS, 2 * self.row_limit)
         return {BATCH_SIZE: rows, SPLIT_FILES: "false"} if rows < _LONG_BATCH_ROWS else {}
 
     def add(self, name: str, own: OwnTable, hybrid: HybridTable | None) -> None:
-        """Read a table like this."""
+        """Read the table through `hybrid`; None: through our dataset alone."""
         if hybrid is None:
             return
         check = partial(check_files, own.table.store, own.snapshot.version, hybrid.files)
         if hybrid.bitmap_parts:
-            check()  # the open frame does not read all of them
+            check()  # the open frame, which was planned before, has not checked all of these files
         self.hybrids[name] = hybrid
         if not hybrid.checks_files:
             self.checks.append(check)
 
     def check_files(self) -> None:
-        """Raise if a file is missing that DataFusion reads and our dataset does not check."""
+        """Raise if a file of DataFusion's scans is missing, for files that our dataset ignores."""
         for check in self.checks:
             check()
 
@@ -107,20 +108,21 @@ def closed_reads(
     *,
     has_limit: bool,
 ) -> ClosedReads:
-    """What DataFusion reads of these tables for a statement; `frame` is the statement, open.
+    """Choose a reader for the parts of these tables; `frame` is the statement as planned so far.
 
-    `hybrid` makes what to register for the parts of a table and visible rows of them; with
-    `only_counts`, for as many rows. `has_limit`: the statement may have a LIMIT.
+    `hybrid` builds the `HybridTable` of a table from part ids and their visible rows; with
+    `only_counts`, one that has any rows, as many as are visible. `has_limit`: the statement may
+    have a LIMIT.
     """
-    asked = {name: own for name, own in named.items() if own.has_other_parts(chosen.get(name))}
+    asked = {n: own for n, own in named.items() if own.may_have_hidden_rows(chosen.get(n))}
     has_limit &= any(len(own.snapshot.parts) > 1 for own in named.values())
     facts = PlanFacts(is_total=False)
     if asked or has_limit:
         facts = facts_of(frame.optimized_logical_plan())
-    if len(named) == 1 and facts.most_taken is not None:
+    if len(named) == 1 and facts.row_limit is not None:
         ((name, own),) = named.items()
-        if (enough := own.enough_rows(facts.most_taken)) is not None:
-            found = ClosedReads(most_taken=facts.most_taken, has_conditions=facts.has_conditions)
+        if (enough := own.enough_rows(facts.row_limit)) is not None:
+            found = ClosedReads(row_limit=facts.row_limit, has_conditions=facts.has_conditions)
             found.add(name, own, hybrid(own, *enough))
             return found
     has_bitmaps = _may_have_bitmaps(facts, asked)
@@ -135,10 +137,10 @@ def closed_reads(
 
 
 def _may_have_bitmaps(facts: PlanFacts, asked: Mapping[str, OwnTable]) -> bool:
-    """Whether DataFusion should read parts with hidden rows, if it may.
+    """Return whether DataFusion should scan parts with hidden rows, if the plan allows it.
 
-    Not if the dataset reads less: it skips pages by conditions on the first column of a key, and it
-    stops at a LIMIT without an order before it has found all hidden rows.
+    False if our dataset reads less than DataFusion would: it skips pages by conditions on the first
+    key column, and at a LIMIT without ORDER BY it stops before it has found all hidden rows.
     """
     if not facts.is_total or facts.has_limit:
         return False
@@ -150,16 +152,17 @@ def closed_frame(
     reads: ClosedReads,
     plan: Callable[[Mapping[str, Any]], datafusion.DataFrame],
 ) -> datafusion.DataFrame:
-    """The frame of a statement, which runs as `plan` plans it with some settings, if that is right.
+    """Plan the statement again and return a `ClosedFrame`; return `frame` if a check fails.
 
-    DataFusion 55.0 may move a condition between a scan and the numbers of its rows, if an
-    expression occurs twice in it, and then fails to number them. The plan is made once more, with
-    one pass of the rules, which does not move it there.
+    `plan` plans the statement under some settings. DataFusion 55.0 may push a condition with a
+    repeated subexpression between a scan and its row numbers, and then fails to number the rows. So
+    a plan that fails the check is made once more with a single optimiser pass, which does not push
+    the condition there.
     """
     for settings in (reads.settings, reads.settings | _ONE_PASS):
         try:
             closed = plan(settings)
-        except Exception:  # SELECT … INTO has made its table when it was planned
+        except Exception:  # the first plan of SELECT … INTO has created its table already
             break
         made = ClosedFrame(frame, closed, reads.check_files)
         if not reads.has_bitmaps or not (reads.has_conditions or reads.only_counts):
@@ -167,7 +170,7 @@ def closed_frame(
         facts = facts_of(closed.optimized_logical_plan())
         if not facts.is_total or (reads.only_counts and not facts.only_counts):
             break
-        is_right = settings == reads.settings or numbers_rows_in_scans(closed)
-        if facts.numbers_at_scans and is_right:
+        has_row_numbers = settings == reads.settings or numbers_rows_in_scans(closed)
+        if facts.numbers_at_scans and has_row_numbers:
             return made
     return frame

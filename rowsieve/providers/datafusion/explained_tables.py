@@ -1,4 +1,4 @@
-"""The row that our session adds to the result of an EXPLAIN: what is read of its tables."""
+"""Adds a row to the result of EXPLAIN: the parts of our tables that the statement reads."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def explained(
     chosen: Mapping[str, frozenset[str]],
     hybrids: Mapping[str, HybridTable],
 ) -> pa.Table:
-    """The result of EXPLAIN with a row that says which parts conditions leave."""
+    """The result of EXPLAIN, plus a row with the versions and the numbers of parts to read."""
     plans = frame.to_arrow_table()
     lines = []
     for name, own in named.items():
         total = len(own.read_parts(TRUE))
-        left = len(chosen[name]) if name in chosen else total
+        count = len(chosen[name]) if name in chosen else total
         version = own.snapshot.version
-        line = f"{own.given_name}: version {version}, conditions leave {left:,} of {total:,} parts"
+        line = f"{own.given_name}: version {version}, conditions leave {count:,} of {total:,} parts"
         if name in hybrids:
             hybrid = hybrids[name]
             line += f"; DataFusion's own reader reads {hybrid.native_parts:,}"

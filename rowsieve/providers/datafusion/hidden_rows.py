@@ -1,7 +1,7 @@
-"""The visible rows of a file as a condition on `file_row_index()`, which DataFusion knows.
+"""Filters a DataFusion scan of one file to its visible rows, by `file_row_index()`.
 
-Soundness: the row numbers are those of the file, whatever row groups, pages or byte ranges
-DataFusion reads. A number that the file does not have is an error.
+Soundness: `file_row_index()` counts rows from the start of the file, whatever row groups, pages or
+byte ranges DataFusion reads. A row number beyond the file's row count is an error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PREFIX: Final = "rowsieve_visible_"
 
 
 class VisibleRows(Use):
-    """A function of row numbers of one file: whether each is visible. Thread-safe."""
+    """A user-defined function: row numbers of one file to TRUE where visible. Thread-safe."""
 
     __slots__ = ("_bits", "_callers", "_path", "_row_count")
 
@@ -37,7 +37,7 @@ class VisibleRows(Use):
         super().__init__()
 
     def __call__(self, numbers: pa.Array) -> pa.Array:
-        """Whether each row is visible."""
+        """Return a boolean array: TRUE for each visible row."""
         caller = threading.get_ident()
         self._callers.add(caller)
         self.is_called = True
@@ -67,15 +67,15 @@ class VisibleRows(Use):
         return pa.array((found & 1).astype(bool))
 
 
-def visible_alone(
+def only_visible(
     context: datafusion.SessionContext, frame: datafusion.DataFrame, path: str, rows: RowSet
 ) -> datafusion.DataFrame:
-    """The visible rows of a frame that scans one file, and nothing else."""
+    """Filter a frame that scans one file to its visible rows."""
     name = f"{_PREFIX}{uuid.uuid4().hex}"
     function = datafusion.udf(VisibleRows(path, rows), [pa.int64()], pa.bool_(), "stable", name)
     return frame.filter(function(context.udf(ROW_NUMBER)()))
 
 
-def is_visibility(function: str) -> bool:
-    """Whether this is the name of a function that `visible_alone` has made."""
+def is_visibility_filter(function: str) -> bool:
+    """Return whether `only_visible` made the function with this name."""
     return function.startswith(_PREFIX)

@@ -1,11 +1,11 @@
-"""A table in two: DataFusion scans parts of it, and our dataset reads the other parts.
+"""Splits a table between two readers: DataFusion's Parquet scan and our dataset.
 
 DataFusion scans clean parts as they are. If the statement allows it, it also scans parts with
-hidden rows, and a condition on their row numbers leaves these out.
+hidden rows, under a filter on row numbers that removes these rows.
 
-Soundness: both read the parts of one version (invariants 23 and 32), each part once. The dataset
-checks that the files of DataFusion's scans exist. So it is part of every such table, except of one
-for a `ClosedFrame` that checks the files.
+Soundness: both readers read parts of one version (invariants 23 and 32), and each part is read
+once. Our dataset checks that the files of DataFusion's scans exist. So it is part of every hybrid
+table, except for a `ClosedFrame`, which checks the files itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rowsieve.planner.splits import split_bytes_for_cores
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.providers.datafusion.hidden_rows import visible_alone
+from rowsieve.providers.datafusion.hidden_rows import only_visible
 from rowsieve.providers.datafusion.native_scan import NativeParts, native_frame
 from rowsieve.providers.datafusion.registered_table import (
     SMALLEST_SPLIT_BYTES,
@@ -40,17 +40,18 @@ if TYPE_CHECKING:
     from rowsieve.storage.snapshot import Snapshot
 
 VisibleParts: TypeAlias = Mapping[str, RowSet | None]
-"""The visible rows of parts by their ids; None if all are."""
+"""Visible rows by part id; None: all rows are visible."""
 _MOST_BITMAPS: Final = 16  # each is a scan of its own in DataFusion's plan
 _MOST_BITMAP_ROWS: Final = 200_000_000  # 25 MB of bits
-_LEAST_VISIBLE: Final = 0.1  # share of visible rows from which DataFusion reads a file itself
+_LEAST_VISIBLE: Final = 0.1  # with a smaller share of visible rows, our dataset reads the file
 
 
 @dataclass(frozen=True, slots=True)
 class HybridTable:
-    """What to register in DataFusion, the files that DataFusion reads, and how many in part.
+    """The provider to register in DataFusion, and the files that DataFusion scans for it.
 
-    `checks_files`: our dataset is part of it, and checks the files while the query runs.
+    `bitmap_parts` counts the files that are scanned under a filter on row numbers. `checks_files`:
+    the provider contains our dataset, which checks the files while the query runs.
     """
 
     provider: Any
@@ -60,17 +61,17 @@ class HybridTable:
 
     @property
     def native_parts(self) -> int:
-        """How many parts DataFusion reads whole."""
+        """The number of parts that DataFusion scans without a filter on row numbers."""
         return len(self.files) - self.bitmap_parts
 
 
 def may_be_hybrid(table: Any, snapshot: Snapshot) -> bool:
-    """Whether DataFusion may read parts; not if reads are audited, reported or not pruned."""
+    """Return whether DataFusion may scan parts: not if reads are audited, reported or unpruned."""
     return table.reporter is None and may_skip(snapshot)
 
 
 def may_skip(snapshot: Snapshot) -> bool:
-    """Whether parts may be left out before our dataset plans: not if it is to check or read all."""
+    """Return whether parts may be skipped before our dataset plans: not if it audits reads."""
     settings = ReadOptions().settings(snapshot.table.properties)
     return settings.skips and not settings.audited_percent
 
@@ -86,11 +87,11 @@ def hybrid_table(
     is_checked: bool,
     only_counts: bool = False,
 ) -> HybridTable | None:
-    """The hybrid of a table of one version; None if our dataset reads all of it.
+    """Build the hybrid table of a version; None if our dataset reads all of it.
 
-    With `part_ids`, it has the rows of these parts alone. DataFusion reads the clean parts, and the
-    rows that `visible` has of other parts; with `only_counts`, any rows, but as many. If the files
-    are checked elsewhere, it has our dataset only for other parts.
+    `part_ids` limits it to these parts. DataFusion scans the clean parts, and the `visible` rows of
+    other parts; with `only_counts`, any rows, as many as are visible. With `is_checked`, the caller
+    checks the files, and our dataset is included only if some parts are not scanned.
     """
     snapshot = table.snapshot_for_engines()
     wanted = {part.part_id for part in read_parts(planned(snapshot, table.uri))}
@@ -100,51 +101,51 @@ def hybrid_table(
     bitmaps: list[tuple[FileRef, RowSet]] = []
     for part_id, rows in visible.items():
         if part_id in wanted and rows is None:
-            whole[part_id] = native.others[part_id]
+            whole[part_id] = native.unproven[part_id]
         elif part_id in wanted and rows is not None:
-            bitmaps.append((native.others[part_id], rows))
+            bitmaps.append((native.unproven[part_id], rows))
     if not whole and not bitmaps:
         return None
     files = (*whole.values(), *(file for file, _ in bitmaps))
-    left = wanted - whole.keys() - visible.keys()
-    rest = TableDataset(table, ReadOptions(), frozenset(left), views=True, files=files)
+    remaining = wanted - whole.keys() - visible.keys()
+    rest = TableDataset(table, ReadOptions(), frozenset(remaining), views=True, files=files)
 
     def scan(*scanned: FileRef) -> datafusion.DataFrame:
         return native_frame(context, rest.schema, table.store, scanned, target_partitions)
 
     try:
-        if only_counts and bitmaps:  # rows without columns differ in nothing
+        if only_counts and bitmaps:  # rows without columns are interchangeable
             count = sum(file.rows for file in whole.values()) + sum(len(r) for _, r in bitmaps)
             frames = [scan(*files).limit(count)]
         else:
             frames = [scan(*whole.values())] if whole else []
-            frames += [visible_alone(context, scan(file), file.path, r) for file, r in bitmaps]
-    except ValueError:  # plans of this version of DataFusion have another form
+            frames += [only_visible(context, scan(file), file.path, r) for file, r in bitmaps]
+    except ValueError:  # this version of DataFusion serialises plans in another form
         return None
-    if checks_files := bool(left) or not is_checked:
+    if checks_files := bool(remaining) or not is_checked:
         frames.append(context.read_table(CatalogTable(rest)))
     both = reduce(lambda one, other: one.union(other), frames)
     return HybridTable(both.into_view(), files, len(bitmaps), checks_files)
 
 
 def may_be_bitmaps(row_counts: Sequence[int]) -> bool:
-    """Whether DataFusion should read files of so many rows without their hidden rows."""
+    """Return whether files with these row counts are few and small enough for bitmap filters."""
     return len(row_counts) <= _MOST_BITMAPS and sum(row_counts) <= _MOST_BITMAP_ROWS
 
 
 def is_bitmap(visible: RowSet) -> bool:
-    """Whether DataFusion should read the file with these visible rows."""
+    """Return whether enough rows are visible for DataFusion to scan the file with a bitmap."""
     return len(visible) >= _LEAST_VISIBLE * visible.row_count and not visible.is_empty
 
 
 def find_visible(table: Any, part_ids: Collection[str]) -> VisibleParts:
-    """The visible rows of these parts; reads keys of them, and of the parts that overlap them."""
+    """Find the visible rows of these parts; reads their keys, and those of overlapping parts."""
     plan = only_parts(planned(table.snapshot_for_engines(), table.uri), part_ids)
     return {part.part_id: rows for part, rows in visible_by_part(plan, table.store)}
 
 
 def planned(snapshot: Snapshot, uri: str, condition: Predicate = TRUE) -> ScanPlan:
-    """The plan of a version, without the parts that have no row which meets the condition."""
+    """Plan a read of a version; parts that cannot have a matching row are pruned."""
     return PLANS.plan(
         snapshot,
         uri,

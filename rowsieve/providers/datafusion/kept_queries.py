@@ -1,10 +1,10 @@
-"""Views and prepared statements over our tables: they read the newest versions.
+"""Replans views and prepared statements over our tables, so that they read the newest versions.
 
-DataFusion keeps the plan of a view or prepared statement, and with it the versions of its tables.
-We keep the text, and let DataFusion plan it anew for each statement that names it.
+DataFusion stores the plan of a view or prepared statement, and with it the versions of its tables.
+We store the SQL text, and have DataFusion plan it again for each statement that names it.
 
-Soundness: a text must mean what it meant when it was kept, so that under other settings of names or
-grammar it is an error. A view is planned anew after the views that it names.
+Soundness: the text must keep its meaning. If settings of name resolution or of the parser differ
+from those at creation, it is an error. A view is replanned after the views that it reads.
 """
 
 from __future__ import annotations
@@ -18,8 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 import datafusion
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
-from rowsieve.providers.datafusion.session_settings import IDENTIFIERS, MAX_PASSES, held
-from rowsieve.providers.datafusion.statement_tokens import StatementTokens, quoted, tokens_of
+from rowsieve.providers.datafusion.session_settings import (
+    IDENTIFIERS,
+    MAX_PASSES,
+    temporary_settings,
+)
+from rowsieve.providers.datafusion.statement_tokens import StatementTokens, quoted_path, tokens_of
 
 if TYPE_CHECKING:
     from rowsieve.providers.datafusion.sql_session import SessionContext
@@ -31,9 +35,10 @@ _QUERIES: Final = ("SELECT", "WITH", "VALUES", "EXPLAIN", "(")
 
 @dataclass(frozen=True, slots=True)
 class KeptQuery:
-    """A view, by its full name, or a prepared statement, by its one name.
+    """A view or a prepared statement.
 
-    `statement` creates it; `query` is what it stands for.
+    `name` is the full name of a view, or the one name of a prepared statement. `statement` is the
+    SQL that creates it, `query` the query inside, `settings` those under which it was created.
     """
 
     name: tuple[str, ...]
@@ -43,18 +48,18 @@ class KeptQuery:
     settings: Mapping[str, Any]
 
     @property
-    def place(self) -> str:
-        """The name as SQL."""
-        return ".".join(map(quoted, self.name))
+    def sql_name(self) -> str:
+        """The name as a quoted identifier."""
+        return quoted_path(self.name)
 
     def is_named_in(self, text: str) -> bool:
-        """Whether a text may name the view."""
+        """Return whether a SQL text may name the view."""
         name = re.escape(self.name[-1].casefold())
         return re.search(rf"(?<!\w){name}(?!\w)", text.casefold().replace('""', '"')) is not None
 
 
 class KeptQueries:
-    """The views and prepared statements of a session over tables of ours."""
+    """The views and prepared statements of a session that read our tables."""
 
     def __init__(self, session: SessionContext) -> None:
         self._session = session
@@ -62,7 +67,7 @@ class KeptQueries:
         self._prepared: dict[str, KeptQuery] = {}
 
     def named(self, text: str) -> tuple[KeptQuery, ...]:
-        """Those that a statement may name, and those that these may name, which come before."""
+        """Those that a statement may read, directly or through others, dependencies first."""
         found: list[KeptQuery] = []
         seen: set[tuple[str, ...]] = set()
 
@@ -85,35 +90,35 @@ class KeptQueries:
             return None
         return self._prepared.get(_prepared_name(tokens))
 
-    def renew(self, kept: Iterable[KeptQuery]) -> None:
-        """Let DataFusion plan them anew over what the names of tables stand for now."""
+    def replan(self, kept: Iterable[KeptQuery]) -> None:
+        """Have DataFusion plan these again, over the tables that are registered now."""
         for each in kept:
             self._check_settings(each)
             if each.is_view:
                 self._replace(each)
             else:
-                del self._prepared[each.name[0]]  # until the text has been planned
-                _DATAFUSION.sql(self._session, f"DEALLOCATE {each.place}")
+                del self._prepared[each.name[0]]  # it is gone if planning it fails
+                _DATAFUSION.sql(self._session, f"DEALLOCATE {each.sql_name}")
                 with self._unoptimised():
                     _DATAFUSION.sql(self._session, each.statement)
                 self._prepared[each.name[0]] = each
 
-    def keep(
+    def create(
         self, statement: str, plan: Callable[[], datafusion.DataFrame]
     ) -> datafusion.DataFrame:
-        """Let DataFusion create a view or prepared statement, and keep it.
+        """Have DataFusion create a view or prepared statement, and store its text.
 
-        UnsupportedOperation for one that cannot be planned anew: a view that names itself or a view
-        that names it, a statement that is no query.
+        UnsupportedOperation if it could not be replanned: a view that reads itself, directly or
+        through another view, or a statement that is not a query.
         """
         kept = self._read(statement)
         inner = [view for view in self.named(kept.query) if view.name != kept.name]
         if kept.is_view and (outer := [view for view in inner if kept.is_named_in(view.query)]):
             raise UnsupportedOperation(
-                f"sql: the view {kept.place} names {outer[0].place}, which names it, too; give one "
-                "of them another name"
+                f"sql: the view {kept.sql_name} names {outer[0].sql_name}, which names it, too; "
+                "give one of them another name"
             )
-        self.renew(inner)
+        self.replan(inner)
         replaced = self._registered(kept) if kept.is_view else None
         with nullcontext() if kept.is_view else self._unoptimised():
             frame = plan()
@@ -121,11 +126,11 @@ class KeptQueries:
             try:
                 self._replace(kept)
             except Exception as error:
-                _DATAFUSION.deregister_table(self._session, kept.place)
-                _DATAFUSION.register_table(self._session, kept.place, replaced)
+                _DATAFUSION.deregister_table(self._session, kept.sql_name)
+                _DATAFUSION.register_table(self._session, kept.sql_name, replaced)
                 raise UnsupportedOperation(
-                    f"sql: the view {kept.place} cannot be replaced by a query that reads it; give "
-                    "the view another name"
+                    f"sql: the view {kept.sql_name} cannot be replaced by a query that reads it; "
+                    "give the view another name"
                 ) from error
         if kept.is_view:
             self._views[kept.name] = kept
@@ -134,19 +139,19 @@ class KeptQueries:
         return frame
 
     def _unoptimised(self) -> AbstractContextManager[None]:
-        """Let DataFusion prepare a plan without optimising it.
+        """Disable the optimiser while DataFusion prepares a statement.
 
-        DataFusion 55 optimises what it prepares, and again what it executes. The second time, it
-        fails on conditions that our dataset has taken the first time, and on `DISTINCT ON`.
+        DataFusion 55 optimises a prepared statement twice: at PREPARE and at EXECUTE. The second
+        time, it fails on conditions that it pushed into our dataset before, and on `DISTINCT ON`.
         """
 
         def run(statement: str) -> None:
             _DATAFUSION.sql(self._session, statement)
 
-        return held({MAX_PASSES: 0}, self._session.settings_of((MAX_PASSES,)), run)
+        return temporary_settings({MAX_PASSES: 0}, self._session.settings_of((MAX_PASSES,)), run)
 
-    def note(self, statement: str) -> None:
-        """Forget what a statement, which has run, has removed or replaced."""
+    def forget_replaced(self, statement: str) -> None:
+        """Forget views and prepared statements that `statement`, which has run, removed."""
         if not self._views and not self._prepared:
             return
         if (tokens := self._tokens(statement)) is None:
@@ -162,7 +167,7 @@ class KeptQueries:
         self.forget_removed()
 
     def forget_removed(self) -> None:
-        """Forget the views that the session has no longer."""
+        """Forget views that are no longer registered in the session."""
         for name, view in list(self._views.items()):
             if (now := self._registered(view)) is None or now.kind != "view":
                 del self._views[name]
@@ -180,8 +185,8 @@ class KeptQueries:
             is_query = tokens.next() in _QUERIES and "INTO" not in tokens.words
         except InvalidInput as error:
             raise UnsupportedOperation(
-                f"sql: the view or prepared statement cannot be read, so that its tables would "
-                f"stay at the version of today: {error}"
+                "sql: the view or prepared statement cannot be parsed, so it would always read "
+                f"today's versions of its tables: {error}"
             ) from error
         if not is_query:
             raise UnsupportedOperation(
@@ -196,7 +201,7 @@ class KeptQueries:
         return tokens_of(text, folds=self._session.setting(IDENTIFIERS) != "false")
 
     def _settings(self) -> dict[str, Any]:
-        """The settings that say what a text means."""
+        """The settings that decide the meaning of a SQL text."""
         return self._session.settings_of(_READS_TEXT)
 
     def _check_settings(self, kept: KeptQuery) -> None:
@@ -205,23 +210,23 @@ class KeptQueries:
             if now.get(name) != kept.settings.get(name):
                 what = "view" if kept.is_view else "prepared statement"
                 raise UnsupportedOperation(
-                    f"sql: the {what} {kept.place} was created with {name} = "
+                    f"sql: the {what} {kept.sql_name} was created with {name} = "
                     f"{kept.settings.get(name)}, which is {now.get(name)} now; SET it back"
                 )
 
     def _replace(self, view: KeptQuery) -> None:
-        """Create the view anew; if that fails, it stays what it was."""
+        """Create the view again; if that fails, restore it."""
         before = self._registered(view)
-        _DATAFUSION.deregister_table(self._session, view.place)
+        _DATAFUSION.deregister_table(self._session, view.sql_name)
         try:
             _DATAFUSION.sql(self._session, view.statement)
         except Exception:
             if before is not None:
-                _DATAFUSION.register_table(self._session, view.place, before)
+                _DATAFUSION.register_table(self._session, view.sql_name, before)
             raise
 
     def _registered(self, view: KeptQuery) -> Any:
-        """What the view's name stands for in the session; None if it is free."""
+        """The table or view registered under the view's name; None if there is none."""
         catalog, schema, name = view.name
         try:
             return _DATAFUSION.catalog(self._session, catalog).schema(schema).table(name)
@@ -230,17 +235,17 @@ class KeptQueries:
 
 
 def _prepared_name(tokens: StatementTokens) -> str:
-    """Pass the name of a prepared statement, which DataFusion folds whatever the settings say."""
+    """Consume the name of a prepared statement, which DataFusion folds under all settings."""
     written, name = tokens.name()
     return name if written.startswith('"') else name.lower()
 
 
 def _created_name(tokens: StatementTokens) -> tuple[str, ...]:
-    """Pass the words before the name of a view, and the name."""
+    """Consume CREATE … VIEW and the name of the view; return the parts of the name."""
     tokens.need("CREATE")
     if not tokens.take("OR", "REPLACE"):
         tokens.take("OR", "ALTER")
-    for word in ("TEMP", "TEMPORARY"):  # DataFusion refuses them
+    for word in ("TEMP", "TEMPORARY"):  # DataFusion reports them as errors
         tokens.take(word)
     tokens.need("VIEW")
     return tokens.path()[1]

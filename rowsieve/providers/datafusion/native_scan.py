@@ -1,16 +1,16 @@
-"""DataFusion's own Parquet scan over files of a table.
+"""Builds DataFusion's own Parquet scan over given files of a table.
 
-Soundness (invariant 32): the scan reads exactly the given files, and only files that our writer
-made safe for readers that prune by statistics, and whose columns have the names and types of the
-table's. Every doubt leads to our dataset. `hidden_rows` leaves out rows that are not visible.
+Soundness (invariant 32): the scan reads exactly the given files. A file is given only if our writer
+marked it as safe for readers that prune by statistics, and its columns have the table's names and
+types. In doubt, our dataset reads the file. `hidden_rows` filters out rows that are not visible.
 
-The scan declares that it has no order. Otherwise DataFusion takes the order in `sorting_columns` of
-the files, and DataFusion 55.2 loses rows of `WHERE … ORDER BY key LIMIT n` over several files with
-an order: threads that finish early take files from others, which breaks the order it relies on.
+The scan declares that it has no order. Otherwise DataFusion uses the order in `sorting_columns` of
+the files, and DataFusion 55.2 loses rows of `WHERE … ORDER BY key LIMIT n` over several sorted
+files: threads that finish early take files from others, which breaks the order it relies on.
 
-DataFusion takes a missing file for an empty one. So each query with such a scan also reads a
+DataFusion treats a missing file as an empty one. So each query with such a scan also reads a
 partition of our dataset, which checks the files while the query runs: a file that exists then was
-found by the scan before, because no name is used twice.
+found by the scan before, because file names are never reused.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from rowsieve.varints import decode_varint, encode_varint
 
 _SCAN: Final = "rowsieve_files"
 _BYTES: Final = 2  # protobuf's wire type of messages, text and bytes
-# Characters of paths that a URL spells as they are.
+# Paths that are the same in a URL, because no character is escaped.
 _PLAIN_PATH: Final = re.compile(r"/[A-Za-z0-9_./=+@,-]*")
-_NO_ORDER: Final[list[list[Any]]] = [[]]  # one order, by nothing
+_NO_ORDER: Final[list[list[Any]]] = [[]]  # one order, without columns
 
 
 @dataclass(frozen=True, slots=True)
 class NativeParts:
-    """The files that DataFusion may read itself, by part id: whole, or without some of the rows."""
+    """The files that DataFusion may scan, by part id."""
 
-    clean: dict[str, FileRef]
-    others: dict[str, FileRef]  # whether rows of these are hidden is not known
+    clean: dict[str, FileRef]  # known to have no hidden rows
+    unproven: dict[str, FileRef]  # may have hidden rows
 
 
 def native_parts(plan: ScanPlan, snapshot: Snapshot, store: ObjectStore) -> NativeParts:
-    """The files that DataFusion may read itself; `plan` reads the whole version."""
+    """Find the files that DataFusion may scan; `plan` must read the whole version."""
     root = _root(store)
     if root is None or not all(map(_is_native, snapshot.schema)):
         return NativeParts({}, {})
@@ -65,7 +65,7 @@ def native_parts(plan: ScanPlan, snapshot: Snapshot, store: ObjectStore) -> Nati
 def _readable(
     files: Mapping[str, FileRef], snapshot: Snapshot, store: ObjectStore
 ) -> dict[str, FileRef]:
-    """The files that are safe for DataFusion and have the table's columns."""
+    """The files that are safe for readers that prune, and have the table's columns."""
     chosen = snapshot.parts.chosen(set(files))
     columns = ("native_safe", "schema_id")
     facts = zip(chosen.part_ids, *(chosen.column(c).to_pylist() for c in columns), strict=True)
@@ -88,7 +88,7 @@ def native_frame(
     files: Sequence[FileRef],
     target_partitions: int,
 ) -> datafusion.DataFrame:
-    """A DataFrame of `context` that scans these files; there must be at least one."""
+    """Build a DataFrame of `context` that scans these files; there must be at least one."""
     config = datafusion.SessionConfig().with_target_partitions(target_partitions)
     private = datafusion.SessionContext(config)
     root = _root(store)
@@ -104,14 +104,14 @@ def native_frame(
 
 
 def _root(store: ObjectStore) -> str | None:
-    """The table's folder, if a URL spells it as it is."""
+    """The path of a local table's folder; None if it is not local or a URL would escape it."""
     location = Location.parse(store.uri)
     root = location.path.rstrip("/")
     return root if location.scheme == "file" and _PLAIN_PATH.fullmatch(root) else None
 
 
 def _is_native(column: Field) -> bool:
-    """Whether DataFusion's reader is known to give our values of the column."""
+    """Return whether DataFusion's reader is known to read the same values as ours."""
     if isinstance(column.type, Timestamp):
         return not column.type.utc or column.type.zone == "UTC"
     plain = Binary | Bool | Date | Decimal | Float | Int | String
@@ -119,7 +119,7 @@ def _is_native(column: Field) -> bool:
 
 
 def _clean(plan: ScanPlan) -> set[str]:
-    """The parts that no other part can hide rows of, and that hide none themselves."""
+    """The ids of the parts without hidden rows: nothing overlaps them, and they hide none."""
     rows: dict[str, int] = {}
     parts: dict[str, PlannedPart] = {}
     for piece in (piece for split in plan.splits for piece in split.pieces):
@@ -136,7 +136,7 @@ def _clean(plan: ScanPlan) -> set[str]:
 
 
 def _files(plan: ScanPlan, root: str) -> dict[str, FileRef]:
-    """The files of the plan's parts whose paths DataFusion takes as they are."""
+    """The files of the plan's parts whose paths need no escape in a URL, by part id."""
     found = {}
     for part in read_parts(plan):
         data = part.data
@@ -152,7 +152,7 @@ def _files(plan: ScanPlan, root: str) -> dict[str, FileRef]:
 def _has_same_columns(
     snapshot: Snapshot, store: ObjectStore, file: FileRef, schema_id: int
 ) -> bool:
-    """Whether the files of a schema have the table's columns by the same names and types."""
+    """Return whether files written with a schema have the table's columns, names and types."""
     columns = tuple(snapshot.schema)
     stored = fields_by_id(read_metadata(store, file))
     shape = shape_of(columns, stored, schema_id, lambda _: False)
@@ -163,9 +163,9 @@ def _has_same_columns(
 
 
 def _replaced(message: bytes, value: bytes, values: Sequence[bytes]) -> tuple[bytes, int]:
-    """A protobuf message with `values` for each field that is `value`, and how many there were.
+    """Replace each field equal to `value` by one field for each of `values`; count replacements.
 
-    A field is looked into only if it contains the value. ValueError for bytes of another format.
+    Descends only into fields that contain the value. ValueError if the bytes are not protobuf.
     """
     found, count, place = [], 0, 0
     while place < len(message):

@@ -1,7 +1,7 @@
-"""Copies slices that DataFusion cannot import.
+"""Copies array slices that DataFusion cannot import.
 
-DataFusion 55.2 panics (`end <= self.len()`) when it reads a slice of a struct that has a struct
-inside. A copy begins at its first value.
+DataFusion 55.2 panics (`end <= self.len()`) when it reads a slice of a struct column that has a
+struct inside. A copy has offset 0.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 
 def without_slices(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows; columns with structs inside structs are copied."""
+    """Return the same rows; columns with structs inside structs are copied to offset 0."""
     if not any(_has_nested_struct(type_) for type_ in rows.schema.types):
         return rows
     columns = [
@@ -23,7 +23,7 @@ def without_slices(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _has_nested_struct(type_: pa.DataType, *, inside: bool = False) -> bool:
-    """Whether a struct stands inside another one, at any depth."""
+    """Return whether the type has a struct inside a struct, at any depth."""
     is_struct = pa.types.is_struct(type_)
     if is_struct and inside:
         return True

@@ -64,7 +64,7 @@ class Use:
         OPEN_READS.note(self)
 
     def is_idle(self) -> bool:
-        """Whether no call is in progress or has ended within the last `QUIET_S` seconds."""
+        """True if no call is in progress, and none has ended within the last `QUIET_S` seconds."""
         return not self.is_called and time.monotonic() - self.last_call_s > QUIET_S
 
 

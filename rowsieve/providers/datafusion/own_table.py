@@ -1,6 +1,6 @@
-"""A table of ours that a name stands for in our `SessionContext`, at one version.
+"""A Rowsieve table registered in our `SessionContext`, pinned to one version.
 
-Soundness: what is made for a version is made anew when the name moves to another one.
+Soundness: objects that were built for a version are dropped when the name moves to another one.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
 
 Made = TypeVar("Made")
-_MOST_MADE: Final = 16  # objects for DataFusion that a table keeps, by the parts that they read
+_CACHE_SIZE: Final = 16  # objects for DataFusion that are kept per table
 _NAME_PART: Final = re.compile(r'"(?:[^"]|"")*"|[^."]+')
 
 
 @dataclass(slots=True)
 class OwnTable:
-    """A table of ours, its name, and the version that the name stands for.
+    """A registered table: its name, and the version that statements read under this name.
 
-    `name` has all three parts, in quotes: it stands for the same table whatever the settings say.
+    `name` is the quoted name with catalog and schema, so that session settings do not change its
+    meaning; `given_name` is the name that the user gave.
     """
 
     name: str
@@ -50,12 +51,12 @@ class OwnTable:
     table: Table
     snapshot: Snapshot
     is_fixed: bool = False
-    made: dict[Hashable, Any] = field(default_factory=dict)  # for this version, the last few
-    found: dict[str, RowSet | None] = field(default_factory=dict)  # visible rows of its parts
+    cache: dict[Hashable, Any] = field(default_factory=dict)  # the newest objects for this version
+    visible: dict[str, RowSet | None] = field(default_factory=dict)  # visible rows by part id
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The parts of the name, as DataFusion knows them."""
+        """The parts of the name as DataFusion resolves them."""
         return name_parts(self.name)
 
     @property
@@ -64,19 +65,19 @@ class OwnTable:
         return self.parts[-1]
 
     def at(self, snapshot: Snapshot) -> OwnTable:
-        """The same name for a version, with objects for DataFusion of its own."""
+        """The same name at another version, with a cache of its own."""
         return OwnTable(self.name, self.given_name, self.table, snapshot, self.is_fixed)
 
     def provider(self, part_ids: frozenset[str] | None = None, *, views: bool = True) -> Any:
-        """Our dataset; it has the rows of these parts alone if they are given.
+        """Our dataset, limited to these parts if they are given.
 
-        With `views`, text and bytes have the types that DataFusion's own scans give them.
+        With `views`, text and bytes have the view types that DataFusion's own scans return.
         """
 
         def make() -> Any:
             return CatalogTable(TableDataset(self._pinned(), ReadOptions(), part_ids, views=views))
 
-        return self._once(("dataset", part_ids, views), make)
+        return self._cached(("dataset", part_ids, views), make)
 
     def hybrid(
         self,
@@ -88,16 +89,16 @@ class OwnTable:
         is_checked: bool = False,
         only_counts: bool = False,
     ) -> HybridTable | None:
-        """What DataFusion reads partly by itself; None if our dataset reads all parts.
+        """The table with DataFusion's own scans for some parts; None if our dataset reads all.
 
-        With `visible`, DataFusion reads these rows of parts with hidden rows; with `only_counts`,
-        as many rows. Its files are checked before DataFusion opens one: it would wait for the
-        writer of a FIFO. `is_checked`: the caller checks them, before and after DataFusion plans a
-        query.
+        `visible` has the rows to scan of parts with hidden rows; with `only_counts`, any rows are
+        scanned, as many as these. Files are checked before DataFusion opens one, because opening a
+        FIFO would block. `is_checked`: the caller checks the files, before and after DataFusion
+        plans a query.
         """
         if not may_be_hybrid(self.table, self.snapshot):
             return None
-        found: HybridTable | None = self._once(
+        found: HybridTable | None = self._cached(
             ("hybrid", part_ids, target_partitions, bool(visible), is_checked, only_counts),
             lambda: hybrid_table(
                 context,
@@ -114,31 +115,32 @@ class OwnTable:
             check_files(self.table.store, self.snapshot.version, found.files)
         return found
 
-    def has_other_parts(self, part_ids: frozenset[str] | None) -> bool:
-        """Whether DataFusion may read one of these parts that may have hidden rows."""
+    def may_have_hidden_rows(self, part_ids: frozenset[str] | None) -> bool:
+        """Return whether one of these parts that DataFusion can scan may have hidden rows."""
         if not may_be_hybrid(self.table, self.snapshot):
             return False
-        others = self._native_parts().others
-        return bool(others) if part_ids is None else not part_ids.isdisjoint(others)
+        unproven = self._native_parts().unproven
+        return bool(unproven) if part_ids is None else not part_ids.isdisjoint(unproven)
 
     def visible_rows(self, part_ids: frozenset[str] | None) -> VisibleParts:
-        """The visible rows of parts that DataFusion may read without their hidden rows.
+        """The visible rows of parts that DataFusion may scan under a filter on row numbers.
 
-        Reads keys of parts, once for each. Empty if our dataset should read these parts.
+        Reads the keys of each such part once. Empty if our dataset should read these parts.
         """
-        others = self._native_parts().others
-        wanted = {each for each in others if part_ids is None or each in part_ids}
-        if not may_be_bitmaps([others[each].rows for each in wanted]):
+        unproven = self._native_parts().unproven
+        wanted = {each for each in unproven if part_ids is None or each in part_ids}
+        if not may_be_bitmaps([unproven[each].rows for each in wanted]):
             return {}
-        if missing := wanted - self.found.keys():
-            self.found |= find_visible(self._pinned(), missing)
-        found = {each: self.found[each] for each in wanted if each in self.found}
+        if missing := wanted - self.visible.keys():
+            self.visible |= find_visible(self._pinned(), missing)
+        found = {each: self.visible[each] for each in wanted if each in self.visible}
         return {each: rows for each, rows in found.items() if rows is None or is_bitmap(rows)}
 
     def enough_rows(self, count: int) -> tuple[frozenset[str], VisibleParts] | None:
-        """Parts that DataFusion may read and that have so many visible rows, and these rows.
+        """Choose parts for DataFusion that have at least `count` visible rows; clean parts first.
 
-        None if too few are known. Clean parts come first.
+        Returns their ids, and the visible rows of those that are not clean. None if too few visible
+        rows are known without reading keys.
         """
         if not may_be_hybrid(self.table, self.snapshot):
             return None
@@ -150,13 +152,13 @@ class OwnTable:
             chosen.add(part_id)
             count -= file.rows
         visible: dict[str, RowSet | None] = {}
-        for part_id, rows in self.found.items():
+        for part_id, rows in self.visible.items():
             if count <= 0:
                 break
             if rows is None or is_bitmap(rows):
                 visible[part_id] = rows
-                count -= native.others[part_id].rows if rows is None else len(rows)
-        if count > 0 or not may_be_bitmaps([native.others[each].rows for each in visible]):
+                count -= native.unproven[part_id].rows if rows is None else len(rows)
+        if count > 0 or not may_be_bitmaps([native.unproven[each].rows for each in visible]):
             return None
         return frozenset(chosen | visible.keys()), visible
 
@@ -165,37 +167,37 @@ class OwnTable:
             plan = planned(self.snapshot, self.table.uri)
             return native_parts(plan, self.snapshot, self.table.store)
 
-        return self._once(("native",), find)
+        return self._cached(("native",), find)
 
     def stub(self, name: str) -> Any:
-        """A view of a scan of this name over no file."""
-        return self._once(("stub", name), lambda: scan_of_nothing(name, self.snapshot.schema))
+        """A view with the table's columns over a scan called `name` that has no file."""
+        return self._cached(("stub", name), lambda: scan_of_nothing(name, self.snapshot.schema))
 
     def move(self, snapshot: Snapshot) -> None:
-        """Stand for another version from now on."""
+        """Pin another version."""
         self.snapshot = snapshot
-        self.made.clear()
-        self.found = {}
+        self.cache.clear()
+        self.visible = {}
 
     def _pinned(self) -> Any:
         return PinnedTable(self.table, self.snapshot)
 
-    def _once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        if key not in self.made:
-            while len(self.made) >= _MOST_MADE:
-                self.made.pop(next(iter(self.made)))
-            self.made[key] = make()
-        found: Made = self.made[key]
+    def _cached(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        if key not in self.cache:
+            while len(self.cache) >= _CACHE_SIZE:
+                self.cache.pop(next(iter(self.cache)))
+            self.cache[key] = make()
+        found: Made = self.cache[key]
         return found
 
     def read_parts(self, condition: Predicate) -> frozenset[str]:
-        """The parts that may have rows that meet the condition."""
+        """The ids of the parts that may have a row that matches the condition."""
         plan = planned(self.snapshot, self.table.uri, condition)
         return frozenset(part.part_id for part in read_parts(plan))
 
 
 def name_parts(name: str) -> tuple[str, ...]:
-    """The parts of a name as DataFusion knows them: folded to lower case if not quoted."""
+    """Split a name as DataFusion does: unquoted parts are folded to lower case."""
     parts = _NAME_PART.findall(name)
     return tuple(
         part[1:-1].replace('""', '"') if part[:1] == '"' else part.lower() for part in parts

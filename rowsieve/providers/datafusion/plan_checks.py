@@ -1,13 +1,14 @@
-"""Whether DataFusion may leave out hidden rows while it evaluates the conditions of a query.
+"""Checks whether DataFusion may evaluate the conditions of a query on hidden rows, too.
 
 DataFusion evaluates all conditions on a file's rows in one filter, in any order. So a condition may
-meet hidden rows: it must not fail on any value (invariant 27). Sums, differences and products of
-integers wrap around in DataFusion and those of floats are infinite or NaN; of decimals, they fail.
+be evaluated on hidden rows: it must not fail on any value (invariant 27). In DataFusion, `+`, `-`
+and `*` wrap around for integers, and give infinity or NaN for floats; for decimals, they fail.
 
-Soundness: nodes and expressions are allowed by their kind; an unknown one is refused. DataFusion
-may move any condition of a plan, also one above an aggregate, so all of them are checked. A filter
-that the optimised plan has above a computed column (as its value is random) still moves when
-DataFusion makes the physical plan: below the column, with the computation in it.
+Soundness: nodes and expressions are allowed by their kind; an unknown kind is refused. DataFusion
+may move any condition of a plan, even one above an aggregate, so all conditions are checked. The
+optimised plan keeps a filter above a column with a random value, but the physical plan may have
+moved it below that column, with the computation inside. So computed columns are checked like
+conditions if a filter uses them.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from typing import Any, Final, TypeAlias
 import datafusion
 import pyarrow as pa
 
-from rowsieve.providers.datafusion.hidden_rows import ROW_NUMBER, is_visibility
+from rowsieve.providers.datafusion.hidden_rows import ROW_NUMBER, is_visibility_filter
 
 _SCAN: Final = "TableScan: "
 _OUTER: Final = re.compile(r"\b(Left|Right|Full|LeftMark|RightMark) Join:")
 _LEAVES: Final = frozenset({"Column", "Literal", "ScalarVariable"})
-# Kinds of conditions that fail on no value.
+# Kinds of conditions that never fail.
 _TESTS: Final = frozenset(
     {
         *("Not", "IsNull", "IsNotNull", "IsTrue", "IsFalse", "IsUnknown"),
@@ -39,10 +40,10 @@ _OPERATORS: Final = frozenset(
 _WRAPPING: Final = frozenset({"+", "-", "*"})
 _DIVIDING: Final = frozenset({"/", "%"})
 _COMPUTED: Final = frozenset({"Negative", "Cast"})
-# Nodes that tell rows apart by nothing but their columns.
+# Nodes whose output row count depends only on the row counts and columns of their inputs.
 _COUNTING: Final = frozenset({"Aggregate", "Explain", "Limit", "SubqueryAlias", "Union"})
-_MOST_DEPTH: Final = 64  # of arithmetic; deeper expressions are taken for some that may fail
-# The bits of the values of integers, without the sign, by DataFusion's names of the types.
+_MOST_DEPTH: Final = 64  # of arithmetic; deeper expressions count as ones that may fail
+# Bits of an integer without its sign, by DataFusion's name of the type.
 _INTEGERS: Final = {"Int8": 7, "Int16": 15, "Int32": 31, "Int64": 63} | {
     "UInt8": 8,
     "UInt16": 16,
@@ -55,18 +56,18 @@ _NUMBERS: Final[dict[pa.DataType, str]] = {
 }
 
 Types: TypeAlias = Mapping[str, str | None]
-"""DataFusion's names of the types of columns; None if not a number, or if two columns differ."""
+"""DataFusion's type of each column; None if not numeric, or if two columns of one name differ."""
 
 
 @dataclass(slots=True)
 class PlanFacts:
-    """What a plan has that decides whether DataFusion may leave out hidden rows.
+    """Properties of a plan that decide whether DataFusion may scan parts with hidden rows.
 
-    `is_total`: no condition may fail. `has_conditions`: there is one. `numbers_at_scans`: rows are
-    numbered directly above the scans of their files, if at all. `columns` are those that conditions
-    compare as they are, without the names of their tables. `most_taken`: scans have no conditions,
-    and DataFusion takes at most so many rows of them all, whichever; None if it may need more.
-    `only_counts`: the result depends on how many rows the scans have, and on nothing else of them.
+    `is_total`: no condition can fail. `has_conditions`: the plan has a condition.
+    `numbers_at_scans`: every projection that numbers rows is directly above a scan. `columns`: the
+    columns that conditions use outside of arithmetic and casts, without table names. `row_limit`:
+    the scans have no conditions, and the plan needs at most this many of their rows, any of them;
+    None if it may need more. `only_counts`: the result depends only on the row counts of the scans.
     """
 
     is_total: bool = True
@@ -74,18 +75,19 @@ class PlanFacts:
     numbers_at_scans: bool = True
     has_limit: bool = False
     columns: set[str] = field(default_factory=set)
-    most_taken: int | None = None
+    row_limit: int | None = None
     only_counts: bool = False
 
 
 def facts_of(optimised: Any) -> PlanFacts:
-    """The facts of an optimised logical plan; not total if one of its conditions may fail.
+    """Analyse an optimised logical plan.
 
-    Not total either if a part of the plan cannot be visited, such as a subquery in a SELECT list.
+    `is_total` is False also if a part of the plan cannot be visited, such as a subquery in a SELECT
+    list.
     """
     try:
         return _facts(optimised)
-    except Exception:  # an expression that Python has no class for
+    except Exception:  # Python has no class for an expression of the plan
         return PlanFacts(is_total=False, has_conditions=True)
 
 
@@ -105,7 +107,7 @@ def _facts(optimised: Any) -> PlanFacts:
             found.has_conditions = True
             found.is_total &= _is_total(condition, inputs, found.columns)
         if kind == "Filter":
-            filtered |= _names(node.predicate())
+            filtered |= _column_names(node.predicate())
         if kind == "Projection":
             aliases = (each for each in node.projections() if each.variant_name() == "Alias")
             computed += [(each, inputs) for each in aliases]
@@ -123,14 +125,14 @@ def _facts(optimised: Any) -> PlanFacts:
     found.has_conditions |= not are_known
     found.only_counts = only_counts and are_known
     if are_known and all(scan.fetch() is not None and not scan.filters() for scan in scans):
-        found.most_taken = sum(scan.fetch() for scan in scans)
+        found.row_limit = sum(scan.fetch() for scan in scans)
     return found
 
 
 def _only_counts(node: Any, kind: str) -> bool:
-    """Whether a node gives the same, whichever rows its inputs have, if they are as many.
+    """Return whether the node's output depends only on how many rows its inputs have.
 
-    A call in a projection may ask for the number or the file of a row.
+    Projections may only have columns and constants: a function may return a row's number or file.
     """
     match kind:
         case "TableScan":
@@ -142,34 +144,34 @@ def _only_counts(node: Any, kind: str) -> bool:
 
 
 def _is_plain(expression: Any) -> bool:
-    """Whether an expression is a column or a constant, maybe with another name."""
+    """Return whether an expression is a column or a constant, with or without an alias."""
     while expression.variant_name() == "Alias":
         expression = expression.to_variant().expr()
     return expression.variant_name() in _LEAVES
 
 
 def has_outer_joins(frame: datafusion.DataFrame) -> bool:
-    """Whether DataFusion 55 may push a condition above an outer join into the wrong scan.
+    """Return whether DataFusion 55 may push a condition above an outer join into the wrong scan.
 
-    It finds the columns of the condition by their names, in the physical plan. Conditions above
-    other joins are in the logical plan's scans before.
+    The physical optimiser finds the columns of such a condition by name. Conditions above other
+    joins reach the right scans before, in the logical plan.
     """
     return _OUTER.search(frame.optimized_logical_plan().display_indent()) is not None
 
 
 def joins_nothing(frame: datafusion.DataFrame) -> bool:
-    """Whether a statement has no join, and no subquery that becomes one."""
+    """Return whether a statement has no join, and no subquery that becomes one."""
     plan = frame.logical_plan().display_indent()
     return " Join:" not in plan and "Subquery:" not in plan
 
 
 def numbers_rows_in_scans(frame: datafusion.DataFrame) -> bool:
-    """Whether the scans number the rows: a call that is left in the physical plan would fail."""
+    """Return whether scans produce all row numbers; a call elsewhere in the plan would fail."""
     return f"{ROW_NUMBER}()" not in frame.execution_plan().display_indent()
 
 
 class _Inputs:
-    """The types of the columns that a node reads, or a scan gives, found when they are needed."""
+    """The types of a node's input columns (a scan's own columns), computed at first use."""
 
     def __init__(self, plan: Any) -> None:
         self._plan = plan
@@ -194,14 +196,14 @@ def _reader() -> datafusion.SessionContext:
 
 
 def _nodes(plan: Any) -> Iterator[tuple[Any, Any]]:
-    """The nodes, each with Python's object for it; the node itself if it has none."""
+    """Yield all nodes, each with its Python class; with itself if Python has no class for it."""
     waiting = [plan]
     while waiting:
         plan = waiting.pop()
         waiting.extend(plan.inputs())
         try:
             yield plan, plan.to_variant()
-        except Exception:  # a node that Python has no class for
+        except Exception:  # Python has no class for this node
             yield plan, plan
 
 
@@ -219,7 +221,7 @@ def _conditions(node: Any, kind: str) -> list[Any]:
 
 
 def _is_total(condition: Any, inputs: _Inputs, columns: set[str]) -> bool:
-    """Whether a condition fails on no value; adds the columns that it compares as they are."""
+    """Return whether a condition never fails; adds its columns outside of arithmetic and casts."""
     waiting = [condition]
     while waiting:
         expression = waiting.pop()
@@ -232,7 +234,7 @@ def _is_total(condition: Any, inputs: _Inputs, columns: set[str]) -> bool:
             waiting.append(expression.to_variant().expr())
             continue
         if _computes(expression, kind):
-            if _number(expression, inputs.types) is None:
+            if _number_type(expression, inputs.types) is None:
                 return False
             continue
         operands = expression.rex_call_operands()
@@ -243,14 +245,14 @@ def _is_total(condition: Any, inputs: _Inputs, columns: set[str]) -> bool:
 
 
 def _computes(expression: Any, kind: str) -> bool:
-    """Whether an expression is arithmetic or a cast."""
+    """Return whether an expression is arithmetic or a cast."""
     if kind == "BinaryExpr":
         return str(expression.rex_call_operator()) in _WRAPPING | _DIVIDING
     return kind in _COMPUTED
 
 
-def _number(expression: Any, types: Types, depth: int = 0) -> str | None:
-    """The type of an expression that computes a number and fails on no value; None for others."""
+def _number_type(expression: Any, types: Types, depth: int = 0) -> str | None:
+    """The type of a numeric expression that never fails; None for any other expression."""
     if depth > _MOST_DEPTH:
         return None
     match kind := expression.variant_name():
@@ -260,21 +262,22 @@ def _number(expression: Any, types: Types, depth: int = 0) -> str | None:
             return _NUMBERS.get(expression.python_value().type)
     if not _computes(expression, kind):
         return None
-    operands = [_number(each, types, depth + 1) for each in expression.rex_call_operands()]
+    operands = [_number_type(each, types, depth + 1) for each in expression.rex_call_operands()]
     if None in operands or len(set(operands)) != 1:
         return None
     (type_,) = set(operands)
     if kind == "Cast":
-        return _cast(expression, str(type_))
-    if kind == "Negative":  # DataFusion also negates the bounds of a file, and fails on the least
+        return _cast_type(expression, str(type_))
+    if kind == "Negative":  # DataFusion also negates a file's bounds, and fails on the minimum
         return type_ if type_ in _FLOATS else None
     if kind == "BinaryExpr" and str(expression.rex_call_operator()) in _DIVIDING:
-        return type_ if type_ in _FLOATS or _divides(expression.rex_call_operands()[1]) else None
+        divisor = expression.rex_call_operands()[1]
+        return type_ if type_ in _FLOATS or _is_safe_divisor(divisor) else None
     return type_
 
 
-def _cast(expression: Any, source: str) -> str | None:
-    """The type of a cast that keeps all integers, or that makes floats of numbers."""
+def _cast_type(expression: Any, source: str) -> str | None:
+    """The target type of a lossless integer cast or a cast to floats; None for other casts."""
     target = str(expression.canonical_name()).rpartition(" AS ")[2].removesuffix(")")
     if target in _FLOATS:
         return target if source in _INTEGERS or (source, target) != ("Float64", "Float32") else None
@@ -284,15 +287,15 @@ def _cast(expression: Any, source: str) -> str | None:
     return target if _INTEGERS[source] <= _INTEGERS[target] and not is_signed_lost else None
 
 
-def _divides(divisor: Any) -> bool:
-    """Whether division of all integers by this constant is right: not by 0, nor -1 of the least."""
+def _is_safe_divisor(divisor: Any) -> bool:
+    """Return whether no integer fails to be divided: not for 0, nor -1 (it divides the minimum)."""
     if divisor.variant_name() != "Literal":
         return False
     return divisor.python_value().as_py() not in {0, -1}
 
 
-def _names(expression: Any) -> set[str]:
-    """The columns that an expression names, at any depth."""
+def _column_names(expression: Any) -> set[str]:
+    """The names of the columns in an expression, at any depth."""
     found, waiting = set(), [expression]
     while waiting:
         each = waiting.pop()
@@ -313,13 +316,13 @@ def _is_total_call(expression: Any, kind: str, operands: list[Any]) -> bool:
         case "Like":
             return bool(operands[-1].variant_name() == "Literal")
         case "ScalarFunction":
-            return is_visibility(str(expression.rex_call_operator()))
+            return is_visibility_filter(str(expression.rex_call_operator()))
         case _:
             return kind in _TESTS
 
 
 def _numbers_rows(expression: Any) -> bool:
-    """Whether an expression calls `file_row_index()`, at any depth."""
+    """Return whether an expression calls `file_row_index()`, at any depth."""
     waiting = [expression]
     while waiting:
         each = waiting.pop()

@@ -1,7 +1,7 @@
-"""Statements on procedures in a session: `CALL lake.system.compact('db', 't')` and others.
+"""Runs statements on procedures in a session: `CALL lake.system.compact('db', 't')` and others.
 
-They run in the Rowsieve catalog that the statement names, or else in the default one of the
-session, or in its only one.
+A statement runs in the Rowsieve catalog that it names, else in the session's default catalog, else
+in its only one.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _MAY_CALL: Final = re.compile(r"\b(call|execute|procedures?)\b", re.IGNORECASE)
 _VERSION: Final = re.compile(r"\bfor\s+version\s+as\s+of\b", re.IGNORECASE)
 
 
-def called(
+def run_procedure_statement(
     statement: str, catalogs: Mapping[str, CatalogTables], default: str, given: tuple[Any, ...]
 ) -> list[pa.RecordBatch] | None:
-    """Run a statement on procedures; return its rows. None for every other statement.
+    """Run a statement on procedures and return its rows; None for every other statement.
 
-    `given` are options and values, which such a statement does not take.
+    `given` are the options and parameter values of the call to `sql`; these statements take none.
     """
     if len(statement) > _LONGEST or _MAY_CALL.search(statement) is None:
         return None
@@ -42,8 +42,8 @@ def called(
     return rows.to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
 
 
-def with_versions(statement: str) -> str:
-    """The statement with every `name FOR VERSION AS OF n` as the name of that version."""
+def with_version_names(statement: str) -> str:
+    """Replace every `name FOR VERSION AS OF n` by the name of that version, `name@vn`."""
     return statement if _VERSION.search(statement) is None else with_named_versions(statement)
 
 

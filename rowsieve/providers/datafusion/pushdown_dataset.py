@@ -1,6 +1,6 @@
-"""The methods of a Dataset that DataFusion calls: columns, and fragments that read some of them.
+"""Base classes of the Datasets that DataFusion reads: schema, projection and pushed filters.
 
-Subclasses say which fragments there are, and what a fragment reads.
+Subclasses define the fragments and the rows of each.
 
 Soundness: DataFusion does not apply a pushed filter again, so a filter that cannot be translated is
 an error, never dropped.
@@ -46,7 +46,7 @@ class PushdownFragment(Use):
     def scanner(
         self, schema: pa.Schema, *, columns: Sequence[str] | None = None, **_options: Any
     ) -> SplitScanner:
-        """Read these columns; the pushed filter is known since planning."""
+        """Read these columns; the pushed filter was given to `get_fragments`."""
         self.last_call_s = time.monotonic()
         output = projected(schema, columns)
         return SplitScanner(output, Batches(self._read(output), self))

@@ -50,13 +50,13 @@ SMALLEST_SPLIT_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions(ReadSwitches):
-    """How reads of one registration prune, audit and report."""
+    """Pruning, audit and report settings of one registered table."""
 
     reporter: Reporter | None = None
 
 
 def catalog_table(table: Table, **options: Any) -> Any:
-    """The object to register in DataFusion for `table`; the options are those of `ReadOptions`."""
+    """Return the object to register in DataFusion; the options are the fields of `ReadOptions`."""
     catalog = imported("datafusion.catalog", "datafusion")
     read_options = ReadOptions(**options)
     read_options.settings({})  # rejects invalid values now
@@ -65,7 +65,7 @@ def catalog_table(table: Table, **options: Any) -> Any:
 
 
 class PinnedTable:
-    """One version of a table for `TableDataset`, whatever the table reads now."""
+    """A table fixed at one version, for `TableDataset`; later refreshes do not change it."""
 
     def __init__(self, table: Table, snapshot: Snapshot) -> None:
         self._table = table
@@ -80,7 +80,7 @@ class PinnedTable:
 
     @property
     def engine_error(self) -> Exception | None:
-        """The error behind one of DataFusion's."""
+        """Our error that caused DataFusion's last error."""
         return self._table.engine_error
 
     @engine_error.setter
@@ -88,16 +88,16 @@ class PinnedTable:
         self._table.engine_error = error
 
     def snapshot_for_engines(self) -> Snapshot:
-        """The version."""
+        """The fixed version."""
         return self._snapshot
 
 
 class TableDataset(PushdownDataset):
-    """The Dataset that DataFusion expects; any other read of it raises.
+    """The Dataset that DataFusion reads; reads other than DataFusion's raise.
 
-    With `part_ids`, it has the rows of these parts alone. With `views`, text and bytes have the
-    types that DataFusion's own scans give them. A read first checks that `files` exist, which the
-    same query reads by itself.
+    `part_ids` limits it to these parts. With `views`, text and bytes have the view types that
+    DataFusion's own scans return. A read first checks that `files` exist: those that DataFusion
+    scans itself in the same query.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class TableDataset(PushdownDataset):
         self._files = files
 
     def get_fragments(self, filter: Any = None) -> list[SplitFragment]:  # noqa: A002
-        """One fragment per split of the plan, at least one."""
+        """Return one fragment per split of the plan, at least one."""
         OPEN_READS.check_planning()
         snapshot, predicate = self._table.snapshot_for_engines(), pushed_filter(filter)
         self._check_columns(snapshot)
@@ -156,7 +156,7 @@ class TableDataset(PushdownDataset):
         ]
 
     def _check_columns(self, snapshot: Snapshot) -> None:
-        """UnsupportedOperation if the table has other columns than those that DataFusion knows."""
+        """Raise UnsupportedOperation if the columns have changed since the registration."""
         if zoned_schema(snapshot.schema) == self._registered_schema:
             return
         error = UnsupportedOperation(
@@ -169,9 +169,9 @@ class TableDataset(PushdownDataset):
 
 
 class SplitFragment(PushdownFragment):
-    """One partition: a split of the plan, or an empty one if the plan has no split.
+    """One partition: a split of the plan, or no rows if the plan has no split.
 
-    It raises unless `files` exist.
+    The read raises unless `files` exist.
     """
 
     __slots__ = ("_files", "_number", "_scan", "_table")
@@ -220,7 +220,7 @@ def _has_views(schema: pa.Schema) -> bool:
 
 
 def counted(rows: int) -> Iterator[pa.RecordBatch]:
-    """Batches without columns that have `rows` rows in total."""
+    """Yield batches without columns that have `rows` rows in total."""
     while rows > 0:
         size = min(rows, COUNT_BATCH_ROWS)
         yield pa.RecordBatch.from_arrays([pa.nulls(size)], ["row"]).select([])

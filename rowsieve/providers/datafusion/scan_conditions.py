@@ -1,11 +1,11 @@
-"""The conditions above each scan of a statement, from DataFusion's optimised plan.
+"""Finds the conditions above each scan of a statement, in DataFusion's optimised plan.
 
-DataFusion evaluates all conditions again on the rows that it reads: these conditions only skip
-parts of tables (invariant 31). They need not be complete.
+DataFusion evaluates all conditions itself on the rows that it reads. The conditions found here only
+skip parts of tables (invariant 31), so some may be missed.
 
-Soundness: a table is pruned only if every scan of it in the plan has been found, because a part is
-skipped for all scans at once. A condition with `now()` prunes nothing, because DataFusion takes
-the time again when it runs the statement (invariant 30).
+Soundness: a part is skipped for all scans of its table at once. So a table is pruned only if every
+scan of it in the plan has been found. A condition with `now()` prunes nothing, because DataFusion
+reads the clock again when it runs the statement (invariant 30).
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from rowsieve.predicate.ir import TRUE, Now, Predicate, conjoin, disjoin, walk
 from rowsieve.types.encodings import zoned_schema
 from rowsieve.types.schema import Schema
 
-# These rules rewrite conditions: the first folds now() to a constant, the second moves common
-# expressions into a projection, where they are not found.
+# Optimiser rules that would hide conditions: the first folds now() to a constant, the second moves
+# common subexpressions into a projection.
 _REMOVED_RULES: Final = ("simplify_expressions", "common_sub_expression_eliminate")
 _SCAN: Final = "TableScan: "
 _NOWHERE: Final = "/nonexistent/rowsieve.parquet"
 
 
 def scan_of_nothing(name: str, schema: Schema) -> Any:
-    """A view of a scan of this name over no file, into which DataFusion pushes all conditions."""
+    """A view over a Parquet scan without a file, into which DataFusion pushes all conditions."""
     context = imported("datafusion", "datafusion").SessionContext()
     context.register_parquet(name, _NOWHERE, schema=zoned_schema(schema))
     return context.table(name).into_view()
 
 
 def conditions(plan: Any, schemas: Mapping[str, Schema]) -> dict[str, Predicate]:
-    """A condition that every row of a table meets that the plan uses; TRUE if none is known.
+    """For each table, a condition that all rows that the plan needs match; TRUE if none is known.
 
     `plan` is a logical plan before optimisation. `schemas` has the tables by the names of their
-    scans in it. A table that the plan does not scan is left out.
+    scans in the plan. The result omits tables that the plan does not scan.
     """
     if (context := _optimiser()) is None:
         return dict.fromkeys(schemas, TRUE)
@@ -49,7 +49,7 @@ def conditions(plan: Any, schemas: Mapping[str, Schema]) -> dict[str, Predicate]
         found[name].append(conjoin(_read(each, schemas[name]) for each in filters))
     lines = [line.strip() for line in optimised.display_indent().splitlines()]
     scans = [line.removeprefix(_SCAN).partition(" ")[0] for line in lines if _SCAN in line]
-    # Plans of subqueries inside expressions are shown, but cannot be visited.
+    # The text of the plan includes subqueries inside expressions, which Python cannot visit.
     return {
         name: disjoin(terms) if len(terms) == scans.count(name) else TRUE
         for name, terms in found.items()
@@ -59,13 +59,13 @@ def conditions(plan: Any, schemas: Mapping[str, Schema]) -> dict[str, Predicate]
 
 @cache
 def _optimiser() -> Any:
-    """A session without the removed rules; None for another version, which folds other terms."""
+    """A session without `_REMOVED_RULES`; None if this version of DataFusion lacks one of them."""
     context = imported("datafusion", "datafusion").SessionContext()
     return context if all(map(context.remove_optimizer_rule, _REMOVED_RULES)) else None
 
 
 def _scans(plan: Any, names: frozenset[str]) -> Iterator[tuple[str, list[Any]]]:
-    """The scans of these tables, each with the conditions that DataFusion pushed into it."""
+    """Yield the scans of these tables, each with the conditions that DataFusion pushed into it."""
     expressions = imported("datafusion.expr", "datafusion")
     waiting = [plan]
     while waiting:
@@ -73,14 +73,14 @@ def _scans(plan: Any, names: frozenset[str]) -> Iterator[tuple[str, list[Any]]]:
         waiting.extend(node.inputs())
         try:
             found = node.to_variant()
-        except Exception:  # noqa: S112 - a node that Python has no class for
+        except Exception:  # noqa: S112 - Python has no class for this node
             continue
         if isinstance(found, expressions.TableScan) and found.table_name() in names:
             yield found.table_name(), list(found.filters())
 
 
 def _read(expression: Any, schema: Schema) -> Predicate:
-    """A predicate that is TRUE wherever the expression is."""
+    """Translate to a predicate that is TRUE wherever the expression is; TRUE if impossible."""
     try:
         found = from_datafusion(expression, schema).expression
     except RowsieveError:

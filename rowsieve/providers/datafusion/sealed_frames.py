@@ -1,13 +1,15 @@
-"""Keeps conditions of other tables out of the scans below a frame.
+"""Seals frames: the physical optimiser cannot push conditions into the scans below.
 
-DataFusion 55 pushes conditions down once more in the physical plan. It finds their columns by name,
-so that a condition above an outer join may reach the wrong side of it (decision 85). A cross join
-with one row that has no columns stops them, and costs nothing: conditions of the logical plan,
-which knows the tables of columns, pass it, as do projections, limits and statistics.
+DataFusion 55 pushes conditions down a second time, in the physical plan. There it finds columns by
+name alone, so a condition above an outer join may reach the wrong side of the join (decision 85).
+A cross join with one row without columns stops these conditions, and costs nothing. It does not
+stop conditions of the logical plan, which knows the table of each column, nor projections, limits
+and statistics.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -15,13 +17,18 @@ import datafusion
 
 
 def sealed(context: datafusion.SessionContext, frame: datafusion.DataFrame) -> datafusion.DataFrame:
-    """The frame, whose scans no condition of another table reaches; it loses its order."""
+    """Return the frame below a cross join with one row; the result has no order."""
     return context.create_dataframe_from_logical_plan(_one_row()).join_on(frame, how="inner")
 
 
-def sealed_view(context: datafusion.SessionContext, provider: Any) -> Any:
-    """What to register in place of the table `provider`."""
-    return sealed(context, context.read_table(provider)).into_view()
+def sealed_views(
+    context: datafusion.SessionContext, providers: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a sealed view of each table provider, to register in its place."""
+    return {
+        name: sealed(context, context.read_table(provider)).into_view()
+        for name, provider in providers.items()
+    }
 
 
 @cache

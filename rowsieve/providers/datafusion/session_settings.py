@@ -1,7 +1,7 @@
-"""The settings of a DataFusion session, and which of them DataFusion's Parquet reader may have.
+"""Reads the settings of a DataFusion session, and checks whether they allow its Parquet reader.
 
-Soundness: settings are allowed by name. Any other setting that is not at its default, known or not,
-leads to our dataset.
+Soundness: an allow-list names the settings that may differ. If any other setting is not at its
+default, known or not, our dataset reads all parts.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ ROUND_ROBIN: Final = "datafusion.optimizer.enable_round_robin_repartition"
 SPLIT_FILES: Final = "datafusion.optimizer.repartition_file_scans"
 TOP_FILTERS: Final = "datafusion.optimizer.enable_topk_dynamic_filter_pushdown"
 TARGET_PARTITIONS: Final = "datafusion.execution.target_partitions"
-# DataFusion 55.0 skips row groups by the bounds that MIN and MAX have reached so far. While one of
-# them has seen only NULL, it uses those of the others alone, and loses the rows of that one.
-# It pushes filters through joins by the names of columns: one on `b.id` skips row groups of `a` by
-# `a.id` (apache/datafusion#25244, #25296). And partitions of a join that filters its other side
-# wait for ever if they are read one after another, as by `DataFrame.__arrow_c_stream__`.
-SAFE: Final[Mapping[str, str]] = {
+# Aggregate filters: DataFusion 55.0 skips row groups by the values that MIN and MAX have found so
+# far. While one aggregate has seen only NULL, it uses the values of the others, and loses rows.
+# Join filters: DataFusion pushes filters through joins by column name, so that a filter on `b.id`
+# skips row groups of `a` by `a.id` (apache/datafusion#25244, #25296). Partitions of such a join
+# also deadlock if they are read one after another, as `DataFrame.__arrow_c_stream__` does.
+INITIAL_SETTINGS: Final[Mapping[str, str]] = {
     AGGREGATE_FILTERS: "false",
     JOIN_FILTERS: "false",
     TOP_FILTERS: "false",
 }
-"""Settings that our sessions begin with: with DataFusion's, scans lose rows, or never end."""
-# Settings that give conditions another meaning: unless they have these values, none is used.
-USUAL: Final[Mapping[str, str | None]] = {
+"""Settings that our sessions begin with: under DataFusion's defaults, scans lose rows or hang."""
+# Settings that change the meaning of conditions. With other values, conditions prune nothing.
+SEMANTIC_SETTINGS: Final[Mapping[str, str | None]] = {
     "datafusion.execution.enable_ansi_mode": "false",
     "datafusion.execution.time_zone": None,
     "datafusion.sql_parser.dialect": "generic",
     "datafusion.sql_parser.parse_float_as_decimal": "false",
 }
 _INFORMATION: Final = "datafusion.catalog.information_schema"
-# Settings that change neither a value nor which rows a scan reads.
-_FREE_PREFIXES: Final = tuple(
+# Allow-list: settings that change neither the values nor the rows that a scan reads.
+_HARMLESS_PREFIXES: Final = tuple(
     f"datafusion.{each}." for each in ("catalog", "explain", "format", "runtime", "sql_parser")
 )
-_FREE: Final = frozenset(
+_HARMLESS: Final = frozenset(
     f"datafusion.{each}"
     for each in (
         "execution.batch_size",
@@ -58,11 +58,11 @@ _FREE: Final = frozenset(
 
 
 def shown_settings(context: Any) -> dict[str, Any]:
-    """All settings of a session, or of `super()` of one, by name."""
+    """All settings of a session, by name; `context` may be `super()` of a session."""
     show = context.sql
     try:
         found = show("SHOW ALL").to_pylist()
-    except Exception:  # the settings are not shown unless another setting allows it
+    except Exception:  # SHOW needs the information schema
         show(f"SET {_INFORMATION} = true").collect()
         try:
             found = show("SHOW ALL").to_pylist()
@@ -83,24 +83,29 @@ def default_functions() -> frozenset[str]:
     return frozenset(datafusion.SessionContext().udfs())
 
 
-def are_free(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:
-    """Whether only settings differ from `defaults` and `SAFE` that change nothing a scan reads."""
-    wanted = {**defaults, **SAFE}
+def has_default_semantics(settings: Mapping[str, Any]) -> bool:
+    """Return whether conditions mean the same under these settings as in a new session."""
+    return all(settings.get(name, name) == value for name, value in SEMANTIC_SETTINGS.items())
+
+
+def allow_native_scans(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:
+    """Return whether all settings that may change a scan have our initial or default values."""
+    wanted = {**defaults, **INITIAL_SETTINGS}
     names = settings.keys() | wanted.keys()
     return all(
         settings.get(name) == wanted.get(name)
         for name in names
-        if name not in _FREE and not name.startswith(_FREE_PREFIXES)
+        if name not in _HARMLESS and not name.startswith(_HARMLESS_PREFIXES)
     )
 
 
 @contextmanager
-def held(
+def temporary_settings(
     values: Mapping[str, Any], current: Mapping[str, Any], run: Callable[[str], Any]
 ) -> Iterator[None]:
-    """Let plans that are made meanwhile have these settings.
+    """Set these values for the duration of the block; afterwards, restore those of `current`.
 
-    `run` runs a statement in the session, whose settings are `current`.
+    `run` runs a statement in the session.
     """
     try:
         for name, value in values.items():
@@ -111,7 +116,7 @@ def held(
             run(f"SET {name} = {current[name]}")
 
 
-def unless_set(values: Mapping[str, Any], current: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that the user of a session with `current` has left as our sessions begin."""
-    first = {**default_settings(), **SAFE}
+def unless_changed(values: Mapping[str, Any], current: Mapping[str, Any]) -> dict[str, Any]:
+    """The values for settings that the user has not changed: `current` has the initial value."""
+    first = {**default_settings(), **INITIAL_SETTINGS}
     return {name: value for name, value in values.items() if current.get(name) == first[name]}

@@ -1,11 +1,11 @@
-"""A `SessionContext` of DataFusion that pins and prunes our tables for each statement.
+"""A DataFusion `SessionContext` that pins and prunes our tables for each statement.
 
 For each statement, the context refreshes the tables that the text names, pins their versions, and
 skips the parts that the statement's conditions exclude. DataFusion reads clean parts with its own
-Parquet reader, and the other parts through our dataset: see `hybrid_table` beside this module.
+Parquet reader, and the other parts through our dataset (`hybrid_table.py`).
 
-Soundness: all scans of a statement read one version of a table (invariant 23). A registered name
-stands for a dataset of one version, so an engine object that keeps it never changes its version.
+Soundness: all scans of a statement read one version of a table (invariant 23). A registered dataset
+is fixed at one version, so DataFusion objects that keep a reference to it never change versions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.providers.datafusion import statement_words as words
 from rowsieve.providers.datafusion.catalog_tables import CatalogTables, provider_at
-from rowsieve.providers.datafusion.changes.change_statements import changed_name, takes_name
+from rowsieve.providers.datafusion.changes.change_statements import (
+    changed_name,
+    drops_or_replaces_table,
+)
 from rowsieve.providers.datafusion.changes.run_change import changed_rows
 from rowsieve.providers.datafusion.changes.statement_queries import Changed, read_only
 from rowsieve.providers.datafusion.changes_function import NAME as CHANGES
@@ -34,21 +37,24 @@ from rowsieve.providers.datafusion.kept_queries import KeptQueries, KeptQuery
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
 from rowsieve.providers.datafusion.own_table import OwnTable, name_parts
 from rowsieve.providers.datafusion.plan_checks import has_outer_joins, joins_nothing
-from rowsieve.providers.datafusion.procedure_calls import called, with_versions
+from rowsieve.providers.datafusion.procedure_calls import (
+    run_procedure_statement,
+    with_version_names,
+)
 from rowsieve.providers.datafusion.scan_conditions import conditions
-from rowsieve.providers.datafusion.sealed_frames import sealed, sealed_view
+from rowsieve.providers.datafusion.sealed_frames import sealed, sealed_views
 from rowsieve.providers.datafusion.session_settings import (
-    SAFE,
+    INITIAL_SETTINGS,
     TARGET_PARTITIONS,
-    USUAL,
-    are_free,
+    allow_native_scans,
     default_functions,
     default_settings,
-    held,
+    has_default_semantics,
     shown_settings,
-    unless_set,
+    temporary_settings,
+    unless_changed,
 )
-from rowsieve.providers.datafusion.statement_tokens import quoted
+from rowsieve.providers.datafusion.statement_tokens import quoted_path
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
 
@@ -61,9 +67,9 @@ _NO_VALUES: Final = (
 class SessionContext(datafusion.SessionContext):
     """DataFusion's `SessionContext`; each statement reads the newest versions of our tables.
 
-    `pruning=False` skips no parts by conditions that DataFusion does not push to tables;
-    `native=False` reads all parts through our dataset, which verifies the checksum of each page.
-    Statements are planned one at a time.
+    With `pruning=False`, only conditions that DataFusion pushes into a table skip parts. With
+    `native=False`, our dataset reads all parts, and verifies the checksum of each page. Statements
+    are planned one at a time.
     """
 
     @checked
@@ -76,14 +82,14 @@ class SessionContext(datafusion.SessionContext):
         native: bool = True,
     ) -> None:
         super().__init__(config, runtime)
-        for setting, value in SAFE.items():
+        for setting, value in INITIAL_SETTINGS.items():
             super().sql(f"SET {setting} = {value}")
-        self._own_tables: dict[str, OwnTable] = {}  # by their names
+        self._own_tables: dict[str, OwnTable] = {}  # by full, quoted name
         self._catalogs: dict[str, CatalogTables] = {}
         self._lock = threading.RLock()
         self._pruning = pruning
         self._native = native
-        self._note_settings()
+        self._read_settings()
         self._has_own_functions = False
         self._versions: dict[str, Snapshot] = {}
         self._kept = KeptQueries(self)
@@ -91,10 +97,9 @@ class SessionContext(datafusion.SessionContext):
         self.register_udtf(datafusion.udtf(self._changes, CHANGES))
 
     @property
-    def has_usual_settings(self) -> bool:
-        """Whether conditions mean the same under the session's settings as in a new session."""
-        usual = all(self._settings.get(name, name) == value for name, value in USUAL.items())
-        return usual and not self._has_own_functions
+    def has_default_semantics(self) -> bool:
+        """True if conditions mean the same in this session as in a new one."""
+        return has_default_semantics(self._settings) and not self._has_own_functions
 
     @checked
     def register_table(self, name: str, table: Any) -> None:
@@ -110,11 +115,11 @@ class SessionContext(datafusion.SessionContext):
             self._own_tables[own.name] = own
 
     def _register(self, name: str, provider: Any) -> str:
-        """Register a table of DataFusion; return the name with all its parts.
+        """Register a table in DataFusion; return its full, quoted name.
 
-        DataFusion reads a name as SQL does, or takes it as it is if that fails.
+        DataFusion parses the name as SQL; if that fails, it takes the name literally.
         """
-        places = [_quoted(self.full_name(parts)) for parts in (name_parts(name), (name,))]
+        places = [quoted_path(self.full_name(parts)) for parts in (name_parts(name), (name,))]
         before = [place for place in places if self._exists(place)]
         super().register_table(name, provider)
         return next((p for p in places if p not in before and self._exists(p)), places[0])
@@ -140,27 +145,27 @@ class SessionContext(datafusion.SessionContext):
         with self._lock:
             self._catalogs.pop(name, None)
             if isinstance(provider, CatalogTables):
-                # Of its own, because a statement lets names stand for the versions that it reads.
+                # A provider for this session alone, because each statement pins its versions in it.
                 provider = provider_at(provider.catalog, self._version_in_statement)
                 self._catalogs[name] = provider
             super().register_catalog_provider(name, provider)
 
     @checked
     def register_udf(self, udf: datafusion.ScalarUDF) -> None:
-        """Register a function; if DataFusion has one of its name, conditions skip no parts."""
+        """Register a function; if it replaces one of DataFusion's, conditions skip no parts."""
         with self._lock:
             super().register_udf(udf)
             if udf.name in default_functions():
                 self._has_own_functions = True
 
     def enable_spark_functions(self) -> None:
-        """Give functions the meaning that Spark gives them; conditions then skip no parts."""
+        """Give functions Spark's meaning; from then on, conditions skip no parts."""
         with self._lock:
             self._has_own_functions = True
             super().enable_spark_functions()
 
     def enable_url_table(self) -> datafusion.SessionContext:
-        """Not available, because tables of URLs are those of another session."""
+        """Raise UnsupportedOperation: DataFusion would return another session, without us."""
         raise UnsupportedOperation(
             "enable_url_table is not available in rowsieve's SessionContext: register the files, "
             "or use datafusion.SessionContext().enable_url_table()"
@@ -180,8 +185,8 @@ class SessionContext(datafusion.SessionContext):
     ) -> datafusion.DataFrame:
         """Plan a statement over the newest versions of our tables.
 
-        A statement that changes one of them runs at once, once; its result is the number of rows.
-        Views and prepared statements over them read the newest versions, too.
+        A statement that changes one of our tables runs immediately and once; its result is the
+        number of rows. Views and prepared statements over our tables read the newest versions, too.
         """
         self._changes.refusals.last = None
         try:
@@ -198,13 +203,14 @@ class SessionContext(datafusion.SessionContext):
         param_values: dict[str, Any] | None,
         named_params: dict[str, Any],
     ) -> datafusion.DataFrame:
-        """Run a statement that changes a table or calls a procedure, or plan another one."""
+        """Run a statement that calls a procedure or changes a table; plan any other statement."""
         default = self.full_name(("",))[0]
-        rows = called(query, self._catalogs, default, (options, param_values, named_params))
+        given = (options, param_values, named_params)
+        rows = run_procedure_statement(query, self._catalogs, default, given)
         if rows is not None:
             return self.read_batches(rows)
         if self._catalogs:
-            query = with_versions(query)
+            query = with_version_names(query)
         if (name := changed_name(query)) is not None:
             count = changed_rows(self, name, query, options, param_values, named_params)
             if count is not None:
@@ -214,28 +220,41 @@ class SessionContext(datafusion.SessionContext):
             return super(SessionContext, self).sql(query, allowed, param_values, **named_params)
 
         texts = [str(v) for v in named_params.values() if not isinstance(v, datafusion.DataFrame)]
-        statement = words.COMMENT.sub(" ", query)
         with self._lock:
-            kept = self._kept.named(" ".join([query, *texts]))
-            whole = " ".join([query, *texts, *(each.query for each in kept)])
-            named = self._refreshed(whole)
-            if words.KEPT.match(statement) and (named or kept or self._catalogs_in(whole)):
-                if param_values or named_params:
-                    raise UnsupportedOperation(_NO_VALUES)
-                return self._kept.keep(query, plan)
-            executes = any(not each.is_view for each in kept)
-            if named and (executes or words.QUERY.match(statement)):
-                return self._planned(query, named, kept, plan)
-            if not words.REMOVES.match(statement):
-                self._kept.renew(kept)
-            frame = plan()
-            if words.SETS.match(statement):
-                self._note_settings()
-            if name is not None and takes_name(query):
-                self._forget(name)  # the table stays where it is
-            if not words.QUERY.match(statement):
-                self._kept.note(query)
-            return frame
+            frame = self._plan(query, texts, plan, has_values=bool(param_values or named_params))
+            if name is not None and drops_or_replaces_table(query):
+                self._forget(name)  # the table itself is not deleted
+        return frame
+
+    def _plan(
+        self,
+        query: str,
+        texts: Sequence[str],
+        plan: Callable[..., datafusion.DataFrame],
+        *,
+        has_values: bool,
+    ) -> datafusion.DataFrame:
+        """Plan a statement with `plan`; `texts` are SQL texts inserted for its parameters."""
+        statement = words.COMMENT.sub(" ", query)
+        kept = self._kept.named(" ".join([query, *texts]))
+        whole = " ".join([query, *texts, *(each.query for each in kept)])
+        named = self._refreshed(whole)
+        is_kept = words.CREATES_VIEW_OR_PREPARES.match(statement)
+        if is_kept and (named or kept or self._catalogs_in(whole)):
+            if has_values:
+                raise UnsupportedOperation(_NO_VALUES)
+            return self._kept.create(query, plan)
+        executes = any(not each.is_view for each in kept)
+        if named and (executes or words.QUERY.match(statement)):
+            return self._planned(query, named, kept, plan)
+        if not words.REMOVES.match(statement):
+            self._kept.replan(kept)
+        frame = plan()
+        if words.SETS.match(statement):
+            self._read_settings()
+        if not words.QUERY.match(statement):
+            self._kept.forget_replaced(query)
+        return frame
 
     def _planned(
         self,
@@ -244,22 +263,22 @@ class SessionContext(datafusion.SessionContext):
         kept: Sequence[KeptQuery],
         plan: Callable[..., datafusion.DataFrame],
     ) -> datafusion.DataFrame:
-        """Plan a query of these tables, views and prepared statements."""
+        """Plan a query that may read these tables, views and prepared statements of ours."""
         text = words.COMMENT.sub(" ", " ".join([query, *(each.query for each in kept)]))
         may_skip, has_limit = words.CONDITION.search(text), words.LIMIT.search(text) is not None
-        chosen = self._chosen(named, kept, plan) if may_skip and self._skips() else {}
+        chosen = self._pruned_parts(named, kept, plan) if may_skip and self._skips() else {}
         hybrids = self._hybrids(named, chosen)
         readers = {name: named[name].provider(parts) for name, parts in chosen.items()}
         readers |= {name: hybrid.provider for name, hybrid in hybrids.items()}
         whole = {name: readers.get(name) or own.provider() for name, own in named.items()}
-        if words.INTO.search(text):  # a plan of SELECT … INTO makes its table, so there is one
-            readers = self._sealed_views(whole)
-        with self._swapped(readers, kept):
+        if words.INTO.search(text):  # planning SELECT … INTO creates a table: it is planned once
+            readers = sealed_views(self, whole)
+        with self._registered_for_now(readers, kept):
             frame = plan()
         if words.MAY_JOIN.search(text) and has_outer_joins(frame):
-            with self._swapped(self._sealed_views(whole), kept):
+            with self._registered_for_now(sealed_views(self, whole), kept):
                 frame = plan()
-            return self._shown(query, frame, named, chosen, hybrids)
+            return self._with_explain_row(query, frame, named, chosen, hybrids)
         closed = self._closed_reads(named, kept, chosen, frame, has_limit=has_limit)
         closed.takes_first = words.takes_first(text) and joins_nothing(frame)
         if not (words.ORDER.search(text) or words.EXPLAIN.match(query)):
@@ -267,15 +286,11 @@ class SessionContext(datafusion.SessionContext):
         if closed.is_worthwhile:
             hybrids |= closed.hybrids
             readers |= {name: hybrid.provider for name, hybrid in closed.hybrids.items()}
-            with self._swapped(readers, kept):
+            with self._registered_for_now(readers, kept):
                 frame = self._closed(frame, closed, plan)
-        return self._shown(query, frame, named, chosen, hybrids)
+        return self._with_explain_row(query, frame, named, chosen, hybrids)
 
-    def _sealed_views(self, readers: Mapping[str, Any]) -> dict[str, Any]:
-        """What to register instead of these, so that no condition of another table reaches them."""
-        return {name: sealed_view(self, provider) for name, provider in readers.items()}
-
-    def _shown(
+    def _with_explain_row(
         self,
         query: str,
         frame: datafusion.DataFrame,
@@ -283,43 +298,47 @@ class SessionContext(datafusion.SessionContext):
         chosen: Mapping[str, frozenset[str]],
         hybrids: Mapping[str, HybridTable],
     ) -> datafusion.DataFrame:
-        """The frame; the result of an EXPLAIN tells of our tables, too."""
+        """Return the frame; add a row about our tables if the statement is EXPLAIN."""
         if not self._skips() or not words.EXPLAIN.match(query):
             return frame
         return self.read_batches(explained(frame, named, chosen, hybrids).to_batches())
 
     def _catalogs_in(self, text: str) -> list[str]:
-        """The names of our catalogs that the text may name."""
+        """The names of Rowsieve catalogs that the text may use."""
         default = self.full_name(("",))[0]
         plain = text.casefold().replace('""', '"')
         return [name for name in self._catalogs if name.casefold() in plain or name == default]
 
     @checked
     def table(self, name: str) -> datafusion.DataFrame:
-        """A DataFrame of a table; a Rowsieve table is refreshed first."""
+        """Return a DataFrame of a table; a Rowsieve table is refreshed first."""
         with self._lock:
             kept = self._kept.named(name)
             named = self._refreshed(" ".join([name, *(each.query for each in kept)]))
             hybrids = self._hybrids(named, {})
-            with self._swapped({own: found.provider for own, found in hybrids.items()}, kept):
+            readers = {own: found.provider for own, found in hybrids.items()}
+            with self._registered_for_now(readers, kept):
                 frame = super().table(name)
             return sealed(self, frame) if named else frame
 
     def register_object_store(self, *arguments: Any, **options: Any) -> None:
-        """Register an object store; our dataset then reads all parts, as paths may change."""
+        """Register an object store; afterwards our dataset reads all parts.
+
+        DataFusion may then find other files at the paths of ours.
+        """
         with self._lock:
             self._native = False
-            self._note_settings()
+            self._read_settings()
             super().register_object_store(*arguments, **options)
 
     def _refreshed(self, text: str) -> dict[str, OwnTable]:
-        """Refresh our tables that the text may name; return them by their registered names."""
+        """Refresh our tables that the text may name; return them by full, quoted name."""
         for catalog in self._catalogs.values():
             catalog.refresh()
         plain = text.casefold().replace('""', '"')
         tables = list(self._own_tables.items())
         found = {name: own for name, own in tables if own.last_name.casefold() in plain}
-        for gone in [name for name in found if not self._exists(name)]:  # as a schema was dropped
+        for gone in [name for name in found if not self._exists(name)]:  # their schema was dropped
             del found[gone], self._own_tables[gone]
         newest: dict[str, Snapshot] = {}
         for own in (own for own in found.values() if not own.is_fixed):
@@ -336,13 +355,13 @@ class SessionContext(datafusion.SessionContext):
         self._versions = newest
         return found
 
-    def _chosen(
+    def _pruned_parts(
         self,
         named: Mapping[str, OwnTable],
         kept: Sequence[KeptQuery],
         plan: Callable[..., datafusion.DataFrame],
     ) -> dict[str, frozenset[str]]:
-        """The parts to read of each table of which some can be skipped."""
+        """The ids of the parts to read, for each table that has parts to skip."""
         many = {
             name: own
             for name, own in named.items()
@@ -352,11 +371,11 @@ class SessionContext(datafusion.SessionContext):
         schemas = {stub: many[name].snapshot.schema for stub, name in stubs.items()}
         try:
             views = {name: many[name].stub(stub) for stub, name in stubs.items()}
-            # A plan of SELECT … INTO would make its table; what is prepared has no INTO.
+            # Planning SELECT … INTO would create a table; prepared statements have no INTO.
             allowed = read_only() if all(each.is_view for each in kept) else None
-            with self._swapped(views, kept):
+            with self._registered_for_now(views, kept):
                 found = conditions(plan(allowed).logical_plan(), schemas) if many else {}
-        except Exception:  # the statement is planned again without advice, which reports errors
+        except Exception:  # the statement is planned again without pruning, and reports its errors
             return {}
         return {
             stubs[stub]: many[stubs[stub]].read_parts(condition)
@@ -367,7 +386,7 @@ class SessionContext(datafusion.SessionContext):
     def _hybrids(
         self, named: Mapping[str, OwnTable], chosen: Mapping[str, frozenset[str]]
     ) -> dict[str, HybridTable]:
-        """The tables that DataFusion scans in part; the chosen parts alone, if there are any."""
+        """Build a hybrid of each table that DataFusion can scan, limited to the chosen parts."""
         if not self._reads_files:
             return {}
         partitions = int(self.setting(TARGET_PARTITIONS) or 1)
@@ -385,7 +404,7 @@ class SessionContext(datafusion.SessionContext):
         *,
         has_limit: bool,
     ) -> ClosedReads:
-        """What DataFusion reads for a query that runs as it is."""
+        """Choose readers for a query that runs unchanged; empty if that is not possible."""
         if not self._reads_files or OPEN_READS.has_ended:
             return ClosedReads()
         if not all(each.is_view for each in kept):
@@ -411,58 +430,61 @@ class SessionContext(datafusion.SessionContext):
         reads: ClosedReads,
         plan: Callable[..., datafusion.DataFrame],
     ) -> datafusion.DataFrame:
-        """The frame of a statement, which runs as `plan` plans it now, if that is right."""
+        """Plan the statement over the registered readers; return `frame` if a check fails."""
         run = super().sql
 
         def planned(settings: Mapping[str, Any]) -> datafusion.DataFrame:
-            with held(unless_set(settings, self._settings), self._settings, run):
+            values = unless_changed(settings, self._settings)
+            with temporary_settings(values, self._settings, run):
                 return plan(read_only())
 
         return closed_frame(frame, reads, planned)
 
     @contextmanager
-    def _swapped(
+    def _registered_for_now(
         self, providers: Mapping[str, Any], kept: Sequence[KeptQuery] = ()
     ) -> Iterator[None]:
-        """Let names stand for these objects; afterwards, they stand for our tables again.
+        """Register these providers for the duration of the block; then restore our tables.
 
-        The views and prepared statements read these objects; afterwards, the views read our tables.
+        The views and prepared statements in `kept` are replanned over the providers, and the views
+        again afterwards.
         """
         try:
             for name, provider in providers.items():
                 self._replace(name, provider)
-            self._kept.renew(kept)
+            self._kept.replan(kept)
             yield
         finally:
             for name in providers:
                 if (own := self._own_tables.get(name)) is not None:
                     self._replace(name, own.provider())
-                else:  # the name was removed while a change of the table ran
+                else:  # the table was deregistered inside the block
                     super().deregister_table(name)
-            self._kept.renew([each for each in kept if each.is_view])
+            self._kept.replan([each for each in kept if each.is_view])
 
     def _replace(self, name: str, provider: Any) -> None:
         super().deregister_table(name)
         super().register_table(name, provider)
 
     def _skips(self) -> bool:
-        """Whether conditions skip parts."""
-        return self._pruning and self.has_usual_settings
+        """Return whether conditions may skip parts."""
+        return self._pruning and self.has_default_semantics
 
-    def _note_settings(self) -> None:
-        """Note the settings, and whether DataFusion's reader gives our values under them."""
+    def _read_settings(self) -> None:
+        """Read the settings, and decide whether they allow DataFusion's own Parquet reader."""
         self._settings = shown_settings(super())
-        self._reads_files = self._native and are_free(self._settings, default_settings())
+        is_allowed = allow_native_scans(self._settings, default_settings())
+        self._reads_files = self._native and is_allowed
 
-    # For statements that change tables
+    # The interface that `statement_queries` and `run_change` use.
 
     def pinned(self, table: Table, snapshot: Snapshot, near: Predicate) -> Any:
-        """The object to register for one version of a table."""
+        """The provider of one version of a table; parts without a row that matches are skipped."""
         own = OwnTable("", "", table, snapshot)
         return own.provider(None if near == TRUE else own.read_parts(near), views=False)
 
     def planning(self) -> threading.RLock:
-        """The lock that planning holds."""
+        """The lock that is held while a statement is planned."""
         return self._lock
 
     def setting(self, name: str) -> str | None:
@@ -470,7 +492,7 @@ class SessionContext(datafusion.SessionContext):
         return self._settings.get(name)
 
     def changed_table(self, name: tuple[str, ...]) -> Changed | None:
-        """The Rowsieve table with this name; None if it is another table or there is none."""
+        """Find the Rowsieve table with this name; None if there is none."""
         full = self.full_name(name)
         for own in self._own_tables.values():
             if own.parts == full:
@@ -487,18 +509,18 @@ class SessionContext(datafusion.SessionContext):
         return None
 
     def _version_of(self, name: str) -> tuple[Table, Snapshot] | None:
-        """The table with this name, and the version of it that the statement reads."""
+        """Find the table with this name, and the version of it that the statement reads."""
         if (changed := self.changed_table(name_parts(name))) is None:
             return None
         return changed.table, self._version_in_statement(changed.table)
 
     def _version_in_statement(self, table: Table) -> Snapshot:
-        """The version of a table that all scans of the statement read."""
+        """The version of a table that all scans of the current statement read."""
         own = table.snapshot_for_engines()
         return own if table._read_only else self._versions.setdefault(own.table.uuid, own)
 
     def full_name(self, name: tuple[str, ...]) -> tuple[str, ...]:
-        """The name with catalog and schema."""
+        """Complete a name with the default catalog and schema."""
         defaults = (
             self.setting("datafusion.catalog.default_catalog") or "datafusion",
             self.setting("datafusion.catalog.default_schema") or "public",
@@ -509,8 +531,8 @@ class SessionContext(datafusion.SessionContext):
         """The settings whose names begin with one of these."""
         return {k: value for k, value in self._settings.items() if k.startswith(prefixes)}
 
-    def whole(self, text: str) -> str:
-        """The text, and the queries of the views that it may name."""
+    def with_view_queries(self, text: str) -> str:
+        """The text, followed by the queries of the views that it may read."""
         return " ".join([text, *(each.query for each in self._kept.named(text))])
 
     def catalog_named(self, name: str) -> CatalogTables | None:
@@ -518,25 +540,25 @@ class SessionContext(datafusion.SessionContext):
         return self._catalogs.get(name)
 
     def refreshed(self, text: str) -> dict[str, OwnTable]:
-        """Refresh our tables that the text may name; return them as they are now."""
+        """Refresh our tables that the text may name; return copies, by full, quoted name."""
         with self._lock:
-            named = self._refreshed(self.whole(text))
+            named = self._refreshed(self.with_view_queries(text))
             return {name: own.at(own.snapshot) for name, own in named.items()}
 
-    def plan_alone(
+    def check_plan(
         self,
         query: str,
         named: Mapping[str, OwnTable],
         options: Any,
         values: Any,
         texts: Mapping[str, Any],
-    ) -> Any:
-        """Plan a statement as DataFusion does, without running it."""
+    ) -> None:
+        """Have DataFusion plan a statement, without running it; raises its errors."""
         stored = {name: own.provider(views=False) for name, own in named.items()}
         kept = self._kept.named(" ".join([query, *map(str, texts.values())]))
-        with self._lock, self._swapped(stored, kept):
+        with self._lock, self._registered_for_now(stored, kept):
             self._versions = {}
-            return super().sql(query, options, values, **texts)
+            super().sql(query, options, values, **texts)
 
     def planned_at(
         self,
@@ -548,9 +570,10 @@ class SessionContext(datafusion.SessionContext):
         values: Any,
         texts: Mapping[str, Any],
     ) -> datafusion.DataFrame:
-        """Plan a query with our tables at these versions; `near` skips parts of some.
+        """Plan a query over our tables at these versions.
 
-        `versions` are those of tables by their identity, and takes those of others that are read.
+        `near` has conditions by table name: parts without a matching row are skipped. `versions`
+        has versions by table UUID; versions of other tables that the query reads are added to it.
         """
 
         def plan(allowed: Any = options) -> datafusion.DataFrame:
@@ -560,22 +583,18 @@ class SessionContext(datafusion.SessionContext):
             self._versions = versions
             kept = self._kept.named(" ".join([query, *map(str, texts.values())]))
             at = {name: own.provider(views=False) for name, own in named.items()}
-            with self._swapped(at, kept):
-                chosen = self._chosen(named, kept, plan) if self._skips() else {}
+            with self._registered_for_now(at, kept):
+                chosen = self._pruned_parts(named, kept, plan) if self._skips() else {}
             chosen |= {name: named[name].read_parts(each) for name, each in near.items()}
             at = {n: own.provider(chosen.get(n), views=False) for n, own in named.items()}
-            if words.MAY_JOIN.search(self.whole(query)):
-                at = self._sealed_views(at)
-            with self._swapped(at, kept):
+            if words.MAY_JOIN.search(self.with_view_queries(query)):
+                at = sealed_views(self, at)
+            with self._registered_for_now(at, kept):
                 return plan()
 
     def _forget(self, name: tuple[str, ...]) -> None:
-        """Note that the name stands for our table no more."""
+        """Forget our table with this name, which a statement has dropped or replaced."""
         full = self.full_name(name)
         for key, own in list(self._own_tables.items()):
             if own.parts == full:
                 del self._own_tables[key]
-
-
-def _quoted(parts: tuple[str, ...]) -> str:
-    return ".".join(map(quoted, parts))

@@ -1,26 +1,26 @@
-"""The tokens of a SQL statement, and the names and clauses among them; each clause stays SQL text.
+"""A cursor over the tokens of a SQL statement, to cut it into names and clauses of SQL text.
 
-Soundness: a clause is a run of tokens with balanced brackets, without comments. Tokens that are not
-understood between two clauses are refused, never skipped.
+Soundness: a clause is a run of tokens with balanced brackets, without comments. Unknown tokens
+between two clauses are an error, never skipped.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from rowsieve.bridges.sql.dialects import DATAFUSION
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 
-_BEFORE: Final = "x "  # sqlglot makes one token of all that follows PREPARE as the first word
+_BEFORE: Final = "x "  # so that PREPARE is not first: sqlglot would make the rest one token
 _OPENS: Final = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The table that a statement changes: its name as written, its parts folded, its alias."""
+    """The table that a statement changes: its name as written, its folded parts, its alias."""
 
     name: str
     parts: tuple[str, ...]
@@ -33,22 +33,22 @@ class Target:
 
     @property
     def qualifier(self) -> str:
-        """What qualifies the table's columns."""
+        """The qualifier of the table's columns: its alias, or the last part of its name."""
         return self.alias or quoted(self.parts[-1])
 
 
 def tokens_of(text: str, *, folds: bool = True) -> StatementTokens | None:
-    """The tokens of a statement; None if it is not one statement.
+    """Tokenize a statement; None if the text is not a single statement.
 
-    `folds`: names that are not quoted are taken in lower case.
+    `folds`: unquoted names are folded to lower case.
     """
     import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
 
-    whole = _BEFORE + _one_kind_of_line(text)
+    whole = _BEFORE + _without_carriage_returns(text)
     try:
         tokens = list(sqlglot.tokenize(whole, read=DATAFUSION.grammar))[1:]
     except sqlglot.TokenError:
-        return None  # DataFusion reports it
+        return None  # DataFusion reports the error
     while tokens and tokens[-1].text == ";":
         tokens.pop()
     places = [place for token in tokens for place in _places(whole, token)]
@@ -59,12 +59,12 @@ def tokens_of(text: str, *, folds: bool = True) -> StatementTokens | None:
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The words and quoted names of a clause, folded to lower case."""
+    """The keywords and names in a clause, in lower case."""
     import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
 
     return frozenset(
         token.text.lower()
-        for token in sqlglot.tokenize(_one_kind_of_line(text), read=DATAFUSION.grammar)
+        for token in sqlglot.tokenize(_without_carriage_returns(text), read=DATAFUSION.grammar)
     )
 
 
@@ -73,16 +73,21 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _one_kind_of_line(text: str) -> str:
-    """The text, of the same length, in which sqlglot ends comments where DataFusion ends them.
+def quoted_path(names: Iterable[str]) -> str:
+    """The names as one qualified identifier."""
+    return ".".join(map(quoted, names))
 
-    For DataFusion, only a line feed ends a comment; for sqlglot, a carriage return does, too.
+
+def _without_carriage_returns(text: str) -> str:
+    """Replace carriage returns by spaces, which keeps all positions.
+
+    In sqlglot, a carriage return ends a comment; in DataFusion, only a line feed does.
     """
     return text.replace("\r", " ")
 
 
 def _places(text: str, token: Any) -> list[tuple[int, int]]:
-    """The places of a token, or of its words: sqlglot makes one token of `PRIMARY KEY`."""
+    """The ranges of a token's words in the text: sqlglot makes one token of `PRIMARY KEY`."""
     written = text[token.start : token.end + 1]
     if any(mark in written for mark in "'\"$"):
         return [(token.start, token.end + 1)]
@@ -91,9 +96,9 @@ def _places(text: str, token: Any) -> list[tuple[int, int]]:
 
 
 class StatementTokens:
-    """The tokens of a statement and a place among them.
+    """The tokens of a statement, and the position `at` of the next one.
 
-    `words` are upper case for words, empty for quoted names and texts.
+    `words` has a token in upper case; empty for quoted names and string literals.
     """
 
     def __init__(self, text: str, places: Sequence[tuple[int, int]], *, folds: bool = True) -> None:
@@ -128,25 +133,25 @@ class StatementTokens:
         return self.words[self.at] if self.at < self.count else ""
 
     def take(self, *words: str) -> bool:
-        """Pass these words, if they are next."""
+        """Consume these words if they are next; return whether they were."""
         if tuple(self.words[self.at : self.at + len(words)]) != words:
             return False
         self.at += len(words)
         return True
 
     def need(self, *words: str) -> None:
-        """Pass these words; InvalidInput if others are next."""
+        """Consume these words; InvalidInput if others are next."""
         if not self.take(*words):
             raise self._unexpected(" ".join(words))
 
     def end(self, what: str) -> None:
-        """UnsupportedOperation if the statement goes on."""
+        """Raise UnsupportedOperation unless all tokens are consumed."""
         if self.at < self.count:
             rest = self.piece(self.at, self.count)
             raise UnsupportedOperation(f"sql: {what} with {rest[:80]!r} is not available")
 
     def find(self, *words: str, last: bool = False) -> int:
-        """The place of these words outside of brackets and CASE, from here on; the end if none."""
+        """The position of the next such words outside of brackets and CASE; the end if none."""
         places = [
             i
             for i in range(self.at, self.count - len(words) + 1)
@@ -155,7 +160,7 @@ class StatementTokens:
         return (places[-1] if last else places[0]) if places else self.count
 
     def until(self, stop: int, what: str) -> str:
-        """The text up to a place, which must not be empty and have balanced brackets."""
+        """Consume the text up to `stop`, which must not be empty and have balanced brackets."""
         found = self.piece(self.at, stop)
         if not found or self._depths[self.at] or (stop < self.count and self._depths[stop]):
             raise self._unexpected(what)
@@ -163,7 +168,7 @@ class StatementTokens:
         return found
 
     def piece(self, start: int, stop: int) -> str:
-        """The text of tokens, without comments."""
+        """The text of the tokens in `[start, stop)`, without comments."""
         pieces: list[str] = []
         for i in range(start, stop):
             if i > start and self._places[i - 1][1] < self._places[i][0]:
@@ -172,7 +177,7 @@ class StatementTokens:
         return "".join(pieces)
 
     def name(self) -> tuple[str, str]:
-        """Pass an identifier; return it as written and as DataFusion folds it."""
+        """Consume an identifier; return it as written and as DataFusion folds it."""
         if self.at >= self.count:
             raise self._unexpected("a name")
         written = self.piece(self.at, self.at + 1)
@@ -185,14 +190,14 @@ class StatementTokens:
         return written, written.lower() if self._folds else written
 
     def path(self) -> tuple[str, tuple[str, ...]]:
-        """Pass a name with qualifiers."""
+        """Consume a qualified name; return it as written, and its folded parts."""
         names = [self.name()]
         while self.take("."):
             names.append(self.name())
         return ".".join(written for written, _ in names), tuple(folded for _, folded in names)
 
     def target(self, *ends: str) -> Target:
-        """Pass the table of the statement, and its alias up to one of these words."""
+        """Consume the table of the statement and its alias; one of `ends` may follow."""
         written, parts = self.path()
         alias = ""
         if self.take("AS") or (ends and self.at < self.count and self.next() not in ends):
@@ -200,7 +205,7 @@ class StatementTokens:
         return Target(written, parts, alias)
 
     def bracket(self) -> None:
-        """Pass a bracket with all that is in it; `opened` is its place then."""
+        """Consume a pair of brackets with its content; sets `opened` to its position."""
         self.opened = self.at
         level = self._depths[self.at] if self.at < self.count else 0
         self.need("(")
@@ -209,12 +214,12 @@ class StatementTokens:
         self.need(")")
 
     def is_list(self) -> bool:
-        """Whether a bracket that holds no query is next."""
+        """Return whether a pair of brackets is next that does not contain a query."""
         after = self.words[self.at + 1] if self.at + 1 < self.count else ""
         return self.next() == "(" and after not in ("SELECT", "WITH", "VALUES", "(")
 
     def names(self) -> tuple[str, ...]:
-        """Pass names in brackets."""
+        """Consume a list of names in brackets; return their last parts."""
         self.need("(")
         found = [self.path()[1][-1]]
         while self.take(","):
@@ -223,7 +228,7 @@ class StatementTokens:
         return tuple(found)
 
     def terms(self, stop: int) -> list[tuple[int, int]]:
-        """The places of the terms up to a place, which commas outside of brackets separate."""
+        """Consume terms up to `stop`, separated by commas; return the range of each."""
         level = self._depths[self.at]
         found, start = [], self.at
         for i in range(self.at, stop):
@@ -234,7 +239,7 @@ class StatementTokens:
         return [*found, (start, stop)]
 
     def assignments(self, stop: int) -> dict[str, str]:
-        """Pass `a = x, b = y` up to a place."""
+        """Consume `a = x, b = y` up to `stop`; return the texts by column."""
         found: dict[str, str] = {}
         for start, end in self.terms(stop):
             self.at = start
@@ -247,7 +252,7 @@ class StatementTokens:
         return found
 
     def where(self, what: str) -> str:
-        """Pass the WHERE clause at the end of the statement, if there is one."""
+        """Consume the final WHERE clause; empty if there is none."""
         if not self.take("WHERE"):
             self.end(what)
             return ""

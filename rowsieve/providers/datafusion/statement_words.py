@@ -1,6 +1,7 @@
-"""What the words of a statement tell before DataFusion has planned it.
+"""Patterns that classify a SQL statement by its keywords, before DataFusion has planned it.
 
-Soundness: words may also stand in texts and names. So a match only leads to a closer look.
+Soundness: a keyword may also occur in a string literal or a name. So a match is only a hint: it may
+lead to a slower plan, never to other rows.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final
 COMMENT: Final = re.compile(r"--[^\n]*(?:\n|$)|/\*.*?\*/", re.DOTALL)
 EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
 QUERY: Final = re.compile(r"[\s(]*(explain|select|with|values)\b", re.IGNORECASE)
-KEPT: Final = re.compile(
+CREATES_VIEW_OR_PREPARES: Final = re.compile(
     r"\s*(prepare|create\s+(or\s+replace\s+)?(temp(orary)?\s+)?view)\b", re.IGNORECASE
 )
 REMOVES: Final = re.compile(r"\s*(drop|deallocate)\b", re.IGNORECASE)
@@ -27,7 +28,7 @@ SETS: Final = re.compile(r"\s*(re)?set\b", re.IGNORECASE)
 
 
 def takes_first(text: str) -> bool:
-    """Whether a statement may take the first rows of an order, of no union."""
+    """Return whether a statement may be ORDER BY with LIMIT, without UNION."""
     if LIMIT.search(text) is None or ORDER.search(text) is None:
         return False
     return UNION.search(text) is None

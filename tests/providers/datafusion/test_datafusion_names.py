@@ -140,7 +140,7 @@ def test_sessions_that_share_a_provider_do_not_see_each_others_statements(
     for each in (context, other, plain):
         each.register_catalog_provider("lake", provider)
     seen = []
-    chosen = SessionContext._chosen
+    chosen = SessionContext._pruned_parts
 
     def meanwhile(self: SessionContext, *arguments: Any) -> Any:
         if self is context:
@@ -148,7 +148,7 @@ def test_sessions_that_share_a_provider_do_not_see_each_others_statements(
             seen.append(count(other, "lake.default.t"))
         return chosen(self, *arguments)
 
-    monkeypatch.setattr(SessionContext, "_chosen", meanwhile)
+    monkeypatch.setattr(SessionContext, "_pruned_parts", meanwhile)
     context.sql(
         "MERGE INTO lake.default.t AS t USING (SELECT 3 AS id) AS s ON t.id = s.id "
         "WHEN MATCHED THEN DELETE"

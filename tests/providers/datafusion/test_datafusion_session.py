@@ -308,14 +308,14 @@ def test_functions_with_another_meaning_turn_advice_off(tmp_path: Path, change: 
         assert context.sql(f"DELETE FROM t WHERE {where}").to_pylist() == [{"count": 1}]
     else:
         context.enable_spark_functions()
-    assert not context.has_usual_settings
+    assert not context.has_default_semantics
 
 
 def test_a_function_of_another_name_leaves_advice_on(table: rs.Table) -> None:
     context = session(table)
     one = datafusion.udf(lambda v: v, [pa.int64()], pa.int64(), "immutable", "mine")
     context.register_udf(one)
-    assert context.has_usual_settings
+    assert context.has_default_semantics
     assert len(context.sql("SELECT id FROM t WHERE mine(id) > 100").to_pylist()) == 9
 
 

@@ -1,11 +1,11 @@
-"""Brings values that DataFusion computed to the types of the columns that they are assigned to.
+"""Casts values that DataFusion computed to the types of the columns that they are assigned to.
 
-DataFusion casts assigned values silently: 3.5 becomes 3 in an integer column. Here its cast is used
-only where it loses no value.
+DataFusion casts assigned values silently: 3.5 becomes 3 in an integer column. Here a cast that
+changes a value is an error.
 
-Soundness: a cast value is cast back and compared with the original. A fraction may be rounded to
-the nearest float, which is what a float column holds. Texts are parsed by DataFusion, which refuses
-texts of other forms; digits that the column does not hold are refused.
+Soundness: a cast value is cast back and compared with the original. In a float column, a fraction
+may be rounded to the nearest float. DataFusion parses text and refuses malformed text; digits that
+the column cannot hold are refused.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _MOST_DIGITS: Final = 76
 
 
 def assigned(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
-    """The columns, in their order, in the types of these fields and with their names.
+    """Cast columns by position to these fields, and give them the fields' names.
 
-    SchemaMismatch for types that DataFusion would not bring together without guessing, InvalidData
-    for a value that would change.
+    SchemaMismatch if DataFusion cannot cast between the types, InvalidData if the cast changes a
+    value.
     """
-    types = zoned_schema(Schema(0, tuple(fields))).types  # texts are local times of the column
+    types = zoned_schema(Schema(0, tuple(fields))).types  # text is local time in the column's zone
     columns = [
         _assigned(column.combine_chunks(), field, target)
         for column, field, target in zip(rows.columns, fields, types, strict=True)
@@ -52,8 +52,8 @@ def assigned(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
     return pa.table(columns, names=[field.name for field in fields])
 
 
-def plain(rows: pa.Table) -> pa.Table:
-    """The rows without views of texts and bytes."""
+def without_views(rows: pa.Table) -> pa.Table:
+    """Convert `string_view` and `binary_view` columns to `string` and `binary`."""
     columns = [_without_views(column.combine_chunks()) for column in rows.columns]
     return pa.table(columns, names=rows.column_names)
 
@@ -87,7 +87,7 @@ def _is_text(type_: pa.DataType) -> bool:
 
 
 def _is_cast(source: pa.DataType, type_: logical.LogicalType) -> bool:
-    """Whether DataFusion's cast is tried; all other types are left to `conform`."""
+    """Return whether to use DataFusion's cast; `conform` handles all other types."""
     types = pa.types
     is_number = types.is_integer(source) or types.is_floating(source) or types.is_decimal(source)
     is_plain = is_number or types.is_boolean(source) or types.is_date(source)
@@ -107,7 +107,7 @@ def _is_cast(source: pa.DataType, type_: logical.LogicalType) -> bool:
 
 
 def _cast(values: pa.Array, target: pa.DataType, field: Field) -> pa.Array:
-    """DataFusion's cast; pyarrow's of texts to decimals, because DataFusion rounds these."""
+    """Cast with DataFusion; text to decimals with pyarrow, because DataFusion rounds there."""
     try:
         if _is_text(values.type) and pa.types.is_decimal(target):
             return pc.utf8_trim_whitespace(values).cast(target)
@@ -123,7 +123,7 @@ def _cast(values: pa.Array, target: pa.DataType, field: Field) -> pa.Array:
 
 
 def _kept(values: pa.Array, converted: pa.Array, field: Field) -> pa.Array:
-    """Which values are the same after the cast."""
+    """A boolean array: TRUE where the cast kept the value."""
     source = values.type
     if _is_text(source):
         return _kept_text(values, converted, field)
@@ -142,7 +142,7 @@ def _kept(values: pa.Array, converted: pa.Array, field: Field) -> pa.Array:
 
 
 def _kept_text(values: pa.Array, converted: pa.Array, field: Field) -> pa.Array:
-    """Which texts have no digit that the column does not hold; all have a form that was parsed."""
+    """A boolean array: TRUE where parsing the text lost no digit; all texts were parsed."""
     match field.type:
         case logical.Date():
             return pc.match_substring_regex(values, _WHOLE_DATE)

@@ -1,7 +1,7 @@
-"""Finds the clauses of a statement that changes a table; each clause stays SQL text.
+"""Splits a statement that changes a table into its clauses; each clause stays SQL text.
 
-DataFusion has planned the statement before, which checks its grammar and names. The clauses become
-parts of queries, which DataFusion evaluates.
+DataFusion plans the statement, too, which checks its grammar and names. The clauses become parts of
+queries that DataFusion evaluates.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _BEFORE_NAME: Final = (
     ("OVERWRITE",), ("INTO",), ("FROM",), ("TABLE",),
     ("IF", "NOT", "EXISTS"), ("IF", "EXISTS"),
 )  # fmt: skip
-"""Words between the first one and the name of the table, in their order."""
+"""Keywords that may precede the name of the table, in the order in which they may occur."""
 
 
 class OnConflict(Enum):
-    """The action of an INSERT for a key that the table has."""
+    """The action of an INSERT for a key that exists in the table."""
 
     FAIL = "fail"
     IGNORE = "ignore"
@@ -75,7 +75,7 @@ class Update:
 
 
 class When(Enum):
-    """Which pairs of rows a clause of MERGE is about."""
+    """The pairs of rows that a clause of MERGE applies to."""
 
     MATCHED = "matched"
     NOT_MATCHED = "not matched"
@@ -134,7 +134,7 @@ ChangeStatement: TypeAlias = Insert | Delete | Update | Merge | Truncate | Creat
 
 
 def read_change(text: str) -> ChangeStatement | None:
-    """Read a statement that changes a table; None for others, and for several statements."""
+    """Parse a statement that changes a table; None for others, and for several statements."""
     if (reader := _reader(text)) is None:
         return None
     match reader.next().lower():
@@ -164,7 +164,10 @@ def _reader(text: str) -> StatementTokens | None:
 
 
 def changed_name(text: str) -> tuple[str, ...] | None:
-    """The name of the table that a statement changes, folded; None for other statements."""
+    """The parts of the name of the table that a statement changes; None for other statements.
+
+    Unquoted parts are folded to lower case.
+    """
     if (reader := _reader(text)) is None:
         return None
     for words in _BEFORE_NAME:
@@ -175,8 +178,8 @@ def changed_name(text: str) -> tuple[str, ...] | None:
         return None
 
 
-def takes_name(text: str) -> bool:
-    """Whether DataFusion removes the name that the statement begins with, or gives it anew."""
+def drops_or_replaces_table(text: str) -> bool:
+    """Return whether the statement is DROP TABLE or CREATE OR REPLACE."""
     reader = _reader(text)
     return reader is not None and (
         reader.take("DROP", "TABLE") or reader.take("CREATE", "OR", "REPLACE")
@@ -220,7 +223,7 @@ def _insert(reader: StatementTokens) -> Insert:
 
 
 def _conflict_clause(reader: StatementTokens) -> int:
-    """The place of ON CONFLICT at the end; not of a join ON a column or function `conflict`."""
+    """The position of the final ON CONFLICT clause; ignores a join ON a column `conflict`."""
     place = reader.find("ON", "CONFLICT", last=True)
     words = reader.words[place + 2 :]
     if words[:1] == ["("] and ")" in words:
@@ -305,7 +308,7 @@ def _clause(reader: StatementTokens) -> Clause:
 
 
 def _values(reader: StatementTokens, stop: int) -> tuple[str, ...]:
-    """Pass the values of an INSERT clause, in one bracket that closes right before `stop`."""
+    """Consume the values of an INSERT clause: one pair of brackets that ends at `stop`."""
     reader.bracket()
     if reader.at != stop:
         reader.end("several rows in INSERT of MERGE")

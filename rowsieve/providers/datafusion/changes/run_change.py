@@ -1,7 +1,7 @@
-"""Runs a statement that changes one of our tables, or the names of a catalog.
+"""Runs a statement that changes one of our tables, or that creates or drops one in a catalog.
 
-A statement runs at once, when the session gets it, and once: its result is kept, and reading it
-again changes nothing.
+The statement runs when the session receives it, and only once: its result is stored, and reading
+the result again changes nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _READ_AS_WRITTEN: Final = {
     "datafusion.sql_parser.dialect": "generic",
     IDENTIFIERS: "true",
 }
-"""Settings by which we find the clauses of a statement as DataFusion does."""
+"""Required settings: with others, DataFusion parses statements in another way than we do."""
 
 
 def changed_rows(
@@ -57,7 +57,10 @@ def changed_rows(
     values: Mapping[str, Any] | None,
     given: Mapping[str, Any],
 ) -> int | None:
-    """Run a statement that changes the table `name`; None if it is not a table of ours."""
+    """Run a statement that changes the table `name`; return the number of rows.
+
+    None if it is not one of our tables.
+    """
     full = session.full_name(name)
     is_catalog = session.catalog_named(full[0]) is not None
     named = session.refreshed(" ".join([text, *(str(v) for v in given.values())]))
@@ -66,7 +69,7 @@ def changed_rows(
         return None
     statement = read_change(text)
     if isinstance(statement, CreateTable | DropTable):
-        return _named(session, full, statement, options, (values, given))
+        return _create_or_drop(session, full, statement, options, (values, given))
     if changed is None or statement is None:
         return None
     _check_settings(session)
@@ -104,14 +107,14 @@ def _check_settings(session: SessionContext) -> None:
             )
 
 
-def _named(
+def _create_or_drop(
     session: SessionContext,
     full: tuple[str, ...],
     statement: CreateTable | DropTable,
     options: Any,
     parameters: tuple[Mapping[str, Any] | None, Mapping[str, Any]],
 ) -> int | None:
-    """Create or drop a name; None for DataFusion's own names."""
+    """Run CREATE TABLE or DROP TABLE in a Rowsieve catalog; None for other catalogs."""
     if (tables := session.catalog_named(full[0])) is None:
         return None
     _check_settings(session)
@@ -132,7 +135,7 @@ def _named(
     if name in catalog.tables(full[1]):
         if statement.if_not_exists:
             return 0
-        raise TableExists(f"create_table: {name!r} exists already in {catalog!r}")
+        raise TableExists(f"create_table: {name!r} already exists in {catalog!r}")
     values, given = parameters
     if options is not None:
         raise InvalidInput("sql: CREATE TABLE in a Rowsieve catalog takes no options=")

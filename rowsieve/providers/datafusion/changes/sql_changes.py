@@ -1,12 +1,11 @@
 """Executes INSERT, DELETE, UPDATE and TRUNCATE of our session as commits of the table.
 
-DataFusion computes the rows from one version of the table; a concurrent commit that could change
-them makes the statement run again from the newest version. A DELETE whose condition is exactly
-ours, and every change of a table without a key, find their rows by our own reading.
+DataFusion computes the rows from one version of the table. If a concurrent commit could change
+them, the statement runs again from the newest version. Our own reader finds the rows of a DELETE
+whose condition translates exactly, and of every change of a table without a key.
 
-Soundness: a statement is one commit or none. Of a table without a key, only rows that meet a
-condition which means the same here and in DataFusion are changed, because DataFusion cannot name a
-row of it.
+Soundness: a statement is one commit or none. In a table without a key, DataFusion cannot identify a
+row. So such rows are changed only by conditions that translate exactly.
 """
 
 from __future__ import annotations
@@ -56,26 +55,26 @@ if TYPE_CHECKING:
 
 
 class Queries(Protocol):
-    """Queries of one statement, over one version of each table that it names."""
+    """Runs the queries of one statement, over one version of each table."""
 
     @property
     def table(self) -> Table:
         """The table that the statement changes."""
 
     def rows(self, query: str, at: Snapshot, near: Predicate = TRUE) -> pa.Table:
-        """The result of a query; it needs no rows of the table that do not meet `near`."""
+        """Run a query; rows of the changed table that do not match `near` may be missing."""
 
     def condition(self, query: str, at: Snapshot) -> Predicate | None:
-        """The condition of a query of one table in our terms; None if it has no exact form."""
+        """Translate the condition of a query of one table; None if there is no exact form."""
 
     def cast_rows(self, statement: str, at: Snapshot) -> pa.Table:
-        """The rows of an INSERT, of all columns, as DataFusion casts them."""
+        """The rows of an INSERT with all columns, cast by DataFusion."""
 
     def reads_table(self, *texts: str) -> bool:
-        """Whether a clause may read the table itself in a query of its own."""
+        """Return whether a clause may have a subquery that reads the changed table."""
 
-    def keep(self, rows: pa.Table) -> str:
-        """Give rows a name, as an identifier, until the statement ends."""
+    def register_rows(self, rows: pa.Table) -> str:
+        """Register rows under a new name until the statement ends; return the name."""
 
 
 def insert(queries: Queries, statement: Insert) -> int:
@@ -84,7 +83,7 @@ def insert(queries: Queries, statement: Insert) -> int:
     schema, key = table.snapshot_for_engines().schema, table.key
     columns = columns_of(schema, statement.columns)
     if not key and statement.on_conflict is not OnConflict.FAIL:
-        raise UnsupportedOperation("sql: the table has no key, so that no row can conflict")
+        raise UnsupportedOperation("sql: the table has no key, so no row can conflict")
     check_conflict_columns(statement, key)
     itself = queries.reads_table(statement.source)
     if not itself and statement.on_conflict in (OnConflict.FAIL, OnConflict.REPLACE):
@@ -116,7 +115,7 @@ def insert(queries: Queries, statement: Insert) -> int:
 def _absent(
     queries: Queries, statement: Insert, snapshot: Snapshot, order: KeyOrder, rows: pa.Table
 ) -> pa.Table:
-    """The rows whose keys the table does not have; KeyViolation if it has one, unless ignored."""
+    """The rows whose keys are not in the table; KeyViolation if one is, unless ON CONFLICT says."""
     absent = without_present(queries.table.store, snapshot, order, rows)
     if statement.on_conflict is OnConflict.FAIL and absent.num_rows < rows.num_rows:
         keys = rows.select(list(order.names))
@@ -131,7 +130,7 @@ def _absent(
 
 
 def _first_missing(keys: pa.Table, absent: pa.Table) -> dict[str, Any]:
-    """The first of the keys that is not among the absent ones, which are in the same order."""
+    """The first of the keys that is not among `absent`; both are in the same order."""
     for start in range(0, absent.num_rows, 1024):
         size = min(1024, absent.num_rows - start)
         if not keys.slice(start, size).equals(absent.slice(start, size)):
@@ -147,7 +146,7 @@ def _first_missing(keys: pa.Table, absent: pa.Table) -> dict[str, Any]:
 def inserted(
     queries: Queries, statement: Insert, snapshot: Snapshot, columns: Sequence[str]
 ) -> pa.Table:
-    """The rows of an INSERT, in the types of the columns."""
+    """Compute the rows of an INSERT, in the types of the columns."""
     found = queries.rows(statement.source, snapshot)
     if found.num_columns != len(columns):
         raise InvalidInput(
@@ -163,10 +162,11 @@ def inserted(
 def _values_alone(
     queries: Queries, statement: Insert, snapshot: Snapshot, columns: Sequence[str], found: pa.Table
 ) -> pa.Table:
-    """Rows of VALUES; whole numbers keep all their digits in columns with fractions.
+    """Restore integers that DataFusion's VALUES rounded to floats.
 
-    DataFusion gives all rows of VALUES one type: floats, which do not hold all whole numbers. Its
-    INSERT casts each value by itself, but drops fractions.
+    In VALUES, DataFusion converts a column with integers and fractions to floats, which cannot hold
+    all integers. Its INSERT casts each value separately, but drops fractions. Its result is used
+    only for columns where both agree as floats.
     """
     if found.num_rows < 2:
         return found
@@ -184,7 +184,7 @@ def _values_alone(
 
 
 def delete(queries: Queries, statement: Delete) -> int:
-    """Delete the rows that meet the condition; return how many."""
+    """Delete the rows that match the condition; return how many."""
     table = queries.table
     key = table.key
     columns = ", ".join(quoted(name) for name in key) or "1"
@@ -214,7 +214,7 @@ def delete(queries: Queries, statement: Delete) -> int:
 
 
 def update(queries: Queries, statement: Update) -> int:
-    """Assign columns in the rows that meet the condition; return how many."""
+    """Assign columns in the rows that match the condition; return how many."""
     table = queries.table
     schema, key = table.snapshot_for_engines().schema, table.key
     columns_of(schema, statement.assignments)
@@ -227,7 +227,7 @@ def update(queries: Queries, statement: Update) -> int:
         nonlocal count
         predicate = queries.condition(query, snapshot) if statement.where else TRUE
         if predicate is not None and any(isinstance(node, Now) for node in walk(predicate)):
-            predicate = None  # DataFusion takes the time by itself
+            predicate = None  # DataFusion reads the clock again in its own query
         if predicate is None and not key:
             raise _nameless("UPDATE")
         rows = queries.rows(query, snapshot)
@@ -251,7 +251,7 @@ def update(queries: Queries, statement: Update) -> int:
 
 
 def _updating(statement: Update, schema: Schema) -> str:
-    """The query of the new values of all columns."""
+    """Build the query of the new values of all columns."""
     values = [
         f"({statement.assignments[name]})"
         if name in statement.assignments
@@ -265,7 +265,7 @@ def _updating(statement: Update, schema: Schema) -> str:
 def _hidden(
     change: Change, snapshot: Snapshot, predicate: Predicate, rows: pa.Table, reads: Check
 ) -> Mutation:
-    """Hide the rows that meet the condition, and append the rows that DataFusion made of them."""
+    """Hide the rows that match the condition, and append their new versions from DataFusion."""
     plan = plan_scan(
         snapshot,
         change.store.uri,
@@ -299,13 +299,13 @@ def truncate(queries: Queries, _statement: Truncate) -> int:
 
 
 def selected(columns: str, relation: str, where: str) -> str:
-    """A query of one relation; the condition cannot end its bracket."""
+    """Build a query of one relation; a condition with unbalanced brackets cannot leave its own."""
     words = ["SELECT", columns, "FROM", relation]
     return " ".join([*words, "WHERE (", where, ")"] if where else words)
 
 
 def columns_of(schema: Schema, names: Iterable[str] | None) -> list[str]:
-    """The names, which are columns of the table and differ; all columns for None."""
+    """Check that the names are different columns of the table; None: return all columns."""
     if names is None:
         return list(schema.names)
     found = list(names)
@@ -322,7 +322,7 @@ def columns_of(schema: Schema, names: Iterable[str] | None) -> list[str]:
 
 
 def refuse_key(names: Iterable[str], key: Sequence[str]) -> None:
-    """UnsupportedOperation if a column of the key is assigned."""
+    """Raise UnsupportedOperation if a key column is assigned."""
     if assigned_key := [name for name in names if name in key]:
         raise UnsupportedOperation(
             f"update cannot assign key column {assigned_key[0]!r}: a key identifies its row; "
@@ -331,7 +331,7 @@ def refuse_key(names: Iterable[str], key: Sequence[str]) -> None:
 
 
 def check_conflict_columns(statement: Insert, key: Sequence[str]) -> None:
-    """InvalidInput unless ON CONFLICT names the key."""
+    """Raise InvalidInput unless ON CONFLICT names the key or no columns."""
     named = statement.conflict_columns
     if named and sorted(named) != sorted(key):
         raise InvalidInput(

@@ -1,13 +1,13 @@
-"""Executes MERGE of our session, and INSERT … ON CONFLICT DO UPDATE, as one commit of the table.
+"""Executes MERGE and INSERT … ON CONFLICT DO UPDATE of our session as one commit of the table.
 
-The rows of the source are computed once. A join with the table decides for each pair of rows which
-clause fires, and evaluates each condition once. Then the values of each clause are computed for its
-pairs alone.
+The source is computed once. A join with the table decides which clause applies to each pair of
+rows, and evaluates each condition once. Then the values of each clause are computed for its pairs.
 
-Soundness: a row of the table is changed by one pair at most, a key is written once, and an inserted
+Soundness: at most one pair changes a row of the table, each key is written once, and an inserted
 key is not in the table; otherwise KeyViolation, and nothing is committed. The commit conflicts with
-commits that could change which clause fires: of keys of the source if ON compares the whole key and
-nothing else of the table is read, of any row otherwise.
+commits that could change the choice of a clause. If ON compares the whole key and nothing else of
+the table is read, these are commits that touch a key of the source; otherwise, any commit that
+changes rows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rowsieve.changes.mutation import Check, Mutation, TouchesKeys, key_columns_
 from rowsieve.changes.present_keys import near_keys, without_present
 from rowsieve.errors import InvalidInput, KeyViolation, RowsieveError, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE, Predicate
-from rowsieve.providers.datafusion.changes.assigned_values import assigned, plain
+from rowsieve.providers.datafusion.changes.assigned_values import assigned, without_views
 from rowsieve.providers.datafusion.changes.change_statements import Clause, Insert, Merge, When
 from rowsieve.providers.datafusion.changes.sql_changes import (
     Queries,
@@ -59,7 +59,7 @@ def merge(
 ) -> int:
     """Merge the source into the table; return how many rows were written or deleted.
 
-    `rows_of` computes the rows of the source, if they are not those of its text.
+    `rows_of` computes the rows of the source; without it, the text of the source is run.
     """
     if not queries.table.key:
         raise UnsupportedOperation("merge: the table has no key; create it with key=, or append")
@@ -84,10 +84,10 @@ def merge(
 
 
 def insert_or_update(queries: Queries, statement: Insert) -> int:
-    """INSERT … ON CONFLICT (key) DO UPDATE: a merge of the rows, which are called `excluded`."""
+    """Run INSERT … ON CONFLICT (key) DO UPDATE as a merge whose source is called `excluded`."""
     check_conflict_columns(statement, queries.table.key)
     if not queries.table.key:
-        raise UnsupportedOperation("sql: the table has no key, so that no row can conflict")
+        raise UnsupportedOperation("sql: the table has no key, so no row can conflict")
     schema = queries.table.snapshot_for_engines().schema
     columns = columns_of(schema, statement.columns)
     target = statement.target
@@ -108,14 +108,14 @@ def insert_or_update(queries: Queries, statement: Insert) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Fired:
-    """The pairs that a clause changes: rows of the source, and keys of the table."""
+    """The pairs that a clause applies to: row numbers of the source, and keys of the table."""
 
     clause: Clause
     pairs: pa.Table
 
 
 class _Merging:
-    """One attempt: a merge into one version of the table."""
+    """One attempt to merge, into one version of the table."""
 
     def __init__(
         self, queries: Queries, statement: Merge, snapshot: Snapshot, source: pa.Table
@@ -136,7 +136,7 @@ class _Merging:
         self._near: Predicate = TRUE
         if self._keys is not None and not self._reads_itself:
             self._near = near_keys(self._keys, self.order)
-        relation = queries.keep(self._source)
+        relation = queries.register_rows(self._source)
         self._source_relation = f"{relation} AS {statement.source_alias}"
 
     def changes(self) -> Changes:
@@ -165,7 +165,7 @@ class _Merging:
         return Changes(rows, deletes)
 
     def reads(self) -> Check:
-        """Whether a commit changes rows that the merge depends on."""
+        """The check that a concurrent commit conflicts: it changes rows that the merge reads."""
         source = self._queries.reads_table(self._statement.source)
         if self._keys is None or self._reads_itself or source or not self._keys.num_rows:
             return changes_rows
@@ -182,7 +182,7 @@ class _Merging:
         return any(clause.when is when for clause in self._clauses)
 
     def _source_keys(self) -> pa.Table | None:
-        """The keys of the source, if ON compares the whole key with columns of it; sorted."""
+        """The sorted keys of the source; None unless ON compares the whole key with its columns."""
         ours, theirs = self._statement.target.qualifier, self._statement.source_alias
         on = self._statement.on.strip()
         if on.startswith("(") and on.endswith(")") and on.count("(") == 1:
@@ -201,17 +201,17 @@ class _Merging:
         if any(name not in self._source.column_names for name in found.values()):
             return None
         keys = self._source.select([found[name] for name in self.order.names])
-        keys = plain(keys.rename_columns(list(self.order.names))).drop_null()
+        keys = without_views(keys.rename_columns(list(self.order.names))).drop_null()
         types = arrow_schema(Schema(0, self.order.fields)).types
         if not all(map(_is_compared_exactly, keys.schema.types, types)):
             return None
         try:
             return prepare_keys(keys, self._schema, self.order, "merge")
         except RowsieveError:
-            return None  # a number that the column does not hold
+            return None  # a number that the key column cannot hold
 
     def _fired(self) -> list[_Fired]:
-        """The pairs of each clause, as the first clause that fits takes them."""
+        """The pairs of each clause; the first clause that matches a pair gets it."""
         statement, target = self._statement, self._statement.target
         matched = f"{target.qualifier}.{quoted(self.order.names[0])} IS NOT NULL"
         of_source = f"{statement.source_alias}.{_ROW} IS NOT NULL"
@@ -246,7 +246,7 @@ class _Merging:
         return keys.rename_columns(list(self.order.names))
 
     def _updated(self, fired: _Fired) -> pa.Table:
-        """The new rows of pairs with a row of the table."""
+        """The new rows of a clause that updates."""
         values, target = dict(fired.clause.values or {}), self._statement.target
         columns_of(self._schema, values)
         columns = [
@@ -268,7 +268,7 @@ class _Merging:
         return rows
 
     def _inserted(self, fired: _Fired) -> pa.Table:
-        """The new rows of rows of the source that have no row of the table."""
+        """The new rows of a clause that inserts."""
         clause = fired.clause
         names = columns_of(self._schema, clause.columns)
         if len(names) != len(clause.positional):
@@ -298,7 +298,7 @@ class _Merging:
         return found
 
     def _fired_relation(self, fired: _Fired) -> str:
-        return f"{self._queries.keep(fired.pairs.drop_columns([_CLAUSE]))} AS {_FIRED}"
+        return f"{self._queries.register_rows(fired.pairs.drop_columns([_CLAUSE]))} AS {_FIRED}"
 
     def _prepared(self, rows: Sequence[pa.Table]) -> pa.Table | None:
         if not rows:
@@ -308,7 +308,7 @@ class _Merging:
         return prepare_rows(whole, self._schema, self.order, "error", "merge")
 
     def _refuse_repeated(self, tables: Sequence[pa.Table]) -> None:
-        """KeyViolation if two pairs change one row."""
+        """Raise KeyViolation if two pairs change one row."""
         names = list(self.order.names)
         keys = [prepared_keys(each.select(names), self.order, self._schema) for each in tables]
         if not keys:
@@ -325,7 +325,7 @@ class _Merging:
             )
 
     def _refuse_present(self, rows: pa.Table | None) -> None:
-        """KeyViolation if an inserted key is in the table."""
+        """Raise KeyViolation if an inserted key is in the table."""
         if rows is None:
             return
         store = self._queries.table.store
@@ -354,17 +354,17 @@ class _Merging:
 
 
 def prepared_keys(keys: pa.Table, order: KeyOrder, schema: Schema) -> pa.Table:
-    """The keys in the types of the table, in the same order."""
+    """Convert keys to the types of the table; keeps their order."""
     found = conform(keys, schema.select(order.names))
     return pa.table([canonical_key(column) for column in found.columns], names=found.column_names)
 
 
 def _is_compared_exactly(one: pa.DataType, other: pa.DataType) -> bool:
-    """Whether DataFusion compares the types without rounding."""
+    """Return whether DataFusion compares the types without rounding."""
     both_whole = pa.types.is_integer(one) and pa.types.is_integer(other)
     return bool(one == other or both_whole)
 
 
 def _folded(name: str) -> str:
-    """The name as DataFusion knows it."""
+    """Fold an identifier as DataFusion does."""
     return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()

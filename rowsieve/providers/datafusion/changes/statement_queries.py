@@ -1,7 +1,7 @@
-"""The queries of one statement that changes a table: DataFusion's, over pinned versions.
+"""Runs the queries of one statement that changes a table: in DataFusion, over pinned versions.
 
-Soundness: all queries of a statement read the same version of every table but the changed one. That
-one is read at the version that the caller names, under all names that the session has for it.
+Soundness: all queries of a statement read the same version of every table except the changed one.
+That table is read at the version that the caller passes, under each of its names in the session.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _READS = frozenset({"from", "join", "table", "using"})
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The table that a statement changes; `catalog` and `name_there` if a catalog names it."""
+    """The table that a statement changes; `name_there` is its name in `catalog`, if it has one."""
 
     table: Table
     name: str
@@ -42,7 +42,7 @@ class Changed:
 
 
 class StatementQueries:
-    """Queries with the parameters of the statement; `close` forgets what it kept."""
+    """Queries with the parameters of the statement; `close` removes the names they registered."""
 
     def __init__(
         self,
@@ -68,8 +68,8 @@ class StatementQueries:
             self._texts[name] = self._keep_view(value) if is_frame else value
 
     def check(self, statement: str, options: Any) -> None:
-        """Let DataFusion plan the statement, which checks its grammar, names and options."""
-        self._session.plan_alone(statement, self._named, options, self._values, self._texts)
+        """Have DataFusion plan the statement, which checks its grammar, names and options."""
+        self._session.check_plan(statement, self._named, options, self._values, self._texts)
 
     @property
     def table(self) -> Table:
@@ -77,7 +77,7 @@ class StatementQueries:
         return self._changed.table
 
     def rows(self, query: str, at: Snapshot, near: Predicate = TRUE) -> pa.Table:
-        """The result of a query; it needs no rows of the table that do not meet `near`."""
+        """Run a query; rows of the changed table that do not match `near` may be missing."""
         self.table.engine_error = None
         frame = self._planned(query, at, near)
         try:
@@ -88,8 +88,8 @@ class StatementQueries:
             raise
 
     def condition(self, query: str, at: Snapshot) -> Predicate | None:
-        """The condition of a query of one table in our terms; None if it has no exact form."""
-        if not self._session.has_usual_settings:
+        """Translate the condition of a query of one table; None if there is no exact form."""
+        if not self._session.has_default_semantics:
             return None
         plan = self._planned(query, at, TRUE).logical_plan()
         found = plan.inputs()[0].to_variant()
@@ -100,23 +100,25 @@ class StatementQueries:
         return translation.expression if is_exact else None
 
     def cast_rows(self, statement: str, at: Snapshot) -> pa.Table:
-        """The rows of an INSERT, of all columns, as DataFusion casts them."""
+        """The rows of an INSERT with all columns, cast by DataFusion."""
         plan = self._planned(statement, at, TRUE, only_reads=False).logical_plan()
         frame = self._session.create_dataframe_from_logical_plan(plan.inputs()[0])
         return frame.to_arrow_table()
 
     def reads_table(self, *texts: str) -> bool:
-        """Whether a clause may read the table itself in a query of its own."""
+        """Return whether a clause may have a subquery that reads the changed table."""
         inserted = (str(text) for text in self._texts.values())
-        whole = [self._session.whole(text) for text in (*texts, *inserted) if text]
-        words = frozenset[str]().union(*map(words_of, whole))
+        given = [text for text in (*texts, *inserted) if text]
+        words = frozenset[str]().union(
+            *(words_of(self._session.with_view_queries(text)) for text in given)
+        )
         if not words & _READS:
             return False
-        names = {self._changed.name} | {own.last_name for own in self._same()}
+        names = {self._changed.name} | {own.last_name for own in self._names_of_changed()}
         return bool(self._pins) or any(name.lower() in words for name in names)
 
-    def keep(self, rows: pa.Table) -> str:
-        """Give rows a name, as an identifier, until the statement ends."""
+    def register_rows(self, rows: pa.Table) -> str:
+        """Register rows under a new name until the statement ends; return the name."""
         name = f"rowsieve_{uuid.uuid4().hex}"
         batches = rows.to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
         self._session.register_record_batches(name, [batches])
@@ -124,7 +126,7 @@ class StatementQueries:
         return name
 
     def close(self) -> None:
-        """Forget the rows that were kept."""
+        """Remove the names that the queries registered."""
         for name in self._kept:
             self._session.deregister_table(name)
 
@@ -134,8 +136,8 @@ class StatementQueries:
         self._kept.append(name)
         return name
 
-    def _same(self) -> list[OwnTable]:
-        """The names in the session that stand for the newest version of the changed table."""
+    def _names_of_changed(self) -> list[OwnTable]:
+        """The names in the session that follow the newest version of the changed table."""
         wanted = self.table.snapshot_for_engines().table.uuid
         return [
             own
@@ -146,37 +148,37 @@ class StatementQueries:
     def _planned(
         self, query: str, at: Snapshot, near: Predicate, *, only_reads: bool = True
     ) -> datafusion.DataFrame:
-        """Plan a query with the changed table at this version."""
+        """Plan a query, with the changed table at this version."""
         session = self._session
         options = read_only() if only_reads else None
         named = dict(self._named)
-        for own in self._same():
+        for own in self._names_of_changed():
             named[own.name] = own.at(at)
         if self._versions.get(at.table.uuid) is not at:
             for pins in self._pins.values():
-                pins.clear()  # any name may stand for the changed table
+                pins.clear()  # because any of these names may be one of the changed table
         self._versions[at.table.uuid] = at
         with ExitStack() as held:
             held.enter_context(session.planning())
             for catalog, pins in self._pins.items():
                 if catalog is self._changed.catalog:
                     pins[self._changed.name_there] = session.pinned(self.table, at, near)
-                held.enter_context(catalog.standing(pins))
-            skipped = {} if near == TRUE else {own.name: near for own in self._same()}
+                held.enter_context(catalog.serving(pins))
+            skipped = {} if near == TRUE else {own.name: near for own in self._names_of_changed()}
             return session.planned_at(
                 query, named, skipped, self._versions, options, self._values, self._texts
             )
 
 
 def read_only() -> datafusion.SQLOptions:
-    """Options that allow queries alone."""
+    """Return options that allow only queries."""
     options = datafusion.SQLOptions().with_allow_ddl(allow=False)
     return options.with_allow_dml(allow=False).with_allow_statements(allow=False)
 
 
 @contextmanager
 def closing(queries: StatementQueries) -> Iterator[StatementQueries]:
-    """Close the queries afterwards."""
+    """Close the queries at the end of the block."""
     try:
         yield queries
     finally:
