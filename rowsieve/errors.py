@@ -6,6 +6,8 @@ details that a program needs. Rowsieve raises only subclasses of `RowsieveError`
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 def repr_of(value: object) -> str:
     """Return `repr(value)` for a message; its type if that fails.
@@ -16,6 +18,14 @@ def repr_of(value: object) -> str:
         return repr(value)
     except Exception:  # or the class of the value fails
         return f"<{type(value).__name__}>"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message, `; did you mean 'x'?`; empty if no known name is similar."""
+    import difflib  # noqa: PLC0415 - only messages need it
+
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 class RowsieveError(Exception):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, did_you_mean
 
 _COUNT = "a count from 1", re.compile(r"[1-9]\d{0,17}", re.ASCII)
 _COMMITS = "a count from 1 to 999999999", re.compile(r"[1-9]\d{0,8}", re.ASCII)
@@ -32,11 +31,11 @@ PROPERTIES: Mapping[str, str] = {
     "compaction": "leveled (default): no part overlaps another; tiered: fewer bytes written",
     "isolation": "what updates and deletes check: serializable (default) or snapshot",
     "visibility": "whether upserts and deletes store which rows they hide: lazy (default) or eager",
-    "statistics": "'on' (default) or 'off': whether parts have statistics besides their key ranges",
+    "statistics": "'on' (default) or 'off': whether parts have statistics beyond their key ranges",
     "statistics_bytes": "bytes of statistics that a part may have (default 1024)",
     "statistics_bytes_per_1000_rows": "bytes more for each thousand of its rows (default 16)",
     "statistics_inline_bytes": "bytes of them in the list of parts itself (default 8192)",
-    "critical_columns": "columns whose statistics are never trimmed, besides keys and times",
+    "critical_columns": "columns whose statistics are never trimmed, in addition to keys and times",
     "text_statistics": "text columns whose values may spell numbers or be compared in one case",
     "json_statistics": "paths in JSON columns, as payload.user.id; a column alone finds its paths",
     "json_shredding": "paths in JSON columns that files also store as columns, to skip pages by",
@@ -110,6 +109,5 @@ def check_name(name: str) -> None:
         raise InvalidInput(
             f"{name!r} is not a property and cannot change after create_table: {FIXED[name]}"
         )
-    near = difflib.get_close_matches(str(name), PROPERTIES, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(str(name), PROPERTIES)
     raise InvalidInput(f"unknown table property {name!r}; known are {', '.join(PROPERTIES)}{hint}")

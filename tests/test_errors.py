@@ -227,3 +227,10 @@ def test_a_table_whose_first_rows_are_refused_is_not_there(tmp_path: Path) -> No
         rowsieve.open_table(str(tmp_path / "t"))
     assert tree(tmp_path) == {}
     assert rowsieve.create_table(str(tmp_path / "t"), data(), key=["id"]).version == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("nme", "; did you mean 'name'?"), ("zzz", ""), ("", "")]
+)
+def test_a_message_ends_with_the_most_similar_name(name: str, hint: str) -> None:
+    assert rowsieve.errors.did_you_mean(name, ["id", "name", "game"]) == hint

@@ -1,4 +1,4 @@
-"""Where the tables of a catalog are: which names exist, in which folders, in which namespaces.
+"""Finds the tables of a catalog: names, namespaces and locations.
 
 Soundness: a name with a location in the log is there, and nowhere else; a name with NULL was
 dropped or renamed. Every other name is the folder `namespace/name`, unless its namespace was
@@ -7,7 +7,6 @@ dropped: then tables in its folders have no names until it is created again.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -16,7 +15,7 @@ from urllib.parse import quote
 from rowsieve.arguments.annotations import StorageOptions, TableUri
 from rowsieve.catalog.catalog_log import CatalogLog, CatalogState
 from rowsieve.catalog.names import TableName, identifier, is_identifier, table_name
-from rowsieve.errors import RowsieveError, TableExists, TableNotFound
+from rowsieve.errors import RowsieveError, TableExists, TableNotFound, did_you_mean
 from rowsieve.objects import open_store, together
 from rowsieve.storage.log.commit_log import CommitLog
 
@@ -102,13 +101,12 @@ class Places:
         return location
 
     def _suggestion(self, state: CatalogState, name: TableName) -> str:
-        """The end of a message: the table whose name is the nearest, if there is one."""
+        """The end of a message: the table with the most similar name; empty without one."""
         try:
             names = self._tables(state, self._namespaces(state))
-        except RowsieveError:  # the message is of another error
+        except RowsieveError:  # another error is being reported
             return ""
-        near = difflib.get_close_matches(name.plain, names, n=1)
-        return f". Did you mean {near[0]}?" if near else ""
+        return did_you_mean(name.plain, names)
 
     def _table_location(self, state: CatalogState, name: TableName) -> str:
         """The location of a name; TableNotFound unless a table is there."""
@@ -121,7 +119,7 @@ class Places:
         return location
 
     def _check_free(self, state: CatalogState, name: TableName, wanted: str = "") -> None:
-        """TableExists if the name is that of a table elsewhere than at `wanted`."""
+        """Raise TableExists if a table at another place than `wanted` has the name."""
         location = self._place(state, name)
         if location in (None, wanted):
             return

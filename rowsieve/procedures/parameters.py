@@ -6,13 +6,12 @@ arguments bind in the order of the parameters, named ones by name, in any order 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, did_you_mean
 
 Value: TypeAlias = str | int | bool | Mapping[str, str] | None
 """A value of an argument."""
@@ -47,7 +46,7 @@ class Parameter:
 
     @property
     def example(self) -> str:
-        """How to name the argument in a call."""
+        """An example of the argument in a call."""
         return f"{self.name} => {_EXAMPLES[self.type]}"
 
 
@@ -107,6 +106,5 @@ def _fits(value: Value, type_: ParameterType) -> bool:
 
 def _unknown(procedure: str, name: str, parameters: Sequence[Parameter]) -> str:
     names = [each.name for each in parameters]
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    hint = did_you_mean(name, names)
     return f"{procedure} has no argument {name!r}; it takes {', '.join(names) or 'none'}{hint}"

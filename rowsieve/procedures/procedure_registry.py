@@ -7,7 +7,6 @@ described, or when all procedures are listed.
 
 from __future__ import annotations
 
-import difflib
 import logging
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ from importlib.metadata import EntryPoint, entry_points
 from threading import Lock
 
 from rowsieve.arguments import checked, checked_methods
-from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation, repr_of
+from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation, did_you_mean, repr_of
 from rowsieve.procedures.procedure import (
     AnyProcedure,
     CatalogProcedure,
@@ -45,7 +44,7 @@ class ProcedureRegistry:
             self.add(procedure)
 
     def __iter__(self) -> Iterator[AnyProcedure]:
-        """The procedures, by name. One that cannot be loaded is left out, and logged."""
+        """The procedures, by name. Skips and logs one that cannot be loaded."""
         for name in self._offered():
             try:
                 self._load(name)
@@ -87,9 +86,8 @@ class ProcedureRegistry:
             found, names = self._procedures.get(wanted), sorted(self._procedures)
         if found is None:
             names = sorted({*names, *self._offered()})
-            near = difflib.get_close_matches(wanted, names, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names) or 'none'}"
-            raise NotFound(f"there is no procedure {name!r}; {hint}")
+            hint = did_you_mean(wanted, names) or f"; there are {', '.join(names) or 'none'}"
+            raise NotFound(f"there is no procedure {name!r}{hint}")
         return found
 
     def resolve_distributed(self, name: str) -> DistributedProcedure:
@@ -102,7 +100,7 @@ class ProcedureRegistry:
         return found
 
     def is_distributed(self, name: str) -> bool:
-        """Whether the name is that of a distributed procedure; False if there is none."""
+        """Return whether a distributed procedure has this name."""
         try:
             return isinstance(self.resolve(name), DistributedProcedure)
         except NotFound:

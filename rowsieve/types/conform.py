@@ -8,7 +8,6 @@ becomes the canonical NaN, so equal values have equal bits (invariant I5).
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.errors import SchemaMismatch
+from rowsieve.errors import SchemaMismatch, did_you_mean
 from rowsieve.types import enums, interval_bytes, logical, numeric_bytes
 from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import (
@@ -102,7 +101,7 @@ def _match(found: Sequence[str], wanted: Sequence[str], owner: str, noun: str) -
     if unknown:
         raise SchemaMismatch(
             f"{owner} has {_listed(unknown, noun)} that the table does not have"
-            f"{_suggestion(unknown[0], missing or wanted)}; the table has ({', '.join(wanted)})"
+            f"{did_you_mean(unknown[0], missing or wanted)}; the table has ({', '.join(wanted)})"
         )
     if missing:
         raise SchemaMismatch(
@@ -114,11 +113,6 @@ def _match(found: Sequence[str], wanted: Sequence[str], owner: str, noun: str) -
 
 def _listed(names: Sequence[str], noun: str) -> str:
     return f"{noun}{'s' if len(names) > 1 else ''} {', '.join(map(repr, names))}"
-
-
-def _suggestion(name: str, candidates: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, candidates, n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def _conform_column(values: Any, field: logical.Field) -> Any:
@@ -366,7 +360,7 @@ def _materialised(values: pa.Array) -> pa.Array:
 
 
 def _is_accepted(source: pa.DataType, type_: logical.LogicalType) -> bool:
-    """Whether values of an Arrow type may be converted to this type if they fit."""
+    """Return whether values of an Arrow type may be converted to this type if they fit."""
     types = pa.types
     match type_:
         case logical.Bool():

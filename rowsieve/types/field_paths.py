@@ -7,13 +7,12 @@ exactly, or else uniquely ignoring case. A column whose own name has dots is fou
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from rowsieve.errors import InvalidSchemaChange, UnknownColumn
+from rowsieve.errors import InvalidSchemaChange, UnknownColumn, did_you_mean
 from rowsieve.types.logical import Field, List, LogicalType, Map, Struct, type_name
 from rowsieve.types.schema import Schema
 
@@ -125,7 +124,7 @@ def siblings(schema: Schema, chain: Chain) -> tuple[Field, ...]:
 
 
 def is_inside_key(chain: Chain) -> bool:
-    """Whether the last field is the key of a map, or inside one."""
+    """Return whether the last field is the key of a map, or inside one."""
     pairs = pairwise(chain)
     return any(isinstance(parent.type, Map) and parent.type.key is field for parent, field in pairs)
 
@@ -190,11 +189,10 @@ def _unknown(schema: Schema, text: str) -> UnknownColumn:
         except UnknownColumn:
             continue
         known = [step for step, _ in children(outer.type)]
-        near = difflib.get_close_matches(text[place + 1 :], known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        step = text[place + 1 :]
         message = (
-            f"no field {text[place + 1 :]!r} in {text[:place]!r}, which is "
-            f"{type_name(outer.type)}{hint}"
+            f"no field {step!r} in {text[:place]!r}, which is {type_name(outer.type)}"
+            f"{did_you_mean(step, known)}"
         )
         return UnknownColumn(message, name=text)
     return UnknownColumn(f"no column {text!r} in ({', '.join(schema.names)})", name=text)

@@ -6,7 +6,6 @@ reference documents.
 
 from __future__ import annotations
 
-import difflib
 import operator
 import re
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,7 @@ from rowsieve.errors import (
     SchemaMismatch,
     UnknownColumn,
     UnsupportedProtocol,
+    did_you_mean,
 )
 from rowsieve.types.enums import named_enum, spelled
 from rowsieve.types.logical import (
@@ -132,8 +132,7 @@ class Schema:
                 f"column {name!r} is ambiguous: it matches "
                 f"{', '.join(repr(field.name) for field in folded)}; write the exact name"
             )
-        near = difflib.get_close_matches(name, self.names, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(name, self.names)
         return f"no column {name!r} in ({', '.join(self.names)}){hint}"
 
 

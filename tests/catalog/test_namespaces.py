@@ -307,7 +307,7 @@ def test_an_unknown_table_is_told_with_the_nearest_name(catalog: rs.Catalog) -> 
         lambda: catalog.call("CALL system.compact('db', 'flight')"),
         lambda: catalog.sql("SELECT * FROM db.flight"),
     ):
-        with pytest.raises(TableNotFound, match=r"Did you mean db\.flights\?"):
+        with pytest.raises(TableNotFound, match=r"did you mean 'db\.flights'\?"):
             call()
     catalog.drop_table("db.flights")
     with pytest.raises(TableNotFound, match=r"dropped or renamed; see Catalog\.tables\(\)$"):

@@ -62,7 +62,7 @@ def test_positional_and_named_arguments_bind_in_any_position_of_the_table() -> N
         ((1, "db"), {}, "needs the argument table_name .varchar.*add for example table_name =>"),
         ((1, "db", None), {}, "needs the argument table_name"),
         ((1, "db", "t"), {"N": 2}, "n is given twice"),
-        ((1, "db", "t"), {"dry_rum": True}, "no argument 'dry_rum'.*did you mean dry_run"),
+        ((1, "db", "t"), {"dry_rum": True}, "no argument 'dry_rum'.*did you mean 'dry_run'"),
         (("x", "db", "t"), {}, "n is bigint, and 'x' is not; give for example n => 5"),
         ((True, "db", "t"), {}, "n is bigint"),
         ((1, "db", 7), {}, "table_name is varchar, and 7 is not"),
@@ -87,7 +87,7 @@ def test_registry_adds_resolves_and_removes() -> None:
     assert registry.resolve_distributed("unfinished").name == "unfinished"
     with pytest.raises(UnsupportedOperation, match="nothing is not a distributed procedure"):
         registry.resolve_distributed("nothing")
-    with pytest.raises(NotFound, match="'nothin'; did you mean nothing"):
+    with pytest.raises(NotFound, match="'nothin'; did you mean 'nothing'"):
         registry.resolve("nothin")
     registry.remove("Nothing")
     with pytest.raises(NotFound, match="there are unfinished"):

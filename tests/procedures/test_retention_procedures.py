@@ -62,7 +62,7 @@ def test_each_returns_its_row_and_deletes_nothing_in_a_dry_run(catalog: rs.Catal
         ("older_than => 5", "older_than is varchar"),
         ("older_than => 'yesterday'", "not a time"),
         ("older_than => '2999-01-01T00:00:00Z'", "in the future"),
-        ("retain => 1", "did you mean retain_last"),
+        ("retain => 1", "did you mean 'retain_last'"),
     ],
 )
 def test_wrong_arguments_are_refused(catalog: rs.Catalog, arguments: str, message: str) -> None:

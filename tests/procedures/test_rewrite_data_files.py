@@ -128,7 +128,7 @@ def test_empty_table_has_nothing_to_rewrite(catalog: rs.Catalog) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"rewrite_al": "true"}, "no option 'rewrite-al'.*did you mean rewrite-all"),
+        ({"rewrite_al": "true"}, "no option 'rewrite-al'.*did you mean 'rewrite-all'"),
         ({"rewrite_all": "yes"}, "'yes'; give true or false"),
         ({"min_input_files": "0"}, "whole number above zero"),
         ({"target_file_size_bytes": "12 parsecs"}, "give a size above zero"),

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, did_you_mean
 
 _UNITS: Final = {"": 1, "b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}
 _SIZE = re.compile(r"(\d{1,18})\s*([a-z]*)", re.ASCII)
 
 
 class JobOrder(Enum):
-    """Which groups are rewritten first."""
+    """The order in which groups are rewritten."""
 
     NONE = "none"
     BYTES_ASCENDING = "bytes-asc"
@@ -57,11 +56,9 @@ class RewriteOptions:
         for name, text in options.items():
             plain = name.strip().lower().replace("_", "-")
             if plain not in _READERS:
-                near = difflib.get_close_matches(plain, _READERS, n=1)
-                hint = f"; did you mean {near[0]}?" if near else ""
                 raise InvalidInput(
                     f"rewrite_data_files has no option {name!r}; it has "
-                    f"{', '.join(sorted(_READERS))}{hint}"
+                    f"{', '.join(sorted(_READERS))}{did_you_mean(plain, _READERS)}"
                 )
             field, read = _READERS[plain]
             if field in given:

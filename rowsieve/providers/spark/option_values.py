@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
-from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.errors import InvalidInput, UnsupportedOperation, did_you_mean
 from rowsieve.objects import Location
 from rowsieve.predicate.codec import (
     predicate_from_json,
@@ -71,7 +70,7 @@ def predicate_option(predicate: Predicate, semantics: Semantics) -> str:
 def condition_of(
     options: Mapping[str, str], text: str = "where"
 ) -> tuple[Predicate | None, Semantics | None]:
-    """The serialised condition, if there is one, and the settings of the condition `text`."""
+    """The serialised condition, or None, and the settings of the condition `text`."""
     zone, ansi = options.get("time_zone"), options.get("ansi")
     if (encoded := options.get("predicate")) is not None:
         if zone is not None or ansi is not None or text in options:
@@ -126,12 +125,11 @@ def with_prefix(options: Mapping[str, str], prefix: str) -> dict[str, str]:
 def refuse_unknown(
     options: Mapping[str, str], known: tuple[str, ...], prefixes: tuple[str, ...], what: str
 ) -> None:
-    """InvalidInput for an option that is not known and has none of the prefixes."""
+    """Raise InvalidInput for an option that is not known and has none of the prefixes."""
     for name in options:
         if name.lower() in known or name.lower().startswith(prefixes):
             continue
-        near = difflib.get_close_matches(name.lower(), known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(name.lower(), known)
         raise InvalidInput(
             f"unknown option {name!r} of a {what}{hint}; known are {', '.join(known)} and "
             f"{', '.join(f'{prefix}*' for prefix in prefixes)}"

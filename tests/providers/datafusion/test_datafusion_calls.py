@@ -64,7 +64,7 @@ def test_calls_find_their_catalog(tmp_path: Path, context: SessionContext) -> No
 
 
 def test_calls_that_cannot_run_say_why(context: SessionContext) -> None:
-    with pytest.raises(NotFound, match="did you mean compact"):
+    with pytest.raises(NotFound, match="did you mean 'compact'"):
         context.sql("CALL lake.system.compat('db', 't')")
     with pytest.raises(InvalidInput, match="takes no options and no values"):
         context.sql("CALL lake.system.compact('db', 't')", datafusion.SQLOptions())
