@@ -155,7 +155,7 @@ class Draft(io.RawIOBase):
         return self._memory.getbuffer()
 
     def _flush(self, *, least_bytes: int) -> None:
-        """Move the bytes in memory to the file, if there is one and they are so many."""
+        """Move more than `least_bytes` from memory to the file, if the file exists."""
         if self._file is not None and self._memory.tell() > least_bytes:
             self._hash_memory()
             self._file.write(self._memory.getbuffer())

@@ -127,7 +127,7 @@ class LocalStore:
                 raise
 
     def exists(self, path: str) -> bool:
-        """Whether a regular file exists at `path`."""
+        """Return whether a regular file exists at `path`."""
         try:
             self.size(path)
         except ObjectNotFound:
@@ -219,7 +219,7 @@ class LocalStore:
         return sorted(name for name in names if not name.startswith(TEMPORARY_PREFIX))
 
     def folders(self, prefix: str = "") -> Paths:
-        """List the folders in a folder, sorted; links that lead out of the root are left out."""
+        """List the folders in a folder, sorted; omits links that lead out of the root."""
         folder = self._resolved(prefix) if prefix else self._root
         with self._failing("list", prefix):
             try:
@@ -247,7 +247,7 @@ class LocalStore:
         }
 
     def delete(self, paths: Sequence[str]) -> None:
-        """Delete files in this order; an absent one is no error.
+        """Delete files in this order; ignores absent ones.
 
         A crash may undo the last deletions, which are not synced.
         """
@@ -278,7 +278,7 @@ class LocalStore:
         with self._failing("list", prefix):
             found = {}
             for path in sorted(_walk(str(self._resolve(prefix)), prefix, temporary=temporary)):
-                with suppress(FileNotFoundError):  # deleted meanwhile
+                with suppress(FileNotFoundError):  # deleted by another process
                     status = os.stat(f"{self._root}{os.sep}{path}", follow_symlinks=False)  # noqa: PTH116
                     found[path] = ObjectDetail(status.st_size, status.st_mtime_ns // 1000)
             return found
@@ -383,11 +383,11 @@ class LocalStore:
             f"cannot sync {path} in {self.uri}: fsync of {error.filename} failed "
             f"({error.strerror}); {state}. Check the disk",
             path=path,
-            stands=visible,
+            is_visible=visible,
         )
 
     def _is_file(self) -> bool:
-        """Whether the table's path, or its nearest existing ancestor, is not a directory."""
+        """Return whether the table's path, or its nearest existing ancestor, is not a directory."""
         root = Path(self._root)
         existing = next((each for each in (root, *root.parents) if _exists(each)), root)
         return not existing.is_dir()

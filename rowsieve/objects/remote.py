@@ -79,7 +79,7 @@ class RemoteStore:
 
     @property
     def overlaps(self) -> bool:
-        """Whether a request costs a network round trip."""
+        """True if a request costs a network round trip."""
         return self._overlaps
 
     def expect(self, places: Iterable[Place], *, keep: bool = False) -> None:
@@ -119,7 +119,7 @@ class RemoteStore:
             return int(self._send(lambda: obstore.get(self._store, full)).meta["size"])
 
     def exists(self, path: str) -> bool:
-        """Whether an object exists at `path`."""
+        """Return whether an object exists at `path`."""
         try:
             self.size(path)
         except ObjectNotFound:

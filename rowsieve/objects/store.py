@@ -59,13 +59,13 @@ class SyncFailed(StoreError):
     """An fsync failed: its data may be lost, even if a later fsync succeeds.
 
     The operating system reports such an error once and may drop the unwritten data, so a retry does
-    not make the object durable. `stands`: whether readers see the object at `path` nevertheless.
+    not make the object durable. `is_visible`: whether readers can see the object at `path`.
     """
 
-    def __init__(self, message: str, *, path: str, stands: bool) -> None:
+    def __init__(self, message: str, *, path: str, is_visible: bool) -> None:
         super().__init__(message)
         self.path = path
-        self.stands = stands
+        self.is_visible = is_visible
 
 
 class ObjectStore(Protocol):
@@ -82,7 +82,7 @@ class ObjectStore(Protocol):
 
     @property
     def overlaps(self) -> bool:
-        """Whether a request costs a network round trip, so that concurrent requests pay."""
+        """True if a request costs a network round trip, so that concurrent requests pay."""
         ...
 
     def expect(self, places: Iterable[Place], *, keep: bool = False) -> None:
@@ -102,7 +102,7 @@ class ObjectStore(Protocol):
         ...
 
     def exists(self, path: str) -> bool:
-        """Whether an object exists at `path`."""
+        """Return whether an object exists at `path`."""
         ...
 
     def put_new(self, path: str, data: bytes | memoryview) -> None:
@@ -141,10 +141,10 @@ class ObjectStore(Protocol):
         ...
 
     def delete(self, paths: Sequence[str]) -> None:
-        """Delete objects, or leftovers; an absent one is no error.
+        """Delete objects, or leftovers; ignores absent ones.
 
-        A store without round trips deletes in the order given; any other in runs of
-        `DELETED_AT_ONCE`, which follow each other.
+        A store without round trips deletes in the order given; any other store in consecutive runs
+        of `DELETED_AT_ONCE`.
         """
         ...
 
@@ -180,5 +180,5 @@ def checked_range(path: str, start: int, stop: int) -> int:
 
 
 def within(path: str, after: str | None, until: str | None) -> bool:
-    """Whether `after` < path < `until`; None is no limit."""
+    """Return whether `after` < path < `until`; None means unlimited."""
     return (after is None or path > after) and (until is None or path < until)

@@ -108,7 +108,7 @@ def _check_endpoints(public: str, config: Mapping[str, Any]) -> None:
 
 
 def _is_endpoint(value: Any) -> bool:
-    """Whether obstore's client accepts a URL; it panics at the first request otherwise."""
+    """Return whether obstore's client accepts a URL; it panics at the first request otherwise."""
     if not isinstance(value, str) or _NO_ENDPOINT.search(value):
         return False
     try:
@@ -126,6 +126,6 @@ def _names(*settings: Mapping[str, Any]) -> str:
 
 
 def _is_refusal(error: BaseException) -> bool:
-    """Whether obstore rejected the options; a panic of it is not an `Exception`."""
+    """Return whether obstore rejected the options; a panic of it is not an `Exception`."""
     refusals = (obstore.exceptions.BaseError, ValueError, TypeError)
     return isinstance(error, refusals) or type(error).__name__ == "PanicException"

@@ -248,7 +248,7 @@ def test_a_commit_of_unknown_outcome_ends_the_call(
     def unsynced(self: LocalStore, path: str, data: bytes | memoryview) -> None:
         put_new(self, path, data)
         if path.endswith(f"{version + 2:020}.json"):
-            raise SyncFailed("the disk failed", path=path, stands=True)
+            raise SyncFailed("the disk failed", path=path, is_visible=True)
 
     with monkeypatch.context() as patch:
         patch.setattr(LocalStore, "put_new", unsynced)

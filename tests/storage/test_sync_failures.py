@@ -124,7 +124,7 @@ def test_a_sync_that_failed_is_not_tried_again(
     syncs = FailingSync(monkeypatch, 1)  # the file's, then its folder's
     with pytest.raises(SyncFailed) as caught:
         store.put_new("data/second", b"2")
-    assert (caught.value.path, caught.value.stands) == ("data/second", True)
+    assert (caught.value.path, caught.value.is_visible) == ("data/second", True)
     assert [Path(target).name for target in syncs.targets][1:] == ["data"]
     assert store.get("data/second") == b"2"
 
@@ -137,7 +137,7 @@ def test_a_file_whose_sync_failed_is_not_there(
     FailingSync(monkeypatch, 0)
     with pytest.raises(SyncFailed) as caught:
         store.put_new("data/second", b"2")
-    assert not caught.value.stands
+    assert not caught.value.is_visible
     assert store.children("data") == ["first"]
     assert list(tmp_path.rglob(".tmp-*")) == []
 

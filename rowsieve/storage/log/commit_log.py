@@ -398,7 +398,7 @@ class CommitLog(LogReader):
         self.refuse_foreign(foreign)
 
     def survey(self) -> tuple[bool, list[str]]:
-        """Whether a table exists here, readable or not; if not, the files that no table has.
+        """Return whether a table exists here, readable or not; if not, the files that no table has.
 
         The first requests are simultaneous, because what they look for does not depend on one
         another. A folder of data is listed only if it belongs to no table: a table's is long.
@@ -437,7 +437,7 @@ class CommitLog(LogReader):
 
 
 def _is_given_up(draft: _Draft, head: Snapshot) -> bool:
-    """Whether the list of parts was stored on a version below the head's floor (rule 15)."""
+    """Return whether the list of parts was stored on a version below the head's floor (rule 15)."""
     base = base_of(draft.commit_id)
     return base is None or base < floors_of(head.table.properties).oldest_base
 
@@ -465,7 +465,7 @@ def _entry_of(draft: _Draft, head: Snapshot) -> LogEntry:
 
 def _unsynced(entry: LogEntry, error: StoreError) -> StoreError:
     """Build the error for a commit whose entry may not be on disk (invariants, rule 3)."""
-    if isinstance(error, SyncFailed) and not error.stands:
+    if isinstance(error, SyncFailed) and not error.is_visible:
         return StoreError(f"{entry.operation}: {error}; nothing was committed")
     return StoreError(
         f"{entry.operation}: {error}. Readers see commit {entry.commit_id} as version "
