@@ -265,12 +265,12 @@ def _check_read(columns: object, batch_size: Any) -> None:
 
 
 def _is_function(caller: FrameType, module: str, name: str) -> bool:
-    """Whether this is a frame of the function `name` in `module`."""
+    """Return whether this is a frame of the function `name` in `module`."""
     return caller.f_globals.get("__name__") == module and caller.f_code.co_name == name
 
 
 def _is_polars(caller: FrameType) -> bool:
-    """Whether this is a frame of Polars' own code."""
+    """Return whether this is a frame of Polars' own code."""
     return str(caller.f_globals.get("__name__", "")).partition(".")[0] == "polars"
 
 

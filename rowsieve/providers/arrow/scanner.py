@@ -134,7 +134,7 @@ class DatasetScanner:
 
 
 def _is_names_of(columns: Columns, schema: pa.Schema) -> bool:
-    """Whether the columns are distinct names of table columns."""
+    """Return whether the columns are distinct names of table columns."""
     if columns is None:
         return True
     names = set(schema.names)

@@ -97,13 +97,7 @@ def hybrid_table(
     wanted = {part.part_id for part in read_parts(planned(snapshot, table.uri))}
     if part_ids is not None:
         wanted &= set(part_ids)
-    whole = {part_id: file for part_id, file in native.clean.items() if part_id in wanted}
-    bitmaps: list[tuple[FileRef, RowSet]] = []
-    for part_id, rows in visible.items():
-        if part_id in wanted and rows is None:
-            whole[part_id] = native.unproven[part_id]
-        elif part_id in wanted and rows is not None:
-            bitmaps.append((native.unproven[part_id], rows))
+    whole, bitmaps = _scanned_files(native, wanted, visible)
     if not whole and not bitmaps:
         return None
     files = (*whole.values(), *(file for file, _ in bitmaps))
@@ -126,6 +120,22 @@ def hybrid_table(
         frames.append(context.read_table(CatalogTable(rest)))
     both = reduce(lambda one, other: one.union(other), frames)
     return HybridTable(both.into_view(), files, len(bitmaps), checks_files)
+
+
+def _scanned_files(
+    native: NativeParts, wanted: Collection[str], visible: VisibleParts
+) -> tuple[dict[str, FileRef], list[tuple[FileRef, RowSet]]]:
+    """The files to scan whole, by part id, and those to scan under a filter on row numbers."""
+    whole = {part_id: file for part_id, file in native.clean.items() if part_id in wanted}
+    bitmaps = []
+    for part_id, rows in visible.items():
+        if part_id not in wanted:
+            continue
+        if rows is None:
+            whole[part_id] = native.unproven[part_id]
+        else:
+            bitmaps.append((native.unproven[part_id], rows))
+    return whole, bitmaps
 
 
 def may_be_bitmaps(row_counts: Sequence[int]) -> bool:

@@ -134,7 +134,7 @@ class OpenReads:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the interpreter is ending."""
+        """True if the interpreter is ending."""
         return self._ended_at_s is not None
 
     def check_open(self, use: Use) -> None:

@@ -28,7 +28,7 @@ _REMEDY: Final = (
 )
 
 _UNSIGNED_BITS: Final = 32
-"""Unsigned integers of so many bits or more are negative for some readers."""
+"""Unsigned integers with at least this many bits may be negative for some readers."""
 
 
 def check_exportable(snapshot: Snapshot, source: ObjectStore) -> None:
@@ -106,7 +106,7 @@ def _check_field(
 
 
 def _is_read_as(stored: pa.DataType, type_: logical.LogicalType) -> bool:
-    """Whether Iceberg reads values of a stored type as the column's type."""
+    """Return whether Iceberg reads values of a stored type as the column's type."""
     wanted = arrow_type(type_)
     if wanted in (stored, getattr(stored, "storage_type", None)):
         return True

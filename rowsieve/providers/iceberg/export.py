@@ -3,8 +3,8 @@
 The metadata are those of format version 2: the schema with the field ids that the files have, a
 snapshot with manifests, and statistics of the files. No data is copied. An export adds a snapshot.
 Soundness: rows that newer versions or deletes hide become position deletes, and files without
-visible rows are left out. Files of earlier columns are exported only if Iceberg's rules read them
-as ours do. Anything else is refused, with what to do.
+visible rows are omitted. Files of earlier columns are exported only if Iceberg's rules read them as
+ours do. Anything else is refused, with what to do.
 """
 
 from __future__ import annotations

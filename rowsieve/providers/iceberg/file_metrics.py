@@ -113,7 +113,7 @@ class _Facts:
         return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int64)
 
     def flags(self, fact: str) -> Mask:
-        """Whether a fact holds for each part; False where it is unknown."""
+        """Return whether a fact holds for each part; False where it is unknown."""
         found = self.column(fact)
         if found is None:
             return np.zeros(len(self._parts), dtype=np.bool_)
@@ -142,7 +142,7 @@ def _bounds(
 
 
 def _encoder(name: str, type_: logical.LogicalType) -> Callable[[pa.Array], Sequence[bytes]]:
-    """How bounds become bytes: Iceberg's single-value serialization."""
+    """Return the function that encodes bounds as bytes: Iceberg's single-value serialization."""
     if isinstance(type_, logical.Decimal):
         return lambda values: _decimals(values, type_)
     if name in _BYTES:

@@ -1,7 +1,7 @@
 """Columns as Iceberg's schema: field ids are those that the files have.
 
 A column whose type Iceberg lacks is refused by name. Soundness: unsigned 32-bit and 64-bit integers
-are refused, because readers in Java take them for signed ones.
+are refused, because Java readers treat them as signed.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from rowsieve.objects import Location, ObjectStore
 
 METADATA: Final = "metadata"
 _MOST_MANIFESTS: Final = 100
-"""The manifests of a snapshot above which the next one writes all of them again, as one."""
+"""If a snapshot has more manifests than this, the next one rewrites them as one."""
 
 
 def location_of(uri: str) -> str:

@@ -1,7 +1,7 @@
 """Hidden rows as Iceberg's position deletes: a Parquet file of row numbers for each data file.
 
-The name of such a file has the part's id and a digest of the row numbers: an export after which the
-same rows are hidden uses it again.
+The name of such a file has the part's id and a digest of the row numbers: a later export with the
+same hidden rows reuses it.
 """
 
 from __future__ import annotations

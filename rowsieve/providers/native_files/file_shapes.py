@@ -90,7 +90,7 @@ def _stored(column: Field, field: pa.Field) -> Stored | None:
 
 
 def _is_same(type_: LogicalType, stored: pa.DataType) -> bool:
-    """Whether a file has this very type: the same members by id, name and type, in this order."""
+    """Return whether the types are identical: the same members by id, name, type and order."""
     match type_:
         case List(element=element):
             inside = [(element, stored.value_field)] if pa.types.is_list(stored) else []
@@ -113,5 +113,5 @@ def _is_same(type_: LogicalType, stored: pa.DataType) -> bool:
 
 def _filled(column: Field, schema_id: int, has_literal: Callable[[Field], bool]) -> Filled | None:
     if column.added <= schema_id:
-        return None  # the file should have it
+        return None  # the file lacks a column of its own schema
     return Filled(column.fill) if column.fill is None or has_literal(column) else None

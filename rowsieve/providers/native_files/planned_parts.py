@@ -23,7 +23,7 @@ def files_of(plan: ScanPlan) -> list[FileRef]:
 
 
 def only_parts(plan: ScanPlan, part_ids: Collection[str]) -> ScanPlan:
-    """Return the plan with the reads of these parts alone; the others still hide rows."""
+    """Keep only the reads of these parts in the plan; all other parts still hide rows."""
     splits = []
     for split in plan.splits:
         pieces = [

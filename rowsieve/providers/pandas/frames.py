@@ -34,7 +34,7 @@ def frame_of(data: pa.Table) -> Any:
 
 
 def _has_changed_items(values: pa.ChunkedArray) -> bool:
-    """Whether pandas would change an integer inside lists, structs or maps, at any depth."""
+    """Return whether pandas would change an integer inside lists, structs or maps, at any depth."""
     types, type_ = pa.types, values.type
     if type_ in (pa.int64(), pa.uint64()):
         return _is_changed_by_floats(values)
@@ -48,7 +48,7 @@ def _has_changed_items(values: pa.ChunkedArray) -> bool:
 
 
 def _is_changed_by_floats(column: pa.ChunkedArray) -> bool:
-    """Whether pandas, which converts integers with NULLs to floats, would change one."""
+    """Return whether pandas, which converts integers with NULLs to floats, would change one."""
     if not column.null_count or column.null_count == len(column):
         return False
     bounds = pc.min_max(column)

@@ -135,7 +135,7 @@ def write_frame(
     """Write a DataFrame in one commit and pin its version; an empty one commits nothing.
 
     `where` limits an overwrite to the rows that match it. `presorted`: the frame is first written
-    as it is, which commits nothing if ranges of keys overlap; None: if its files look so.
+    without a shuffle, which commits nothing if ranges of keys overlap; None: decide by its files.
     """
     check_reachable(table.uri)
     if mode not in (*MODES, "overwrite"):
@@ -158,14 +158,14 @@ def write_frame(
 
 
 def check_frame(frame: Any, operation: str) -> None:
-    """InvalidInput unless it is a DataFrame, classic or of Spark Connect."""
+    """Raise InvalidInput unless it is a DataFrame, classic or of Spark Connect."""
     if not isinstance(getattr(frame, "schema", None), StructType):
         kind = type(frame).__name__
         raise InvalidInput(f"{operation}: frame must be a Spark DataFrame, not {kind}")
 
 
 def check_rows(frame: Any, operation: str) -> None:
-    """InvalidInput unless it is a DataFrame; UnsupportedOperation if it is a stream."""
+    """Raise InvalidInput unless it is a DataFrame; UnsupportedOperation if it is a stream."""
     check_frame(frame, operation)
     if frame.isStreaming:
         raise UnsupportedOperation(

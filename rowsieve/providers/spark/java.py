@@ -92,7 +92,7 @@ def _installed() -> Iterator[Path]:
 
 
 def _starts(home: Path) -> bool:
-    """Whether this Java is recent enough and accepts the option that Spark passes to it."""
+    """Return whether this Java is recent enough and accepts the option that Spark passes to it."""
     try:
         done = subprocess.run(  # noqa: S603 - the Java that Spark is about to run
             [str(home / "bin" / "java"), _MODULE, "-XshowSettings:properties", "-version"],

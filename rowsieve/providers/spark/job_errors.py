@@ -82,7 +82,7 @@ def error_from_worker(text: str) -> RowsieveError | None:
 
 
 def condition_of(error: Any) -> str | None:
-    """The condition by which Spark classifies an error of Python's or Java's; None if by none."""
+    """Spark's error condition of a Python or Java error; None if Spark does not classify it."""
     try:
         found = _java(error).getCondition()
     except Exception:
@@ -104,7 +104,7 @@ def _parameters(error: Any) -> dict[str, str]:
 
 def _causes(error: Exception) -> Iterator[Any]:
     """The error of a job, and in Java what caused it; the first one is Python's for a client."""
-    origin = getattr(error, "_origin", None)  # of an error that PySpark made of Java's
+    origin = getattr(error, "_origin", None)  # the Java error that PySpark has converted
     cause = _java(error) if origin is None else origin
     for _ in range(_MOST_CAUSES):
         if cause is None:

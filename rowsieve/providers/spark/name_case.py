@@ -36,7 +36,7 @@ def odd_names(text: str, schema: Schema) -> OddNames:
 
 
 def check_case(names: OddNames, setting: Callable[[str, str], str]) -> None:
-    """UnknownColumn if the text has a name that is not one column in the session."""
+    """Raise UnknownColumn if the text has a name that is not one column in the session."""
     if names == OddNames():
         return
     is_case_sensitive = setting(CASE_SENSITIVE, "false").lower() == "true"

@@ -52,7 +52,7 @@ def frame_of(session: Any, plan: Any) -> Any:
 
 
 def sequence(session: Any, items: list[Any]) -> Any:
-    """A sequence of Scala's."""
+    """A Scala sequence of these items."""
     return scala_seq(session, items)
 
 
@@ -134,7 +134,7 @@ def renamed(session: Any, plan: Any, output: Any) -> Any:
 
 
 def rows_of_nulls(session: Any, row_count: int, output: Any) -> Any | None:
-    """A plan of so many rows of NULLs with these attributes; None if one of them excludes NULL."""
+    """A plan of `row_count` rows of NULL with these attributes; None if one of them is NOT NULL."""
     alias, literal = (_class(session, f"catalyst.expressions.{n}") for n in ("Alias", "Literal"))
     none, nothing = session._jvm.scala.Option.empty(), sequence(session, [])
     aliases = []
@@ -182,7 +182,7 @@ def files_of_tasks(
 
 
 def depends_on_time(session: Any, plan: Any) -> bool:
-    """Whether the plan depends on time or user: `now()`, casts of 'today', `current_user`."""
+    """Return whether the plan depends on time or user: `now()`, 'today', `current_user`."""
     current = _class(session, "catalyst.trees.TreePattern").CURRENT_LIKE()
     replace_calls, read_special = (
         getattr(_class(session, f"catalyst.optimizer.{name}$"), "MODULE$")
@@ -208,7 +208,7 @@ def replaced(session: Any, plan: Any, subtree: Callable[[Any], Any | None]) -> A
 
 
 def items(found: Any) -> list[Any]:
-    """The items of a sequence of Scala's."""
+    """The items of a Scala sequence."""
     return [found.apply(place) for place in range(found.length())]
 
 

@@ -86,7 +86,7 @@ class SparkEngine:
             self._spark.interruptTag(self._name)
 
     def tell(self, done: int, total: int) -> None:
-        """Call `progress`, if there is one."""
+        """Call `progress` unless it is None."""
         if self._progress is not None:
             self._progress(done, total)
 

@@ -80,7 +80,7 @@ def from_spark(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
 
 
 def _differs(type_: LogicalType) -> bool:
-    """Whether Arrow's casts cannot convert between our type and Spark's."""
+    """Return whether Arrow's casts cannot convert between our type and Spark's."""
     match type_:
         case List(element=element):
             return _differs(element.type)

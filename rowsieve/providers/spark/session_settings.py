@@ -178,7 +178,7 @@ def _same_in(text: str, schema: Schema, one: Semantics, other: Semantics) -> boo
 
 
 def _is_session_independent(condition: ir.Predicate, schema: Schema) -> bool:
-    """Whether the condition has the same result in every session: it cannot fail, needs no zone."""
+    """Return whether all sessions give the same result: it cannot fail and needs no zone."""
     try:
         roots = [
             bind(condition, schema, semantics, simplified=False).root
@@ -190,7 +190,7 @@ def _is_session_independent(condition: ir.Predicate, schema: Schema) -> bool:
 
 
 def is_total(condition: ir.Predicate, schema: Schema, semantics: Semantics) -> bool:
-    """Whether the condition fails on no row, and does not depend on the time of the query."""
+    """Return whether the condition never fails, and does not depend on the time of the query."""
     failing = may_fail_at(condition, schema, semantics)
     return failing is not None and not failing
 

@@ -227,7 +227,7 @@ class RowsieveReader(DataSourceReader):
             yield to_spark(batch, schema, target)
 
     def _used_whole_text(self, plan: ScanPlan) -> bool:
-        """Whether the plan used all conditions of the text."""
+        """Return whether the plan used all conditions of the text."""
         if self._options.semantics is not None:
             return True
         return session_independent(self._options.where or "", plan.schema)[1]

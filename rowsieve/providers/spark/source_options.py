@@ -141,7 +141,7 @@ class WriteOptions:
 
     @property
     def is_conditional(self) -> bool:
-        """Whether it replaces only the rows that match a condition."""
+        """True if it replaces only the rows that match a condition."""
         return self.replace_where is not None or self.predicate is not None
 
     @property
@@ -216,7 +216,7 @@ def _merge(options: Mapping[str, str]) -> tuple[int | None, str | None]:
 
 
 def _one_pass(options: Mapping[str, str]) -> bool:
-    """Whether `write_spark` writes again with a shuffle if this write commits nothing."""
+    """Return whether `write_spark` writes again with a shuffle if this write commits nothing."""
     if (given := options.get("one_pass")) is None:
         return False
     if given != "true" or "write_id" not in options or "key" in options:

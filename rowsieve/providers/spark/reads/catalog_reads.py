@@ -36,7 +36,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 def is_creation(options: Mapping[str, str]) -> bool:
-    """Whether these are the options of CREATE TABLE."""
+    """Return whether these are the options of CREATE TABLE."""
     return _OWNER in map(str.lower, options)
 
 

@@ -3,9 +3,9 @@
 To count rows of a file with hidden rows, Spark numbers all of them and looks each number up. How
 many are visible is known when the frame is made.
 
-Soundness (invariant 26): only the frame of a whole version counts like this, and only while Spark
-would read the files: a cached frame is counted by Spark, which fills the cache, and a missing file
-is an error. Every call that makes another frame makes one of Spark's.
+Soundness (invariant 26): only the frame of a whole version is counted without Spark, and only while
+Spark would read the files: a cached frame is counted by Spark, which fills the cache, and a missing
+file is an error. Every call that makes another frame makes one of Spark's.
 """
 
 from __future__ import annotations

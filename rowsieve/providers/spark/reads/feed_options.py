@@ -54,7 +54,7 @@ class FeedOptions:
     """
 
     uri: str
-    storage: Mapping[str, str] = field(repr=False)  # may hold secrets
+    storage: Mapping[str, str] = field(repr=False)  # may contain secrets
     where: str | None = None
     semantics: Semantics | None = None
     predicate: Predicate | None = None
@@ -94,11 +94,11 @@ class FeedOptions:
 
     @property
     def has_start(self) -> bool:
-        """Whether an option says where to start."""
+        """True if an option says where to start."""
         return self.starting_version is not None or self.starting_timestamp is not None
 
     def check_batch(self) -> None:
-        """InvalidInput for options of streams, and without a start."""
+        """Raise InvalidInput for options of streams, and without a start."""
         if self.max_versions is not None:
             raise InvalidInput("option maxVersionsPerTrigger is for spark.readStream; omit it")
         if not self.has_start:
@@ -108,7 +108,7 @@ class FeedOptions:
             )
 
     def check_stream(self) -> None:
-        """InvalidInput for options of batch reads."""
+        """Raise InvalidInput for options of batch reads."""
         if self.ending_version is not None or self.ending_timestamp is not None:
             raise InvalidInput(
                 "options endingVersion and endingTimestamp are for spark.read; a stream with the "
@@ -117,7 +117,7 @@ class FeedOptions:
 
 
 def reads_feed(options: Mapping[str, str]) -> bool:
-    """Whether these are the options of a read of the change feed; InvalidInput if it is unclear."""
+    """Return whether these options ask for the change feed; InvalidInput if it is unclear."""
     value = options.get(READ_FEED, "false").lower()
     if value not in ("true", "false"):
         raise InvalidInput(f"option readChangeFeed is true or false, not {value!r}")

@@ -125,7 +125,7 @@ def _condition(options: FeedOptions, target: Snapshot) -> tuple[Predicate, Seman
 
 
 class CommitPlanner:
-    """Plans the commits of a table in turn; keeps the last version that it has read."""
+    """Plans the commits of a table one by one; keeps the last version that it has read."""
 
     def __init__(self, log: CommitLog, target: Snapshot) -> None:
         self._log = log
@@ -216,7 +216,7 @@ def _first_since(log: CommitLog, head: Snapshot, text: str) -> int:
 
 
 def check_same_table(found: str, target: Snapshot, uri: str) -> None:
-    """TableNotFound if the table at the URI is not the one that was loaded."""
+    """Raise TableNotFound if the table at the URI is not the one that was loaded."""
     if found != target.table.uuid:
         raise TableNotFound(
             f"{uri} was loaded as table {target.table.uuid}, and is now table {found}: it was "
@@ -225,7 +225,7 @@ def check_same_table(found: str, target: Snapshot, uri: str) -> None:
 
 
 def check_columns(snapshot: Snapshot, target: Snapshot) -> None:
-    """SchemaMismatch if a version after the target has other columns."""
+    """Raise SchemaMismatch if a version after the target has other columns."""
     if snapshot.version > target.version and snapshot.schema.id != target.schema.id:
         raise SchemaMismatch(
             f"the columns of table {target.table.uuid} were changed by version {snapshot.version} "

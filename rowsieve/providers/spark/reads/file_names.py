@@ -3,7 +3,7 @@
 Seen in Spark 4.3.0, each without an error: a column `_tmp_metadata_row_index` is overwritten with
 row numbers where it is read, and without rows where another column asks for these; `${user.name}`
 inside a name is replaced, because Spark passes the names in a Hadoop setting, so the column is not
-found and is NULL. Names that differ in case alone are ambiguous, also in a struct.
+found and is NULL. Names that differ only in case are ambiguous, also in a struct.
 
 Soundness: may find too many names, never too few.
 """
@@ -21,13 +21,13 @@ _DOT_ABOVE: Final = "\N{COMBINING DOT ABOVE}"
 
 
 def names_clash(names: Iterable[str]) -> bool:
-    """Whether two names differ in case alone, so that Spark finds them ambiguous."""
+    """Return whether two names differ only in case, so that Spark finds them ambiguous."""
     folded = [_folded(name) for name in names]
     return len(set(folded)) < len(folded)
 
 
 def is_misread(fields: Sequence[pa.Field]) -> bool:
-    """Whether Spark misreads the name of one of these columns of a file, or of a member."""
+    """Return whether Spark misreads the name of one of these columns of a file, or of a member."""
     if any(_folded(field.name) == ROW_NUMBERS for field in fields):
         return True
     return any(

@@ -127,7 +127,7 @@ def _frame(read: SparkRead, routes: SparkRoutes) -> Any:
 
 
 def _union(frames: list[Any]) -> Any:
-    """The rows of all frames, by unions of unions: a chain of them would be as deep as it is long.
+    """The rows of all frames, as a balanced tree of unions: a chain could become too deep.
 
     Spark walks to each union of a chain twice from the next one, if the session excludes the rule
     that joins them (`CombineUnions`).
@@ -139,13 +139,13 @@ def _union(frames: list[Any]) -> Any:
 
 
 def is_smaller(read: SparkRead) -> bool:
-    """Whether its implied conditions leave out a part that it reads otherwise."""
+    """Return whether its implied conditions skip a part that it would read without them."""
     before, after = part_counts(read)
     return after < before
 
 
 def part_counts(read: SparkRead) -> tuple[int, int]:
-    """How many parts it would read without its implied conditions, and with it."""
+    """Count the parts that it would read without its implied conditions, and with them."""
     snapshot = read.table.snapshot_for_engines()
     plan = plan_read(read.options, snapshot, read.table.store.uri, time.time_ns() // 1000)
     return len(read_parts(plan)), len(_needed(read, plan))
@@ -178,7 +178,7 @@ def _needed(read: SparkRead, plan: ScanPlan) -> set[str]:
 def _refusal(
     read: SparkRead, plan: ScanPlan, columns: Sequence[Field], allowed: Collection[str]
 ) -> Reason | None:
-    """The first reason to use the source alone."""
+    """The first reason to read all parts through the source; None if there is none."""
     settings = read.options.switches.settings(read.table.snapshot_for_engines().table.properties)
     found: Reason | None
     if not set(allowed) - {"source"}:

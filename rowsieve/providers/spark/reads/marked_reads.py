@@ -1,4 +1,4 @@
-"""Finds our reads in the plans that Spark makes of their frames.
+"""Finds our reads in Spark's plans of their frames.
 
 A frame has an alias with a name of its own. Analysed plans keep it, optimised ones do not have it.
 Soundness: a name belongs to one read of one version; a forgotten name is not pruned.

@@ -1,4 +1,4 @@
-"""How Spark's own Parquet reader gets a table's columns from one of our files.
+"""Describes how Spark's own Parquet reader gets a table's columns from one of our files.
 
 A file is read by the names that its columns had when it was written, and the result is renamed,
 cast to wider types and filled with defaults. Spark can also find columns by field id, but it then
@@ -48,7 +48,7 @@ _YEARS: Final = range(1, 10_000)  # of times without a zone that Spark's literal
 
 
 def is_native(type_: LogicalType) -> bool:
-    """Whether Spark's Parquet reader gives our values; that of 4.3 reads no times of day or ns."""
+    """Return whether Spark's Parquet reader reads our values; 4.3 reads no times of day or ns."""
     match type_:
         case List(element=element):
             return _is_native_inside(element)

@@ -1,4 +1,4 @@
-"""The report of pruning a Spark query: parts left out, conditions used, and why not more."""
+"""The report of pruning a Spark query: skipped parts, conditions used, and why not more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LONGEST: Final = 200  # characters of a condition that are shown
 
 
 class Refusal(Enum):
-    """Why a query is left as it is; the value is what `str()` of the report prints."""
+    """The reason why a query is not changed; the value is what `str()` of the report prints."""
 
     CLIENT = "a Spark Connect client has no plan of it"
     STREAM = "it is a stream"
@@ -49,7 +49,7 @@ class PrunedRead:
 
 @dataclass(frozen=True, slots=True)
 class PruneReport:
-    """The reads of a query; `str()` sums them up. `refusal` is why the query is left as it is."""
+    """The reads of a query; `str()` sums them up. `refusal` is the reason if it is not changed."""
 
     reads: tuple[PrunedRead, ...]
     refusal: Refusal | None = None

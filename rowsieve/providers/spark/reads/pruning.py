@@ -8,7 +8,7 @@ The query itself is kept, with its filters; its text is never read again.
 Soundness: conditions count up to the first that is not read exactly or may fail, in their order, so
 no error is lost. A read that occurs several times keeps the parts that one occurrence may need.
 Queries that are not deterministic or depend on the time, operators that are not listed and reads
-within subqueries are left as they are.
+within subqueries are not changed.
 """
 
 from __future__ import annotations
@@ -126,13 +126,13 @@ class _Attempt:
 
 
 def pruned(frame: Any) -> Any:
-    """The frame with the same rows, whose reads of our tables leave out parts by its conditions."""
+    """Return a frame with the same rows, whose reads of our tables skip parts by its conditions."""
     check_frame(frame, "prune")
     return _attempt(frame).frame
 
 
 def explained(frame: Any) -> PruneReport:
-    """Report which parts `pruned` leaves out, by which conditions, and why not more."""
+    """Report which parts `pruned` skips, by which conditions, and why not more."""
     check_frame(frame, "explain_prune")
     found = _attempt(frame)
     reads = []
@@ -165,7 +165,7 @@ def _attempt(frame: Any) -> _Attempt:
 
 
 def _fails_itself(frame: Any) -> bool:
-    """Whether Spark cannot plan the query as it is."""
+    """Return whether Spark cannot plan the query as it is."""
     try:
         frame._jdf.queryExecution().optimizedPlan()
     except (Py4JError, PySparkException):
@@ -233,7 +233,7 @@ def _pruned(frame: Any) -> _Attempt:
 
 
 def _plan_of(read: SparkRead, place: _Place | None, session: Any) -> Any:
-    """The plan of a read, with the attributes of the place where it stands."""
+    """The plan of a read, with the attributes of its place in the query's plan."""
     assert place is not None
     frame = hybrid_frame(read, place.found.allowed)
     return renamed(session, frame._jdf.queryExecution().analyzed(), place.output)
@@ -266,7 +266,7 @@ def _unread(
 
 
 def _is_marked(node: Any) -> bool:
-    """Whether the node may be the frame of one of our reads, by its alias."""
+    """Return whether the node may be the frame of one of our reads, by its alias."""
     return class_of(node) == _LOGICAL + "SubqueryAlias" and str(node.alias()).startswith(PREFIX)
 
 
@@ -283,7 +283,7 @@ def _place(node: Any, session: Any) -> _Place | None:
 def _smaller_reads(
     uses: Mapping[int, Sequence[_Use]], places: Sequence[_Place | None]
 ) -> dict[int, SparkRead]:
-    """By place: the read that leaves out parts by its conditions, where there is one."""
+    """By place: the read that skips parts by its conditions, if there is one."""
     found = {}
     for number, its_uses in uses.items():
         if (place := places[number]) is not None:
@@ -377,7 +377,7 @@ def _use(place: _Place, output: Sequence[Any], conditions: Sequence[Any]) -> _Us
 
 
 def _may_fail(predicate: ir.Predicate, place: _Place) -> bool:
-    """Whether a call or cast in the predicate may fail on a row of the version, or on the time.
+    """Return whether a call or cast in the predicate may fail on a row, or depends on the time.
 
     Each is checked alone, because Spark may evaluate one on which the whole value does not depend.
     """

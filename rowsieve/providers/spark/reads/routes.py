@@ -47,7 +47,7 @@ _V1_SOURCES: Final = "spark.sql.sources.useV1SourceList"
 
 
 class Reason(Enum):
-    """Why a part has its route; the value is what `str()` of the routes prints."""
+    """The reason for the route of a part; the value is what `str()` of the routes prints."""
 
     CLEAN = "all rows are visible"
     HIDDEN = "some rows are hidden"
@@ -69,7 +69,7 @@ class Reason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PartRoute:
-    """How one part is read; `rows` are its visible rows, None if all are."""
+    """The route of one part; `rows` are its visible rows, None if all rows are visible."""
 
     part_id: str
     path: str
@@ -130,7 +130,7 @@ class Wanted:
 
 
 def session_refusal(session: Any) -> Reason | None:
-    """A reason to use the source alone that lies in the session."""
+    """A reason in the session's settings to read all parts through the source."""
     if not hasattr(session, "_jsparkSession"):
         return Reason.CONNECT
     first = str(session.conf.get(_V1_SOURCES, "parquet")).lower().split(",")
@@ -140,7 +140,7 @@ def session_refusal(session: Any) -> Reason | None:
 
 
 def store_refusal(uri: str) -> Reason | None:
-    """A reason to use the source alone that lies in the place of the table."""
+    """A reason in the table's location to read all parts through the source."""
     location = Location.parse(uri)
     if location.scheme != "file":
         return Reason.STORE
@@ -148,7 +148,7 @@ def store_refusal(uri: str) -> Reason | None:
 
 
 def column_refusal(schema: Schema, columns: Sequence[Field]) -> Reason | None:
-    """A reason to use the source alone that lies in the columns."""
+    """A reason in the columns to read all parts through the source."""
     if not columns or not all(is_native(column.type) for column in columns):
         return Reason.TYPE
     return Reason.NAMES if names_clash([column.name for column in schema]) else None

@@ -28,7 +28,7 @@ class SparkRead:
 
     `where` is the condition as Spark takes it, text or a Column; None if there is none, or if it is
     not one of Spark's, as `foreign_condition` says. Rows that do not match all of `implied` may be
-    left out, because the query that reads them drops them.
+    missing, because the query that reads them drops them.
     """
 
     table: Table

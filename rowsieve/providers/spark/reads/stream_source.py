@@ -88,7 +88,7 @@ class Offset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_first(self) -> bool:
-        """Whether nothing was read yet."""
+        """True if nothing was read yet."""
         return self.version < self.began
 
     @property
@@ -261,7 +261,7 @@ class _Driver:
         return self._head
 
     def _check(self, offset: Offset) -> None:
-        """TableNotFound if the checkpoint is of another table than the one that was loaded."""
+        """Raise TableNotFound if the checkpoint belongs to another table than the loaded one."""
         if offset.table != self._target.table.uuid:
             raise TableNotFound(
                 f"the checkpoint of this query is of table {offset.table}, and at "

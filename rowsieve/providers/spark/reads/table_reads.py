@@ -107,7 +107,7 @@ def _read(
 
 
 def prune(frame: Any) -> Any:
-    """The frame with the same rows, whose reads of our tables leave out parts by its conditions.
+    """Return a frame with the same rows, whose reads of our tables skip parts by its conditions.
 
     Conditions of the whole query count: above joins, views and common table expressions. Frames of
     `to_spark`, `read` and `create_views` are found. A frame that cannot be pruned, such as one of
@@ -120,7 +120,7 @@ def prune(frame: Any) -> Any:
 
 
 def explain_prune(frame: Any) -> PruneReport:
-    """Report what `prune` leaves out of the frame, by read: parts, conditions, and why not more.
+    """Report what `prune` skips in the frame, by read: parts, conditions, and why not more.
 
     `str()` sums it up. Reads no rows.
     """

@@ -42,7 +42,7 @@ class Clause:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it writes the row of the source without a condition."""
+        """True if it writes the row of the source without a condition."""
         return self.values is None and self.where is None and self.action != "delete"
 
 

@@ -33,7 +33,7 @@ from rowsieve.storage.snapshot import Snapshot
 
 
 def already_committed(head: Snapshot, token: tuple[str, int] | None) -> bool:
-    """Whether a write with this idempotency token, or a later one, was committed."""
+    """Return whether a write with this idempotency token, or a later one, was committed."""
     if token is None or (last := head.tokens.get(token[0])) is None:
         return False
     return last.sequence >= token[1]
@@ -87,7 +87,7 @@ def commit_parts(
 
 
 def _empties(job: WriteJob, head: Snapshot, *, may_empty: bool) -> bool:
-    """Whether a job without parts commits an overwrite that leaves the table empty."""
+    """Return whether a job without parts commits an overwrite that leaves the table empty."""
     if job.operation != "overwrite":
         return False
     if not may_empty:
@@ -121,7 +121,7 @@ def _commit_merge(
 
 
 def _refuse_repeated(store: ObjectStore, parts: PartTable, job: WriteJob) -> None:
-    """KeyViolation if two parts share a key; reads keys only where ranges overlap."""
+    """Raise KeyViolation if two parts share a key; reads keys only where ranges overlap."""
     if (order := job.order) is None or len(parts) < 2:
         return
     fresh = parts.with_commit_ts(0)  # uncommitted parts have none; any value works here
@@ -140,7 +140,7 @@ def _refuse_repeated(store: ObjectStore, parts: PartTable, job: WriteJob) -> Non
 
 
 def _check_same_table(job: WriteJob, head: Snapshot) -> None:
-    """CommitConflict if the table or its schema changed after the driver checked them."""
+    """Raise CommitConflict if the table or its schema changed after the driver checked them."""
     if head.table.uuid != job.table_uuid:
         raise CommitConflict(
             f"the table at {job.table_uri} was replaced by another one during the write; nothing "

@@ -29,9 +29,9 @@ _LOCAL: Final = "file:"
 
 
 def tasks_are_in_order(frame: Any, key: Sequence[str]) -> bool:
-    """Whether the frame reads Parquet files on this machine whose row groups follow one another.
+    """Return whether the frame reads local Parquet files whose row groups are in ascending order.
 
-    False if that cannot be seen: for other inputs, computed keys, joins, and Spark Connect.
+    False if that is unknown: for other inputs, computed keys, joins, and Spark Connect.
     """
     try:
         found = files_of_tasks(frame, key[0], MOST_FILES)
@@ -45,13 +45,13 @@ def tasks_are_in_order(frame: Any, key: Sequence[str]) -> bool:
 
 
 def _are_large(tasks: Sequence[Sequence[FileSpan]]) -> bool:
-    """Whether the tasks would write large parts; a shuffle joins the rows of small ones."""
+    """Return whether the tasks would write large parts; a shuffle joins the rows of small ones."""
     size_bytes = sum(span.size_bytes for span in chain.from_iterable(tasks))
     return len(tasks) <= FEW_PARTS or size_bytes >= 2 * len(tasks) * SMALL_PART_BYTES
 
 
 def _are_disjoint(tasks: Sequence[Sequence[Range] | None]) -> bool:
-    """Whether the row groups of each task ascend, and no task reaches into another's range."""
+    """Return whether the row groups of each task ascend, and the ranges of tasks are disjoint."""
     known = [ranges for ranges in tasks if ranges is not None]
     if len(known) < len(tasks):
         return False
@@ -63,7 +63,7 @@ def _are_disjoint(tasks: Sequence[Sequence[Range] | None]) -> bool:
 
 
 def _ascend(ranges: Sequence[Range]) -> bool:
-    """Whether each range begins where the one before ends, or later; NaN is in no order."""
+    """Return whether each range begins where the one before ends, or later; NaN is in no order."""
     own = all(low <= high for low, high in ranges)
     return own and all(before[1] <= after[0] for before, after in pairwise(ranges))
 

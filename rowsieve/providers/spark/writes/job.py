@@ -31,7 +31,7 @@ class WriteJob:
     """One write of a DataFrame; `done`: a commit with its token exists already."""
 
     table_uri: str
-    storage: Mapping[str, str] = field(repr=False)  # may hold secrets
+    storage: Mapping[str, str] = field(repr=False)  # may contain secrets
     operation: str
     table_uuid: str
     base_version: int
@@ -44,7 +44,7 @@ class WriteJob:
     op: str | None = None  # the column of actions, in a change stream
     sequence: str | None = None
     creates: NewTable | None = None  # the table that the commit creates
-    ignores_existing: bool = False  # commit nothing if the table was created meanwhile
+    ignores_existing: bool = False  # commit nothing if another process has created the table
     replaces: Question | None = None  # an overwrite of the rows that match it
     one_pass: bool = False  # commit nothing if the tasks' key ranges overlap
 
@@ -60,16 +60,16 @@ class WriteJob:
 
     @property
     def deletes(self) -> bool:
-        """Whether its rows are keys to delete."""
+        """True if its rows are keys to delete."""
         return self.operation == "delete_keys"
 
     @property
     def merges(self) -> bool:
-        """Whether its rows are those of a merge: rows to write, and keys to delete."""
+        """True if its rows are those of a merge: rows to write, and keys to delete."""
         return self.operation == "merge"
 
     def check_columns(self, schema: pa.Schema) -> None:
-        """SchemaMismatch unless rows with these columns can be written."""
+        """Raise SchemaMismatch unless rows with these columns can be written."""
         rows = schema.empty_table()
         if self.op is None or self.sequence is None:
             self.changes_of(rows)
@@ -142,13 +142,13 @@ class WriteJob:
         return once
 
     def _check_replaced(self, rows: pa.Table) -> None:
-        """InvalidData if a row does not match the condition of a conditional overwrite."""
+        """Raise InvalidData if a row does not match the condition of a conditional overwrite."""
         if self.replaces is not None:
             check_inside(rows, self.replaces, self.schema)
 
 
 def repeated_key_error(operation: str, key: Mapping[str, Any]) -> KeyViolation:
-    """The error for two rows with one key: Spark's rows are unordered, so neither is the last."""
+    """Build the error for two rows with one key: unordered rows have no last one to keep."""
     if operation == "merge":
         return KeyViolation(
             f"merge: clauses apply to two rows of the source with the key {dict(key)}, so the "

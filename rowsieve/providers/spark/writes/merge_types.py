@@ -8,12 +8,12 @@ _WIDTHS: Final = ("tinyint", "smallint", "int", "bigint")
 
 
 def is_comparable(found: str, wanted: str) -> bool:
-    """Whether Spark compares values of the two types without a cast that changes one of them."""
+    """Return whether Spark compares the two types without a cast that changes a value."""
     return is_assignable(found, wanted) or is_assignable(wanted, found)
 
 
 def is_assignable(found: str, wanted: str) -> bool:
-    """Whether Spark's cast from one type to the other keeps every value."""
+    """Return whether Spark's cast from one type to the other keeps every value."""
     if found in (wanted, "void"):
         return True
     if found in _WIDTHS:

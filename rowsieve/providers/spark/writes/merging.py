@@ -4,9 +4,9 @@ Spark joins the source to the newest version by key and evaluates the clauses. T
 result are rows to write and keys to delete; tasks write them in disjoint key ranges.
 
 Soundness: the commit is read-modify-write (invariant I7). It conflicts with every commit that added
-rows since the version that was read, and then the merge runs again from the newest version. Two
-rows of the source that change one row of the table meet in one task, which refuses them. A clause
-never writes another key than that of the joined rows, so a row is in one place of the join only.
+rows since the version that was read, and then the merge runs again from the newest version. If two
+rows of the source change one row of the table, one task has both and refuses them. A clause never
+writes another key than that of the joined rows, so a row is in one place of the join only.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from rowsieve.types.logical import Uuid
 if TYPE_CHECKING:
     from rowsieve.table import Table
 
-_NO_UUID: Final = (  # Spark's error ends with it; ours is made of it
+_NO_UUID: Final = (  # Spark's error ends with this text, from which we make ours
     "rowsieve.errors.SchemaMismatch: merge_spark: the key column {name!r} is uuid in the table, "
     "but a value of the source is not a UUID, such as 123e4567-e89b-12d3-a456-426614174000: "
 )
@@ -81,7 +81,7 @@ def merge_frame(
 
 @contextmanager
 def _naming_time() -> Iterator[None]:
-    """UnsupportedOperation if Spark refuses to compute with the table's columns of type time."""
+    """Raise UnsupportedOperation if Spark refuses to compute with the table's time columns."""
     try:
         yield
     except AnalysisException as error:
@@ -118,7 +118,7 @@ class Merge:
 
     @property
     def is_upsert(self) -> bool:
-        """Whether it writes every row of the source as it is, whatever the table has."""
+        """True if it writes every row of the source as it is, whatever the table has."""
         whens = [clause.when for clause in self._clauses if clause.is_plain]
         return len(self._clauses) == 2 and whens == [When.MATCHED, When.NOT_MATCHED]
 
@@ -157,7 +157,7 @@ class Merge:
         return self._source.join(self._target, condition, _HOWS.get(outer, "full"))
 
     def _is(self, when: When) -> Any:
-        """Whether a joined row is of this kind; keys of the table are never NULL."""
+        """Return whether a joined row is of this kind; keys of the table are never NULL."""
         target = self._target_column(self._key[0]).isNotNull()
         source = self._key_of_source(self._key[0]).isNotNull()
         match when:
@@ -232,7 +232,7 @@ class Merge:
         return found
 
     def _is_key(self, clause: Clause, name: str, text: str) -> bool:
-        """Whether the text is the key of the source, which that of the table equals."""
+        """Return whether the text is the key of the source, which that of the table equals."""
         if clause.when is When.NOT_MATCHED_BY_SOURCE:
             return False
         self._type_of(clause, name, text)
@@ -244,7 +244,7 @@ class Merge:
             return False
 
     def _check_type(self, clause: Clause, name: str, text: str) -> None:
-        """SchemaMismatch unless every value of the text's type has the same value in the column."""
+        """Raise SchemaMismatch unless the column's type has every value of the text's type."""
         wanted = self._types[name].simpleString()
         found = self._type_of(clause, name, text)
         if not is_assignable(found, wanted):
@@ -313,7 +313,7 @@ class Merge:
         )
 
     def _check_key_type(self, name: str) -> None:
-        """SchemaMismatch if Spark would cast the keys to compare them, so that other keys match."""
+        """Raise SchemaMismatch if Spark's cast of the keys would make different keys match."""
         theirs, wanted = self._in_source(name, "its key"), self._types[name].simpleString()
         found = self._frame.schema[theirs].dataType.simpleString()
         if not is_comparable(found, wanted):
@@ -349,7 +349,7 @@ def _functions_of(session: Any) -> Any:
 
 
 def _is_deterministic(frame: Any) -> bool:
-    """Whether Spark knows of nothing that differs; a client of Spark Connect does not see it."""
+    """Return whether Spark calls the plan deterministic; True for a Spark Connect client."""
     return not hasattr(frame, "_jdf") or bool(
         frame._jdf.queryExecution().analyzed().deterministic()
     )

@@ -31,7 +31,7 @@ SMALL_PART_BYTES: Final = 8 * 1024 * 1024  # a shuffle joins the rows of small p
 
 
 def is_in_order(rows: pa.RecordBatch, job: WriteJob) -> bool:
-    """Whether the rows of Spark are sorted by the table's key."""
+    """Return whether the rows of Spark are sorted by the table's key."""
     order = job.order
     assert order is not None
     wanted = {name.lower() for name in order.names}
@@ -43,7 +43,7 @@ def is_in_order(rows: pa.RecordBatch, job: WriteJob) -> bool:
 
 
 def is_worth_keeping(parts: PartTable, order: KeyOrder) -> bool:
-    """Whether the key ranges of the parts are disjoint, and the parts not many and small."""
+    """Return whether the key ranges of the parts are disjoint, and the parts not many and small."""
     if any(len(group) > 1 for group in overlap_groups(parts.table, order)):
         return False
     return len(parts) <= FEW_PARTS or parts.stored_bytes >= len(parts) * SMALL_PART_BYTES

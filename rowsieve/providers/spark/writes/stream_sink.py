@@ -188,7 +188,7 @@ def _query_id() -> str:
 
 
 def _check_same_columns(job: WriteJob, written: Sequence[StreamWritten]) -> None:
-    """CommitConflict if the tasks wrote for another table or for other columns."""
+    """Raise CommitConflict if the tasks wrote for another table or for other columns."""
     if any(
         (each.table_uuid, each.schema_id) != (job.table_uuid, job.schema.id) for each in written
     ):

@@ -48,7 +48,7 @@ class Written(WriterCommitMessage):
     manifest: bytes
     rows_written: int
     rows_deleted: int
-    in_order: bool = True  # False: a write in one pass left them out, as they are not sorted
+    in_order: bool = True  # False: rows were unsorted, and a write in one pass skipped some
 
 
 class RowsieveWriter(DataSourceArrowWriter):
