@@ -53,11 +53,11 @@ class Sample:
     percent: float
 
     def has_part(self, part_id: str) -> bool:
-        """Whether the sample includes the claim about this whole part."""
+        """Return whether the sample includes the claim about this whole part."""
         return self._has(part_id)
 
     def has_row_group(self, part_id: str, row_group: int) -> bool:
-        """Whether the sample includes the claim about this row group of a part that is read."""
+        """Return whether the sample includes the claim about this row group."""
         return self._has(f"{part_id}/{row_group}")
 
     def _has(self, name: str) -> bool:
@@ -176,7 +176,7 @@ class _Audit:
             outcome.bytes_read = kept.metrics.bytes_read + truth.metrics.bytes_read
 
     def _is_whole(self, part_id: str) -> bool:
-        """Whether pruning makes a claim about the whole part: that no row or every row matches."""
+        """Return whether pruning claims about the whole part that no row, or every row, matches."""
         return part_id in self._certain or part_id not in self._read
 
     def _sampled_rows(self, part_id: str, row_count: int) -> RowSet:

@@ -90,7 +90,7 @@ class RowGroup:
         return pa.RecordBatch.from_arrays(arrays, schema=target)
 
     def is_cheap_at_once(self, columns: Schema) -> bool:
-        """Whether one read of all these columns costs less than two reads.
+        """Return whether one read of all these columns costs less than two reads.
 
         This holds if most rows match, for few columns with few wanted pages per row group, and for
         a remote store if the bytes cost less than a second round trip.
@@ -106,7 +106,7 @@ class RowGroup:
         return sum(stop - start for start, stop in spans) <= BYTES_OF_A_ROUND_TRIP
 
     def _has_few_pages(self, columns: Schema, pages: Pages) -> bool:
-        """Whether there are few columns, and few wanted pages per row group."""
+        """Return whether there are few columns, and few wanted pages per row group."""
         if len(columns) > PAGE_COLUMNS_AT_ONCE:
             return False
         return len(pages) <= PAGES_AT_ONCE * self.file.group_count(self.number, pages)

@@ -182,7 +182,7 @@ class Execution:
         return total
 
     def _reads_all(self) -> bool:
-        """Whether the output needs all rows and columns of the parts it reads."""
+        """Return whether the output needs all rows and columns of the parts it reads."""
         whole = len(self._columns) == len(self._schema)
         return whole and self._packaging.filter is None and self._plan.limit is None
 
@@ -283,7 +283,7 @@ class Execution:
             find_candidates(self._store, found, predicate, self._schema)
 
     def _reads_all_unresolved(self, pieces: Sequence[Piece]) -> bool:
-        """Whether the pieces read all rows of overlapping parts whose visibility is unknown."""
+        """Return whether the pieces read all rows of overlapping, unresolved parts."""
         parts = pieces[0].parts
         if self._plan.ordered or self._packaging.filter or len(parts) < 2:
             return False
@@ -297,7 +297,7 @@ class Execution:
         return rows == sum(_row_count(parts, read) for piece in pieces for read in piece.reads)
 
     def _filters_by_key_alone(self, parts: Sequence[PlannedPart]) -> bool:
-        """Whether the predicate reads only key columns, and the parts' visibility is unknown.
+        """Return whether the predicate reads only key columns, and the parts are not resolved yet.
 
         Float keys do not count: 0.0 and -0.0 are one key, but 1 / x differs between them.
         """
@@ -428,7 +428,7 @@ def refine(plan: ScanPlan, store: ObjectStore) -> ScanPlan:
     """Return a resolved plan without the rows that its filter refutes.
 
     For a plan whose filter was replaced by a stricter one after it was resolved. Opens footers,
-    bloom filters and page indexes; hidden rows are left out already, so any column may prune.
+    bloom filters and page indexes; the plan already excludes hidden rows, so any column may prune.
     """
     if plan.filter is None or not plan.pruning or plan.resolved is None:
         return plan

@@ -65,7 +65,7 @@ class _Waiting:
         self._row_count = 0
 
     def accepts(self, unit: _Joinable) -> bool:
-        """Whether the unit may join the waiting units; there must be at least one."""
+        """Return whether the unit may join the waiting units; there must be at least one."""
         first = self.units[0]
         return (
             first.reader is unit.reader

@@ -4,9 +4,9 @@
                  ∩ not in its deletion vector
 
 Where parts overlap, the keys decide which rows are visible. If the predicate's conditions on the
-key keep few row groups, visibility is resolved among those alone; otherwise for all rows, for every
-reader of these parts. Both results are cached. Two reads resolve visibility while they read: a
-read of everything (`resolve_and_read`), and a read of few rows under a predicate on the key alone
+key keep few row groups, visibility is resolved only among those; otherwise for all rows, for every
+reader of these parts. Both results are cached. Two reads resolve visibility while they read: a read
+of everything (`resolve_and_read`), and a read of few rows under a predicate that reads only the key
 (`matching_by_key`).
 """
 
@@ -45,7 +45,7 @@ from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
-FEW = 0.5  # share of rows kept by key: up to it, visibility is resolved among these rows alone
+FEW = 0.5  # share of rows kept by key: up to it, visibility is resolved only among these rows
 FEW_ROWS = 4 * ROW_GROUP_ROWS  # rows kept by key: up to it, they are read and merged at once
 _MERGE_FACTOR = 4  # a merge holds this many times the decoded bytes
 
@@ -83,7 +83,7 @@ class LiveRows:
     def remaining(self, reads: Sequence[Read]) -> Sequence[Read]:
         """The reads that may have a row, by the pruning done so far; prunes nothing itself.
 
-        A read is left out only if the predicate is FALSE or NULL on all rows of its part and cannot
+        A read is dropped only if the predicate is FALSE or NULL on all rows of its part and cannot
         fail.
         """
         kept = self._kept
@@ -134,7 +134,7 @@ class LiveRows:
     ) -> pa.RecordBatch | None:
         """The live rows of these reads on which the predicate is TRUE or fails.
 
-        The predicate reads the key alone, so all versions of a key have the same outcome, and other
+        The predicate reads only the key, so all versions of a key have the same outcome, and other
         rows can be dropped before the merge. Rows outside the reads only hide others.
         """
         streams, predicate = self._streams, self._predicate
@@ -316,12 +316,12 @@ def _matching(groups: Iterator[RowGroup], reader: RowReader, batch_rows: int) ->
 
 
 def is_resolved(table_uuid: str, parts: Sequence[PlannedPart]) -> bool:
-    """Whether the visible rows of these parts are known, in the cache or by stored vectors."""
+    """Return whether the cache or stored vectors have the visible rows of these parts."""
     return not fresh_count(parts) or _VISIBLE.remembered(_identity(table_uuid, parts)) is not None
 
 
 def resolves_by_few_keys(table_uuid: str, parts: Sequence[PlannedPart]) -> bool:
-    """Whether the visible rows of these parts are known, or found by the keys of few rows."""
+    """Return whether the visible rows of these parts are known, or cheap to find by few keys."""
     return is_resolved(table_uuid, parts) or few_are_fresh(parts)
 
 

@@ -1,4 +1,4 @@
-"""How many rows the streams of a merge may buffer within the memory limit of a read.
+"""Computes how many rows the streams of a merge may buffer within the memory limit of a read.
 
 A merge buffers one batch of each open stream, usually a whole row group. Where these exceed the
 limit, every stream buffers a slice of its row group and decodes the row group again for the next
@@ -31,7 +31,7 @@ class Footprint:
 
 
 def rows_at_once(streams: Sequence[Footprint], memory_bytes: int) -> list[int]:
-    """How many rows each stream may buffer: its whole batch, or the same share of every batch."""
+    """The rows that each stream may buffer: its whole batch, or the same share of every batch."""
     needed = max(_COPIES * most_at_once(streams), 1)
     if needed <= memory_bytes:
         return [stream.batch_rows for stream in streams]

@@ -39,8 +39,8 @@ from rowsieve.types.widening import WIDE_TYPES, widened
 class OpenFile:
     """A file that several threads read; each call uses a reader of its own.
 
-    `starts`: the first row of each row group, and the number of rows. `mapping`: that of a file
-    that is not ours. `forms`: the forms of values by the name in the file.
+    `starts`: the first row of each row group, and the number of rows. `mapping`: the mapping of a
+    foreign file, else None. `forms`: the forms of values by the name in the file.
     """
 
     __slots__ = ("_idle", "_leaves", "_metadata", "_names", "_pages", "_ref", "_store",
@@ -145,7 +145,7 @@ class OpenFile:
     def _placed(
         self, column: pa.ChunkedArray, field: Field, mapping: FileMapping
     ) -> pa.ChunkedArray:
-        """Convert a column of a file that is not ours: nested ones as they were first, then now."""
+        """Convert a column of a foreign file: nested ones as they were first, then now."""
         before = mapping.nested_fields().get(field.id)
         if before is None:
             if mapping.instants and field.type == Timestamp(utc=True):
@@ -178,7 +178,7 @@ class OpenFile:
     ) -> tuple[pa.Table, int]:
         """Decode columns of a row group, or only these pages; also returns the bytes read.
 
-        Columns that the file lacks are left out. Page 0 is the first of `row_group`; pages may
+        The result omits columns that the file lacks. Page 0 is the first of `row_group`; pages may
         belong to the row groups after it.
         """
         fields = [field for field in columns if field.id in self._names]
@@ -210,7 +210,7 @@ def _as_instants(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _conformed(column: pa.ChunkedArray, field: Field, path: str) -> pa.ChunkedArray:
-    """Convert a column of a file that is not ours; SchemaMismatch if a value would change."""
+    """Convert a column of a foreign file; SchemaMismatch if a value would change."""
     target = arrow_type(field.type)
     try:
         chunks = [conform_values(chunk, field.type, field.name) for chunk in column.chunks]

@@ -104,7 +104,7 @@ class ReadAhead:
 
 
 def drawn_early(items: Iterator[T], count: int) -> Iterator[T]:
-    """The same items in the same order; so many are drawn before the first one is given out."""
+    """Yield the same items in the same order; draws `count` of them before it yields the first."""
     waiting = deque(islice(items, count))
     for item in items:
         waiting.append(item)

@@ -1,4 +1,4 @@
-"""How one read prunes and audits.
+"""Resolves the settings by which one read prunes and audits.
 
 Each setting is taken from the read's argument or option, else from the table's property, else from
 `Config`.
@@ -27,7 +27,7 @@ class ReadSettings:
 
     @property
     def skips(self) -> bool:
-        """Whether the read skips what pruning excludes."""
+        """True if the read skips what pruning excludes."""
         return self.pruning == "on"
 
     @property

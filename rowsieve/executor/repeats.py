@@ -73,7 +73,7 @@ def repeated_in(runs: Sequence[KeyColumns]) -> list[Rows]:
 
 
 def _are_repeats(runs: Sequence[KeyColumns], order: Rows, repeats: Mask) -> bool:
-    """Whether all rows with the same word as the row before them also have the same key."""
+    """Return whether all rows with the same word as the row before them also have the same key."""
     places = np.flatnonzero(repeats)
     columns = concat_columns(runs)
     before, after = pa.array(order[places - 1]), pa.array(order[places])

@@ -1,4 +1,4 @@
-"""Which stored deletion vectors a read can use, and what it still resolves by keys.
+"""Finds hidden rows from stored deletion vectors; resolves the remaining ones by keys.
 
 A part is *complete through* a version: all commits up to it that hide rows of the part are in its
 stored vector. A part without a vector is complete through its own commit, because older parts hide
@@ -41,12 +41,12 @@ def complete_through(part: PlannedPart) -> int:
 
 
 def is_complete(part: PlannedPart, newest: PlannedPart) -> bool:
-    """Whether the part's stored vector has all rows that parts up to `newest` hide."""
+    """Return whether the part's stored vector has all rows that parts up to `newest` hide."""
     return complete_through(part) >= newest.commit_ts
 
 
 def fresh_count(parts: Sequence[PlannedPart]) -> int:
-    """How many of these parts, newest first, may hide rows that no stored vector has.
+    """Count the newest of these parts that may hide rows which no stored vector has.
 
     The other parts are complete with regard to each other.
     """
@@ -61,7 +61,7 @@ def fresh_count(parts: Sequence[PlannedPart]) -> int:
 
 
 def few_are_fresh(parts: Sequence[PlannedPart]) -> bool:
-    """Whether visibility is found by looking up the keys of few rows, or needs no keys at all."""
+    """Return whether visibility needs no keys, or only those of few rows."""
     fresh = fresh_count(parts)
     new, old = (sum(map(_key_count, some)) for some in (parts[:fresh], parts[fresh:]))
     return new <= min(FEW_ROWS, FEW * old)

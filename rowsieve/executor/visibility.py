@@ -2,7 +2,7 @@
 
 A row is hidden if a newer part has its key, in its rows or its tombstones (invariant I3). So every
 key is visible in at most one part: any predicate may be evaluated on each part independently, and
-no further column of hidden rows is decoded. The result depends on the parts alone: it is cached by
+no further column of hidden rows is decoded. The result depends only on the parts: it is cached by
 their ids, which name immutable files (invariants 20 and 22).
 """
 
@@ -82,7 +82,7 @@ def visible_rows(
 ) -> list[RowSet]:
     """The visible rows of each stream, given newest first; ignore the result for tombstones.
 
-    Stops once only one stream has keys left: these are all visible. Holds one batch of keys per
+    Stops once only one stream has unread keys: these are all visible. Holds one batch of keys per
     stream, and the hidden rows.
     """
     hidden = HiddenRows(row_counts)

@@ -1,4 +1,4 @@
-"""The visible rows of each file, for engines with a Parquet reader of their own."""
+"""Finds the visible rows of each file, for engines with a Parquet reader of their own."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Run:
 
     @property
     def ends_batch(self) -> bool:
-        """Whether the run includes the last row of its batch."""
+        """True if the run includes the last row of its batch."""
         return self.start + len(self) == int(self.batch.num_rows)
 
 
@@ -66,7 +66,7 @@ def windows(
 ) -> Iterator[list[Run]]:
     """The runs of each window, in the order of the streams; windows ascend by key.
 
-    Once only one stream has rows left, each of its batches is a window of one run; with
+    Once only one stream has rows to read, each of its batches is a window of one run; with
     `contested`, the iterator ends there and reads no further batch.
     """
     waiting = [_Cursor(number, stream, order) for number, stream in enumerate(streams)]
@@ -88,7 +88,7 @@ def windows(
 
 
 def _may_reach(cursor: _Cursor, others: Sequence[_Cursor]) -> bool:
-    """Whether a stream that is not open may have a key up to the watermark of the open ones."""
+    """Return whether an unopened stream may have a key up to the watermark of the open ones."""
     return not others or cursor.first <= min(other.last_key for other in others)
 
 
@@ -128,7 +128,7 @@ class _Cursor:
 
     @property
     def filled(self) -> bool:
-        """Whether the buffer has rows left."""
+        """True if the buffer has rows."""
         return self._keys is not None and self._start < len(self._keys)
 
     @property

@@ -35,7 +35,7 @@ from rowsieve.storage.snapshot import Snapshot
 Describe = Callable[[ir.Predicate], str]
 
 _NOT_BY_ROWS = {
-    Reason.VISIBILITY: "it holds deletes alone, and no part to read is older",
+    Reason.VISIBILITY: "it holds only deletes, and no part to read is older",
     Reason.LIMIT: "other parts hold enough rows that are returned for sure",
 }
 
@@ -141,7 +141,7 @@ def _conditions(
 
 
 def _is_known(statistics: PartStatistics, column: ir.BoundColumn) -> bool:
-    """Whether any part has statistics of the column."""
+    """Return whether any part has statistics of the column."""
     known = statistics.column(column)
     if known is None or not statistics.part_count:
         return known is not None

@@ -63,7 +63,7 @@ def explain_row_groups(
 
 
 def _pages(plan: ScanPlan, snapshot: Snapshot, tail: Tail, left: Mask) -> tuple[Counts, Counts]:
-    """(g,) the number of pages of each row group, and of those left; 0 if unknown."""
+    """(g,) the number of pages of each row group, and of the pages to read; 0 if unknown."""
     nothing = np.zeros(len(left), dtype=np.int64)
     directory = PageDirectory.of(tail.metadata)
     if directory is None:
@@ -89,7 +89,7 @@ def _skip(
     blooms: Blooms,
     describe: Callable[[Predicate], str],
 ) -> tuple[Mask, list[RowGroupReason]]:
-    """Return the row groups left and the reasons for the others: by conjunct, then by bloom."""
+    """Return the row groups to read, and why the others are skipped: by conjunct, then by bloom."""
     statistics = RowGroupStatistics(metadata, snapshot.schema)
     joined = JoinedStatistics([statistics])
     left = np.ones(metadata.num_row_groups, dtype=np.bool_)

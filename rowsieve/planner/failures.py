@@ -1,4 +1,4 @@
-"""Whether an expression may fail on a row of a version, by the statistics of its parts.
+"""Decides whether an expression may fail on a row of a version, by the statistics of its parts.
 
 Soundness: missing or unreadable statistics mean that it may. Rows that are hidden count.
 """
@@ -14,7 +14,7 @@ from rowsieve.storage.snapshot import Snapshot
 
 
 def may_fail(snapshot: Snapshot, operand: BoundOperand) -> bool:
-    """Whether the operand may fail on a row of a part; reads no files. O(parts), vectorised."""
+    """Return whether the operand may fail on a row of a part; reads no files. O(parts)."""
     names = statistics_names(snapshot.schema, operand)
     parts = part_facts(snapshot).parts.select("key.", *names, *OF_PARTS)
     statistics = PartStatistics(parts, snapshot.schema)

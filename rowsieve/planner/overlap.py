@@ -47,7 +47,7 @@ class KeyRange:
     upper: Bound
 
     def overlaps(self, other: KeyRange) -> bool:
-        """Whether the ranges have a key in common."""
+        """Return whether the ranges have a key in common."""
         return self.lower <= other.upper and other.lower <= self.upper
 
 

@@ -96,7 +96,7 @@ class Piece(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def needs_merge(self) -> bool:
-        """Whether several parts may hold versions of one key."""
+        """True if several parts may hold versions of one key."""
         return len(self.parts) > 1
 
 

@@ -140,7 +140,7 @@ class _Conjunct:
         )
 
     def _refutes_a_part(self) -> bool:
-        """Whether it refutes a part of the table; parts with all-NULL columns do not count."""
+        """Return whether it refutes a part of the table; ignores parts with all-NULL columns."""
         refuted = self._verdicts == Verdict.NONE
         for column in self._bound.columns:
             known = self._statistics.column(column)
@@ -191,7 +191,7 @@ class _Conjunct:
         return frozenset(fact for fact in names if self._has(each.subject, fact))
 
     def _has(self, subject: Subject, fact: str) -> bool:
-        """Whether some part has the fact."""
+        """Return whether some part has the fact."""
         name = statistics_name(subject, fact)
         if self._columns.schema.get_field_index(name) < 0:
             return False

@@ -34,8 +34,8 @@ class KeptPages:
     """The kept pages of a file; each page has `rows` rows, the last one may have fewer.
 
     `considered` counts the pages that the predicate was checked against, `pruned` those it refuted,
-    `certain` the kept pages on which every row matches. `ranges`: in a file that is not ours, whose
-    pages have any rows, the ranges of rows that are kept instead.
+    `certain` the kept pages on which every row matches. `ranges`: in a foreign file, whose pages
+    have any rows, the ranges of rows that are kept instead.
     """
 
     kept: Mask
@@ -57,7 +57,7 @@ def prune_pages(
     """Return the kept pages of each file, given the verdicts of its row groups.
 
     `group_rows` is the number of rows per row group. Only the pages of row groups with `SOME` are
-    checked; all files are interpreted together. `only` is that of `prune_row_groups`.
+    checked; all files are interpreted together. `only` is as in `prune_row_groups`.
     """
     found = [
         KeptPages(verdicts != _NONE, group_rows, certain=int(np.count_nonzero(verdicts == _ALL)))
@@ -94,7 +94,7 @@ def _opened(
 
 @dataclass(frozen=True, slots=True)
 class _Foreign:
-    """The cells of the undecided row groups of a file that is not ours."""
+    """The cells of the undecided row groups of a foreign file."""
 
     statistics: ForeignCells
     edges: npt.NDArray[np.int64]

@@ -102,13 +102,13 @@ def prune_parts(
 
 
 def _keys_may_refute(predicate: BoundPredicate, key_ids: frozenset[int]) -> bool:
-    """Whether keys alone may refute it: it uses a key column, or no column at all."""
+    """Return whether keys alone may refute it: it uses a key column, or no column at all."""
     used = {column.field_id for column in predicate.columns}
     return bool(key_ids) and (not used or not used.isdisjoint(key_ids))
 
 
 def _uses_only(predicate: BoundPredicate, key_ids: frozenset[int]) -> bool:
-    """Whether it uses only key columns, so that other statistics cannot change the verdict."""
+    """Return whether it uses only key columns, so that no other statistics matter."""
     return all(column.field_id in key_ids for column in predicate.columns)
 
 

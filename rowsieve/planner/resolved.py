@@ -77,7 +77,7 @@ def _bytes_to_read(piece: Piece, rows: Mapping[str, PartRows]) -> int:
         data, found = part.data, rows[part.part_id]
         assert data is not None
         here = within(found.rows, *read.row_range(data.rows))
-        page_rows = found.page_rows or 1  # unknown: the rows count alone
+        page_rows = found.page_rows or 1  # unknown: only the rows count
         starts, stops = here.ranges()
         first, last = starts // page_rows, (stops - 1) // page_rows
         pages = int((last - first + 1).sum()) - int(np.count_nonzero(first[1:] == last[:-1]))
