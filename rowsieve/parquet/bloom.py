@@ -68,7 +68,7 @@ class BloomFilter:
         return cls(column, bytes(data[start : start + size_bytes]))
 
     def may_contain_any(self, probes: Probes | None) -> bool:
-        """Whether the filter may contain any of these; they must be encoded for this column."""
+        """Return whether the filter may contain one of these values, encoded for this column."""
         if probes is None:
             return True
         count = len(self.blocks) // BLOCK_BYTES

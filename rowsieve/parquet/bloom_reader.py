@@ -2,7 +2,7 @@
 
 One flipped bit in a filter hides rows, and Parquet has no checksum for filters. Soundness: in a
 file of our writer, a filter without a digest is ignored, and one that differs from its digest is
-`CorruptData`. The filters of other writers have no digests and are believed, as their data pages
+`CorruptData`. The filters of foreign files have no digests and are believed, as their data pages
 are; one that is malformed, of an unknown kind or outside of the file is ignored (trap T32).
 """
 
@@ -28,7 +28,7 @@ from rowsieve.parquet.thrift import MalformedThrift
 SEAL_KEY: Final = "rowsieve.blooms"
 CACHE_BYTES: Final = 32 * 1024 * 1024
 MOST_FOREIGN_BYTES: Final = 16 * 1024 * 1024
-"""Larger filters of other writers are not read."""
+"""Larger filters of foreign files are not read."""
 
 FilterPlace = tuple[int, int]  # row group, leaf
 
@@ -90,7 +90,7 @@ class BloomReader:
             )
 
     def _sealed(self) -> dict[FilterPlace, tuple[int, int, str]]:
-        """The byte range and digest of each filter; the digest is empty for other writers."""
+        """The byte range and digest of each filter; the digest is empty for foreign files."""
         return _sealed_of(self._metadata, self._ref)
 
     def _read(self, column: FileColumn, groups: list[int]) -> Iterator[tuple[int, memoryview]]:

@@ -29,7 +29,7 @@ def blank_chunks(chunk_count: int) -> dict[str, str]:
 
 
 def are_sealed(metadata: pq.FileMetaData) -> bool:
-    """Whether every chunk has a digest."""
+    """Return whether every chunk has a digest."""
     return sealed(metadata, SEAL_KEY, _chunk_count(metadata)) is not None
 
 

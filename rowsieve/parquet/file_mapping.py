@@ -1,4 +1,4 @@
-"""Map the columns of a file that is not ours to a table's columns, by an adapted footer.
+"""Map the columns of a foreign file to a table's columns, by an adapted footer.
 
 A file of our writer has field ids, and a mark in its footer. A file of another writer is read with
 an adapted footer, which is made when its tail is read: the top-level columns get the table's field

@@ -5,10 +5,10 @@ The *tail* is the page index and the footer. Parquet has no checksum for either,
 stores a checksum of the tail, and each read of the tail verifies it. Damaged bytes are
 `CorruptData`, a missing file is `SnapshotExpired`; neither ever becomes an empty result.
 
-The tail of a file that is not ours is its footer, with the page index if that lies right before it.
-The footer is adapted to the table (`rowsieve.parquet.file_mapping`) after the checksum of the tail
-was verified. Another program may replace such a file, so the cache key of a local one includes its
-size and time of change.
+The tail of a foreign file is its footer, with the page index if that lies right before it. The
+footer is adapted to the table (`rowsieve.parquet.file_mapping`) after the checksum of the tail was
+verified. Another program may replace such a file, so the cache key of a local one includes its size
+and time of change.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ParquetRef(Protocol):
 
     @property
     def columns(self) -> str | None:
-        """For a file that is not ours, how its columns map to the table's; else None."""
+        """For a foreign file, the mapping of its columns to the table's; else None."""
 
 
 def tail_start(metadata: pq.FileMetaData) -> int:
@@ -173,7 +173,7 @@ def _key(store: ObjectStore, ref: ParquetRef) -> tuple[object, ...]:
 
 
 def _stamp(ref: ParquetRef) -> tuple[int, ...] | None:
-    """A stamp that changes when a local file that is not ours is replaced; None for other files."""
+    """A stamp that changes when a local foreign file is replaced; None for other files."""
     if ref.columns is None or (path := _local_path(ref.path)) is None:
         return None
     try:

@@ -120,7 +120,7 @@ def leaves_of(metadata: pq.FileMetaData) -> dict[str, list[int]]:
 def dictionary_columns(metadata: pq.FileMetaData) -> list[str]:
     """The columns to read as dictionary arrays; a hint for speed, which no result depends on.
 
-    None in a file that is not ours, because other types than text may be stored as bytes there.
+    None in a foreign file, because other types than text may be stored as bytes there.
     """
     if not metadata.num_row_groups or mapping_of(metadata) is not None:
         return []

@@ -32,7 +32,7 @@ Convert: TypeAlias = Callable[[pa.Array], pa.Array]
 
 @dataclass(frozen=True, slots=True)
 class NestedColumn:
-    """How to read a column: its leaves, counted from its first one; `convert`: None if unchanged.
+    """Reads a column: its leaves, counted from its first one; `convert`: None if unchanged.
 
     The leaves are those of the fields that the table still has.
     """

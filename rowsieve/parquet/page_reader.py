@@ -70,7 +70,7 @@ class PageReader:
             return self._groups(parts, names)
 
     def stored_form(self, names: Sequence[str]) -> tuple[bytes, tuple[str, ...]]:
-        """How the file stores these columns; pages of files with equal forms decode together."""
+        """The physical form of these columns; pages of files with equal forms decode together."""
         read = set(names)
         dictionaries = [name for name in dictionary_columns(self._metadata) if name in read]
         return FileSchema.of(self._tail).begin(names).data, tuple(dictionaries)
@@ -167,7 +167,7 @@ class PageReader:
     ) -> memoryview | bytes:
         """The bytes of a page or of the dictionary; CorruptData if they differ from the digest.
 
-        `starts` are those of `read`.
+        `starts` are as in `read`.
         """
         start, stop = chunk.span(number)
         if start == stop:

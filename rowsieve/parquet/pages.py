@@ -141,7 +141,7 @@ class ChunkPages:
         return self.starts[number + 1], self.starts[number + 2]
 
     def is_whole(self, number: int, data: memoryview | bytes) -> bool:
-        """Whether these bytes have the digest of page `number`; -1: the dictionary."""
+        """Return whether these bytes have the digest of page `number`; -1: the dictionary."""
         return xxhash.xxh3_64_intdigest(data) == self.digests[number + 1]
 
 

@@ -8,7 +8,7 @@ row groups and pages.
 Soundness: facts fail open. Nothing is known without the key, with an unknown version, with columns
 that the key does not describe, or if the counts of a path's columns contradict each other. The
 bounds of `kinds` include every kind between them. Bounds of doubles are widened, because long
-integers were rounded. A string of the greatest length stands for all that begin with it.
+integers were rounded. A string of the greatest length may be the prefix of a longer value.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def _is_kind(number: int) -> bool:
 
 
 def _widened(known: AbstractColumn | None, sound: Mask, name: str) -> AbstractColumn | None:
-    """Widen bounds to the values that a stored value stands for; no bounds unless `sound`."""
+    """Widen bounds to all values that may be stored in this form; no bounds unless `sound`."""
     if known is None:
         return None
     lower, upper = without(known.lower, ~sound), without(known.upper, ~sound)

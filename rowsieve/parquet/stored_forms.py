@@ -2,7 +2,7 @@
 
 The form is the name of the field's extension: `rowsieve.uuid.1`, or `rowsieve.uuid.0` for opaque
 bytes. Soundness: values of a form that is not known are never guessed from their storage type. A
-file of a format that is newer than this code is refused, whatever its manifest says.
+file of a format that is newer than this code is refused, even if its manifest allows it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Finds the Variants in a Parquet file, at any depth, and marks them with an extension type.
 
 pyarrow reads a Variant as a struct of its bytes and does not say that it is one. The footer does:
-by the logical type VARIANT, or, in files of older Spark, by Spark's own schema beside it.
-Soundness: a struct without such a mark stays a struct, whatever its members are called.
+by the logical type VARIANT, or, in files of older Spark, by Spark's own schema in the metadata.
+Soundness: a struct without such a mark stays a struct; names of members prove nothing.
 """
 
 from __future__ import annotations

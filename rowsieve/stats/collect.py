@@ -130,7 +130,7 @@ class StatisticsCollector:
         return trimmed.statistics
 
     def _is_sampled(self, subject: Subject) -> bool:
-        """Whether a sample of the text, not a table property, selected these statistics."""
+        """Return whether a sample of the text, not a table property, selected these statistics."""
         return (
             isinstance(subject, Derived)
             and subject.field_id in self._options.sampled_text

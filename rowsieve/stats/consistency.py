@@ -19,7 +19,7 @@ from rowsieve.types.logical import Field
 def is_consistent(
     subject: Subject, statistics: ColumnStatistics, field: Field, row_count: int
 ) -> bool:
-    """Whether the subject belongs to the field, and its facts have valid types and agree."""
+    """Return whether the subject belongs to the field, and its facts have valid types and agree."""
     described = _described(subject, field)
     if described is None:
         return False

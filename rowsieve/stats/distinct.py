@@ -109,7 +109,7 @@ def joined(sketches: Iterable[Sketch]) -> Sketch | None:
 def kind_of(type_: pa.DataType) -> str | None:
     """Return the kind that values of a type are hashed as; None for types without a sketch.
 
-    Types to which a column can be widened keep the kind if equal values keep their hashes.
+    A type and the types that it can be widened to have one kind if equal values have equal hashes.
     """
     is_ = pa.types
     if is_.is_boolean(type_) or is_.is_integer(type_):

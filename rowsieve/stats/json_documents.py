@@ -52,7 +52,7 @@ class Documents:
 
     @property
     def may_have_exponents(self) -> bool:
-        """Whether a number may be written with an exponent; computed at the first call."""
+        """True if a number may be written with an exponent; computed at the first call."""
         if self._exponents is None:
             self._exponents = _any(pc.match_substring_regex(self.texts, _EXPONENT))
         return self._exponents
@@ -165,7 +165,7 @@ def _decoded_by_row(texts: list[str], unknown: Mask, decode: Callable[[str], Any
 
 
 def _repeats(text: str, keys: Collection[str]) -> bool:
-    """Whether a document is malformed, or an object in it has one of these keys twice."""
+    """Return whether a document is malformed, or an object in it has one of these keys twice."""
 
     def refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
         wanted = [key for key, _ in pairs if key in keys]
@@ -331,7 +331,7 @@ def _add_repeating(texts: list[str], tree: PathTree, found: Documents) -> None:
 
 
 def _has_all_keys(text: str, document: Any, keys: Sequence[str]) -> bool:
-    """Whether decoding kept every occurrence of the wanted keys, so that no object repeats one."""
+    """Return whether decoding kept all occurrences of the wanted keys: no object repeats one."""
     kept = msgspec.json.encode(document).decode()
     return all(_count(text, key) == _count(kept, key) for key in keys)
 

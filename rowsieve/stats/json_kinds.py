@@ -86,7 +86,7 @@ def last_key(subject: Derived) -> str | None:
 
 
 def is_plain(key: str) -> bool:
-    """Whether the key needs no escapes in JSON; other keys have no subjects."""
+    """Return whether the key needs no escapes in JSON; other keys have no subjects."""
     return _NOT_PLAIN.search(key) is None
 
 

@@ -85,7 +85,7 @@ class _PathCollector:
 
     @property
     def lacks_exponents(self) -> bool:
-        """Whether the path has numbers, and none was written with an exponent so far."""
+        """True if the path has numbers, and none was written with an exponent so far."""
         return Kind.FLOAT in self._kinds and Kind.EXPONENT not in self._kinds
 
     def add(self, cells: list[Any], kinds: Kind) -> None:
@@ -189,7 +189,7 @@ def _elements(path: Path, cells: list[Any]) -> Iterator[tuple[Path, tuple[list[A
 def _occurring(values: Values) -> list[Path]:
     """The paths of the first documents, most frequent first.
 
-    Rare keys are left out: they are often data, such as ids, and would give each part different
+    Rare keys are dropped: they are often data, such as ids, and would give each part different
     columns.
     """
     counts: Counter[Path] = Counter()

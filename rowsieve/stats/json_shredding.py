@@ -7,9 +7,9 @@ bounds of any range of rows.
 
 Soundness: a document that is malformed, nests too deep, repeats a wanted key in one object or has a
 number out of the range of doubles is `OTHER` at every path, which means "unknown" (invariant 29).
-Strings are cut to `MOST_CHARACTERS`, so a string of that length may stand for any longer one. Whole
+Strings are cut to `MOST_CHARACTERS`, so one of that length may be a prefix of a longer value. Whole
 numbers beyond 64 bits become the nearest doubles; readers widen the bounds of doubles. A number
-with an exponent has `EXPONENT` in `kinds` besides its double.
+with an exponent has `EXPONENT` in `kinds` in addition to its double.
 """
 
 from __future__ import annotations

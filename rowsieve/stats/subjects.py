@@ -3,7 +3,7 @@
 Values that are derived from a field:
 
 - `length`: the length of a list or map;
-- `interval_us`: the length of an interval in microseconds, by which SQL compares it;
+- `interval_us`: the length of an interval in microseconds, which SQL compares;
 - `numeric_bytes`, `numeric_approx`: the exact bytes of an unbounded number, and its float;
 - `st_xmin`, `st_ymin`, `st_xmax`, `st_ymax`: the extent of a geometry, NULL where it has none;
 - `as_int`, `as_number`: numbers in text; known only if every text of the part is a number;

@@ -118,7 +118,7 @@ class SampledTextCollector:
         self._facts.add(values)
 
     def finish(self) -> Iterator[tuple[Subject, ColumnStatistics]]:
-        """The fact that holds for all rows, if there is one."""
+        """The fact that holds for all rows; empty if none does."""
         if self._facts is not None:
             yield from islice(self._facts.finish(), 1)
 
@@ -144,7 +144,7 @@ class _Fact:
 
 
 def are_whole(texts: pa.Array) -> bool:
-    """Whether every text is up to 18 digits, optionally after a minus; compares bytes, no regex."""
+    """Return whether every text is up to 18 digits, optionally after a minus; uses no regex."""
     offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
     if texts.null_count or not len(texts):
         return not len(texts) or bool(are_whole(texts.drop_null()))
@@ -161,12 +161,12 @@ def are_whole(texts: pa.Array) -> bool:
 
 
 def _all_spell_numbers(texts: pa.Array) -> bool:
-    """Whether every text is a number; checks the first text first, which rejects most columns."""
+    """Return whether every text is a number; the first text alone rejects most columns."""
     return all(_all(pc.match_substring_regex(some, _NUMBER)) for some in (texts.slice(0, 1), texts))
 
 
 def _repeats(texts: pa.Array) -> bool:
-    """Whether texts repeat so often that finding the distinct ones first is faster."""
+    """Return whether texts repeat so often that finding the distinct ones first is faster."""
     if len(texts) < 4 * _SAMPLE:
         return False
     return len(pc.unique(texts.slice(0, _SAMPLE))) < _SAMPLE // 4

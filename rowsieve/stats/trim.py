@@ -47,7 +47,7 @@ class Trimmed:
 
 
 def is_critical_name(name: str) -> bool:
-    """Whether columns and JSON keys of this name are critical by default: times and errors."""
+    """Return whether columns and JSON keys of this name are critical: times and errors."""
     return _CRITICAL.fullmatch(name) is not None
 
 
@@ -162,7 +162,7 @@ def _cut_bound(bound: pa.Scalar | None, limit: int, *, upper: bool) -> pa.Scalar
 
 
 def _has_texts(statistics: ColumnStatistics) -> bool:
-    """Whether a bound is text or bytes, which can be truncated."""
+    """Return whether a bound is text or bytes, which can be truncated."""
     bound = statistics.upper if statistics.lower is None else statistics.lower
     return bound is not None and _is_text(bound.type)
 
@@ -174,7 +174,7 @@ def _is_text(type_: pa.DataType) -> bool:
 def _is_useless(
     subject: Subject, statistics: Mapping[Subject, ColumnStatistics], size: int
 ) -> bool:
-    """Whether the subject has no facts, or is one kind of a JSON path that has several kinds."""
+    """Return whether the subject has no facts, or is one of several kinds at a JSON path."""
     facts = statistics[subject]
     path = path_of_subject(subject) if isinstance(subject, Derived) else None
     if path is not None and path != subject:

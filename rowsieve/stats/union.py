@@ -54,7 +54,7 @@ def _joined(subject: Subject, parts: Sequence[PartFacts]) -> ColumnStatistics:
 
 
 def _is_empty(subject: Subject, facts: ColumnStatistics, part: PartFacts) -> bool:
-    """Whether the part has no value of the subject that bounds would include."""
+    """Return whether the part has no value of the subject that bounds would include."""
     if isinstance(subject, Derived) and (path := path_of_subject(subject)) not in (None, subject):
         assert path is not None
         kinds = part.statistics.get(path, UNKNOWN).kinds

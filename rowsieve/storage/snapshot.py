@@ -22,7 +22,7 @@ RETENTION_WRITER: Final = 3  # the first writer that obeys the floors of retenti
 VECTORS_WRITER: Final = 4  # the first writer that keeps stored deletion vectors right
 SCHEMA_CHANGES: Final = "schema_changes"  # columns were added, dropped or changed: read by id
 FIELD_CHANGES: Final = "field_changes"  # fields inside columns, keys or dates were changed
-PLACED_FILES: Final = "placed_files"  # parts may be files that are not ours, by their URI
+PLACED_FILES: Final = "placed_files"  # parts may be foreign files, by their URI
 COLUMN_TAGS: Final = "column_tags"  # files have tags of field ids instead of names
 FEATURES: Final[frozenset[str]] = frozenset(  # what is supported
     {SCHEMA_CHANGES, FIELD_CHANGES, PLACED_FILES, COLUMN_TAGS}

@@ -1,4 +1,4 @@
-"""Aliases: types of other systems over storage of ours, known by the name of an extension.
+"""Aliases: types of other systems that are stored as a type of ours, named by an extension.
 
 A column with an alias is stored, shown and read as its storage; the alias stays in the schema and
 in the metadata of its field, as in `rowsieve.range.1`. Soundness: most systems order these values
@@ -91,11 +91,11 @@ def find_alias(name: str) -> Alias | None:
 
 
 def may_compare(name: str | None) -> bool:
-    """Whether conditions may compare the values of a column with this alias, or with none."""
+    """Return whether conditions may compare values of a column with this alias, None for none."""
     alias = None if name is None else find_alias(name)
     return name is None or (alias is not None and alias.compares)
 
 
 def is_opaque(name: str | None) -> bool:
-    """Whether a column with this alias holds bytes without statistics."""
+    """Return whether a column with this alias holds bytes without statistics."""
     return name in OPAQUES

@@ -455,7 +455,7 @@ def _refuse_duplicates(names: list[str], parent: str | None = None) -> None:
 
 
 def is_text(type_: pa.DataType) -> bool:
-    """Whether an Arrow type is UTF-8 text in any layout."""
+    """Return whether an Arrow type is UTF-8 text in any layout."""
     return bool(
         pa.types.is_string(type_)
         or pa.types.is_large_string(type_)
@@ -464,7 +464,7 @@ def is_text(type_: pa.DataType) -> bool:
 
 
 def is_bytes(type_: pa.DataType) -> bool:
-    """Whether an Arrow type is bytes in any layout."""
+    """Return whether an Arrow type is bytes in any layout."""
     return bool(
         pa.types.is_binary(type_)
         or pa.types.is_large_binary(type_)
@@ -474,7 +474,7 @@ def is_bytes(type_: pa.DataType) -> bool:
 
 
 def is_list(type_: pa.DataType) -> bool:
-    """Whether an Arrow type is a list in any layout."""
+    """Return whether an Arrow type is a list in any layout."""
     return bool(
         pa.types.is_list(type_)
         or pa.types.is_large_list(type_)

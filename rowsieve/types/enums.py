@@ -90,7 +90,7 @@ def named_enum(text: str, column: str = "enum") -> Enum | None:
 
 
 def extends(old: Enum, new: Enum) -> bool:
-    """Whether `new` has the labels of `old`, in their order, and then possibly others."""
+    """Return whether `new` has the labels of `old`, in their order, and then possibly others."""
     return new.labels[: len(old.labels)] == old.labels
 
 

@@ -184,7 +184,7 @@ def evolve(
 
 
 def changes_fields(old: Schema, new: Schema, key: Sequence[str] = ()) -> bool:
-    """Whether a change is more than adding, dropping or widening whole columns of numbers.
+    """Return whether a change is more than adding, dropping or widening whole columns of numbers.
 
     True if a field inside a column, the type of a key column, or a date was changed.
     """

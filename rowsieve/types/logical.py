@@ -237,10 +237,10 @@ def type_name(type_: LogicalType) -> str:
 
 
 def is_nested(type_: LogicalType) -> bool:
-    """Whether it is a list, struct or map."""
+    """Return whether it is a list, struct or map."""
     return isinstance(type_, List | Struct | Map)
 
 
 def is_ordered(type_: LogicalType) -> bool:
-    """Whether stored values have a total order that statistics and keys may use."""
+    """Return whether stored values have a total order that statistics and keys may use."""
     return not isinstance(type_, List | Struct | Map | Json | Interval | Numeric)

@@ -43,7 +43,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def is_stored(type_: pa.DataType) -> bool:
-    """Whether it is the storage type, or differs only in what may be NULL."""
+    """Return whether it is the storage type, or differs only in what may be NULL."""
     if not pa.types.is_struct(type_):
         return False
     return [(field.name, field.type) for field in type_] == [

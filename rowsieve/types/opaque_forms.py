@@ -33,7 +33,7 @@ _FORMS: Final[Mapping[type[LogicalType], str]] = {
 
 
 def has_opaque_forms(properties: Mapping[str, str]) -> bool:
-    """Whether a table with these properties writes opaque forms."""
+    """Return whether a table with these properties writes opaque forms."""
     return properties.get(VALUE_FORMS) == OPAQUE
 
 

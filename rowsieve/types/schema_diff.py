@@ -1,7 +1,7 @@
 """Compute the changes that give a table the columns of another schema, or of data.
 
 Columns, and fields inside them, are matched by name, exactly or else uniquely ignoring case. No
-column is dropped, renamed or moved, because names alone do not show such an intention.
+column is dropped, renamed or moved, because names do not show such an intention.
 """
 
 from __future__ import annotations

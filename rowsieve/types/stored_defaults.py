@@ -85,7 +85,7 @@ def widened_text(
 
 
 def is_nan(scalar: pa.Scalar) -> bool:
-    """Whether it is a float that is NaN."""
+    """Return whether it is a float that is NaN."""
     if not (scalar.is_valid and pa.types.is_floating(scalar.type)):
         return False
     number = scalar.as_py()

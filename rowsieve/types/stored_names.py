@@ -24,7 +24,7 @@ TAG: Final = "tag"
 
 
 def has_tags(properties: Mapping[str, str]) -> bool:
-    """Whether the data files of a table with these properties have tags instead of names."""
+    """Return whether the data files of a table with these properties have tags instead of names."""
     return properties.get(COLUMN_NAMES) == TAG
 
 

@@ -100,12 +100,12 @@ class Zone:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the zone has a single offset."""
+        """True if the zone has a single offset."""
         return len(self.offsets) == 1
 
     @property
     def is_utc(self) -> bool:
-        """Whether the zone is UTC."""
+        """True if the zone is UTC."""
         return self.is_fixed and not self.offsets[0]
 
     def offsets_at(self, instants: Micros) -> Micros:
@@ -312,7 +312,7 @@ def _zone(name: str) -> Zone:
 
 
 def has_rules(own: Zone) -> bool:
-    """Whether the zone's offset changes after 2100."""
+    """Return whether the zone's offset changes after 2100."""
     return own.repeats and bool((own.starts >= _RULES_ONLY_S).any())
 
 

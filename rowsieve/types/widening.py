@@ -1,4 +1,4 @@
-"""Widening: which types hold all values of another type, in the same order.
+"""Widening: decides whether a type holds all values of another type, in the same order.
 
 Soundness: a widened value compares with all others as before, so bounds and sort orders that were
 taken of the narrow values still hold.
@@ -23,9 +23,9 @@ LAST_DAY: Final = 106_751_991
 
 
 def holds_all_of(wide: pa.DataType, narrow: pa.DataType) -> bool:
-    """Whether `wide` has every value of `narrow`, in the same order.
+    """Return whether `wide` has every value of `narrow`, in the same order.
 
-    A timestamp has every date up to `LAST_DAY`, as its midnight; a cast of others fails.
+    A timestamp has every date up to `LAST_DAY`, as its midnight; a cast of a later date fails.
     """
     if wide == narrow:
         return True
@@ -41,7 +41,7 @@ def holds_all_of(wide: pa.DataType, narrow: pa.DataType) -> bool:
 
 
 def is_widened(old: logical.LogicalType, new: logical.LogicalType) -> bool:
-    """Whether a column of type `old` may become one of type `new` without a change of a value."""
+    """Return whether a column of type `old` may get the type `new` without a change of a value."""
     if logical.is_nested(old) or logical.is_nested(new):
         return old == new
     if isinstance(old, logical.Enum) and isinstance(new, logical.Enum):

@@ -110,7 +110,7 @@ class _Steps:
         self._parts[many] = self._count(many)
 
     def _count(self, rows: _Integers) -> _Integers:
-        """Read four bytes as a number; a geometry that ends before is left to `_Reader`."""
+        """Read four bytes as a number; `_Reader` reads a geometry that ends before."""
         place = self._place[rows]
         beyond = place + 4 > self._ends[rows]
         self._odd[rows[beyond]] = True

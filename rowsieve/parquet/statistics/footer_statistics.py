@@ -1,4 +1,4 @@
-"""Reads the statistics in other writers' footers, and keeps the well-formed ones (trap T32).
+"""Reads the statistics in foreign footers, and keeps the well-formed ones (trap T32).
 
 pyarrow must not see them first: it stops the process at a bound that is shorter than its type.
 Soundness: a bound of the wrong length is unknown, and so is a negative count. Bounds of text,
@@ -82,7 +82,7 @@ def leaves_in(footer: bytes) -> list[Leaf]:
 
 
 def orders_by_type(footer: bytes, leaf_count: int) -> bool:
-    """Whether a footer declares for all columns that bounds are in the order of the type.
+    """Return whether a footer declares for all columns that bounds are in the order of the type.
 
     A footer usually ends with this list, so its end is compared before the footer is walked.
     """
@@ -197,7 +197,7 @@ def _changed(data: bytes, fields: Sequence[RawField], number: int, encode: Any) 
 
 
 def is_bound(bound: Any, leaf: Leaf) -> bool:
-    """Whether the bytes have the length of a bound of this column."""
+    """Return whether the bytes have the length of a bound of this column."""
     if not isinstance(bound, bytes):
         return False
     wanted = leaf.width if leaf.physical == _FIXED else _LENGTHS.get(leaf.physical, len(bound))

@@ -1,4 +1,4 @@
-"""Gives the abstract interpreter the statistics of pages of files that are not ours.
+"""Gives the abstract interpreter the statistics of pages of foreign files.
 
 In such files, pages of different columns begin at different rows. So the rows of a row group are
 cut where a page of any column of the predicate begins; for each column, a cell has the statistics
@@ -59,7 +59,7 @@ class ChunkIndex:
 
 
 def has_page_index(metadata: pq.FileMetaData) -> bool:
-    """Whether this is the footer of a file that is not ours with a page index that may be used."""
+    """Return whether the footer is of a foreign file, and its page index may be used."""
     return (metadata.metadata or {}).get(PAGE_INDEX_KEY) == b"1" and (
         mapping_of(metadata) is not None
     )
@@ -103,7 +103,7 @@ class ForeignCells:
 
     @property
     def is_known(self) -> bool:
-        """Whether any column has an index, so that cells are smaller than row groups."""
+        """True if any column has an index, so that cells are smaller than row groups."""
         return bool(self._indexes)
 
     def subject(self, subject: Subject) -> AbstractColumn | None:
@@ -126,7 +126,7 @@ class ForeignCells:
         return _taken(foreign_column(_joined(pages), column, type_), np.concatenate(places))
 
     def kinds(self, subject: Derived) -> None:
-        """None: files that are not ours have no columns of JSON paths."""
+        """None: foreign files have no columns of JSON paths."""
 
 
 def _taken(column: AbstractColumn | None, places: Numbers) -> AbstractColumn | None:
@@ -208,7 +208,7 @@ def _struct(tail: Tail, start: int, length: int, wanted: Wanted) -> Mapping[int,
 
 
 def _fits(locations: Sequence[Any], starts: Numbers, metadata: Any, leaf: int) -> bool:
-    """Whether pages begin at ascending rows, from the first one on, and fill their chunk."""
+    """Return whether pages begin at ascending rows, from the first one on, and fill their chunk."""
     chunk = metadata.column(leaf)
     offsets = np.array([each[1] for each in locations], np.int64)
     ends = offsets + np.array([each[2] for each in locations], np.int64)

@@ -1,11 +1,11 @@
-"""Converts the statistics of files that are not ours; whatever is doubtful is unknown (trap T32).
+"""Converts the statistics of foreign files; doubtful ones become unknown (trap T32).
 
 Other writers leave out, truncate, invert or miscompute bounds. Soundness, by column and row group:
 
 - bounds that are malformed, or not in the order of the type, have been removed before
   (`rowsieve.parquet.statistics.footer_statistics`);
 - a lower bound above the upper bound, a NaN bound, and counts above the row count are unknown;
-- a float column may have NaN whatever its bounds are, and then has no upper bound (trap T13);
+- a float column may have NaN even if it has bounds, so it has no upper bound (trap T13);
 - INT96, half floats and types that the table does not just widen have no bounds;
 - truncated bounds are valid and count; the sort order that a file claims is never used.
 """

@@ -23,7 +23,7 @@ _ASCENDING, _DESCENDING = 1, 2
 
 
 def contradicts(pages: StoredBounds, chunk: ChunkStatistics, leaf: Leaf, order: object) -> bool:
-    """Whether the statistics of pages cannot be those of the chunk's rows in this order.
+    """Return whether the statistics of pages cannot be those of the chunk's rows in this order.
 
     `order`: the boundary order that the index claims.
     """

@@ -1,7 +1,7 @@
 """Gives the abstract interpreter the statistics of row groups, from a file's footer.
 
-Files of other writers have those of `rowsieve.parquet.statistics.foreign_statistics`. For the
-others, only files with our writer's mark (`rowsieve.format`) have statistics here. The mark
+The statistics of foreign files come from `rowsieve.parquet.statistics.foreign_statistics`. Of all
+other files, only those with our writer's mark (`rowsieve.format`) have statistics here. The mark
 guarantees:
 
 - a float column with bounds has no NaN, because a column with NaN is written without statistics
@@ -50,14 +50,14 @@ from rowsieve.types.schema import Schema
 
 CACHE_BYTES: Final = 32 * 1024 * 1024
 MOST_JOINED: Final = 64  # subjects whose joined statistics are cached
-_BYTES_PER_GROUP: Final = 2_048  # the bounds of so many subjects in one row group
+_BYTES_PER_GROUP: Final = 2_048  # bounds of `MOST_JOINED` subjects in one row group
 
 
 @dataclass(frozen=True, slots=True)
 class _Footer:
     """The cache of one footer: its columns, and decoded statistics by field id and type.
 
-    `foreign`: whether the file is not ours.
+    `foreign`: whether the file is foreign.
     """
 
     columns: dict[int, FileColumn]

@@ -188,7 +188,7 @@ def read_checkpoint(store: ObjectStore, version: int, recover: Recover | None = 
 
 
 def _lacks_parts(lines: Mapping[str, Any]) -> bool:
-    """Whether the lines have neither, or both, of `add` and `shards`."""
+    """Return whether the lines have neither, or both, of `add` and `shards`."""
     return ("add" in lines) == ("shards" in lines)
 
 

@@ -1,13 +1,13 @@
-"""Which commits write a checkpoint.
+"""Decides which commits write a checkpoint.
 
 A checkpoint is due every `checkpoint_interval` versions. A commit that only changes columns writes
 none, so that its time does not grow with the number of parts. The next commit that changes rows
 writes it instead, or the commit at which the next checkpoint is due, whatever that changes. So a
 checkpoint is late by less than one interval.
 
-Soundness: a checkpoint that is missing, early or late changes no result. The rule depends on the
-log entries since the last checkpoint alone, so processes agree on it, unless one began from a
-checkpoint that `rewrite_manifests` wrote in between: it writes the next one later.
+Soundness: a checkpoint that is missing, early or late changes no result. The rule depends only on
+log entries since the last checkpoint, so processes agree on it, unless one began from a checkpoint
+that `rewrite_manifests` wrote in between: it writes the next one later.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def checkpoint_interval(properties: Mapping[str, str]) -> int:
 
 
 def is_turn(version: int, properties: Mapping[str, str]) -> bool:
-    """Whether a checkpoint is due at this version; never with an invalid `checkpoint_interval`."""
+    """Return whether a checkpoint is due at this version; False if the interval is invalid."""
     try:
         return version > 0 and version % checkpoint_interval(properties) == 0
     except InvalidInput:
@@ -42,7 +42,7 @@ def is_turn(version: int, properties: Mapping[str, str]) -> bool:
 
 
 def owes_after(entry: LogEntry, properties: Mapping[str, str], *, owed: bool) -> bool:
-    """Whether a checkpoint is overdue after an entry, because changes of columns wrote none.
+    """Return whether a checkpoint is overdue after an entry, because changes of columns wrote none.
 
     `owed`: the same for the version before; `properties` are those of the entry's version.
     """
@@ -52,6 +52,6 @@ def owes_after(entry: LogEntry, properties: Mapping[str, str], *, owed: bool) ->
 
 
 def has_checkpoint(snapshot: Snapshot, before: Snapshot) -> bool:
-    """Whether the commit of a version writes a checkpoint; `before` is the version before it."""
+    """Return whether the commit of a version writes a checkpoint; `before`: its predecessor."""
     due = before.owes_checkpoint or is_turn(snapshot.version, snapshot.table.properties)
     return due and not snapshot.owes_checkpoint

@@ -59,7 +59,7 @@ OnConflict: TypeAlias = Callable[[Snapshot, tuple[LogEntry, ...]], CommitRequest
 
 
 def check_request(request: CommitRequest) -> None:
-    """InvalidInput for a request that could not be written or read back."""
+    """Raise InvalidInput for a request that could not be written or read back."""
     if _OPERATION.fullmatch(request.operation) is None:
         raise InvalidInput(f"operation {request.operation!r} is not a lower-case word")
     if len(set(request.removed)) != len(request.removed):
@@ -109,7 +109,7 @@ def check_against(request: CommitRequest, head: Snapshot) -> None:
 
 
 def check_schemas(request: CommitRequest, head: Snapshot, known: Mapping[int, Schema]) -> None:
-    """CommitConflict if new parts were written with columns that the head has no more (rule 14).
+    """Raise CommitConflict if new parts have columns that were dropped or changed since (rule 14).
 
     `known` are the schemas since the change began, by id. Parts that are removed and added again
     are not new.
@@ -145,8 +145,8 @@ def rebased(
 
     Checked only if `after` is `before` itself, that is, was not computed again. A part may have
     been removed and added again with more hidden rows: its id is live, but it is not the part that
-    was read. In a table with a key, which rows are hidden depends on the keys alone, and such a
-    part is the same (invariant I3).
+    was read. In a table with a key, only the keys decide which rows are hidden, so such a part is
+    the same (invariant I3).
     """
     if after is before and before.removed:
         touched = {part_id for entry in entries for part_id in entry.removed}

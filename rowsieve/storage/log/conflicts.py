@@ -27,7 +27,7 @@
   because the isolation level may have changed.
 - `expire_versions` and `remove_orphans` (set) raise a floor of the table, which is a property. They
   only ever raise it, so that they take effect on any new head.
-- `alter` changes the columns. It is computed again on any new head, and gives up if that has other
+- `alter` changes the columns. It is computed again on any new head, and fails if that has other
   columns than the version it began with. The commit log itself checks that no commit brings rows
   with a column that was dropped or changed since they were written (invariants, rule 14).
   A reading operation is computed again after it, if the columns that it reads and assigns are the
@@ -36,8 +36,8 @@
 Under `serializable` every change reads the version directly before its own: the commits are
 equivalent to a serial execution in the order of their versions. CHECK finds a commit that touched a
 row that was read (in tables without a key: its part), or added a row that the condition matches.
-Under `snapshot` CHECK looks only at the touched rows: it misses a row that begins to match
-meanwhile, and two changes that read each other's rows may both commit (write skew).
+Under `snapshot` CHECK looks only at the touched rows: it misses a row that a concurrent commit
+makes match, and two changes that read each other's rows may both commit (write skew).
 
 Soundness: an operation that is not in the matrix conflicts. An unknown isolation level means
 `serializable`.
@@ -51,15 +51,15 @@ from typing import Final
 
 
 class Resolution(Enum):
-    """How to react to one concurrent commit."""
+    """The reaction to one concurrent commit."""
 
     REBASE = "rebase"  # commit on top of it unchanged
     CHECK = "check"  # commit unchanged, or compute again if it changed rows that were read
-    CONFLICT = "conflict"  # compute again on top of it, or give up with CommitConflict
+    CONFLICT = "conflict"  # compute again on top of it, or raise CommitConflict
 
 
 class Kind(Enum):
-    """How a change depends on the table's content."""
+    """The kind of a change: by what it depends on in the table."""
 
     BLIND = "blind"  # not at all
     READING = "reading"  # on the rows that match its condition

@@ -41,7 +41,7 @@ def prove_create_only(store: ObjectStore, table_uuid: str) -> None:
 
 
 def _refuses(store: ObjectStore) -> bool:
-    """Whether the store refuses to create the probe because it already exists."""
+    """Return whether the store refuses to create the probe because it already exists."""
     patience = Patience(_ATTEMPTS)
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The two floors of a table: what retention has given up, as properties of the table.
+"""The two floors of a table: properties that record what retention has expired.
 
 - `rowsieve.oldest_version`: versions below it are gone, whether or not their files still exist.
 - `rowsieve.oldest_base`: no commit may bring files that were written on a version below it, so that
@@ -69,7 +69,7 @@ def raised(info: TableInfo, *, oldest_version: int = 0, oldest_base: int = 0) ->
 
 
 def check_not_lowered(operation: str, info: TableInfo, head: Snapshot) -> None:
-    """InvalidInput if the new table information lowers a floor of the head."""
+    """Raise InvalidInput if the new table information lowers a floor of the head."""
     before, after = floors_of(head.table.properties), floors_of(info.properties)
     if after.oldest_version < before.oldest_version or after.oldest_base < before.oldest_base:
         raise InvalidInput(
@@ -81,7 +81,7 @@ def check_not_lowered(operation: str, info: TableInfo, head: Snapshot) -> None:
 def check_bases(
     operation: str, added: PartTable | None, removed: tuple[str, ...], head: Snapshot
 ) -> None:
-    """CommitConflict if a new file was written on a version below the head's floor (rule 15).
+    """Raise CommitConflict if a new file was written on a version below the head's floor (rule 15).
 
     Such a file may be deleted at any time. Files of the head are not new.
     """
@@ -95,7 +95,7 @@ def check_bases(
 
 
 def is_given_up(added: PartTable | None, removed: tuple[str, ...], head: Snapshot) -> bool:
-    """Whether a new file of these parts may be deleted at any time, so must be written again."""
+    """Return whether a new file of these parts may be deleted at any time: write it again."""
     floor = floors_of(head.table.properties).oldest_base
     if not floor or not added:
         return False
@@ -132,18 +132,18 @@ def paths_of(parts: PartTable) -> list[str]:
 
 
 def base_of_path(path: str) -> int | None:
-    """Return the version that a data file is based on; None for a file that is not ours."""
+    """Return the version that a data file is based on; None for a foreign file."""
     match = DATA_FILE.fullmatch(path)
     return int(match["base"]) if match else None
 
 
 def is_closed(head: Snapshot) -> bool:
-    """Whether all versions of the table are given up, because it was dropped with its files."""
+    """Return whether all versions of the table have expired: it was dropped with its files."""
     return floors_of(head.table.properties).oldest_version >= CLOSED
 
 
 def check_open(operation: str, head: Snapshot) -> None:
-    """TableNotFound if the table was dropped with all its files."""
+    """Raise TableNotFound if the table was dropped with all its files."""
     if is_closed(head):
         raise TableNotFound(
             f"{operation}: table {head.table.uuid} was dropped with all its files, which are being "
@@ -152,7 +152,7 @@ def check_open(operation: str, head: Snapshot) -> None:
 
 
 def check_kept(version: int, head: Snapshot) -> None:
-    """SnapshotExpired if the head says that `version` is gone; the message says what there is."""
+    """Raise SnapshotExpired if `version` is below the head's floor; names the oldest version."""
     oldest = floors_of(head.table.properties).oldest_version
     if is_closed(head):
         raise SnapshotExpired(
@@ -177,6 +177,6 @@ def _number(properties: Mapping[str, str], name: str) -> int:
 
 
 def reads_expired_files(known: Snapshot, newer: Snapshot) -> bool:
-    """Whether columns of the parts may be read on demand from files that have expired since."""
+    """Return whether columns of the parts may be read later from files that have expired since."""
     before, after = floors_of(known.table.properties), floors_of(newer.table.properties)
     return before.oldest_version < after.oldest_version and not newer.parts.in_memory

@@ -349,7 +349,7 @@ class LogHead:
     def _has_checkpoint_after(
         self, version: int, known: Snapshot, entries: Sequence[LogEntry]
     ) -> bool:
-        """Whether a checkpoint proves that the version after the last entry was committed."""
+        """Return whether a checkpoint proves that `version + 1` was committed."""
         properties, owed = known.table.properties, known.owes_checkpoint
         for entry in entries:
             owed = owes_after(entry, properties, owed=owed)
@@ -357,10 +357,10 @@ class LogHead:
         return due and self._store.exists(checkpoint_path(version + 1))
 
     def _is_hole(self, version: int) -> bool:
-        """Whether an absent entry was lost rather than expired (invariants, rule 6).
+        """Return whether an absent entry was lost rather than expired (invariants, rule 6).
 
-        Below the floor of the newest version known it has expired, even if older entries are left:
-        a network store deletes entries in any order, and may fail half way.
+        Below the floor of the newest version known it has expired, even if older entries still
+        exist: a network store deletes entries in any order, and may fail half way.
         """
         newest = self._newest
         if newest and version < floors_of(newest.table.properties).oldest_version:

@@ -84,7 +84,7 @@ class LogReader(LogHead):
             try:
                 return self._keep(early.result(), head)
             except RowsieveError:
-                pass  # the log may have changed meanwhile: read it again
+                pass  # another process may have changed the log: read it again
         listed: list[int] = []
         while True:
             try:
@@ -131,7 +131,7 @@ class LogReader(LogHead):
     def _up_to(
         self, last: LogEntry, checkpoints: Sequence[int]
     ) -> tuple[Snapshot | None, list[LogEntry | None], Loading]:
-        """The newest readable checkpoint, and the entries from there to `last`.
+        """The newest readable checkpoint up to `last`, and the entries after it.
 
         Across a network they are read at once, and then all their parts.
         """
@@ -246,7 +246,7 @@ class LogReader(LogHead):
         return commits
 
     def exists(self) -> bool:
-        """Whether a table exists here, readable or not."""
+        """Return whether a table exists here, readable or not."""
         if self._store.overlaps:
             return any(together(self._store, self.probes()))
         return any(probe() for probe in self.probes())
@@ -262,7 +262,7 @@ class LogReader(LogHead):
     def _checkpoint_before(self, timestamp_us: int, checkpoints: Sequence[int]) -> int | None:
         """Find the newest checkpoint at or before a time by a search: times are ascending.
 
-        A checkpoint that cannot be read is passed over.
+        Skips checkpoints that cannot be read.
         """
         at_once = _TIMES_AT_ONCE if self._store.overlaps else 1
         found: int | None = None

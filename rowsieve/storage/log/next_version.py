@@ -1,4 +1,4 @@
-"""Reads the versions of a table in turn: each from its predecessor and one log entry."""
+"""Reads consecutive versions of a table: each from its predecessor and one log entry."""
 
 from __future__ import annotations
 

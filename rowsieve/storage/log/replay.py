@@ -54,7 +54,7 @@ def replay(base: Snapshot | None, entries: Sequence[LogEntry]) -> Snapshot:
 
 
 def check_links(base: Snapshot | None, entries: Sequence[LogEntry]) -> None:
-    """CorruptData unless the entries follow the base and each other (invariant I6)."""
+    """Raise CorruptData unless the entries follow the base and each other (invariant I6)."""
     if base is not None:
         version, commit_id, table_uuid = base.version, base.commit_id, base.table.uuid
     elif entries:
@@ -102,7 +102,7 @@ def _key_ids(info: TableInfo, schema: Schema) -> list[int | None]:
 def _check_later(
     entry: LogEntry, schema: Schema, next_field_id: int, before: Schema, next_before: int
 ) -> None:
-    """CorruptData unless ids only grow (rule 7), since rows and statistics are found by them."""
+    """Raise CorruptData unless ids only grow (rule 7): rows and statistics are found by id."""
     if schema.id <= before.id or next_field_id < next_before:
         raise CorruptData(
             f"{log_path(entry.version)} has schema {schema.id} and the next field id "

@@ -74,7 +74,7 @@ def longest_bound(bounds: Iterable[pa.ChunkedArray]) -> int:
 
 
 def _is_below(key: Sequence[Field], upper: KeyBound, lower: KeyBound) -> bool:
-    """Whether every key up to `upper` is below every key from `lower` on."""
+    """Return whether every key up to `upper` is below every key from `lower` on."""
     for field, one, other in zip(key, upper, lower, strict=True):
         if one is None or other is None:
             return False

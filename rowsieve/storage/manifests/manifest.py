@@ -11,7 +11,7 @@ in a checkpoint are read on demand (`rowsieve.storage.manifests.manifest_columns
   rows and of the file of tombstones, NULL if there is none; `dv.*`: the same for the deletion
   vector, without the tail;
 - `vector.*`, only if a part has a stored vector: `rowsieve.storage.manifests.vector_columns`;
-- `data.columns`, only if a file is not ours: how its columns map to the table's
+- `data.columns`, only for a foreign file: the mapping of its columns to the table's
   (`rowsieve.parquet.file_mapping`); NULL for our own files;
 - `data.sort_order`, only if a file has one: the order of its rows, with field ids for columns
   (`rowsieve.types.ordering.sort_order`); NULL means unknown;
@@ -72,7 +72,7 @@ _COMPRESSED_FROM = 32  # parts; below it a codec costs more than it saves
 class FileRef:
     """A Parquet file of a part; `tail_start` is the offset of its page index and footer.
 
-    `columns`: for a file that is not ours, how its columns map to the table's; else None.
+    `columns`: for a foreign file, the mapping of its columns to the table's; else None.
     """
 
     path: str
@@ -85,12 +85,12 @@ class FileRef:
 
     @property
     def owned(self) -> bool:
-        """Whether the table wrote the file, and may delete it (invariants, rule 15)."""
+        """True if the table wrote the file, and may delete it (invariants, rule 15)."""
         return self.columns is None
 
     @property
     def is_valid(self) -> bool:
-        """Whether the path is that of a part, or the URI of a file that is not ours."""
+        """True if the path has the form of a part's, or is the URI of a foreign file."""
         pattern = PART_PATH if self.owned else PLACED_PATH
         return is_path(self.path, pattern)
 
@@ -99,7 +99,8 @@ class FileRef:
 class DeletionVectorRef:
     """A file with the hidden rows of a part; `rows` is their number.
 
-    In memory alone, in views of tables of others, the path may be `data:` and the bytes in base64.
+    Only in memory, in views of other formats' tables, `path` may be `data:` and the bytes in
+    base64.
     """
 
     path: str
@@ -109,7 +110,7 @@ class DeletionVectorRef:
 
     @property
     def is_valid(self) -> bool:
-        """Whether the path is that of a vector's file, or holds the vector itself."""
+        """True if the path has the form of a vector's file, or holds the vector itself."""
         return any(form.fullmatch(self.path) for form in (PART_PATH, INLINE_VECTOR))
 
 
@@ -140,7 +141,7 @@ class PartEntry:
 class NewPart:
     """A finished part: its entry, its statistics by subject, and its sketches by column name.
 
-    The column is that of the manifest (`rowsieve.storage.manifests.part_sketches`).
+    The names are those of manifest columns (`rowsieve.storage.manifests.part_sketches`).
     """
 
     entry: PartEntry
@@ -241,7 +242,7 @@ class PartTable:
 
     @property
     def in_memory(self) -> bool:
-        """Whether every column is in memory, so that no use of a column reads a file."""
+        """True if every column is in memory, so that no use of a column reads a file."""
         return self._columns.in_memory
 
     @property
@@ -348,7 +349,7 @@ class PartTable:
         return PartTable(table)
 
     def with_base_version(self, version: int) -> PartTable:
-        """Set the version that every part is based on; meant for files that are not ours."""
+        """Set the version that every part is based on; meant for foreign files."""
         place = FIXED.get_field_index("base_version")
         column = pa.array(np.full(len(self), version, dtype=np.int64))
         return PartTable(self.table.set_column(place, FIXED.field(place), column))
@@ -460,7 +461,7 @@ def placed_parts(
     vectors: Sequence[DeletionVectorRef | None],
     base_version: int = 0,
 ) -> PartTable:
-    """Make a manifest of files that are not ours, each a part, with these columns of statistics."""
+    """Make a manifest of foreign files, each a part, with these columns of statistics."""
     entries = [
         PartEntry(uuid.uuid4().hex, base_version, schema_id, False, ref, None, (), (), dv)  # noqa: FBT003
         for ref, dv in zip(refs, vectors, strict=True)

@@ -45,7 +45,7 @@ class Source(Protocol):
 
     @property
     def unreachable(self) -> bool:
-        """Whether columns are unreadable because the store failed, so that a retry may help."""
+        """True if columns are unreadable because the store failed, so that a retry may help."""
         ...
 
     def read(self, names: Sequence[str], rows: Indices | None) -> pa.Table:
@@ -114,7 +114,7 @@ class Columns:
 
     @property
     def in_memory(self) -> bool:
-        """Whether no column is read on demand."""
+        """True if no column is read on demand."""
         return all(isinstance(block.source, pa.Table) for block in self._blocks)
 
     @property
@@ -132,7 +132,7 @@ class Columns:
 
     @property
     def unreachable(self) -> bool:
-        """Whether columns are unreadable because the store failed, so that a retry may help."""
+        """True if columns are unreadable because the store failed, so that a retry may help."""
         return any(source.unreachable for source in self._sources())
 
     def column(self, name: str) -> pa.ChunkedArray:

@@ -1,8 +1,8 @@
 """The fixed columns of a manifest, the names of its files, and the checks of both.
 
 Soundness: a manifest with a path outside the table's `data/` folder is rejected, unless it is the
-URI of a file of rows that is not ours, which has a mapping. Statistics are checked where they are
-used (`rowsieve.stats.columnar`).
+URI of a foreign file of rows, which has a mapping. Statistics are checked where they are used
+(`rowsieve.stats.columnar`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rowsieve.storage.manifests.vector_columns import COUNTS, PATH
 FORMAT_VERSION: Final = OPAQUE_FORMAT  # the newest format of parts that this code reads
 PART_PATH: Final = re.compile(r"data/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
 PLACED_PATH: Final = re.compile(r"[a-z][a-z0-9]{0,15}://[!-~]+")
-"""The URI of a file that is not ours and was imported in place."""
+"""The URI of a foreign file that was imported in place."""
 _LONGEST_PATH: Final = 5_000  # not in the patterns: Arrow's repeat at most 1,000 times
 INLINE_VECTOR: Final = re.compile(r"data:[A-Za-z0-9+/=]+")
 _FEW = 64  # parts; a commit usually adds fewer
@@ -116,7 +116,7 @@ def counts_of(column: pa.ChunkedArray) -> npt.NDArray[Any]:
 
 
 def is_path(path: str, pattern: re.Pattern[str]) -> bool:
-    """Whether the path of a file fits the pattern, and is not too long."""
+    """Return whether the path of a file fits the pattern, and is not too long."""
     return len(path) <= _LONGEST_PATH and pattern.fullmatch(path) is not None
 
 

@@ -38,7 +38,7 @@ class PartSketches:
 
 
 def can_have_sketches(field: Field) -> bool:
-    """Whether equal values of the field's type have equal bytes, which sketches need."""
+    """Return whether equal values of the field's type have equal bytes, which sketches need."""
     return _kind(field) is not None
 
 
@@ -48,7 +48,7 @@ def sketch_name(field: Field) -> str:
 
 
 def is_sketch(name: str) -> bool:
-    """Whether a column of the manifest has sketches."""
+    """Return whether a column of the manifest has sketches."""
     return name.endswith(_FACT)
 
 
@@ -87,7 +87,7 @@ def distinct_count(parts: PartTable, field: Field) -> int | None:
         return None
     name = sketch_name(field)
     if name not in parts.columns.schema.names:
-        return 0  # there are no rows
+        return 0  # the parts have no rows
     cells = parts.column(name).drop_null().to_pylist()
     sketches = [Sketch.from_bytes(cell) for cell in cells]
     known = [each for each in sketches if each is not None and each.kind == kind]

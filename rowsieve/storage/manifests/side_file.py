@@ -149,7 +149,7 @@ class _WithSide:
 
     @property
     def unreachable(self) -> bool:
-        """Whether some were lost because the store failed."""
+        """True if some were lost because the store failed."""
         return self._side.unreachable
 
     def read(self, names: Sequence[str], rows: Indices | None) -> pa.Table:

@@ -53,7 +53,7 @@ class VectorRef:
 
     @property
     def is_valid(self) -> bool:
-        """Whether it has no hidden rows, or names a part of a file of the table."""
+        """True if it has no hidden rows, or names a part of a file of the table."""
         if self.path is None:
             return self.rows == 0
         inside = self.start >= 0 and 0 < self.size_bytes <= self.file_bytes - self.start

@@ -44,7 +44,7 @@ class ClusteredRows:
 
     @property
     def is_full(self) -> bool:
-        """Whether the caller must take the run before it adds more rows."""
+        """True if the caller must take the run before it adds more rows."""
         return self._size_bytes >= RUN_BYTES
 
     def take(self) -> pa.Table | None:

@@ -256,7 +256,7 @@ def _footer_of(draft: Draft) -> memoryview:
 
 
 def _is_worth_compressing(rows: pa.Table) -> bool:
-    """Whether a column is large enough to justify setting up zstd for each column."""
+    """Return whether a column is large enough to justify setting up zstd for each column."""
     return max(sizes_of(rows), default=0) >= _LEAST_COMPRESSED_BYTES
 
 
@@ -272,7 +272,7 @@ def _ordered_columns(schema: Schema, key: Sequence[Field]) -> list[Field]:
 
 
 def _is_unclear(name: str, schema: Schema) -> bool:
-    """Whether a column may be named like a leaf of another, which would get its settings."""
+    """Return whether a column may be named like a leaf of another, which would get its settings."""
     return "." in name and any(name.startswith(f"{other}.") for other in schema.names)
 
 
@@ -305,7 +305,7 @@ def _bounded_members(schema: Schema, nan_columns: Collection[str]) -> Iterator[t
 
 
 def _repeats(values: pa.ChunkedArray) -> bool:
-    """Whether a dictionary pays; first tests an even sample, as sorted rows cluster repeats."""
+    """Return whether a dictionary pays; first tests an even sample: sorted rows cluster repeats."""
     if _DICTIONARY_RATIO * len(values) < 1:
         return False
     step = len(values) // _SAMPLE_ROWS

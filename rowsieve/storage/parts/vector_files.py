@@ -29,7 +29,7 @@ def write_vectors(
 ) -> list[VectorRef]:
     """Put the vectors into one new file; a commit may refer to it after `uploads.wait`.
 
-    Vectors without hidden rows are not stored; if no vector has any, there is no file.
+    Vectors without hidden rows are not stored; if none has hidden rows, no file is written.
     """
     bitmaps = [rows.to_bitmap().serialize() if len(rows) else b"" for rows in hidden]
     data = b"".join(bitmaps)

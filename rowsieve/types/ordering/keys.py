@@ -76,7 +76,7 @@ class KeyColumns:
         return np.asarray(indices.to_numpy(), dtype=np.int64)
 
     def is_sorted(self) -> bool:
-        """Whether no row is below the one before it."""
+        """Return whether no row is below the one before it."""
         if len(self) < 2:
             return True
         undecided = np.ones(len(self) - 1, dtype=bool)
@@ -138,7 +138,7 @@ class KeyOrder:
 
     @property
     def first(self) -> KeyOrder:
-        """The order of the first key column alone."""
+        """The order of only the first key column."""
         return KeyOrder(self.fields[:1])
 
     def columns(self, rows: Rows) -> KeyColumns:

@@ -23,7 +23,7 @@ from rowsieve.types.ordering.keys import sort_form
 
 
 def has_ranks(type_: logical.LogicalType) -> bool:
-    """Whether values of the type have an order, as whole values."""
+    """Return whether values of the type have an order, as whole values."""
     match type_:
         case logical.Struct(fields=fields):
             return all(has_ranks(field.type) for field in fields)

@@ -88,7 +88,7 @@ class SortOrder(msgspec.Struct, frozen=True):
         return tuple(term.column for term in self.terms)
 
     def is_prefix_of(self, key: Sequence[str]) -> bool:
-        """Whether rows in the order of `key` are in this order; key columns hold no NULL."""
+        """Return whether rows in the order of `key` are in this order; key columns hold no NULL."""
         ascending = self.curve is None and not any(term.is_descending for term in self.terms)
         return ascending and self.columns == tuple(key[: len(self.terms)])
 

@@ -1,8 +1,8 @@
 """Decodes columns of Parquet Variants to JSON text: plain, and shredded into typed columns.
 
-A Variant is a struct of `metadata` and `value`, both bytes. A shredded one has `typed_value`
-besides `value`, or instead of it. Keys of objects are sorted by their bytes. Numbers keep all of
-their digits; other scalars become text as in `rowsieve.types.variants.variant_texts`.
+A Variant is a struct of `metadata` and `value`, both bytes. A shredded one has `typed_value` in
+addition to `value`, or instead of it. Keys of objects are sorted by their bytes. Numbers keep all
+of their digits; other scalars become text as in `rowsieve.types.variants.variant_texts`.
 
 Soundness: bytes that are not a Variant, and shredded columns that contradict each other, are a
 ValueError, never another value. Source: VariantEncoding.md and VariantShredding.md of Parquet.
@@ -40,7 +40,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def is_variant(type_: pa.DataType) -> bool:
-    """Whether it is the struct of a Variant, shredded or not, in any layout of its bytes."""
+    """Return whether it is the struct of a Variant, shredded or not, in any layout of its bytes."""
     if not pa.types.is_struct(type_):
         return False
     members = {field.name: field.type for field in type_}
@@ -50,7 +50,7 @@ def is_variant(type_: pa.DataType) -> bool:
 
 
 def is_marked_by_spark(type_: pa.DataType) -> bool:
-    """Whether it is a Variant as Spark exports it to Arrow, with a mark on its `metadata`."""
+    """Return whether it is a Variant as Spark exports it to Arrow, marked on its `metadata`."""
     if not is_variant(type_):
         return False
     marks = type_.field(type_.get_field_index(_METADATA)).metadata or {}
@@ -58,7 +58,7 @@ def is_marked_by_spark(type_: pa.DataType) -> bool:
 
 
 def may_have_variant(type_: pa.DataType) -> bool:
-    """Whether a struct with a member `metadata` is in this type, or is it."""
+    """Return whether a struct with a member `metadata` is in this type, or is it."""
     if pa.types.is_struct(type_) and _is_bytes(_type_of(type_, _METADATA)):
         return True
     if isinstance(type_, pa.BaseExtensionType):
@@ -72,7 +72,7 @@ def _type_of(type_: pa.DataType, name: str) -> pa.DataType:
 
 
 def _is_shredded(members: dict[str, pa.DataType]) -> bool:
-    """Whether these are `value`, `typed_value` or both."""
+    """Return whether these are `value`, `typed_value` or both."""
     if not members or members.keys() - {_VALUE, _TYPED}:
         return False
     if _VALUE in members and not _is_bytes(members[_VALUE]):

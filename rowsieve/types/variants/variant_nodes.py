@@ -1,6 +1,6 @@
 """Decodes the binary values of Variants, all of them at once, into the nodes of trees.
 
-The layout is that of Parquet's specification of Variant, version 1: `metadata` has the keys of
+The layout follows Parquet's specification of Variant, version 1: `metadata` has the keys of
 objects, `value` has the values. Values are decoded level by level: all that lie at one depth, of
 all rows, in one pass over numpy arrays.
 

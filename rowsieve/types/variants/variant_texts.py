@@ -28,7 +28,7 @@ _BASE64: Final = np.frombuffer(
 
 
 def holds(type_: pa.DataType) -> bool:
-    """Whether `json_texts` writes values of this type."""
+    """Return whether `json_texts` writes values of this type."""
     types = pa.types
     return bool(
         types.is_boolean(type_)
@@ -70,7 +70,7 @@ def quoted(texts: pa.Array) -> pa.Array:
 
 
 def _has_special(texts: pa.Array) -> bool:
-    """Whether a byte of any text needs an escape."""
+    """Return whether a byte of any text needs an escape."""
     offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset :][: len(texts) + 1]
     data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
     return bool(_NEEDS_ESCAPE[data].any())
