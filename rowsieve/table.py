@@ -29,7 +29,7 @@ from rowsieve.arguments.annotations import (
 )
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import places_in, semantics_of, to_operand, to_predicate
-from rowsieve.changes.altering import check_same_columns, columns_read
+from rowsieve.changes.altering import columns_read
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.evolving import SchemaMode
 from rowsieve.changes.handle import changes, nothing_done
@@ -46,7 +46,6 @@ from rowsieve.changes.mutation import Mutation, Stale
 from rowsieve.changes.operations import (
     delete_planned,
     delete_where,
-    overwrite_all,
     overwrite_where,
     restore_to,
     update_planned,
@@ -74,7 +73,7 @@ from rowsieve.scan import Columns, GivenPlan, Scan
 from rowsieve.spark_writes import SparkWrites
 from rowsieve.stats.collect import MakeCollector
 from rowsieve.storage.log.commit_request import CommitRequest
-from rowsieve.storage.log.floors import check_kept, is_given_up
+from rowsieve.storage.log.floors import check_kept
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.manifests.part_sketches import distinct_count, sketched_fields
@@ -269,8 +268,8 @@ class Table(Reading, SparkWrites):
     ) -> Any:
         """Return an object for DataFusion's `register_table`, with read options of its own.
 
-        `pruning`, `audit` and `on_violation` are those of `scan`. `reporter` receives the reports
-        of these reads instead of the table's own.
+        `pruning`, `audit` and `on_violation` are as in `scan`. `reporter` receives the reports of
+        these reads instead of the table's own.
         """
         return engines.datafusion().catalog_table(
             self, pruning=pruning, audit=audit, on_violation=on_violation, reporter=reporter
@@ -496,21 +495,7 @@ class Table(Reading, SparkWrites):
             return self._commit_mutation(
                 change, lambda snapshot: overwrite_where(change, snapshot, question, rows)
             )
-        base = self._latest()
-        if (done := self._log.committed_before(change.token, base)) is not None:
-            return done
-        check_same_columns("overwrite", change.schema_id, base)
-        added = change.write(base, Changes(rows, None)).added
-
-        def replacing(head: Snapshot) -> CommitRequest:
-            nonlocal added
-            if is_given_up(added, (), head):
-                now = replace(base, version=head.version)
-                added = change.write(now, Changes(rows, None)).added
-            assert added is not None
-            return overwrite_all(change, head, added, rows.num_rows)
-
-        return self._commit(change, base, replacing)
+        return self._commit_overwrite(change, rows)
 
     @changes("restore")
     def restore(
@@ -538,8 +523,8 @@ class Table(Reading, SparkWrites):
         """Repeat the changes of the commit of `version`, which a restore has undone.
 
         A second call changes nothing. UnsupportedOperation with the reason if it cannot be sound:
-        the commit is not undone, it depended on other rows, the columns have changed, or newer
-        rows have keys in its ranges. The rows of the commit are in memory meanwhile.
+        the commit is not undone, it depended on other rows, the columns have changed, or newer rows
+        have keys in its ranges. All rows of the commit are held in memory.
         """
         picked = self._log.at(version)
         operation, notes = operation_of(self._log, version), {PICKED: str(version)}

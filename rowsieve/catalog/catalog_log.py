@@ -1,4 +1,4 @@
-"""The log of a catalog: which names differ from the folders, and the catalog's properties.
+"""The log of a catalog: names that differ from the folders, and the catalog's properties.
 
     _catalog/<version, 20 digits>.json, in sealed JSON lines:
     {"change": {"version", "id", "predecessor", "operation", "timestamp_us"}}
@@ -8,7 +8,7 @@
 
 A table `db.t` in the folder `db/t` needs no line. A location is a folder below the catalog, a URI,
 or NULL for a name whose table was dropped or renamed. A namespace with a folder or a table needs no
-line either: true is one that was created, false one that was dropped, whatever its folder holds. An
+line either: true means that it was created, false that it was dropped, even if it has a folder. An
 entry without the last line has protocol 1.
 
 Soundness: every change is one create-only put of the next number with the whole new state, so
@@ -53,7 +53,7 @@ class CatalogState:
     change_id: str | None = None
 
     def is_dropped(self, namespace: str) -> bool:
-        """Whether the namespace was dropped: folders of this name hold no tables with names."""
+        """Return whether the namespace was dropped: tables in its folder have no names."""
         return self.namespaces.get(namespace) is False
 
     def placed(self, locations: Mapping[str, str | None]) -> CatalogState:
@@ -90,7 +90,7 @@ class CatalogLog:
         """The newest state: an entry is newest if the number after it is absent.
 
         The listing and the entry after the known one are requested at once, and so are the newest
-        listed entry and the one after it. Numbers are taken in order and never given up.
+        listed entry and the one after it. Numbers are used in order and never freed.
         """
         known = self._known
         looks: list[Callable[[], object]] = [
@@ -118,7 +118,7 @@ class CatalogLog:
     def change(
         self, operation: str, change: Callable[[CatalogState], CatalogState]
     ) -> CatalogState:
-        """Put the state that `change` makes of the newest one; called again if another one wins."""
+        """Compute the next state by `change` and put it; repeats this if another change wins."""
         retries = Retries(operation, RETRY_TIMEOUT_S)
         while True:
             before = self.read()

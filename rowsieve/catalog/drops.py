@@ -95,7 +95,7 @@ class Dropping(Places):
     def _purge_tables(self, state: CatalogState, namespace: str) -> None:
         """Drop the tables of a namespace with their files, if all of them can be.
 
-        Tables that other callers drop or rename meanwhile are passed over.
+        Skips tables that another caller has dropped or renamed.
         """
         names = [table_name(name) for name in self._tables(state, [namespace])]
         for name in names:
@@ -117,7 +117,7 @@ class Dropping(Places):
         def without_it(now: CatalogState) -> CatalogState:
             if self._table_location(now, name) != location:
                 raise CommitConflict(
-                    f"drop_table: {name.plain} became another table meanwhile; call it again"
+                    f"drop_table: {name.plain} became another table during the call; call it again"
                 )
             self._check_purged(now, name, location)
             return now.placed({name.plain: None})
@@ -126,7 +126,7 @@ class Dropping(Places):
         delete_files(store, head)
 
     def _finish_purges(self, state: CatalogState) -> bool:
-        """Delete the files of closed tables without a name; whether there were any."""
+        """Delete the files of closed tables without a name; return whether there were any."""
         done = False
         for folder in self._table_folders(self._store.folders()):
             is_named = folder.plain not in state.locations or self._other_name(state, folder)
@@ -137,7 +137,7 @@ class Dropping(Places):
         return done
 
     def _check_purged(self, state: CatalogState, name: TableName, location: str) -> None:
-        """UnsupportedOperation if files of the table must not be deleted."""
+        """Raise UnsupportedOperation if files of the table must not be deleted."""
         uri = self._uri(location)
         if "://" in location or open_store(uri, self._storage_options).uri != uri:
             raise UnsupportedOperation(

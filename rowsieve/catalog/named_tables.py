@@ -182,7 +182,7 @@ class Catalog(Dropping):
     def create_namespace(
         self, name: str, *, if_exists: Literal["error", "ignore"] = "error"
     ) -> None:
-        """Create an empty namespace; NamespaceExists if there is one, as every folder is.
+        """Create an empty namespace; NamespaceExists if it exists, as every folder does.
 
         Tables need none to be created: the first one of a namespace creates it.
         """

@@ -54,5 +54,5 @@ def identifier(name: str) -> str:
 
 
 def is_identifier(name: str) -> bool:
-    """Whether a folder of this name may be a namespace or a table."""
+    """Return whether a folder of this name may be a namespace or a table."""
     return _IDENTIFIER.fullmatch(name) is not None

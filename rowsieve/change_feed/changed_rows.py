@@ -3,11 +3,11 @@
 A row of a part never changes, so a row that both versions show is unchanged, and a row that only
 one version shows has changed. Both versions are planned and resolved as for a read, and their row
 sets are subtracted. Only parts that can contribute are planned (`commit_parts.py`). If the touched
-parts have few keys, the plans also ask for these keys alone.
+parts have few keys, the plans read only these keys.
 
 Soundness: the visible row of a key changes only if a part with this key was added, removed, or
 given another deletion vector. The plans' predicate is a superset of the keys of such parts, or a
-part of the reader's condition; a row that it refutes is left out of both sides.
+part of the reader's condition; a row that it refutes is missing on both sides.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _keys_of(
 ) -> Predicate:
     """The condition of the first key column of the touched parts.
 
-    TRUE if they have many rows, or if there are no other parts that it could select from.
+    TRUE if they have many rows, or if no other part exists, so that it would exclude nothing.
     """
     if not after.table.key or touched >= {*before.parts.part_ids, *after.parts.part_ids}:
         return TRUE
@@ -158,7 +158,7 @@ def _differences(
 
 
 def _with_keys(plan: ScanPlan, keys: Predicate) -> ScanPlan:
-    """The plan with the condition of the touched keys alone, which cannot fail on a row.
+    """The plan with only the condition on the touched keys, which cannot fail on a row.
 
     The reader's condition is evaluated on the rows of the feed, as a whole: a row that one of its
     terms excludes must not fail by another term (invariant 27).

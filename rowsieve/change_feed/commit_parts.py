@@ -1,9 +1,9 @@
 """The parts of two consecutive versions that a commit's changed rows are computed from.
 
 Only parts that one version lacks, or whose deletion vector differs, can contribute a changed row:
-the touched parts. In a table with a key, the parts that overlap them in keys decide too. So a
-commit is computed from these parts alone, by any process that has them, and each overlap group of
-a large commit by itself.
+the touched parts. In a table with a key, the parts that overlap them in keys decide too. So any
+process that has these parts can compute the commit, and each overlap group of a large commit
+separately.
 
 Soundness: overlap groups have disjoint keys, so both images of an update are in one share.
 """
@@ -49,7 +49,7 @@ class CommitParts:
 
     @property
     def may_repeat_rows(self) -> bool:
-        """Whether parts may differ without a change, as where a key's row moved to another file."""
+        """True if parts may differ without a change, as where a key's row moved to another file."""
         return OPERATIONS.get(self.operation or "") is None or self.operation == "restore"
 
     @property

@@ -60,7 +60,7 @@ def checked_range(head: Snapshot, from_version: int, to_version: int | None) -> 
 
 
 def check_changes_kept(head: Snapshot, version: int) -> None:
-    """SnapshotExpired if the changes of a version are gone; the message says what there is."""
+    """Raise SnapshotExpired if the changes of a version are gone; names the oldest version."""
     oldest = floors_of(head.table.properties).oldest_version
     if oldest and version <= oldest:
         if is_closed(head):
@@ -133,7 +133,7 @@ class ChangeFeed:
     def _begin(self, first: int) -> tuple[Snapshot | None, list[LogEntry | None]]:
         """The version before the first one, and the entries of the first commits.
 
-        SnapshotExpired if it was given up before the lease was there (invariants, rule 16).
+        SnapshotExpired if it had expired before the lease existed (invariants, rule 16).
         """
         at_once = COMMITS_AT_ONCE if self._store.overlaps else 1
         before = self._begun(partial(self._log.at, first - 1)) if first else None

@@ -1,4 +1,4 @@
-"""The columns of the change feed, and which of its rows the reader asks for."""
+"""The columns of the change feed, and the request of its reader."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _narrowing(
 ) -> Narrowing:
     """The terms of a condition that exclude rows or keys of the table.
 
-    Float keys are left out: 0.0 and -0.0 are one key, but a condition may distinguish them.
+    Ignores float keys: 0.0 and -0.0 are one key, but a condition may distinguish them.
     """
     of_table = set(target.schema.names)
     of_key = {

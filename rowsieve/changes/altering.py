@@ -1,9 +1,9 @@
 """Change the columns of a table: a commit without rows, which writes no data file.
 
 Soundness: a schema change is computed on the newest version. It takes effect on that version's
-columns only: if another commit changes the columns meanwhile, this one is a CommitConflict. The
-first change makes the table need a reader that finds columns by id, or fields inside them as well,
-so that an older Rowsieve refuses the table instead of reading it by name.
+columns only: if a concurrent commit changes the columns, this one is a CommitConflict. The first
+change makes the table need a reader that finds columns by id, or fields inside them as well, so
+that an older Rowsieve refuses the table instead of reading it by name.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def alter_columns(
 
 
 def check_same_columns(operation: str, schema_id: int, head: Snapshot) -> None:
-    """CommitConflict if the head has other columns than the schema that data was prepared for.
+    """Raise CommitConflict if the head's columns differ from the schema that data was prepared for.
 
     Names in a condition and in the data refer to the columns of that schema.
     """
@@ -81,7 +81,7 @@ def check_same_columns(operation: str, schema_id: int, head: Snapshot) -> None:
 def check_same_meaning(
     operation: str, before: Schema, head: Snapshot, reads: Callable[[], Iterable[Field]]
 ) -> None:
-    """CommitConflict if a column that a change reads or assigns is another one in the head.
+    """Raise CommitConflict if a column that a change reads or assigns is another one in the head.
 
     `before` is the schema that the change was written for, `reads` returns its columns. Other
     columns may have come or gone: the change is computed from the head's rows, which have them.
@@ -107,7 +107,7 @@ def columns_read(
 
 
 def check_restorable(head: Snapshot, target: Snapshot) -> None:
-    """UnsupportedOperation if the head lacks a column of the version to restore."""
+    """Raise UnsupportedOperation if the head lacks a column of the version to restore."""
     why = why_not_held(target.schema.fields, head.schema.fields)
     if not why and (name := far_dates(target, head.schema.fields)):
         why = f"widened {name}, which had dates that no timestamp has,"
@@ -144,7 +144,7 @@ def far_dates(snapshot: Snapshot, fields: Iterable[Field]) -> str:
 
 
 def _check_not_null(store: ObjectStore, head: Snapshot, schema: Schema) -> None:
-    """InvalidSchemaChange if a column becomes NOT NULL, and a row of the head has NULL in it.
+    """Raise InvalidSchemaChange if a column becomes NOT NULL, and a row of the head has NULL in it.
 
     A field of a struct may be NULL where the struct is. Rows are read only where statistics do not
     show that there is none.
@@ -199,7 +199,7 @@ def _all_fields(fields: Iterable[Field]) -> Iterator[Field]:
 
 
 def _check_properties(head: Snapshot, schema: Schema) -> None:
-    """InvalidSchemaChange if a property names a column that is dropped or renamed."""
+    """Raise InvalidSchemaChange if a property names a column that is dropped or renamed."""
     properties = head.table.properties
     try:
         after = _named(properties, schema)

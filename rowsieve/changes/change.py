@@ -43,7 +43,7 @@ class Change:
     token: tuple[str, int] | None = None
     collecting: Collecting | None = None
     retries: Retries | None = None  # None: no deadline
-    schema_id: int = 0  # of the newest schema when the call began, for which its data is prepared
+    schema_id: int = 0  # the newest schema when the call began; its data has these columns
     started_s: float = field(default_factory=time.perf_counter)
     uploads: Uploads = field(init=False)
 

@@ -1,7 +1,7 @@
 """Changes whose rows an engine computed from one version of the table.
 
 Soundness: the commit is read-modify-write (invariant I7). Under serializable isolation it conflicts
-with commits that could change what the engine read: rows that meet the condition, rows with some
+with commits that could change what the engine read: rows that match the condition, rows with some
 keys, or any row. Under every isolation level it conflicts with commits that touch its own keys.
 """
 
@@ -22,14 +22,14 @@ from rowsieve.types.ordering.keys import KeyOrder
 
 
 def changes_rows(entry: LogEntry) -> bool:
-    """Whether a commit may have added, changed or hidden any row."""
+    """Return whether a commit may have added, changed or hidden any row."""
     return bool(entry.removed) or (entry.added is not None and len(entry.added) > 0)
 
 
 def keyed_change(
     change: Change, snapshot: Snapshot, order: KeyOrder, changes: Changes, reads: Check
 ) -> Mutation | None:
-    """Write rows and delete keys; `reads` tells whether a commit changed what they depend on."""
+    """Write rows and delete keys; `reads` checks whether a commit changed what they depend on."""
     if changes.is_empty:
         return None
     keys = key_columns_of([changes.rows, changes.deletes], order)
@@ -51,7 +51,7 @@ def appended(change: Change, snapshot: Snapshot, rows: pa.Table, reads: Check) -
 
 
 def emptied(change: Change, snapshot: Snapshot) -> Mutation | None:
-    """Remove all parts, whichever the newest version has."""
+    """Remove all parts of the newest version."""
     if not len(snapshot.parts):
         return None
     request = overwrite_all(change, snapshot, PartTable.empty(), 0)

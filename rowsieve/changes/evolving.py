@@ -111,7 +111,7 @@ class Alteration:
     def sql(self, text: str, dialect: str = "postgres") -> Alteration:
         """Add the actions of an ALTER TABLE: `ADD COLUMN b bigint DEFAULT 50, DROP COLUMN c`.
 
-        The words `ALTER TABLE` and the table's name are left out. InvalidInput for anything else.
+        Omit the words `ALTER TABLE` and the table's name. InvalidInput for anything else.
         """
         for change in alterations_of(text, self._schema, dialect, self._changes):
             self._append(change)

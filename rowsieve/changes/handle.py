@@ -12,11 +12,14 @@ from dataclasses import replace
 from functools import partial, wraps
 from typing import Concatenate, Final, ParamSpec, TypeVar, cast
 
+import pyarrow as pa
+
 from rowsieve.arguments.annotations import Metadata, StorageOptions, Token
 from rowsieve.changes.altering import check_same_columns, check_same_meaning
 from rowsieve.changes.change import Change
 from rowsieve.changes.ingest import Changes
 from rowsieve.changes.mutation import Mutation, Stale, commit_mutation, never
+from rowsieve.changes.operations import overwrite_all
 from rowsieve.changes.vector_building import with_eager_vectors
 from rowsieve.config import current
 from rowsieve.errors import (
@@ -194,6 +197,24 @@ class Handle:
         self._pin(snapshot)
         return self._reported(commit, change.started_s)
 
+    def _commit_overwrite(self, change: Change, rows: pa.Table) -> Commit:
+        """Replace all rows; writes them again if the head's floor is above their files' base."""
+        base = self._latest()
+        if (done := self._log.committed_before(change.token, base)) is not None:
+            return done
+        check_same_columns("overwrite", change.schema_id, base)
+        added = change.write(base, Changes(rows, None)).added
+
+        def replacing(head: Snapshot) -> CommitRequest:
+            nonlocal added
+            if is_given_up(added, (), head):
+                now = replace(base, version=head.version)
+                added = change.write(now, Changes(rows, None)).added
+            assert added is not None
+            return overwrite_all(change, head, added, rows.num_rows)
+
+        return self._commit(change, base, replacing)
+
     def _reported(self, commit: Commit, started_s: float) -> Commit:
         """Report the commit and its write metrics, then return it."""
         if (reporter := self._reporter or current().reporter) is None:
@@ -260,7 +281,7 @@ class Handle:
         return nothing_done(change.operation, snapshot)
 
     def require_writable(self, operation: str) -> None:
-        """UnsupportedOperation if no change can be committed, as for a table at an old version."""
+        """Raise UnsupportedOperation if the handle cannot commit, such as one at an old version."""
         self._writable(operation)
 
     def commit_rewrite(
@@ -313,10 +334,10 @@ class Handle:
         request_for: Callable[[Snapshot], CommitRequest],
         started_s: float,
     ) -> Commit:
-        """Commit parts of files that are not ours; pin the new version.
+        """Commit parts of foreign files; pin the new version.
 
-        `request_for` makes the request for each head, the first for `base`. Keys are those of an
-        upsert.
+        `request_for` makes the request for each head, the first for `base`. Keys replace existing
+        rows, as in an upsert.
         """
         operation = "upsert" if base.table.key else "append"
         return changes(operation)(Handle._commit_placed)(self, base, request_for, started_s)

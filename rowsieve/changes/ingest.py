@@ -50,7 +50,7 @@ class Changes:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to write and nothing to delete."""
+        """True if there is nothing to write and nothing to delete."""
         return all(part is None or not part.num_rows for part in (self.rows, self.deletes))
 
 
@@ -150,13 +150,13 @@ def _without_rows(table: pa.Table, schema: Schema) -> pa.Table:
 
 
 def is_spark_schema(columns: object) -> bool:
-    """Whether this is the schema of a Spark DataFrame; does not import pyspark."""
+    """Return whether this is the schema of a Spark DataFrame; does not import pyspark."""
     kind = type(columns)
     return kind.__module__ == "pyspark.sql.types" and kind.__name__ == "StructType"
 
 
 def _is_spark(data: object) -> bool:
-    """Whether this is a Spark DataFrame, classic or Connect; does not import pyspark."""
+    """Return whether this is a Spark DataFrame, classic or Connect; does not import pyspark."""
     return type(data).__module__.partition(".")[0] == "pyspark" and hasattr(data, "toArrow")
 
 

@@ -101,7 +101,7 @@ def _is_list(kind: type) -> bool:
 
 
 def _is_nested(value: Any, kind: type) -> bool:
-    """Whether this value, of the list class `kind`, contains Python values."""
+    """Return whether this value, of the list class `kind`, contains Python values."""
     if type(value) is not kind:
         return False
     return not isinstance(value, np.ndarray) or (value.dtype.kind == "O" and value.ndim > 0)

@@ -14,6 +14,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -41,6 +42,9 @@ Check: TypeAlias = Callable[[LogEntry], bool]
 Called only for commits that the conflict matrix marks as CHECK.
 """
 
+Complete: TypeAlias = Callable[[Snapshot, CommitRequest], CommitRequest]
+"""Adds to a request what depends on the version right before its commit."""
+
 
 def never(_entry: LogEntry) -> bool:
     """Return False: for changes whose conflicts only the matrix and the log decide."""
@@ -53,7 +57,7 @@ class Mutation:
 
     `touched_by`: the commit changed a row that this change writes. `matched_by`: the commit added a
     row that this change would have read; checked under serializable isolation only. `own_commits`
-    are ids of commits that the same call made before, of other parts; they never conflict.
+    are ids of earlier commits of the same call, which changed other parts; they never conflict.
     """
 
     request: CommitRequest
@@ -74,7 +78,7 @@ def commit_mutation(
     retries: Retries,
     *,
     recompute: bool = True,
-    complete: Callable[[Snapshot, CommitRequest], CommitRequest] = lambda _, request: request,
+    complete: Complete = lambda _, request: request,
 ) -> tuple[Commit | None, Snapshot]:
     """Compute and commit a mutation; on a conflict, compute it again from the new head.
 
@@ -96,18 +100,9 @@ def commit_mutation(
             continue
         if mutation is None:
             return None, base
-        current = mutation
-
-        def rebase(
-            head: Snapshot, entries: Sequence[LogEntry], mutation: Mutation = current
-        ) -> CommitRequest:
-            isolation = isolation_of(head.table.properties)
-            if any(_conflicts(mutation, entry, isolation) for entry in entries):
-                raise Stale
-            return complete(head, mutation.request)
-
+        rebase = partial(_rebased, mutation, complete)
         try:
-            return log.commit(complete(base, current.request), base, rebase, retries)
+            return log.commit(complete(base, mutation.request), base, rebase, retries)
         except (Stale, CommitConflict, SnapshotExpired) as error:
             if retries.is_over:
                 raise
@@ -117,6 +112,16 @@ def commit_mutation(
             if retries.attempts == attempts:  # conflict before the first put: no backoff so far
                 retries.wait(error)
             base = _newer(log, base, error)
+
+
+def _rebased(
+    mutation: Mutation, complete: Complete, head: Snapshot, entries: Sequence[LogEntry]
+) -> CommitRequest:
+    """Return the request for a later head; Stale if one of the new entries conflicts."""
+    isolation = isolation_of(head.table.properties)
+    if any(_conflicts(mutation, entry, isolation) for entry in entries):
+        raise Stale
+    return complete(head, mutation.request)
 
 
 def _newer(log: CommitLog, base: Snapshot, error: Exception) -> Snapshot:
@@ -180,7 +185,7 @@ class AddsMatches:
     question: Question
 
     def __call__(self, entry: LogEntry) -> bool:
-        """Prune the commit's parts by statistics, then read the rows that are left."""
+        """Prune the commit's parts by statistics, then read the remaining rows."""
         if entry.added is None:
             return False
         # A part that is removed and added again has more hidden rows, but no new ones.
@@ -216,7 +221,7 @@ def _conflicts(mutation: Mutation, entry: LogEntry, isolation: Isolation) -> boo
     if entry.commit_id in mutation.own_commits:
         return False
     if entry.schema is not None and mutation.kind is not Kind.REWRITING:
-        return True  # names may mean other columns now, whatever else the commit did
+        return True  # names may mean other columns now
     if entry.info is not None and mutation.request.info is not None:
         return True  # it was computed from the properties before that commit
     match resolve(mutation.kind, entry.operation):
@@ -231,7 +236,7 @@ def _conflicts(mutation: Mutation, entry: LogEntry, isolation: Isolation) -> boo
 
 
 def share_a_key(ours: KeyColumns, theirs: KeyColumns) -> bool:
-    """Whether two sets of rows, each without repeats, have a key in common."""
+    """Return whether two sets of rows, each without repeats, have a key in common."""
     both = concat_columns([ours, theirs])
     return bool(both.repeats(both.sort()).any())
 

@@ -104,7 +104,7 @@ def update_where(
 def update_planned(
     change: Change, snapshot: Snapshot, plan: ScanPlan, assignments: Mapping[str, Operand]
 ) -> Mutation | None:
-    """Rewrite exactly the rows that a plan of this snapshot returns, whatever its columns.
+    """Rewrite exactly the rows that a plan of this snapshot returns; ignores the plan's columns.
 
     Errors are those of `delete_planned`. Expressions are computed by the plan's semantics and time.
     """
@@ -185,7 +185,7 @@ def overwrite_where_by_parts(
 
 
 def overwrite_all(change: Change, snapshot: Snapshot, added: PartTable, rows: int) -> CommitRequest:
-    """Replace all parts of the head with new parts, whichever parts the head has."""
+    """Replace all parts of the head with new parts."""
     hidden = int(pc.sum(snapshot.parts.column("data.rows")).as_py() or 0)
     return change.request(added, snapshot.parts.part_ids, rows_written=rows, rows_deleted=hidden)
 
@@ -193,7 +193,7 @@ def overwrite_all(change: Change, snapshot: Snapshot, added: PartTable, rows: in
 def restore_to(change: Change, head: Snapshot, target: Snapshot) -> CommitRequest:
     """Replace the head's files with those of `target`; parts keep their commit_ts (I1).
 
-    The columns stay those of the head. SnapshotExpired if the head has given up the target.
+    The columns stay those of the head. SnapshotExpired if the target is below the head's floor.
     """
     check_kept(target.version, head)
     check_restorable(head, target)
@@ -266,7 +266,7 @@ def _rows(store: ObjectStore, plan: ScanPlan) -> pa.Table:
 
 
 def check_inside(rows: pa.Table, question: Question, schema: Schema) -> None:
-    """InvalidData if a row does not match the condition of the overwrite that brings it."""
+    """Raise InvalidData if a row does not match the condition of the overwrite that brings it."""
     predicate = bind(question.predicate, schema, question.semantics, now_us=question.now_us)
     for batch in rows.to_batches():
         outside = np.flatnonzero(~matching(predicate, batch))
@@ -274,7 +274,7 @@ def check_inside(rows: pa.Table, question: Question, schema: Schema) -> None:
             row = batch.slice(int(outside[0]), 1).to_pylist()[0]
             raise InvalidData(
                 f"overwrite: {len(outside)} rows do not match where=, such as {row}; nothing was "
-                "written. Such rows could overwrite rows that are to be kept: correct the data or "
+                "written. Such rows could overwrite rows outside of where=: correct the data or "
                 "widen where="
             )
 

@@ -18,7 +18,7 @@ from rowsieve.errors import InvalidData, InvalidInput
 
 
 def is_pandas(data: object) -> bool:
-    """Whether this is a pandas DataFrame; does not import pandas."""
+    """Return whether this is a pandas DataFrame; does not import pandas."""
     return type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns")
 
 

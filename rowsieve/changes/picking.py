@@ -1,10 +1,10 @@
 """Repeats the changes of one commit on the newest version: `Table.cherry_pick`.
 
 Soundness: only blind operations are repeated, which did not depend on the rows of the table (the
-conflict matrix). Their rows and keys are read and written anew, in files and with a commit_ts of
-their own, so nothing that is known about an older part changes (invariants I1, I4). A commit that
-the newest version is built on, or that was picked before, is not repeated: in a table without a key
-its rows would occur twice. Rows that are newer than the commit are never overwritten.
+conflict matrix). Their rows and keys are read and written again, in new files with a new commit_ts,
+so nothing that is known about an older part changes (invariants I1, I4). A commit that the newest
+version is built on, or that was picked before, is not repeated: in a table without a key its rows
+would occur twice. Rows that are newer than the commit are never overwritten.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def operation_of(log: LogReader, version: int) -> str:
 
 
 def is_picked(log: LogReader, head: Snapshot, version: int) -> bool:
-    """Whether a commit repeated the version since it was undone.
+    """Return whether a commit repeated the version since it was undone.
 
     UnsupportedOperation if no restore has undone it.
     """
@@ -93,7 +93,7 @@ def changes_of(store: ObjectStore, picked: Snapshot, operation: str, head: Snaps
 
 
 def _check_not_newer(parts: PartTable, picked: Snapshot, head: Snapshot) -> None:
-    """UnsupportedOperation if the head may have newer rows with the same keys."""
+    """Raise UnsupportedOperation if the head may have newer rows with the same keys."""
     order = KeyOrder.of(head.schema, head.table.key)
     both = PartTable.empty().append(head.parts, parts)
     newest = np.asarray(both.numbers("commit_ts_max"))

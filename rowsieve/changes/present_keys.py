@@ -22,7 +22,7 @@ from rowsieve.types.ordering.keys import KeyOrder
 
 
 def near_keys(keys: pa.Table, order: KeyOrder) -> Predicate:
-    """A condition of the first key column that all rows with these keys meet."""
+    """A condition on the first key column that all rows with these keys match."""
     first = order.fields[0]
     if isinstance(first.type, Float):
         return TRUE

@@ -25,14 +25,14 @@ _FAILURES = (pa.ArrowException, OverflowError, TypeError, ValueError, NotImpleme
 
 
 def is_python_data(data: object) -> bool:
-    """Whether this is a list of dicts or a dict of lists."""
+    """Return whether this is a list of dicts or a dict of lists."""
     return isinstance(data, Mapping) or (
         isinstance(data, list | tuple) and all(isinstance(row, Mapping) for row in data)
     )
 
 
 def gives(data: object, protocol: str) -> bool:
-    """Whether this object has the protocol's method; a class itself does not count."""
+    """Return whether this object has the protocol's method; a class itself does not count."""
     return not isinstance(data, type) and hasattr(data, protocol)
 
 
@@ -101,7 +101,7 @@ def _handed_over(values: Any, what: str, take: Callable[[Any], Any]) -> Any:
 
 
 def _is_numpy_like(values: Any) -> bool:
-    """Whether this is a one-dimensional array; NumPy scalars are not, they have no length."""
+    """Return whether this is a one-dimensional array; False for a NumPy scalar."""
     return (
         gives(values, "__array__") and getattr(values, "ndim", 1) == 1 and gives(values, "__len__")
     )

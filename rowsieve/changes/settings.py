@@ -37,7 +37,7 @@ def check_columns(properties: Mapping[str, str], schema: Schema, key: Sequence[s
 
 
 def is_set(snapshot: Snapshot, wanted: Mapping[str, str | None]) -> bool:
-    """Whether the table has these properties already; None means unset."""
+    """Return whether the table has these properties already; None means unset."""
     return all(snapshot.table.properties.get(name) == value for name, value in wanted.items())
 
 
@@ -48,7 +48,7 @@ def change_properties(
     check_constant(head.table.properties, wanted)
     properties = {k: v for k, v in head.table.properties.items() if k not in wanted}
     properties |= {name: value for name, value in wanted.items() if value is not None}
-    check_columns(properties, head.schema, head.table.key)  # they may have changed meanwhile
+    check_columns(properties, head.schema, head.table.key)  # another commit may have changed them
     info = dataclasses.replace(head.table, properties=properties)
     if "isolation" in wanted:  # a writer that does not know the property would violate it
         info = dataclasses.replace(info, writer_version=max(info.writer_version, ISOLATION_WRITER))

@@ -5,7 +5,7 @@ of rows stay as they are.
 
 Soundness (invariants I3 and I4): a vector is complete through the version that it was computed
 from. Later upserts and deletes only hide more rows, which readers find from keys, so the commit may
-follow them. It conflicts with whatever replaces parts: another rewrite, a restore, an overwrite
+follow them. It conflicts with each operation that replaces parts: rewrite, restore, overwrite
 (invariant 13). A writer that does not know the vectors would keep one where a restore makes rows
 visible again, so a table that has them requires a writer of protocol 4.
 """
@@ -40,7 +40,7 @@ from rowsieve.types.ordering.keys import KeyOrder
 
 EAGER: Final = "eager"  # of the property `visibility`: every change stores vectors
 _WHOLE = 2**62  # bytes of a split: parts are never cut
-FILE_BYTES: Final = 16 * 1024 * 1024  # of bitmaps in memory, after which another file begins
+FILE_BYTES: Final = 16 * 1024 * 1024  # of bitmaps in memory; then a new file begins
 
 
 def plan_vectors(
@@ -79,8 +79,9 @@ def with_eager_vectors(store: ObjectStore, head: Snapshot, request: CommitReques
     """Return the request with the vectors that become necessary by its new parts.
 
     For the commit right after `head`, if the table's property `visibility` is "eager"; otherwise
-    the request itself, and also if another commit follows `head` already, after which a file may be
-    gone: it is computed again then. Waits for the uploads of the new parts, and reads their keys.
+    the request itself. Also the request itself if another commit already follows `head`: a file may
+    be gone then, and the caller computes the request again. Waits for the uploads of the new parts,
+    and reads their keys.
     """
     added, table = request.added, head.table
     if not added or not table.key or table.properties.get("visibility") != EAGER:
@@ -156,7 +157,7 @@ def chosen_parts(
 
 
 def few_keys_are_new(snapshot: Snapshot, group: Sequence[int]) -> bool:
-    """Whether a first read of an overlap group looks few keys up, or none; reads no file."""
+    """Return whether a first read of an overlap group looks few keys up, or none; reads no file."""
     parts = planned_parts(snapshot.parts, sorted(group))
     return few_are_fresh(sorted(parts, key=lambda part: part.commit_ts, reverse=True))
 

@@ -1,11 +1,12 @@
-"""Cut what is merged at the keys where older parts begin.
+"""Cut the output of a merge at the keys where older parts begin.
 
-A new part with few rows over many keys overlaps all older parts between its first and its last key,
-so that all of them would be one group, and rewritten for these rows. Cut at the older parts' first
-keys, it overlaps only those that have a key near its rows, and the others stay as they are.
+A new part with few rows over many keys overlaps all older parts between its first and its last key.
+Then all of them are one group, which is rewritten for these few rows. If the new part is cut at the
+first keys of the older parts, each piece overlaps only the older part around its rows, and no other
+part is rewritten.
 
-Soundness: a cut is a value of the first key column, and a row's range follows from that value
-alone. So all versions of a key are in one range, wherever the cuts are.
+Soundness: a cut is a value of the first key column, and a row's range depends only on its value
+there. So any cuts keep all versions of a key in one range.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from rowsieve.storage.manifests.key_bounds import MOST_BYTES, longest_bound
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.types.ordering.keys import KeyColumns, KeyOrder
 
-_CHARACTER_BYTES: Final = 4  # by which truncated text may be shorter than the limit
+_CHARACTER_BYTES: Final = 4  # truncated text may be shorter than the limit by this
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class KeyRanges:
 
 
 def _count_below(keys: KeyColumns, value: Any) -> int:
-    """How many keys are below a value; O(log n)."""
+    """Count the keys below a value; O(log n)."""
     low, high = 0, len(keys)
     while low < high:
         middle = (low + high) // 2
@@ -68,7 +69,7 @@ def _count_below(keys: KeyColumns, value: Any) -> int:
 
 
 def newest_over_disjoint(parts: PartTable, ages: Indices, order: KeyOrder) -> int:
-    """How many of the parts, newest first by whole commits, are above parts that do not overlap.
+    """Count the newest parts, by whole commits, so that the remaining parts do not overlap.
 
     `ages` are the commits of the parts, newest first.
     """
@@ -86,10 +87,10 @@ def newest_over_disjoint(parts: PartTable, ages: Indices, order: KeyOrder) -> in
 
 
 def cut_count(parts: PartTable, newer: int, first: KeyOrder) -> int:
-    """How many cuts lie inside the first `newer` parts, if the others are cut at.
+    """Count the cuts inside the first `newer` parts, if all other parts give cuts.
 
-    0 if a bound is unknown or was truncated at the greatest length, so that a part with such bounds
-    is never cut again and again.
+    0 if a bound is unknown or was truncated at the greatest length: such parts would be cut again
+    in every pass.
     """
     (field,) = first.fields
     bounds = [parts.column(f"key.{field.id}.{side}") for side in ("lower", "upper")]

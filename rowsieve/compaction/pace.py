@@ -50,7 +50,7 @@ class Pace:
     def take(self, size_bytes: int) -> None:
         """Note bytes in memory that will be written; wait until the rate since the start allows it.
 
-        The rate is that of decoded bytes, which are more than the stored ones.
+        The rate counts decoded bytes, which are more than the stored ones.
         """
         self.check()
         if self._rate is None:

@@ -6,10 +6,10 @@ tombstones, hidden rows, more than one small part, or opaque values that the tab
 
 The table property `compaction` names the picker. *Leveled* rewrites every group until no part
 overlaps another: reads look at one part for each row. Before that, it cuts new parts with few rows
-at the keys where large old ones begin, so that those without a new row stay. *Tiered* rewrites the
-oldest commit of a group only when the newer parts have a quarter of the group's bytes, and merges
-newer commits of similar size with one another when they are more than four: it writes less, and
-reads look at a few parts.
+at the keys where large old ones begin, so that old parts without a new row are not rewritten.
+*Tiered* rewrites the oldest commit of a group only when the newer parts have a quarter of the
+group's bytes, and merges newer commits of similar size with one another when they are more than
+four: it writes less, and reads look at a few parts.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ TIERS: Final = 4
 """Newer commits of a group that the tiered picker tolerates, and its ratio between sizes."""
 
 CUT_RATIO: Final = 8
-"""New parts are cut at old ones of so many times their bytes: what it costs is small then."""
+"""New parts are cut if the old ones have at least this many times their bytes: it is cheap then."""
 
 FEWEST_OLD_PARTS: Final = 4
-"""Fewer parts are rewritten without a look at which of them have new rows."""
+"""A group with fewer old parts is not cut."""
 
 
 class Picker(Enum):
-    """How groups of overlapping parts are picked."""
+    """A strategy that picks groups of overlapping parts."""
 
     LEVELED = "leveled"
     TIERED = "tiered"
@@ -64,13 +64,13 @@ class Unit:
 
     @property
     def dirty(self) -> bool:
-        """Whether a newer version or a delete may hide one of its rows."""
+        """True if a newer version or a delete may hide one of its rows."""
         return len(self.parts) > 1 or self.hidden_row_count > 0
 
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """The parts that the next pass rewrites, by index: slices if there are any, else runs."""
+    """The parts that the next pass rewrites, by index: slices, or runs if no slice pays."""
 
     slices: tuple[Slice, ...] = ()
     runs: tuple[tuple[int, ...], ...] = ()
@@ -137,7 +137,7 @@ def _cut_slice(
 ) -> Slice | None:
     """The newer parts of a group, to be cut at its older ones; None if that does not pay.
 
-    What was cut is not cut again: each part overlaps one cut at most then, because bounds are
+    A part that was cut is not cut again: afterwards it overlaps at most one cut, because bounds are
     truncated.
     """
     if len(unit.parts) <= FEWEST_OLD_PARTS or unit.size_bytes < 2 * target_bytes:
@@ -156,7 +156,7 @@ def _cut_slice(
 
 
 def _outgrown(unit: Unit, ages: Ages) -> bool:
-    """Whether the newer parts of a group are worth rewriting its oldest commit for."""
+    """Return whether the newer parts of a group are worth rewriting its oldest commit for."""
     newer = ages.newer_parts(np.array(unit.parts))
     if not len(newer):  # tombstones or hidden rows of one part, or commits that mix
         return unit.hidden_row_count * TIERS >= unit.row_count or len(unit.parts) > 1

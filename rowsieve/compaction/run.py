@@ -51,12 +51,12 @@ MOST_PASSES: Final = 8
 """Commits of one call; a later call continues."""
 
 MEMORY_BYTES: Final = 64 * 1024 * 1024
-"""What a merge buffers of its inputs."""
+"""The bytes that a merge buffers of its inputs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """How one call compacts: where it writes, what it notes, how fast it may be."""
+    """The state of one call of `compact`: store, uploads, metrics and pace."""
 
     store: ObjectStore
     metadata: Mapping[str, str]
@@ -65,7 +65,7 @@ class Compaction:
     pace: Pace = field(default_factory=Pace)
 
     def plan_pass(self, snapshot: Snapshot, picked: Picked) -> Mutation | None:
-        """Rewrite what was picked of the snapshot into new files; None if that is nothing.
+        """Rewrite the picked parts of the snapshot into new files; None if nothing was picked.
 
         The caller commits. Stopped if `pace` was stopped.
         """
@@ -161,7 +161,7 @@ class _Counting:
 
 
 def _bound_bytes(snapshot: Snapshot, parts: PartTable) -> int:
-    """How long bounds of keys may be: long ones separated these parts from their neighbours."""
+    """The limit for key bounds: the larger one if these parts already have longer bounds."""
     fields = [snapshot.schema.field(name) for name in snapshot.table.key]
     names = [f"key.{field.id}.{side}" for field in fields for side in ("lower", "upper")]
     longest = longest_bound(parts.column(name) for name in names)

@@ -30,7 +30,7 @@ SLICE_BYTES: Final = 8 * 1024 * 1024
 """The stored bytes of a slice that is in memory as a whole; larger ones are streamed."""
 
 STREAMS_AT_ONCE: Final = 32
-"""A slice of so many commits ends at `SLICE_BYTES`."""
+"""A slice with at least this many commits ends at `SLICE_BYTES`."""
 
 FEWEST_COMMITS: Final = 8
 """A slice of fewer commits does not pay."""
@@ -40,7 +40,7 @@ FEWEST_COMMITS: Final = 8
 class Slice:
     """Parts to merge with one another, newest first; `parts` are indices.
 
-    The output is cut where the parts `cut_at` begin, which stay as they are.
+    The output is cut where the parts `cut_at` begin, which are not rewritten.
     """
 
     parts: tuple[int, ...]
@@ -86,8 +86,8 @@ class Ages:
     ) -> Iterator[Slice]:
         """Cut parts, newest first, into slices of at least `fewest` commits, never within one.
 
-        Commits of more than `most_bytes` are left alone. With `ratio`, a slice ends before a commit
-        that has more than `ratio` times the bytes of the slice so far.
+        Commits of more than `most_bytes` are not in slices. With `ratio`, a slice ends before a
+        commit that has more than `ratio` times the bytes of the slice so far.
         """
         commits = self.newest[newer]
         starts = np.flatnonzero(np.diff(commits, prepend=commits[:1] + 1))

@@ -1,4 +1,4 @@
-"""Creates a table from files that are not ours, in place, as version 0.
+"""Creates a table from foreign files, in place, as version 0.
 
 Rows that the files' table hides get deletion vectors of our own. Changes write files of the table's
 own; compaction copies the rows into such files. The foreign files are never changed or deleted

@@ -1,4 +1,4 @@
-"""Reads the footers of many files that are not ours, and the types of their columns.
+"""Reads the footers of many foreign files, and the types of their columns.
 
 Soundness: a file whose footer cannot be parsed, or whose row groups contradict its row count, is an
 error that names the file. Nothing else of a file is believed without a check.
@@ -82,7 +82,7 @@ def _checksum(store: ObjectStore, uri: str, start: int, stop: int) -> str:
 
 
 def _index_start(footer: Footer) -> int | None:
-    """Where the page index begins, if it lies between the data and the footer; None without one."""
+    """The start of the page index, if it lies between the data and the footer; else None."""
     metadata = footer.metadata
     if not metadata.num_row_groups:
         return None
@@ -154,7 +154,7 @@ def _parsed(uri: str, size: int, tail: bytes, known: dict[Any, pa.Schema]) -> Fo
 def _decoded_schema(
     uri: str, tail: bytes, own: pa.Schema, pairs: Mapping[bytes, bytes] | None
 ) -> pa.Schema:
-    """The types without the schema that Arrow stores beside Parquet's, but with its time zones."""
+    """The types by Parquet's own schema, with the time zones of the stored Arrow schema."""
     adapted = read_footer(adapted_tail(tail, FileMapping({}), uri))
     plain = adapted.schema.to_arrow_schema().remove_metadata()
     if len(set(plain.names)) < len(plain):
@@ -179,7 +179,7 @@ def _decoded_schema(
 def _metadata(field: pa.Field, own: pa.Field, kind: bytes | None) -> dict[bytes, bytes]:
     """The field's own id, and the name of the Arrow extension for its Parquet type.
 
-    `kind` is that of the column's first leaf, so of the column if it has no fields.
+    `kind` is the logical type of the column's first leaf; of the column if it has no fields.
     """
     found = {key: text for key, text in (own.metadata or {}).items() if key == FIELD_ID_KEY}
     variant = (field.metadata or {}).get(EXTENSION_KEY)

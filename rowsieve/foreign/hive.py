@@ -31,7 +31,7 @@ _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 class Partitions:
     """The constant columns of files: a type by name, and per file the text of each value.
 
-    The text is that of `rowsieve.types.stored_defaults`; None is NULL.
+    The text has the form of `rowsieve.types.stored_defaults`; None is NULL.
     """
 
     types: Mapping[str, pa.DataType]
@@ -64,6 +64,24 @@ def partitions_of(
                 f"{file.uri} lies in directories for ({', '.join(pairs)}), and {files[0].uri} in "
                 f"directories for ({', '.join(names)}); give files with the same, or hive=False"
             )
+    if types is not None and (unknown := [name for name in names if name not in types]):
+        raise InvalidInput(
+            f"{files[0].uri} lies in a directory for {unknown[0]!r}, which is not a column of the "
+            f"table ({', '.join(types)}); add the column, or do not read the directories"
+        )
+    given = _given_types(hive, names)
+    chosen: dict[str, pa.DataType] = {}
+    texts: dict[str, list[str | None]] = {}
+    for name in names:
+        values = [pairs[name] for pairs in found]
+        wanted = given.get(name) if types is None else types[name]
+        chosen[name], texts[name] = _column(name, values, wanted)
+    rows = [{name: texts[name][i] for name in names} for i in range(len(files))]
+    return Partitions(chosen, rows)
+
+
+def _given_types(hive: bool | Mapping[str, Any] | None, names: Sequence[str]) -> dict[str, Any]:
+    """The types in `hive=`; InvalidInput if the directories do not have these columns."""
     given = dict(hive) if isinstance(hive, Mapping) else {}
     if missing := [name for name in given if name not in names]:
         raise InvalidInput(
@@ -73,19 +91,7 @@ def partitions_of(
         raise InvalidInput(
             "hive=True, but no directory of the files is named column=value; leave hive= out"
         )
-    if types is not None and (unknown := [name for name in names if name not in types]):
-        raise InvalidInput(
-            f"{files[0].uri} lies in a directory for {unknown[0]!r}, which is not a column of the "
-            f"table ({', '.join(types)}); add the column, or do not read the directories"
-        )
-    chosen: dict[str, pa.DataType] = {}
-    texts: dict[str, list[str | None]] = {}
-    for name in names:
-        values = [pairs[name] for pairs in found]
-        wanted = given.get(name) if types is None else types[name]
-        chosen[name], texts[name] = _column(name, values, wanted)
-    rows = [{name: texts[name][i] for name in names} for i in range(len(files))]
-    return Partitions(chosen, rows)
+    return given
 
 
 def _pairs(path: str) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""Import Parquet files of other writers into a new table without copying them: `from_parquet`.
+"""Import foreign Parquet files into a new table without copying them: `from_parquet`.
 
 The first version of the table refers to the files where they are. Changes write files of the
 table's own; compaction copies the rows into such files. The imported files are never changed or

@@ -1,9 +1,9 @@
-"""Joins the columns of files that are not ours into one schema, by name or by field id.
+"""Joins the columns of foreign files into one schema, by name or by field id.
 
 A column that a file lacks is NULL there, and so is a field of a struct. If a column has two types,
 the type that holds all values of the other is used; if neither does, the files cannot be read
-together. All columns are nullable, whatever a file declares. Types in `schema=` take precedence: a
-value that would change is an error when it is read.
+together. All columns are nullable, even if a file declares NOT NULL. Types in `schema=` take
+precedence: a value that would change is an error when it is read.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def _joined_member(first: pa.Field, other: pa.Field) -> pa.Field | None:
 
 
 def _fits(type_: logical.LogicalType, field: pa.Field) -> bool:
-    """Whether all values of a field in a file fit the type, and are read as values of it."""
+    """Return whether all values of a field in a file fit the type, and are read as values of it."""
     if logical.is_nested(type_):
         return False
     narrow = logical_type(nullable_field(field), _next_of(count()))

@@ -55,7 +55,7 @@ def prove_key(
 
 
 def check_disjoint(paths: Sequence[str], ends: Ends, order: KeyOrder) -> None:
-    """KeyViolation if the ranges of keys of two files overlap."""
+    """Raise KeyViolation if the ranges of keys of two files overlap."""
     firsts, lasts = order.columns(ends.first), order.columns(ends.last)
     by_key = firsts.sort()
     between = np.empty(2 * len(by_key), np.int64)  # first, last, next first, next last, …

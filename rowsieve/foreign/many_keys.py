@@ -1,4 +1,4 @@
-"""Reads the key columns of many small files that are not ours with one call of the decoder.
+"""Reads the key columns of many small foreign files with one call of the decoder.
 
 Opening a file costs far more than decoding some thousand keys. So the column chunks of the keys of
 several files, whose schemas are equal byte by byte, are copied to one Parquet file in memory, with
@@ -49,7 +49,7 @@ class PlacedFile:
 
     @property
     def mapping(self) -> FileMapping:
-        """How its columns map to the table's."""
+        """The mapping of its columns to the table's."""
         assert self.ref.columns is not None
         return FileMapping.from_text(self.ref.columns)
 

@@ -1,4 +1,4 @@
-"""Convert fields of files that are not ours to fields of a table: nullable, of any size.
+"""Convert fields of foreign files to fields of a table: nullable, of any size.
 
 A file's declarations about NULL are not trusted.
 """

@@ -1,4 +1,4 @@
-"""Open Parquet files of other writers as a read-only table: `open_parquet`.
+"""Open foreign Parquet files as a read-only table: `open_parquet`.
 
 The table has one version, which exists in memory only. It is planned and read like any other table;
 nothing is written.
@@ -128,5 +128,5 @@ class _OneVersion(CommitLog):
         return []
 
     def exists(self) -> bool:
-        """Whether there is a table on disk: no."""
+        """Return whether there is a table on disk: no."""
         return False

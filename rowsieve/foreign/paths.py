@@ -88,7 +88,7 @@ def _constants(file: FoundFile) -> list[str]:
 
 
 def has_wildcard(path: str) -> bool:
-    """Whether a path has a character that globs have; a file may have that name, too."""
+    """Return whether a path has a character that globs have; a file may have that name, too."""
     return _GLOB.search(path) is not None
 
 

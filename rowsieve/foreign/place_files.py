@@ -1,4 +1,4 @@
-"""Adds files that are not ours to an existing table as parts, in place: `place_files`.
+"""Adds foreign files to an existing table as parts, in place: `place_files`.
 
 The columns of a file are found by name or by field id. A column that a file lacks has its default;
 the directories of a file may give it a constant.

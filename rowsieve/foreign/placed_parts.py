@@ -1,4 +1,4 @@
-"""Builds the parts of files that are not ours: column mappings, and statistics of whole files.
+"""Builds the parts of foreign files: column mappings, and statistics of whole files.
 
 The statistics of all row groups of all files are decoded together, column by column, and joined by
 file. Soundness: that of `rowsieve.parquet.statistics.foreign_statistics`; a file has a bound only

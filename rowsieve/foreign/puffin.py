@@ -6,7 +6,7 @@ A Puffin file has blobs, and a footer with a JSON object that describes them. A 
 https://iceberg.apache.org/puffin-spec/
 
 Soundness: a blob whose length, magic or checksum is wrong is CorruptData, and so is a second vector
-of the same data file, for it is not known which one holds.
+of the same data file, because it is unknown which one is valid.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rowsieve.errors import CorruptData, UnsupportedOperation
 _MAGIC: Final = b"PFA1"
 _VECTOR: Final = "deletion-vector-v1"
 _VECTOR_MAGIC: Final = b"\xd1\xd3\x39\x64"
-_MOST_ROWS: Final = 2**32  # of a data file; a bitmap of runs may stand for more than fit in memory
+_MOST_ROWS: Final = 2**32  # of a data file; a bitmap of runs may describe more than fit in memory
 _AFTER_FOOTER: Final = 12  # length, flags, magic
 
 

@@ -38,7 +38,7 @@ class Action(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """One action that would pay off, its parts and bytes, and the reason."""
+    """An action that would pay, its parts and bytes, and the reason."""
 
     action: Action
     reason: str
@@ -63,7 +63,7 @@ class Advice:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether nothing is recommended."""
+        """True if nothing is recommended."""
         return not self.recommendations
 
     def as_dict(self) -> dict[str, Any]:

@@ -6,8 +6,8 @@ written later lack them. They are columns of the manifest as statistics are, `st
 id>.distinct.sketch`, and stay with the entry of their part, whose rows never change.
 
 Soundness: statistics cover every row and tombstone of a part, hidden ones included (trap T4). A
-part keeps its commit_ts (invariant I1). Parts with older columns are passed over: their statistics
-would be of other types.
+part keeps its commit_ts (invariant I1). Parts with older columns are skipped: their statistics
+would have other types.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Analysis:
         return cls(tuple(names), tuple(sketched) if distinct_counts else (), rewrite_all)
 
     def chosen(self, parts: PartTable, schema: Schema) -> npt.NDArray[np.bool_]:
-        """(n,) whether a part is to be read: with rows, and without some of what is collected."""
+        """(n,) whether to read a part: it has rows, and lacks some of the requested statistics."""
         if self.rewrite_all:
             return np.asarray(np.asarray(parts.numbers("data.rows")) > 0)
         return lacks_statistics(parts, schema, self.columns) | lacks_sketches(parts, self.sketched)

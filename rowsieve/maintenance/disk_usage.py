@@ -1,4 +1,4 @@
-"""How many files a table has in its store, and their bytes, those of old versions included."""
+"""Counts the files of a table in its store and their bytes, those of old versions included."""
 
 from __future__ import annotations
 

@@ -98,8 +98,8 @@ class Maintaining(StoringVectors):
 
         The statistics of `columns` are the last to be trimmed. With `distinct_counts`, also
         sketches of the different values of these columns, or of all; those of other columns stay.
-        `rewrite_all` collects anew for all parts. Writes no data file. Parts with other columns
-        than the newest are passed over. Commits nothing if no part lacks anything.
+        `rewrite_all` collects them for all parts again. Writes no data file. Skips parts with other
+        columns than the newest. Commits nothing if no part lacks anything.
         """
         self._writable("analyze")
         notes, names = dict(metadata or {}), tuple(columns or ())
@@ -120,7 +120,7 @@ class Maintaining(StoringVectors):
         pace: Pace,
         retry_timeout_s: float | None = COMPACTION_RETRY_TIMEOUT_S,
     ) -> tuple[Commit, ...]:
-        """Compact until nothing is left to rewrite; return the commits, or one that did nothing."""
+        """Compact until nothing remains to rewrite; return the commits, or one that did nothing."""
         self._writable("compact")
         notes = dict(metadata or {})
         change = self._change("compact", notes, None, retry_timeout_s)
@@ -182,8 +182,8 @@ class Maintaining(StoringVectors):
         """Do what is due: `compact`, collect missing statistics, then `vacuum`.
 
         If parts still overlap after a tiered compaction, `build_deletion_vectors` where it pays.
-        Without `older_than` and `retain_last` the versions of the last 7 days stay, and so do
-        their files. A call that finds nothing to do commits nothing. `max_bytes_per_s` is that of
+        Without `older_than` and `retain_last` the versions of the last 7 days stay, and so do their
+        files. A call that finds nothing to do commits nothing. `max_bytes_per_s` is as in
         `compact`. With `background=True`, returns a handle at once, and a thread does the work; it
         ends with the process.
         """

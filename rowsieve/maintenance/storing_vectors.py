@@ -79,7 +79,7 @@ class StoringVectors(Retaining):
         )
 
     def _store_many_hidden_rows(self, metadata: Metadata | None) -> Commit | None:
-        """Store vectors where a first read would compare many keys; None if there is no such part.
+        """Store vectors where a first read would compare many keys; None if it would nowhere.
 
         A table whose compaction leaves no overlap has none.
         """

@@ -1,6 +1,6 @@
 """Reads the name and the arguments of a call of a procedure, with Trino's grammar of sqlglot.
 
-Apart from `call_statement`, which decides what a statement is: sqlglot takes 0.2 s to import.
+Separate from `call_statement`, which classifies statements: sqlglot takes 0.2 s to import.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def read_call(text: str) -> tuple[str, Sequence[Value], Mapping[str, Value], str
 
 
 def _parsed(text: str) -> Any:
-    """Parse a call to a tree; its name gets the prefix `system`: alone it may be a keyword."""
+    """Parse a call to a tree; its name gets the prefix `system`, as it may be a keyword."""
     try:
         whole = f"system.{text.lstrip()}"
         tokens = Trino().tokenize(whole)

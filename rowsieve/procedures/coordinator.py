@@ -2,7 +2,7 @@
 
 `finish` is called once, after every task has a complete report; if a task or the engine fails,
 nothing is committed. In a procedure with stages this applies to each stage. The context of a call
-ends with the call, whatever happens.
+always ends with the call, also after an error.
 """
 
 from __future__ import annotations

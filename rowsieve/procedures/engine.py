@@ -1,4 +1,4 @@
-"""Where tasks run: the protocol of an engine, and the engine of this process.
+"""The protocol of an engine that runs tasks, and the engine of this process.
 
 Engines differ only in where they run `run_task`; a task and its report are the same everywhere.
 """
@@ -35,7 +35,7 @@ class Job:
 
     procedure: DistributedProcedure
     tasks: Sequence[bytes]
-    storage_options: StorageOptions = field(repr=False)  # may hold secrets
+    storage_options: StorageOptions = field(repr=False)  # may contain secrets
     description: str
     max_concurrent: int | None = None
 
@@ -119,7 +119,7 @@ class LocalEngine:
         self._cancelled.set()
 
     def tell(self, done: int, total: int) -> None:
-        """Call `progress`, if there is one."""
+        """Call `progress` unless it is None."""
         if self._progress is not None:
             self._progress(done, total)
 

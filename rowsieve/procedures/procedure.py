@@ -100,7 +100,7 @@ class Procedure(ABC):
         """Run on a table; return rows with `columns`."""
 
     def run(self, table: Table, arguments: Mapping[str, Value], progress: Progress) -> pa.Table:
-        """Run like `call`, and report progress meanwhile; the caller reports the end."""
+        """Run like `call`, and report progress; the caller reports the end."""
         del progress
         return self.call(table, arguments)
 
@@ -171,7 +171,7 @@ class DistributedProcedure(ABC):
     ) -> pa.Table:
         """Commit the fragments, given by task, on the coordinator; return rows with `columns`.
 
-        After stages there are no fragments left.
+        After stages, `fragments` is empty.
         """
         del context, handle, fragments
         raise UnsupportedOperation(
@@ -183,7 +183,7 @@ AnyProcedure = Procedure | CatalogProcedure | DistributedProcedure
 
 
 def check_procedure(procedure: AnyProcedure) -> None:
-    """InvalidInput unless it has columns, and parameters with the table that it processes."""
+    """Raise InvalidInput unless it has columns, and parameters with the table that it processes."""
     if not isinstance(getattr(procedure, "columns", None), pa.Schema):
         raise InvalidInput(
             f"the procedure {procedure.name} has no columns; set `columns` to the pyarrow.Schema "

@@ -26,7 +26,7 @@ REPORT: Final = pa.schema(
 
 
 class TaskContext(msgspec.Struct, frozen=True):
-    """Which task a report is of; `attempt` is unique among the runs of the task."""
+    """The task and the attempt of a report; `attempt` is unique among the runs of the task."""
 
     task: int
     attempt: str

@@ -3,7 +3,7 @@
 Soundness: the closing commit raises both floors above every version. A reader creates its lease
 first and reads the floor then (invariants, rule 16), so after that commit a reader is refused, or
 its lease is listed. A writer that commits later is refused, too. Only files whose place and name
-show that they are the table's own are deleted: a folder may hold other tables and files of others.
+show that they are the table's own are deleted: the folder may hold other tables and other files.
 
 The newest version stays readable until the end, so that an interrupted deletion can be recognised
 by `is_closed` and repeated.
@@ -44,8 +44,8 @@ _FOLDERS: Final = ("data", "_rowsieve", "_delta_log", "metadata")
 def close(store: ObjectStore) -> Snapshot | None:
     """Give up all versions of the table in `store`; return the newest one, None if unreadable.
 
-    UnsupportedOperation if a lease protects the table. If that lease was taken meanwhile, the table
-    stays closed for others, and a later call goes on.
+    UnsupportedOperation if a lease protects the table. If that lease was taken during this call,
+    the table stays closed for others, and a later call continues.
     """
     log = CommitLog(store)
     head = _newest(log)
@@ -64,7 +64,7 @@ def close(store: ObjectStore) -> Snapshot | None:
 def delete_files(store: ObjectStore, head: Snapshot | None) -> None:
     """Delete the files of a closed table; `head` as `close` returned it.
 
-    The files that reading `head` needs go last. A repeated call goes on.
+    The files that reading `head` needs go last. A repeated call continues.
     """
     last: list[str] = []
     if head is not None:
@@ -104,7 +104,7 @@ def _newest(log: CommitLog) -> Snapshot | None:
 
 
 def _is_own(path: str) -> bool:
-    """Whether a file is the table's by its place and name."""
+    """Return whether a file is the table's by its place and name."""
     return path.startswith("_rowsieve/") or any(
         names.fullmatch(path) is not None for names in (_DATA, _EXPORTED)
     )

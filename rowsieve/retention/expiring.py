@@ -3,7 +3,7 @@
 Soundness (invariants, rules 6 and 16): the caller commits the floor before it calls
 `delete_expired`, and passes the oldest version that a lease protects, of leases listed after that
 commit. Data files go first, the log after them, so that an interrupted call can be repeated: the
-log still names the files that are left. Log entries go in ascending order, and only below a version
+log still names the remaining files. Log entries go in ascending order, and only below a version
 whose checkpoint was read back and is of the commit that the log has there; a checkpoint of a later
 version is verified too, as the fallback.
 """
@@ -81,7 +81,7 @@ def _last_versions(log: LogReader, store: ObjectStore, newest: int, floor: int, 
 
 
 def checked_retain_last(retain_last: int | None) -> None:
-    """InvalidInput unless at least the newest version is kept."""
+    """Raise InvalidInput unless at least the newest version is kept."""
     if retain_last is not None and retain_last < 1:
         raise InvalidInput(
             f"retain_last is {retain_last}; keep at least 1 version: the newest is always kept"
@@ -153,9 +153,9 @@ def _expired_log(
 def _ensure_checkpoints(
     log: LogReader, store: ObjectStore, files: LogFiles, oldest: int, head: Snapshot
 ) -> bool:
-    """Whether the version has a verified checkpoint, and a later version too; writes them."""
+    """Return whether the version and a later one have verified checkpoints; writes missing ones."""
     if oldest == head.version:
-        return False  # there is no later version to fall back to
+        return False  # no later version exists as a fallback
     later = [version for version in files.checkpoints if oldest < version < head.version]
     return _has_checkpoint(log, store, log.read_version(oldest)) and (
         any(_has_checkpoint(log, store, log.read_version(each)) for each in reversed(later))
@@ -164,7 +164,7 @@ def _ensure_checkpoints(
 
 
 def _has_checkpoint(log: LogReader, store: ObjectStore, snapshot: Snapshot) -> bool:
-    """Whether a version's checkpoint, written if there is none, reads back as the version."""
+    """Return whether a version's checkpoint reads back as the version; writes a missing one."""
     if not store.exists(checkpoint_path(snapshot.version)):
         write_checkpoint(store, snapshot)
     try:

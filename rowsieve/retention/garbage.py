@@ -1,9 +1,9 @@
-"""Which files a range of versions needs, and which files only expired versions had.
+"""Finds the files that a range of versions needs, and those that only expired versions had.
 
 Soundness: the files of every version from `oldest` to the head are its parts, their tombstones and
 deletion vectors; any error while they are collected stops the caller before it deletes anything. A
-file of an expired version is garbage only if none of those versions needs it. Unreadable parts of
-expired versions are left to the removal of orphans.
+file of an expired version is garbage only if none of those versions needs it. The removal of
+orphans deletes unreadable parts of expired versions.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _CHECKPOINT_PARTS = re.compile(rf"{CHECKPOINTS}/(?P<id>[0-9a-f]{{32}})\.(arrow|s
 class LogFiles:
     """The files of the log and the checkpoints as they were listed.
 
-    `lists` are the paths beside the entries, by commit id; `checkpoint_parts` the ids of files with
-    the parts of a checkpoint.
+    `lists` are the paths of lists of parts in the folder of the log, by commit id;
+    `checkpoint_parts` the ids of files with the parts of a checkpoint.
     """
 
     details: Details
@@ -188,7 +188,7 @@ def _parts_of(store: ObjectStore, entry: LogEntry) -> PartTable:
 
 
 def _files_or_none(store: ObjectStore, entry: LogEntry) -> PartTable:
-    """The parts that a commit added, with the columns of their files alone."""
+    """The parts that a commit added, with only the columns of their files; None if unreadable."""
     if entry.file is None:
         return PartTable.empty()
     try:

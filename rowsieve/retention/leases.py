@@ -66,7 +66,7 @@ class LeaseFile(NamedTuple):
     size_bytes: int
 
     def seems_over(self, now_us: int) -> bool:
-        """Whether its duration has passed at a time of the store's clock."""
+        """Return whether its duration has passed at a time of the store's clock."""
         return now_us - self.modified_us > self.duration_us
 
 
@@ -148,7 +148,7 @@ class Lease:
 
     @property
     def is_ended(self) -> bool:
-        """Whether it protects nothing any more, because it was ended."""
+        """True if it protects nothing any more, because it was ended."""
         return self._ended.is_set()
 
     def end(self) -> None:
@@ -199,7 +199,7 @@ def checked_duration(duration_s: float) -> float:
 
 
 def _clocks() -> tuple[float, float]:
-    """The time by two clocks: one that may jump, and one that may stand still during a sleep."""
+    """The time by two clocks: one that may jump, and one that may stop during a sleep."""
     return time.time(), time.monotonic()
 
 
@@ -208,7 +208,7 @@ def _process_name() -> str:
 
 
 class LeaseWatch:
-    """The leases of others, as an expiry sees them before its commit and once more after it.
+    """All leases of other holders, as an expiry lists them before its commit and again after it.
 
     `own` is a lease of the expiry itself, just created: its file shows the time of the store's
     clock.

@@ -5,9 +5,10 @@ based.
 
 Soundness (invariants, rule 15): the caller commits a floor F, and since then every commit with
 files that were based on a version below F is refused. A file listed before that commit, with a base
-below F and in no kept version, is unreferenced for ever, whatever any clock says. Lists of parts
-beside the log follow the same rule by their commit ids; ids of older writers name no version, and
-such writers refuse a table with a floor. `grace_s` is patience with writers that are slow.
+below F and in no kept version, is unreferenced for ever; no clock is involved. Lists of parts in
+the folder of the log follow the same rule by their commit ids; ids of older writers name no
+version, and such writers refuse a table with a floor. `grace_s` is patience with writers that are
+slow.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Orphans:
 
     @property
     def need_floor(self) -> bool:
-        """Whether a commit could still bring one of them."""
+        """True if a commit could still bring one of them."""
         return bool(self.data or self.lists)
 
 
@@ -120,7 +121,7 @@ def delete_orphans(
 
 
 def _check_head(log: LogReader, store: ObjectStore, head: Snapshot, names: Sequence[str]) -> None:
-    """CorruptData if a file says by its name that a version was read which the log does not have.
+    """Raise CorruptData if a file's name proves that a version was read which the log lacks.
 
     In that case the newest entries of the log were lost, and files that only they name are not
     orphans.
@@ -136,7 +137,7 @@ def _check_head(log: LogReader, store: ObjectStore, head: Snapshot, names: Seque
 
 
 def _is_below(path: str, floor: int) -> bool:
-    """Whether the name is one of ours, directly in the folder, with a base below the floor."""
+    """Return whether this is a file of the table whose base version is below the floor."""
     base = base_of_path(path) if DATA_FILE.fullmatch(path) else None
     return base is not None and base < floor
 

@@ -1,4 +1,4 @@
-"""The result of retention: which files were deleted, or would be."""
+"""The result of retention: the files that were deleted, or would be."""
 
 from __future__ import annotations
 

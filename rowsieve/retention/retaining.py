@@ -1,8 +1,8 @@
 """The methods of `Table` that give disk space back, and the lease that protects a reader from them.
 
-`expire_versions` gives up old versions and deletes the files that only they had. `remove_orphans`
+`expire_versions` expires old versions and deletes the files that only they had. `remove_orphans`
 deletes files that no version has. `vacuum` does both. All of them may run at the same time, in any
-number of processes, beside writers and readers.
+number of processes, concurrently with writers and readers.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Retaining(Evolving):
             oldest = lower_version(floors_of(now.table.properties).oldest_version, leased)
             try:
                 return self._expired(before, now, oldest, leased, over, progress=progress)
-            except (CorruptData, NotFound, SnapshotExpired):  # another call deleted meanwhile
+            except (CorruptData, NotFound, SnapshotExpired):  # another call has deleted them
                 now, (leased, _) = self._latest(), watch.look_again(0.0)
         oldest = lower_version(floors_of(now.table.properties).oldest_version, leased)
         return self._expired(before, now, oldest, leased, over, progress=progress)
@@ -221,7 +221,7 @@ class Retaining(Evolving):
         return expired.joined(orphans, "vacuum")
 
     def _orphans(self, leased: int | None, floor: int, grace_s: float) -> Orphans:
-        """Find the orphans of the newest version; once more if versions expired meanwhile."""
+        """Find the orphans of the newest version; again if versions have expired since."""
         while True:
             head = self._latest()
             floors = floors_of(head.table.properties)
@@ -280,12 +280,12 @@ class Retaining(Evolving):
 
 
 def lower_version(version: int, leased: int | None) -> int:
-    """Return the lower one of a version and a leased version, if there is one."""
+    """Return the lower one of a version and a leased version, which may be None."""
     return version if leased is None else min(version, leased)
 
 
 def checked_grace(grace_s: float) -> None:
-    """InvalidInput unless this is a number of seconds from 0 to 100 years."""
+    """Raise InvalidInput unless this is a number of seconds from 0 to 100 years."""
     if not 0 <= grace_s <= 3.2e9:  # NaN, too
         raise InvalidInput(f"grace_s is {grace_s!r}; it is a number of seconds from 0")
 

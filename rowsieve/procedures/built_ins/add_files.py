@@ -1,14 +1,13 @@
 """`add_files`: add foreign Parquet files to a table where they are, or copy their rows.
 
-In place, the files become parts of the table that are not ours to delete
+In place, the files become parts of the table that it never deletes
 (`rowsieve.procedures.built_ins.placed_additions`, rule 15). With `copy => TRUE`, which needs a
 table without a key, a task writes the rows of some files as parts of the table; the table does not
 refer to the files.
 
 Soundness: the same files are added once: their names, sizes and last bytes are the token of the
-commit, so a repeated call is a no-op, and a file that was replaced meanwhile counts as a new one. A
-file that the table has already is refused. Copied rows are checked and converted as `append` does
-it.
+commit, so a repeated call is a no-op, and a file that was replaced since counts as a new one. A
+file that the table already has is refused. Copied rows are checked and converted as in `append`.
 """
 
 from __future__ import annotations

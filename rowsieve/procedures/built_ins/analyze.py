@@ -5,8 +5,8 @@ that occur included, and on request sketches of the distinct values. The commit 
 manifest entries of these parts, not their files.
 
 Soundness: statistics cover every row and tombstone of the part, hidden ones included (trap T4). A
-part keeps its commit_ts (invariant I1). Parts with older columns are passed over: their statistics
-would be of other types. The commit fails if one of the parts was replaced meanwhile (rule 13).
+part keeps its commit_ts (invariant I1). Parts with older columns are skipped: their statistics
+would have other types. The commit fails if another one has replaced one of the parts (rule 13).
 """
 
 from __future__ import annotations

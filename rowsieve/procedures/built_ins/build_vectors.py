@@ -3,7 +3,7 @@
 A task reads the keys of some overlap groups and writes the vectors of their parts.
 
 Soundness (invariants I3 and I4): a group has every part that shares a key with one of its parts, so
-that its plan alone says which rows are hidden. A vector is complete through the pinned version.
+its plan is enough to find all hidden rows. A vector is complete through the pinned version.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Cuts a large overlap group into ranges of its first key column, one for each task.
 
 The cuts are lower bounds of row groups, weighted by rows. Soundness: any cuts are right, because
-every key has one value in its first column, and a range decides by that value alone: a key's
-versions and tombstones all lie in one range. Imprecise bounds only make uneven tasks.
+every key has one value in its first column, and only that value decides on the range: all of a
+key's versions and tombstones are in one range. Imprecise bounds only make uneven tasks.
 """
 
 from __future__ import annotations

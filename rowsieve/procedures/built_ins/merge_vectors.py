@@ -2,7 +2,7 @@
 
 A task reads and writes the vectors of some new files, and holds those of one of them at a time.
 
-Soundness (invariants I3 and I4): a vector stays complete through the version that it was.
+Soundness (invariants I3 and I4): a vector stays complete through the same version.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RewritePositionDeleteFiles(VectorsProcedure):
     def pieces(
         self, store: ObjectStore, snapshot: Snapshot, question: Question | None
     ) -> Iterator[tuple[bytes, int]]:
-        """The vectors of each file that is to be written."""
+        """The vectors of each file to write."""
         for vectors in new_files(snapshot, chosen_parts(store, snapshot, question)):
             yield msgspec.msgpack.encode(vectors), sum(each.ref.size_bytes for each in vectors)
 

@@ -1,8 +1,8 @@
 """`migrate`: rewrite the parts whose files have an older form than today's writers use.
 
-These are files of other writers that were imported in place, and parts with older columns: readers
-adapt them at each read, and some engines and procedures pass them over. Soundness: that of
-`rewrite_data_files`; imported files are left where they are (invariants, rule 15).
+These are foreign files that were imported in place, and parts with older columns: readers adapt
+them at each read, and some engines and procedures skip them. Soundness: that of
+`rewrite_data_files`; imported files are not deleted (invariants, rule 15).
 """
 
 from __future__ import annotations

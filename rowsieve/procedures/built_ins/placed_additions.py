@@ -63,7 +63,7 @@ class PlaceTask(msgspec.Struct, frozen=True, tag="place"):
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """How files are found and matched: the arguments of the call."""
+    """The arguments of the call that find and match files."""
 
     source: str
     hive: bool
@@ -130,7 +130,7 @@ def joined(fragments: Sequence[bytes], base: Snapshot) -> PartTable:
 
 
 def check_new(uris: Sequence[str], head: Snapshot) -> None:
-    """InvalidInput if the table has one of the files already."""
+    """Raise InvalidInput if the table has one of the files already."""
     if head.parts.columns.schema.get_field_index(COLUMNS) < 0:
         return
     known = pc.is_in(pa.array(uris, pa.string()), value_set=head.parts.column("data.path"))

@@ -7,8 +7,8 @@ its order. Partial progress commits groups of parts one after the other.
 
 Soundness: only whole overlap groups are rewritten, and a task rewrites neighbouring groups, so no
 other part of the version holds any of its keys. Its rows may get the newest commit_ts of its inputs
-(invariant 11), and its tombstones have nothing left to delete (trap T28). A commit fails if one of
-its inputs is no longer live (rule 13, trap T25).
+(invariant 11), and its tombstones delete nothing any more (trap T28). A commit fails if one of its
+inputs is no longer live (rule 13, trap T25).
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ class RewriteDataFiles(DistributedProcedure):
     def finish(
         self, context: CallContext, handle: Handle, fragments: Sequence[Sequence[bytes]]
     ) -> pa.Table:
-        """Replace the scanned parts by the new ones in one commit, unless stages have done so."""
+        """Replace the scanned parts by the new ones in one commit, unless stages have done it."""
         rewrite = handle.details
         assert isinstance(rewrite, _Rewrite)
         if fragments:
@@ -302,7 +302,7 @@ class RewriteDataFiles(DistributedProcedure):
 
 
 def _check_changed(procedure: str, before: Rows, after: Rows, key: Sequence[str]) -> None:
-    """InvalidInput unless the rows have the columns and keys that they had (invariant I5)."""
+    """Raise InvalidInput unless the rows have the columns and keys that they had (invariant I5)."""
     if before.schema != after.schema or before.num_rows != after.num_rows:
         raise InvalidInput(
             f"{procedure}: the changed rows have {after.num_rows} rows and the columns "

@@ -7,6 +7,7 @@ its keys. The filter selects every part that may hold a matching row.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -39,30 +40,13 @@ def groups_to_rewrite(
     selected = _selected(snapshot, scan, strict=options.strict)
     if only is not None:
         selected = only if selected is None else selected & only
-    deletes = _delete_files(snapshot.parts)
-    orders = snapshot.parts.sort_orders()
-
-    def is_unsorted(unit: Unit) -> bool:
-        return sort_order is not None and any(orders[part] != sort_order for part in unit.parts)
-
-    def is_candidate(unit: Unit) -> bool:
-        if selected is not None and selected.isdisjoint(unit.parts):
-            return False
-        return options.rewrite_all or unit.dirty or not _fits(unit, options) or is_unsorted(unit)
-
-    def is_worth(run: Sequence[Unit]) -> bool:
-        if any(map(is_unsorted, run)):
-            return True
-        if (most := options.delete_file_threshold) is not None and any(
-            deletes[list(unit.parts)].sum() >= most for unit in run
-        ):
-            return True
-        return _is_worth(run, options)
-
+    rules = _Rules(
+        options, selected, _delete_files(snapshot.parts), snapshot.parts.sort_orders(), sort_order
+    )
     groups = [
         group
-        for run in runs_of(units, is_candidate)
-        if is_worth(run)
+        for run in runs_of(units, rules.is_candidate)
+        if rules.is_worth(run)
         for group in _cut(run, options.max_file_group_size_bytes)
     ]
     return [
@@ -71,8 +55,42 @@ def groups_to_rewrite(
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """Decides which units, and which runs of them, are rewritten; `deletes`: (n,) by part."""
+
+    options: RewriteOptions
+    selected: frozenset[int] | None
+    deletes: np.ndarray
+    orders: Sequence[str | None]
+    sort_order: str | None
+
+    def is_candidate(self, unit: Unit) -> bool:
+        """Return whether the filter selects the unit, and it may gain from a rewrite."""
+        if self.selected is not None and self.selected.isdisjoint(unit.parts):
+            return False
+        options = self.options
+        may_gain = options.rewrite_all or unit.dirty or not _fits(unit, options)
+        return may_gain or self._is_unsorted(unit)
+
+    def is_worth(self, run: Sequence[Unit]) -> bool:
+        """Return whether a run of candidates is worth a rewrite."""
+        if any(map(self._is_unsorted, run)):
+            return True
+        if (most := self.options.delete_file_threshold) is not None and any(
+            self.deletes[list(unit.parts)].sum() >= most for unit in run
+        ):
+            return True
+        return _is_worth(run, self.options)
+
+    def _is_unsorted(self, unit: Unit) -> bool:
+        if self.sort_order is None:
+            return False
+        return any(self.orders[part] != self.sort_order for part in unit.parts)
+
+
 def _fits(unit: Unit, options: RewriteOptions) -> bool:
-    """Whether the size is within the limits, or no rewrite can bring it there."""
+    """Return whether the size is within the limits, or no rewrite can bring it there."""
     divides = unit.row_count > ROW_GROUP_ROWS  # parts consist of whole row groups
     return options.min_file_size_bytes <= unit.size_bytes and not (
         divides and unit.size_bytes > options.max_file_size_bytes
@@ -80,7 +98,7 @@ def _fits(unit: Unit, options: RewriteOptions) -> bool:
 
 
 def has_deletes(parts: PartTable) -> list[bool]:
-    """Whether each part has tombstones or a deletion vector."""
+    """Return whether each part has tombstones or a deletion vector."""
     return [bool(count) for count in _delete_files(parts)]
 
 
@@ -110,8 +128,8 @@ def _selected(snapshot: Snapshot, scan: TargetScan, *, strict: bool) -> frozense
     ):
         raise InvalidInput(
             "rewrite_data_files: strict is set, and some parts hold rows that match the filter "
-            "beside rows that may not; rewrite whole parts without strict, or use a filter on the "
-            "key that whole parts match"
+            "together with rows that may not; rewrite whole parts without strict, or use a filter "
+            "on the key that whole parts match"
         )
     index = {part_id: i for i, part_id in enumerate(snapshot.parts.part_ids)}
     return frozenset(index[part.part_id] for piece in pieces for part in piece.parts)

@@ -4,7 +4,7 @@
 the entries of their parts these vectors in one commit. Files of rows stay as they are.
 
 Soundness (invariants I3 and I4): a vector belongs to the part whose id its report names. The commit
-fails if one of the parts was replaced meanwhile (rule 13).
+fails if another one has replaced one of the parts (rule 13).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class VectorsTask(msgspec.Struct, frozen=True):
 
 
 class PartVector(msgspec.Struct, frozen=True):
-    """The vector that a task has written for a part; None if the part is to lose the one it has."""
+    """The vector that a task has written for a part; None removes the part's vector."""
 
     part_id: str
     ref: VectorRef | None
