@@ -42,8 +42,8 @@ class ByteCache(Generic[K, V]):
     table again and again does not fill its memory. A value with an `origin` is evicted once values
     of `_MOST_VERSIONS` other versions of its table were put after all values of its own version.
     Any value is evicted if it was not used while the cache was used `_ROUNDS` times per value in
-    it, and at least `_FEWEST_USES` times. Reading all values in turn, as a scan of a large table
-    does, keeps them.
+    it, and at least `_FEWEST_USES` times. Reading all values one after another, as a scan of a
+    large table does, keeps them.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -104,7 +104,7 @@ class ByteCache(Generic[K, V]):
             del self._versions[origin.table]
 
     def _is_coldest_unused(self) -> bool:
-        """Whether the least recently used value has not been used for too long."""
+        """Return whether the least recently used value has not been used for too long."""
         idle = self._uses - next(iter(self._entries.values())).last_use
         return idle > max(_FEWEST_USES, _ROUNDS * len(self._entries))
 

@@ -200,8 +200,8 @@ class Reading(Maintaining):
         """Write metadata with which readers of Delta or Iceberg read the same files.
 
         Writes the newest version as the next version of a Delta log, or as the next Iceberg
-        metadata file (`metadata/v<number>.metadata.json`), at `uri`, by default beside the table's
-        own log, and returns its number; copies no data. Hidden rows become position deletes of
+        metadata file (`metadata/v<number>.metadata.json`), at `uri`, by default in the table's own
+        folder, and returns its number; copies no data. Hidden rows become position deletes of
         Iceberg. UnsupportedOperation, which says to compact first, if these readers would read
         other rows. Later changes of the table are not exported; expiring a version deletes files
         that its export refers to.

@@ -97,7 +97,15 @@ class Scan:
         self._percent = self._settings.audited_percent
         semantics = semantics or semantics_of(dialect, where, session)
         output = _output_columns(columns, snapshot, dialect, session)
-        if plan is not None:
+        started = time.perf_counter()
+        if plan is None:
+            with places_in(where, dialect, snapshot.schema, semantics):
+                predicate = to_predicate(where, dialect, snapshot.schema, semantics, session)
+                self._plan, self._reused = self._planned(
+                    predicate, output, semantics, limit, ordered=order_by_key
+                )
+            self._planning_s = time.perf_counter() - started
+        else:
             if where is not None or limit is not None or order_by_key or pruning or audit:
                 raise InvalidInput(
                     "scan: plan= can be combined with columns= only. The plan fixes the condition, "
@@ -107,24 +115,31 @@ class Scan:
             check_fits(plan, snapshot)
             self._plan = plan if output is None else msgspec.structs.replace(plan, columns=output)
             self._planning_s, self._reused = 0.0, True
-        else:
-            started = time.perf_counter()
-            with places_in(where, dialect, snapshot.schema, semantics):
-                self._plan, self._reused = PLANS.plan(
-                    snapshot,
-                    store.uri,
-                    predicate=to_predicate(where, dialect, snapshot.schema, semantics, session),
-                    columns=output,
-                    limit=limit,
-                    ordered=order_by_key,
-                    semantics=semantics,
-                    now_us=time.time_ns() // 1000,
-                    pruning=self._settings.skips,
-                    split_bytes=config.split_bytes,
-                )
-            self._planning_s = time.perf_counter() - started
         self._unread: Execution | None = None
         self._execution = self._unread = self._new_execution(self._plan)
+
+    def _planned(
+        self,
+        predicate: Predicate,
+        columns: tuple[OutputColumn, ...] | None,
+        semantics: Semantics,
+        limit: int | None,
+        *,
+        ordered: bool,
+    ) -> tuple[ScanPlan, bool]:
+        """Plan the read; also return whether the plan was cached."""
+        return PLANS.plan(
+            self._snapshot,
+            self._store.uri,
+            predicate=predicate,
+            columns=columns,
+            limit=limit,
+            ordered=ordered,
+            semantics=semantics,
+            now_us=time.time_ns() // 1000,
+            pruning=self._settings.skips,
+            split_bytes=current().split_bytes,
+        )
 
     def __repr__(self) -> str:
         return self._shown().text()

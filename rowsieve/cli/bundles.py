@@ -40,7 +40,7 @@ from rowsieve.table import Table
 
 @dataclass(frozen=True, kw_only=True)
 class FileOptions:
-    """How a file is read."""
+    """Options for reading a file."""
 
     file_format: FileFormat = None
     delimiter: Delimiter = None

@@ -45,15 +45,7 @@ def call(
     meaning: MeaningOptions,
 ) -> None:
     """Call a procedure on a table of a catalog."""
-    options = read_pairs(storage_option, "--storage-option")
-    catalog = catalog_of(options)
-    if catalog is not None and statement is not None:
-        raise typer.BadParameter(f"--catalog names the catalog already, and so does {uri!r}")
-    if catalog is None:
-        if statement is None:
-            raise typer.BadParameter("give the catalog and a statement, or use --catalog")
-        catalog = Catalog(uri, storage_options=options)
-    statement = uri if statement is None else statement
+    catalog, statement = _catalog_and_statement(uri, statement, storage_option)
     dialect, session = meaning.dialect, meaning.session
     if plan:
         typer.echo(catalog.explain(statement, dialect=dialect, session=session))
@@ -66,6 +58,21 @@ def call(
         return
     cells = (row.values() for row in rows.to_pylist())
     print_table(rows.column_names, [tuple(map(_text, values)) for values in cells], wide=wide)
+
+
+def _catalog_and_statement(
+    uri: str, statement: str | None, storage_option: list[str] | None
+) -> tuple[Catalog, str]:
+    """The catalog of --catalog or of the first argument, and the last argument."""
+    options = read_pairs(storage_option, "--storage-option")
+    catalog = catalog_of(options)
+    if catalog is not None:
+        if statement is not None:
+            raise typer.BadParameter(f"--catalog names the catalog already, and so does {uri!r}")
+        return catalog, uri
+    if statement is None:
+        raise typer.BadParameter("give the catalog and a statement, or use --catalog")
+    return Catalog(uri, storage_options=options), statement
 
 
 def sql(

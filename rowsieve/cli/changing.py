@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -72,28 +72,35 @@ def create(
         return
     source = reading.input(file)
     rows = with_types(read_rows(source, types), types, source.name)
+    table = _created(
+        uri,
+        options,
+        rows.schema if schema_only else rows,
+        key,
+        if_exists=if_exists,
+        properties=read_pairs(table_property, "--property"),
+        metadata=commit.notes,
+    )
+    commit.show(table.history(limit=1)[0])
+
+
+def _created(uri: str, options: Mapping[str, str], *arguments: Any, **named: Any) -> Table:
+    """Create a table at the URI, or of this name in the catalog of --catalog."""
     catalog = catalog_of(options)
     begin(Change(uri, None, options) if catalog is None else None)
+    make = (
+        partial(create_table, uri, storage_options=options)
+        if catalog is None
+        else partial(catalog.create_table, uri)
+    )
     try:
         with messages().status(f"creating {uri}"):
-            make = (
-                partial(create_table, uri, storage_options=options)
-                if catalog is None
-                else partial(catalog.create_table, uri)
-            )
-            table = make(
-                rows.schema if schema_only else rows,
-                key,
-                if_exists=if_exists,
-                properties=read_pairs(table_property, "--property"),
-                metadata=commit.notes,
-            )
+            return make(*arguments, **named)
     except TableExists as error:
         raise TableExists(
             f"a table exists at {uri} already; use --if-exists ignore to keep it unchanged, or "
             "rowsieve upsert to add rows to it"
         ) from error
-    commit.show(table.history(limit=1)[0])
 
 
 def _open_if_exists(uri: str, options: Mapping[str, str] | None) -> Table | None:

@@ -47,7 +47,7 @@ class Input:
 
     @property
     def is_stdin(self) -> bool:
-        """Whether rows come from stdin."""
+        """True if rows come from stdin."""
         return str(self.path) == "-"
 
     def open(self) -> Any:
@@ -59,7 +59,7 @@ class Input:
         return pa.BufferReader(self.path.read_bytes())
 
     def _is_stream(self) -> bool:
-        """Whether this is a pipe, such as <(command); refuses a device, which may be endless."""
+        """Return whether this is a pipe, such as <(command); refuses devices (may be endless)."""
         mode = self.path.stat().st_mode
         if stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
             return stat.S_ISFIFO(mode)
@@ -201,7 +201,7 @@ def _read_json(source: Input, schema: pa.Schema | None) -> pa.Table:
 
 
 def _may_be_rounded(column: pa.ChunkedArray) -> bool:
-    """Whether a float, at any depth, is so large that it may be a rounded whole number."""
+    """Return whether a float, at any depth, is so large that it may be a rounded whole number."""
     if pa.types.is_floating(column.type):
         large = pc.greater_equal(pc.abs(column), float(_EXACT_IN_FLOAT))
         return bool(pc.any(large, min_count=0).as_py())

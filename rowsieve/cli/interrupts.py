@@ -51,7 +51,7 @@ def raise_on_interrupt() -> None:
 
 
 def was_interrupted() -> bool:
-    """Whether Ctrl-C or SIGTERM came while the command ran.
+    """Return whether Ctrl-C or SIGTERM came while the command ran.
 
     The KeyboardInterrupt itself may be lost: interrupted C code may raise another error instead.
     """

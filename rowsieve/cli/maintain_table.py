@@ -60,14 +60,15 @@ def maintain(
             max_bytes_per_s=max_bytes_per_s,
             metadata=commit.notes,
         )
-    if commit.as_json:
-        print_json(_as_dict(done))
-        return
-    for commit_ in done.compactions:
+    print_json(_as_dict(done)) if commit.as_json else _print_as_text(done)
+
+
+def _print_as_text(done: Maintenance) -> None:
+    for commit in done.compactions:
         rewritten = "nothing to compact"
-        if commit_.committed:
-            rewritten = f"compacted {commit_.parts_removed:,} parts into {commit_.parts_added:,}"
-        typer.echo(f"version {commit_.version}: {rewritten}")
+        if commit.committed:
+            rewritten = f"compacted {commit.parts_removed:,} parts into {commit.parts_added:,}"
+        typer.echo(f"version {commit.version}: {rewritten}")
     if (analyzed := done.analyzed) is not None:
         typer.echo(f"version {analyzed.version}: analyzed {analyzed.parts_added:,} parts")
     if (stored := done.stored) is not None:
@@ -91,7 +92,7 @@ def analyze(
         ),
     ] = None,
     rewrite_all: Annotated[
-        bool, typer.Option("--rewrite-all", help="Collect anew for parts that have statistics.")
+        bool, typer.Option("--rewrite-all", help="Collect again for parts that have statistics.")
     ] = False,
     distinct_counts: Annotated[
         bool,

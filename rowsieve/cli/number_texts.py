@@ -1,7 +1,7 @@
 """Writes unbounded numbers as numbers: their columns are structs of a float and bytes.
 
 DataFusion drops the extension's name, so such a column is known by its type. Soundness: a struct of
-the same type whose bytes are not numbers is left to the formats, as any struct.
+the same type whose bytes are not numbers is written like any struct.
 """
 
 from __future__ import annotations

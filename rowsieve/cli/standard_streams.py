@@ -1,7 +1,8 @@
 """Opens the standard streams that the caller has closed (`rowsieve … >&-`), before any file.
 
-Otherwise the next file that is opened takes the number of the closed one, and whatever is written
-to the stream lands in that file. This module imports very little, so that it can be imported first.
+Otherwise the next file that is opened gets the number of the closed stream, and text that is
+written to the stream ends up in that file. This module imports very little, so that it can be
+imported first.
 """
 
 from __future__ import annotations

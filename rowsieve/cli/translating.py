@@ -91,7 +91,7 @@ def _columns(
     """The columns of the condition, from either option; None where they are not needed."""
     if schema is not None and table is not None:
         raise InvalidInput(
-            "--schema and --table both give the columns: leave one of them out, for they may differ"
+            "--schema and --table both give the columns and may differ: leave one of them out"
         )
     if schema is not None:
         return columns_of(schema, dialect)
@@ -144,7 +144,7 @@ def _print_as_text(made: Pasted) -> None:
     told = [made.exactness.value]
     told += [f"with {statement}" for statement in made.imports]
     if made.residual is not None:
-        told.append(f"to be checked besides: {made.residual}")
+        told.append(f"residual, to evaluate on the rows: {made.residual}")
     mark = "#" if made.is_python else "--"  # every line of a note stays a comment when it is pasted
     for line in (*told, *made.notes):
         typer.echo(f"{mark} rowsieve: {printable(line)}", err=True)

@@ -101,7 +101,7 @@ def _markdown(schema: pa.Schema, batches: Batches) -> None:
 
 
 def _csv(schema: pa.Schema, batches: Batches) -> None:
-    """Write CSV: an empty field is NULL, `""` is empty text; our commands read it in this way."""
+    """Write CSV: an empty field is NULL, `""` is empty text; our commands read it like this."""
     fields = [_csv_field(field) for field in schema]
     with pyarrow.csv.CSVWriter(sys.stdout.buffer, pa.schema(fields)) as writer:
         for batch in batches:
@@ -118,7 +118,7 @@ def _csv_field(field: pa.Field) -> pa.Field:
 
 
 def _has_text(type_: pa.DataType) -> bool:
-    """Whether pyarrow writes values of this type to CSV in a form that can be read back."""
+    """Return whether pyarrow writes values of this type to CSV in a form that can be read back."""
     types = pa.types
     return bool(
         types.is_boolean(type_)

@@ -53,7 +53,7 @@ def by_month(flights: pa.Table) -> Iterator[pa.Table]:
 
 
 def departed_by_week(flights: pa.Table) -> Iterator[pa.Table]:
-    """The departed flights of each week; cancelled flights are left out."""
+    """The departed flights of each week, without cancelled flights."""
     departed = flights.filter(pc.is_valid(flights.column("dep_time")))
     days = pc.subtract(pc.day_of_year(departed.column("time_hour")), 1)
     weeks = pc.divide(days, 7)

@@ -475,7 +475,7 @@ def test_a_condition_is_printed_to_be_pasted() -> None:
     told = result.stderr.splitlines()
     assert told[:2] == ["# rowsieve: superset", "# rowsieve: with import pyarrow.compute as pc"]
     assert all(line.startswith("# rowsieve: ") for line in told)
-    assert any("to be checked besides: md5(id) = " in line for line in told)
+    assert any("residual, to evaluate on the rows: md5(id) = " in line for line in told)
     found = run_json(*words, "id > 5")
     assert (found["expression"], found["imports"]) == (
         "pc.field('id') > 5",
