@@ -37,6 +37,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 REFERENCE = DOCS / "reference"
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
+PAGES = [*DOCUMENTS, *sorted((ROOT / "tests").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -117,7 +118,7 @@ def compare(expected: str, found: str, where: str) -> None:
         pytest.fail(f"{where} shows\n{expected}\nbut what is printed is\n{found}")
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(path: Path) -> None:
     broken = []
     for target, anchor in LINK.findall(path.read_text()):
@@ -144,7 +145,7 @@ def test_every_document_can_be_found() -> None:
     assert lost in ([], ["README.md"])
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_lines_of_prose_are_short(path: Path) -> None:
     too_long = [
         f"{path.name}:{number}: {len(line)} columns"
