@@ -44,6 +44,7 @@ from rowsieve.predicate.interpretation.abstract import (
     limited,
     meet,
     nan_alone,
+    nan_as_upper,
     nowhere,
     over_alternatives,
     spans_of,
@@ -235,8 +236,8 @@ class _Interpreter:
         bounds = constants.take(pa.array(np.repeat(np.arange(count), each)))
         none, all_ = nowhere(count * each), everywhere(count * each)
         right = AbstractValue(value.type, bounds, bounds, all_, none, none, none)
-        nan = left.nan & left.present if self.semantics.nan is NanOrder.IEEE else none
-        truth = compare_values(op, left, right, nan)
+        is_ieee = self.semantics.nan is NanOrder.IEEE
+        truth = compare_values(op, left, right, left.nan & left.present if is_ieee else None)
         true, false, null, fails = (
             mask.reshape(count, each) for mask in (truth.true, truth.false, truth.null, truth.fails)
         )
@@ -248,14 +249,12 @@ class _Interpreter:
         left, right = self.operand(node.left), self.operand(node.right)
         if is_nested(left.type):
             return self.nested_comparison(node, left, right)
-        both = left.present & right.present
+        unordered = None
         if self.semantics.nan is NanOrder.IEEE:
-            nan = (left.nan | right.nan) & both
-        else:
-            nan = nowhere(self.part_count)
-        if node.left == node.right and not nan.any():
+            unordered = (left.nan | right.nan) & left.present & right.present
+        if node.left == node.right and (unordered is None or not unordered.any()):
             return reflexive(node.op, left)
-        return compare_values(node.op, left, right, nan)
+        return compare_values(node.op, left, right, unordered)
 
     def nested_comparison(
         self, node: ir.Comparison, left: AbstractValue, right: AbstractValue
@@ -301,11 +300,16 @@ class _Interpreter:
         """Whether a value without holes may be a member, and whether it certainly is."""
         members = node.values.array
         found, certain = members_within(value.lower, value.upper, node.values)
-        certain &= is_point(value)
+        is_float = isinstance(value.type, Float)
+        bitwise = self.semantics.compares_bits(len(members))
+        point = is_point(value)
+        if is_float and self.semantics.nan is NanOrder.GREATEST and not bitwise:
+            point |= known(ir.ComparisonOp.EQ, value.lower, nan_as_upper(value))
+        certain &= point
         if isinstance(value.type, Int):
             certain |= are_members(value.lower, value.upper, node.values)
-        if isinstance(value.type, Float):
-            if self.semantics.compares_bits(len(members)):
+        if is_float:
+            if bitwise:
                 certain &= ~known(
                     ir.ComparisonOp.EQ,
                     value.lower,

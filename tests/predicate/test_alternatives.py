@@ -274,3 +274,52 @@ def test_a_column_of_nan_alone_is_above_every_number() -> None:
         found = interpret(bind(ir.Comparison(op, F, ir.Literal(number, Float(64))), SCHEMA), part)
         below = op in (ir.ComparisonOp.EQ, ir.ComparisonOp.LT, ir.ComparisonOp.LE)
         assert found == [Verdict.NONE if below else Verdict.SOME], op  # a row is NULL
+
+
+NAN = ir.Literal(math.nan, Float(64))
+OF_NAN: Mapping[str, tuple[ir.Predicate, Verdict]] = {
+    **{
+        f"f {op.value} NaN": (
+            ir.Comparison(op, F, NAN),
+            Verdict.NONE if op in (NE, LT, GT) else Verdict.ALL,
+        )
+        for op in OPS
+        if op not in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT)
+    },
+    "NaN <= f": (ir.Comparison(ir.ComparisonOp.LE, NAN, F), Verdict.ALL),
+    "f IS DISTINCT FROM NaN": (ir.Comparison(ir.ComparisonOp.DISTINCT, F, NAN), Verdict.NONE),
+    "f IN (1.0, NaN)": (
+        ir.InList(F, ir.ValueSet(pa.array([1.0, math.nan]), Float(64))),
+        Verdict.ALL,
+    ),
+    "f NOT IN (NaN)": (
+        ir.Not(ir.InList(F, ir.ValueSet(pa.array([math.nan]), Float(64)))),
+        Verdict.NONE,
+    ),
+    "f IN (1.0)": (ir.InList(F, ir.ValueSet(pa.array([1.0]), Float(64))), Verdict.NONE),
+    "abs(f) < NaN": (ir.Comparison(LT, ir.Call("abs", (F,)), NAN), Verdict.NONE),
+}
+
+
+@pytest.mark.parametrize("name", OF_NAN)
+def test_a_column_of_nan_alone_is_a_point(name: str) -> None:
+    predicate, expected = OF_NAN[name]
+    part = _part(f=[math.nan, math.nan])
+    assert interpret(bind(predicate, SCHEMA, Semantics.SQL), part) == [expected]
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_a_column_with_a_number_is_no_point(op: ir.ComparisonOp) -> None:
+    part = _part(f=[math.nan, 1.0])
+    found = interpret(bind(ir.Comparison(op, F, NAN), SCHEMA, Semantics.SQL), part)
+    always = {GT: Verdict.NONE, ir.ComparisonOp.LE: Verdict.ALL}  # nothing is above NaN
+    assert found == [always.get(op, Verdict.SOME)]
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_nan_alone_is_no_point_under_ieee_754(op: ir.ComparisonOp) -> None:
+    part = _part(f=[math.nan, math.nan])
+    found = interpret(bind(ir.Comparison(op, F, NAN), SCHEMA, Semantics.PYARROW), part)
+    outcome = evaluate(bind(ir.Comparison(op, F, NAN), SCHEMA, Semantics.PYARROW), part.batch)
+    assert not (outcome.true.any() and found == [Verdict.NONE])
+    assert not (not outcome.true.all() and found == [Verdict.ALL])

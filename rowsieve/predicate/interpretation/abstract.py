@@ -373,6 +373,16 @@ def is_point(value: AbstractValue) -> Mask:
     return known(ComparisonOp.EQ, value.lower, value.upper) & ~value.nan
 
 
+def nan_as_upper(value: AbstractValue) -> pa.Array:
+    """Return the upper bounds, with NaN where a float has none: no value is above NaN.
+
+    For semantics that order NaN; a value whose lower bound is NaN is then a point.
+    """
+    if not isinstance(value.type, Float):
+        return value.upper
+    return pc.fill_null(value.upper, pa.scalar(np.nan).cast(value.upper.type))
+
+
 def over_alternatives(
     values: Sequence[AbstractValue], apply: Callable[[Sequence[AbstractValue]], AbstractValue]
 ) -> AbstractValue:

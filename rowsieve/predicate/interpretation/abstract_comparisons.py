@@ -1,68 +1,79 @@
 """Comparisons of abstract values that are not nested: where `left op right` may be TRUE or FALSE.
 
-Soundness: an outcome that two values of a part can have is in the result; `nan` holds the parts in
-which NaN may meet a value under IEEE 754, where every comparison but `<>` is FALSE.
+Soundness: an outcome that two values of a part can have is in the result. `unordered` marks the
+parts in which NaN may meet a value under IEEE 754, where every comparison but `<>` is FALSE; it is
+None if NaN has a place in the order.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.interpretation.abstract import (
     AbstractValue,
     Truth,
     known,
+    nan_as_upper,
     nowhere,
     spans_of,
 )
 from rowsieve.predicate.ir import ComparisonOp
 
 
-def compare_values(op: ComparisonOp, left: AbstractValue, right: AbstractValue, nan: Mask) -> Truth:
-    """Compute `left op right` of values that are not nested; `nan`: NaN compares as in IEEE 754."""
+def compare_values(
+    op: ComparisonOp, left: AbstractValue, right: AbstractValue, unordered: Mask | None
+) -> Truth:
+    """Compute `left op right` of values that are not nested."""
     if op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
-        return distinct(op, left, right, _ordered(ComparisonOp.EQ, left, right, nan))
-    true, false = _ordered(op, left, right, nan)
+        return distinct(op, left, right, _ordered(ComparisonOp.EQ, left, right, unordered))
+    true, false = _ordered(op, left, right, unordered)
     null = (left.null & (right.null | right.present)) | (right.null & left.present)
     return Truth(true, false, null, left.fails | right.fails)
 
 
 def _ordered(
-    op: ComparisonOp, left: AbstractValue, right: AbstractValue, nan: Mask
+    op: ComparisonOp, left: AbstractValue, right: AbstractValue, unordered: Mask | None
 ) -> tuple[Mask, Mask]:
-    """Whether the comparison may be TRUE, and may be FALSE; `nan`: NaN compares as in IEEE 754."""
+    """Whether the comparison may be TRUE, and may be FALSE."""
     if op is ComparisonOp.NE:
-        same, different = _ordered(ComparisonOp.EQ, left, right, nan)
+        same, different = _ordered(ComparisonOp.EQ, left, right, unordered)
         return different, same
-    true, false = nowhere(len(nan)), nan
+    none = nowhere(len(left.present))
+    true, false = none, none if unordered is None else unordered
     for one in spans_of(left):
         for other in spans_of(right):
-            may_hold, may_not = _ordered_spans(op, one, other)
+            may_hold, may_not = _ordered_spans(op, one, other, is_nan_ordered=unordered is None)
             true, false = true | may_hold, false | may_not
     return true, false
 
 
 def _ordered_spans(
-    op: ComparisonOp, left: AbstractValue, right: AbstractValue
+    op: ComparisonOp, left: AbstractValue, right: AbstractValue, *, is_nan_ordered: bool
 ) -> tuple[Mask, Mask]:
     both = left.present & right.present
     if op in (ComparisonOp.GT, ComparisonOp.GE):
         left, right = right, left
         op = ComparisonOp.LT if op is ComparisonOp.GT else ComparisonOp.LE
+    left_upper, right_upper = (_upper(side, is_nan_ordered) for side in (left, right))
     if op is ComparisonOp.LT:
-        true = both & ~known(ComparisonOp.GE, left.lower, right.upper)
-        false = both & ~known(ComparisonOp.LT, left.upper, right.lower)
+        true = both & ~known(ComparisonOp.GE, left.lower, right_upper)
+        false = both & ~known(ComparisonOp.LT, left_upper, right.lower)
     elif op is ComparisonOp.LE:
-        true = both & ~known(ComparisonOp.GT, left.lower, right.upper)
-        false = both & ~known(ComparisonOp.LE, left.upper, right.lower)
+        true = both & ~known(ComparisonOp.GT, left.lower, right_upper)
+        false = both & ~known(ComparisonOp.LE, left_upper, right.lower)
     else:
-        apart = known(ComparisonOp.GT, left.lower, right.upper)
-        apart |= known(ComparisonOp.LT, left.upper, right.lower)
-        same = known(ComparisonOp.GE, left.lower, right.upper)
-        same &= known(ComparisonOp.LE, left.upper, right.lower)
+        apart = known(ComparisonOp.GT, left.lower, right_upper)
+        apart |= known(ComparisonOp.LT, left_upper, right.lower)
+        same = known(ComparisonOp.GE, left.lower, right_upper)
+        same &= known(ComparisonOp.LE, left_upper, right.lower)
         true, false = both & ~apart, both & ~same
     return true, false
+
+
+def _upper(value: AbstractValue, is_nan_ordered: bool) -> pa.Array:
+    return nan_as_upper(value) if is_nan_ordered else value.upper
 
 
 def distinct(
