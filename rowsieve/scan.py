@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from rowsieve.arguments import Example, checked, checked_methods
 from rowsieve.arguments.annotations import ColumnNames, StorageOptions
+from rowsieve.bridges.condition_notes import brief
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.sql import to_sql
-from rowsieve.bridges.translation import brief
 from rowsieve.bridges.where import places_in, semantics_of, to_operand, to_predicate
 from rowsieve.config import OnViolation, Pruning, current
 from rowsieve.errors import InvalidInput, UnprunablePredicate, UnsupportedOperation

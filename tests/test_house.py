@@ -93,6 +93,12 @@ def test_bridges_know_predicates_and_types_only() -> None:
     assert found <= allowed
 
 
+def test_the_result_of_a_translation_needs_no_bridge() -> None:
+    tree = house.tree_of(ROOT / "bridges" / "translation.py")
+    modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert not [module for module in modules if module.startswith("rowsieve.bridges")]
+
+
 def test_engines_are_imported_by_their_provider_or_bridge_alone() -> None:
     engines = {"datafusion", "pyspark", "deltalake", "duckdb", "polars", "pyiceberg", "substrait"}
     homes = {"providers", "bridges", "demo", "cli"}

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from rowsieve.bridges.condition_notes import note_on
 from rowsieve.bridges.differences import Direction, check
-from rowsieve.bridges.translation import Translation, place, translated
+from rowsieve.bridges.translation import Translation, translated
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
@@ -51,7 +52,7 @@ def read_conditions(
         except UnknownColumn:
             raise
         except (UnsupportedOperation, InvalidPredicate) as error:
-            notes.append(place(index, len(conditions), shown(condition), error))
+            notes.append(note_on(index, len(conditions), shown(condition), error))
             left.append(condition)
     whole = ir.conjoin(kept) if kept or not left else None
     return translated(whole, join(left) if left else None, notes, strict=strict)
@@ -80,7 +81,7 @@ def write_conditions(
                 check_nan_signs(bound.root)
             kept.append(write(bound.root))
         except UnsupportedOperation as error:
-            notes.append(place(index, len(conditions), condition, error))
+            notes.append(note_on(index, len(conditions), condition, error))
             left.append(condition)
     whole = join(kept) if kept or not left else None
     return translated(whole, ir.conjoin(left) if left else None, notes, strict=strict)

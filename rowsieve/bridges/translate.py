@@ -17,11 +17,12 @@ from typing import Any
 import pyarrow as pa
 
 from rowsieve.arguments import checked
+from rowsieve.bridges.condition_notes import note_on
 from rowsieve.bridges.languages import Bridge, bridge_named, bridge_of
 from rowsieve.bridges.meanings import unsigned, with_meaning_kept
 from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql.syntax import in_syntax
-from rowsieve.bridges.translation import Exactness, Note, Translation, place, translated
+from rowsieve.bridges.translation import Exactness, Note, Translation, translated
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import And, Predicate, conjoin, root_conjuncts
@@ -161,7 +162,7 @@ def _with_meanings_kept(
         try:
             kept[index] = with_meaning_kept(bound.root, meant, theirs)
         except UnsupportedOperation as error:
-            notes.append(place(index, len(conditions), condition, error))
+            notes.append(note_on(index, len(conditions), condition, error))
     return kept
 
 

@@ -1,8 +1,8 @@
 """`Translation`: the result of translating between filter languages, and its exactness.
 
 Soundness: `expression` is TRUE on every row on which the original is, and `residual` must be
-checked in addition. A part is omitted only as a whole condition of the top-level AND, never under
-NOT, OR or CASE.
+checked in addition. Only whole conditions of the top-level AND are omitted, nothing under NOT, OR
+or CASE.
 """
 
 from __future__ import annotations
@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from rowsieve.bridges.sql import to_sql
 from rowsieve.errors import InvalidPredicate, RowsieveError, UnsupportedOperation
-from rowsieve.predicate.ir import InList, Predicate, walk
-from rowsieve.predicate.spelled import MOST_CHARACTERS
 
 E = TypeVar("E")
 R = TypeVar("R")
@@ -34,8 +31,8 @@ class Translation(Generic[E, R]):
     """A condition in another language: `expression AND residual` means the original.
 
     `expression` is None if nothing could be translated. `residual`, in the language of the
-    original, is None if the expression is exact. `notes` name each omitted part, its position and
-    the reason.
+    original, is None if the expression is exact. `notes` name each omitted condition, its
+    position and the reason.
     """
 
     expression: E | None
@@ -84,32 +81,9 @@ class Note(str):
         return note
 
 
-def place(index: int, count: int, shown: Any, reason: object) -> Note:
-    """Build a note on one condition of the top-level AND; its position counts from 0."""
-    text = brief(shown) if isinstance(shown, Predicate) else str(shown)
-    note = Note()
-    note.shown = text if len(text) <= 80 else text[:79] + "…"
-    note.reason = str(reason)
-    note.cause = reason if isinstance(reason, RowsieveError) else None
-    return note.at(index, count)
-
-
 def reason_of(note: str) -> str:
     """Return the reason of a note, without the position."""
     return note.reason if isinstance(note, Note) else note
-
-
-def brief(predicate: Predicate) -> str:
-    """Format a predicate as SQL for messages; long ones are truncated."""
-    shown = repr(predicate)
-    try:
-        return shown if len(shown) > MOST_CHARACTERS or _is_long(predicate) else to_sql(predicate)
-    except RowsieveError:
-        return shown
-
-
-def _is_long(predicate: Predicate) -> bool:
-    return any(isinstance(node, InList) and len(node.values) > 20 for node in walk(predicate))
 
 
 def translated(
