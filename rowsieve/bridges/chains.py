@@ -15,7 +15,7 @@ N = TypeVar("N")
 def flattened(node: N, terms_of: Callable[[N], Sequence[N] | None]) -> list[N]:
     """Return the terms of a chain in the order written.
 
-    `terms_of` returns the operands of a link of the chain, and None for any other node.
+    `terms_of` returns the operands of a node of the chain, and None for any other node.
     """
     found: list[N] = []
     stack = [node]

@@ -50,7 +50,7 @@ def check_release(package: str, extra: str, release: str) -> None:
     lowest, first_refused = RELEASES.get(package, ("0", None))
     numbers = _numbers(release)
     if not numbers:
-        return  # a build of its own, which does not say what it is
+        return  # a custom build without a version
     if numbers < _numbers(lowest) or (first_refused and numbers >= _numbers(first_refused)):
         wanted = f">={lowest}" + (f",<{first_refused}" if first_refused else "")
         raise UnsupportedOperation(
@@ -68,7 +68,7 @@ def check_release(package: str, extra: str, release: str) -> None:
 
 
 def _numbers(release: str) -> tuple[int, ...]:
-    """The numbers that a release begins with: (4, 3) of `4.3.0.dev1`; without zeros at the end."""
+    """Return the leading numbers of a release without trailing zeros: (4, 3) for `4.3.0.dev1`."""
     found = re.match(r"\d+(\.\d+)*", release)
     numbers = [] if found is None else [int(each) for each in found[0].split(".")]
     while len(numbers) > 1 and not numbers[-1]:

@@ -3,10 +3,10 @@
 To add a bridge, add one entry to `BRIDGES`: its name, the rules of its conditions, and three
 functions of its module.
 
-- `recognises(value)`: whether a value is one of its expressions, judged by its type without
-  importing the engine: if the caller has not imported it (`sys.modules`), the value is none.
+- `recognises(value)`: whether a value is one of its expressions. It does not import the engine: if
+  the engine is not in `sys.modules`, no value is one of its expressions.
 - `reads(expression, schema)`: a `Translation` whose `expression` is our predicate, under the
-  bridge's semantics, and whose `residual` is the unsupported part, in its own language. If an
+  bridge's semantics, and whose `residual` has the unsupported conditions, in its language. If an
   engine has sessions (`takes_session`), it and `writes` accept `session=` too.
 - `writes(predicate, schema, semantics)`: a `Translation` whose `expression` is in the bridge's
   language and whose `residual` is our predicate, under the given semantics. `translate` first
@@ -47,7 +47,7 @@ from rowsieve.types.schema import Schema
 
 
 def _none() -> None:
-    """Return no session: expressions name their settings, or mean the same in every session."""
+    """Return None: expressions name their settings, or do not depend on a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,13 @@ class Bridge:
     writes: Callable[..., Translation[Any, Predicate]]
     is_text: bool = False
     takes_session: bool = False  # reads and writes accept session=
-    rules_of: Callable[[Any, Session | None], Semantics] | None = (
-        None  # if it depends on the expression
-    )
+    # rules that depend on the expression
+    rules_of: Callable[[Any, Session | None], Semantics] | None = None
     running: Callable[[], Session | None] = _none  # settings of the session that runs the result
     has_guards: bool = False  # its writer handles all differences, more than `meanings` can
 
     def read(self, expression: Any, schema: Schema, **session: Any) -> Translation[Predicate, Any]:
-        """Read an expression of the engine, which sees text where a column is an enum."""
+        """Read an expression of the engine, for which enum columns are text."""
         seen = schema if self.semantics.orders_enums else with_text(schema)
         return self.reads(expression, seen, **session)
 
@@ -81,7 +80,7 @@ class Bridge:
 
 
 def _text(value: object) -> bool:
-    """Return False: text does not tell its dialect."""
+    """Return False: the dialect of a text is unknown."""
     del value
     return False
 

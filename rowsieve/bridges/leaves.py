@@ -58,7 +58,7 @@ Test: TypeAlias = tuple[str, ir.Literal | Members]
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A condition on one column: its result for NULL, for NaN (None: irrelevant) and otherwise.
+    """A condition on one column: results for NULL, NaN (None: irrelevant) and all other values.
 
     `on_null` is None for NULL. `others` is a test (`=` `<>` `<` `<=` `>` `>=` with a constant, `IN`
     and `NOT IN` with members, `STARTS WITH` and its negation with text), or one result for all
@@ -107,7 +107,7 @@ class KeptRows(ABC, Generic[E]):
             case ir.BooleanOperand(operand=ir.Literal(value=value)):
                 return self.always(value=value is (not negated))
             case ir.InList() if negated and node.values.array.null_count:
-                return self.always(value=False)  # FALSE or NULL, and so is what it negates
+                return self.always(value=False)  # NOT IN with NULL is FALSE or NULL
         leaf = self._leaf(node)
         return self.leaf(leaf.negated() if negated else leaf)
 

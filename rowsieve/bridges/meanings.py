@@ -71,20 +71,20 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
     "shifts_wrap": ("that loses bits", " fails in one engine only"),
     "remainders_overflow": ("of the least whole number by -1", " fails in one engine only"),
     "rounds_half_to_even": ("of halves", " differs"),
-    "digit_rounding": ("of floats", " takes their digits in another way"),
+    "digit_rounding": ("of floats", " rounds their digits differently"),
     "floors_are_longs": (
         "of floats",
         " gives 0 for NaN, and fails beyond 64 bits, in one engine only",
     ),
     "lenient_float_casts": ("", "fails in one engine only on what is too large or not finite"),
-    "nan": ("of floats", " orders NaN in another way"),
-    "casts_cut_fractions": ("", "treats fractions in another way"),
+    "nan": ("of floats", " orders NaN differently"),
+    "casts_cut_fractions": ("", "treats fractions differently"),
     "time_zone": ("", "depends on the time zone, which differs"),
-    "first_duplicate_wins": ("of equal keys", " takes another one"),
+    "first_duplicate_wins": ("of equal keys", " takes another value"),
     "nested_nulls": ("that hold NULL", " differs"),
-    "timestamp_text": ("", "spells it in another way"),
+    "timestamp_text": ("", "formats it differently"),
     "nested_zeros_differ": ("that hold -0.0", " differs"),
-    "text_reading": ("", "reads other texts"),
+    "text_reading": ("", "accepts other texts"),
     "nanoseconds": ("of nanoseconds", " differs"),
 }
 _VERBS: Mapping[OnFailure, str] = {
@@ -118,8 +118,7 @@ def differ(ours: Semantics, theirs: Semantics) -> bool:
 
 def with_meaning_kept(root: ir.Predicate, ours: Semantics, theirs: Semantics) -> ir.Predicate:
     """Rewrite a bound condition under `ours` to one with the same meaning under `theirs`."""
-    # Conditions that depend on the sign of NaN were rejected; writers for DataFusion clear the
-    # sign.
+    # Conditions that depend on the sign of NaN were rejected; DataFusion's writers clear the sign.
     ours, theirs = unsigned(ours), unsigned(theirs)
     return _Guards(ours, theirs).predicate(root) if differ(ours, theirs) else root
 
@@ -160,9 +159,9 @@ class _Guards:
     # Unbounded numbers
 
     def part_of_number(self, node: ir.Call) -> ir.Operand | None:
-        """Name the field of the struct that the other engine sees in a column of our tables.
+        """Return the field of the struct that the other engine sees; None for other calls.
 
-        Every engine orders bytes as unsigned, and so the numbers; None for other calls.
+        Every engine orders bytes as unsigned, which orders these numbers correctly.
         """
         name = _PARTS_OF_NUMBERS.get(node.function)
         if name is None:
@@ -225,7 +224,7 @@ class _Guards:
         return ir.And((plain, below if known else ir.Or((below, ir.IsNull(a)))))
 
     def is_nan(self, operand: ir.Operand) -> ir.Predicate:
-        """Write whether the operand is NaN, NULL for NULL; a constant is decided immediately."""
+        """Build a test for NaN, NULL for NULL; of a constant, its result."""
         if isinstance(operand, ir.Literal) and operand.value is not None:
             return ir.FALSE if _never_nan(operand) else ir.TRUE
         if self.theirs.nan is NanOrder.IEEE:

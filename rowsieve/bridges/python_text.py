@@ -64,7 +64,7 @@ def recorded(module: Any, name: str = "", imports: str = "") -> Any:
 
 
 def _recording(sign: str, apply: Callable[[Any, Any], Any]) -> Callable[[Recorded, Any], Recorded]:
-    """Return the method of an operator."""
+    """Return the recorded form of an operator."""
     return lambda left, right: left._with(sign, right, apply)
 
 
@@ -87,7 +87,7 @@ class Recorded:
         self.text = text
         self.imports = imports
         self.is_operation = is_operation
-        self.bare = bare  # a bare constant that may replace it as a right operand
+        self.bare = bare  # the text of a constant that may replace it as a right operand
 
     def __getattr__(self, name: str) -> Recorded:
         value = getattr(self.value, name)
@@ -289,6 +289,6 @@ def _array(values: pa.Array) -> Text:
             return f"pa.array({members}, {text})", imports | found
     except (ValueError, OverflowError, pa.ArrowException):
         pass
-    beneath = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
-    members, _ = spelled(values.view(beneath).to_pylist())
-    return f"pa.array({members}, pa.{beneath}()).view({text})", imports
+    storage = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
+    members, _ = spelled(values.view(storage).to_pylist())
+    return f"pa.array({members}, pa.{storage}()).view({text})", imports

@@ -138,7 +138,7 @@ def _read(item: Any, schema: Schema, ansi: bool | None) -> ir.Predicate:
     kind = type(item).__name__
     if kind == "Not":
         depth = 0
-        while type(item).__name__ == "Not":  # such a chain may be long
+        while type(item).__name__ == "Not":  # a chain of NOT may be long
             item, depth = item.child, depth + 1
         if ansi is None and depth % 2 and type(item).__name__ == "In" and not item.value:
             raise UnsupportedOperation(_NOTHING)
@@ -165,9 +165,7 @@ def _read_in(
     operand: ir.Operand, type_: LogicalType, values: Sequence[Any], *, ansi: bool | None
 ) -> ir.Predicate:
     if not values and ansi is not False:
-        return (
-            ir.FALSE
-        )  # even for NULL; where the mode is not known it may be NULL, which keeps none
+        return ir.FALSE  # even for NULL; if the mode is unknown, NULL keeps no row either
     plain = isinstance(type_, Bool | Int | Float | String)
     known = plain and set(map(type, values)) <= {*_ACCEPTED[type(type_)], type(None)}
     try:
@@ -184,10 +182,10 @@ def _attribute(path: Sequence[str], schema: Schema) -> tuple[ir.Operand, Logical
     operand: ir.Operand = ir.Column(path[0])
     type_ = schema.field(path[0]).type
     for name in path[1:]:
-        members = type_.fields if isinstance(type_, Struct) else ()
-        found = [field for field in members if field.name == name]
+        fields = type_.fields if isinstance(type_, Struct) else ()
+        found = [field for field in fields if field.name == name]
         if not found:
-            raise UnsupportedOperation(f"no member {name!r} in a {type_name(type_)}")
+            raise UnsupportedOperation(f"no field {name!r} in a {type_name(type_)}")
         operand, type_ = ir.FieldAccess(operand, name), found[0].type
     return operand, type_
 
@@ -294,7 +292,7 @@ def _path(operand: ir.Operand) -> tuple[str, ...]:
 
 def _check_nan(type_: LogicalType, semantics: Semantics) -> None:
     if isinstance(type_, Float) and semantics.nan is NanOrder.IEEE:
-        raise UnsupportedOperation("NaN compares in another way in Spark")
+        raise UnsupportedOperation("NaN compares differently in Spark")
 
 
 def _python(value: ir.PhysicalValue, type_: LogicalType) -> Any:

@@ -3,8 +3,8 @@
 The condition is read into our tree, rewritten for the target's rules (`meanings`), and written.
 
 Soundness: the expression is TRUE on every row on which the original is; with the residual, on no
-other row. Each step omits unsupported parts only as whole conditions of the top-level AND, and the
-residual contains them. If the original cannot be split, the residual is the original itself, which
+other row. Each step omits only whole conditions of the top-level AND, and the residual contains
+them. If the original cannot be split, the residual is the original itself, which
 is always correct.
 """
 
@@ -51,7 +51,7 @@ def translate(
     the expression, by default those of the source. `session` has the settings of the expression's
     session, `target_session` those of the session that runs the result; by default, a Spark column
     uses the running session, and any other engine its defaults in UTC. With `strict`, an
-    unsupported part is `UnsupportedOperation`, which names the part, its position and the reason.
+    unsupported condition is `UnsupportedOperation`, which names it, its position and the reason.
 
     `syntax_only`: translate text to any dialect that sqlglot supports, without a schema. The result
     may keep other rows: its exactness is UNSUPPORTED, and the residual is the original.
@@ -155,7 +155,7 @@ def _with_meanings_kept(
     theirs: Semantics,
     notes: list[str],
 ) -> dict[int, Predicate]:
-    """Rewrite the conditions for the target's rules, by their places; `notes` tell why not."""
+    """Rewrite the conditions for the target's rules, by position; failures go to `notes`."""
     kept: dict[int, Predicate] = {}
     for index, condition in enumerate(conditions):
         bound = bind(condition, schema, meant, simplified=False)

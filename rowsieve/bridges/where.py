@@ -1,7 +1,7 @@
 """Convert the argument `where=`, or an expression, to our tree and its semantics.
 
-Bridges are imported for text and for other engines' expressions only: they are a third of the
-package, and import sqlglot.
+Bridges are imported only for text and for other engines' expressions, because they are large and
+import sqlglot.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def places_in(
     *,
     is_value: bool = False,
 ) -> Iterator[None]:
-    """Add to an error about SQL text the offset, the part of the text and its columns' types.
+    """Add the offset, the rejected text and its columns' types to an error about SQL text.
 
     `is_value`: the text is an expression, not a condition. Without a schema, and for other values,
     the error is unchanged.

@@ -163,7 +163,7 @@ OPERATORS: Mapping[ir.ComparisonOp, Callable[[Any, Any], Any]] = {
 
 
 def path_of(node: ir.Operand, engine: str) -> tuple[ir.BoundColumn, list[str]]:
-    """Return the column and the field names below it; raise for any other operand."""
+    """Return the column and the field names from it downwards; raise for any other operand."""
     names: list[str] = []
     while isinstance(node, ir.FieldAccess):
         names.append(node.name)

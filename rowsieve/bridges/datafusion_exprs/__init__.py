@@ -37,7 +37,7 @@ def from_datafusion(
     """Read an expression over columns of the schema, under `Semantics.DATAFUSION`.
 
     The schema is required because the types of columns decide in which type DataFusion compares.
-    With `strict`, an unsupported part is `UnsupportedOperation`.
+    With `strict`, an unsupported condition is `UnsupportedOperation`.
     """
     from rowsieve.bridges.datafusion_exprs import spell  # noqa: PLC0415 - as an extra
 

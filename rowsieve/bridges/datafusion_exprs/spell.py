@@ -3,8 +3,8 @@
 Constants without a short text are replaced by names.
 
 Soundness: DataFusion parses the text to the same expression, except for types of constants, which
-the names preserve. Constructs without SQL syntax, or without support in `table`, are rejected by
-name.
+the names preserve. Constructs without SQL syntax, or without support in `function_table`, are
+rejected by name.
 """
 
 from __future__ import annotations
@@ -132,10 +132,10 @@ class _Speller:
                 return f"-{self.atom(inner.expr())}", Binding.LOOSE
             case "InList":
                 members = self._members(inner.list())
-                return f"{self.atom(inner.expr())} {_no(inner)}IN {members}", Binding.CONDITION
+                return f"{self.atom(inner.expr())} {_not(inner)}IN {members}", Binding.CONDITION
             case "Between":
                 low, high = self.atom(inner.low()), self.atom(inner.high())
-                text = f"{self.atom(inner.expr())} {_no(inner)}BETWEEN {low} AND {high}"
+                text = f"{self.atom(inner.expr())} {_not(inner)}BETWEEN {low} AND {high}"
                 return text, Binding.LOOSE
             case "Like":
                 return self._like(expression, inner), Binding.CONDITION
@@ -166,7 +166,7 @@ class _Speller:
 
     def _like(self, expression: Expr, inner: Any) -> str:
         word = "ILIKE" if "ilike" in expression.rex_call_operator() else "LIKE"
-        text = f"{self.atom(inner.expr())} {_no(inner)}{word} {self.atom(inner.pattern())}"
+        text = f"{self.atom(inner.expr())} {_not(inner)}{word} {self.atom(inner.pattern())}"
         escape = inner.escape_char()
         return f"{text} ESCAPE {quoted(escape, DATAFUSION)}" if escape else text
 
@@ -232,7 +232,9 @@ class _Speller:
             return f"{self.atom(operands[1])} IN {listed}", Binding.CONDITION
         if name == "to_local_time":  # its argument must name a zone, even UTC
             return f"to_local_time({self._in_zone(operands[0])})", Binding.ATOM
-        arguments = [_spelt(operand) or self.piece(operand)[0] for operand in operands]
+        arguments = [
+            _identifying_constant(operand) or self.piece(operand)[0] for operand in operands
+        ]
         if name == "get_field":
             keys = "".join(f"[{key}]" for key in arguments[1:])
             return f"{self.atom(operands[0])}{keys}", Binding.ATOM
@@ -257,7 +259,7 @@ def _joins(expression: Expr) -> bool:
     return bool(kind == "Not")
 
 
-def _spelt(expression: Expr) -> str | None:
+def _identifying_constant(expression: Expr) -> str | None:
     """Return a constant argument that identifies a call: a unit, a name, an index."""
     if expression.variant_name() != "Literal":
         return None
@@ -270,7 +272,7 @@ def _spelt(expression: Expr) -> str | None:
     return None
 
 
-def _no(inner: Any) -> str:
+def _not(inner: Any) -> str:
     return "NOT " if inner.negated() else ""
 
 

@@ -39,7 +39,7 @@ def check(root: ir.Predicate, engine: str, direction: Direction) -> None:
 
 @lru_cache(maxsize=64)
 def differences(engine: str, direction: Direction) -> tuple[Difference, ...]:
-    """The rows of an engine for a direction."""
+    """Return the rows of an engine for a direction."""
     return tuple(row for row in DIFFERENCES if row.engine == engine and row.direction & direction)
 
 
@@ -47,15 +47,15 @@ def matrix() -> str:
     """Return the list as Markdown for the documentation."""
     lines = ["| engine | found when | difference | write instead |", "|---|---|---|---|"]
     for row in DIFFERENCES:
-        where = ", ".join(_WHERE[each] for each in Direction if each in row.direction)
+        where = ", ".join(_SHOWN[each] for each in Direction if each in row.direction)
         lines.append(f"| {row.engine} | {where} | it {row.reason} | {row.remedy} |")
     return "\n".join(lines)
 
 
-_WHERE = {
+_SHOWN = {
     Direction.ANSWERS: "text is read",
     Direction.READS: "translated from it",
-    Direction.BESIDE: "translated from it, beside other conditions",
+    Direction.BESIDE: "translated from it together with other conditions",
     Direction.WRITES: "written for it",
 }
 

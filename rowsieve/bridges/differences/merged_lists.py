@@ -1,4 +1,4 @@
-"""Several IN lists of one value, which DataFusion's optimiser merges without NULL and columns.
+"""Several IN lists of one value: DataFusion's optimiser merges them, and loses NULL and columns.
 
 `x IN (1) AND x IN (2)` becomes FALSE, and `x NOT IN (1) OR x NOT IN (2)` TRUE, also if x is NULL.
 Intersections and differences of lists lose a NULL member: `x IN (1) AND x NOT IN (NULL)` keeps 1.
@@ -21,11 +21,11 @@ from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Float
 
-_FORGETS = "forgets a NULL in one of several lists about one value"
+_LOSES_NULL = "loses a NULL in one of several lists about one value"
 _BITS = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
 
 
-def _forgets_null(node: ir.Node) -> bool:
+def _loses_null_value(node: ir.Node) -> bool:
     """Find a junction whose lists merge into an empty list."""
     if not isinstance(node, ir.And | ir.Or):
         return False
@@ -39,7 +39,7 @@ def _forgets_null(node: ir.Node) -> bool:
     return False
 
 
-def _forgets_member(node: ir.Node) -> bool:
+def _loses_null_member(node: ir.Node) -> bool:
     """Find a junction that keeps only common members of its lists, and a list with NULL."""
     if not isinstance(node, ir.And | ir.Or):
         return False
@@ -173,14 +173,14 @@ def _is_empty(kept: Sequence[pa.Array], removed: Sequence[pa.Array]) -> bool:
 
 ROWS = (
     Difference(
-        *("datafusion", Direction.READS | Direction.WRITES, _forgets_null),
-        "makes one answer, of NULL too, of lists about one value with no member in common",
+        *("datafusion", Direction.READS | Direction.WRITES, _loses_null_value),
+        "merges lists about one value with no member in common to TRUE or FALSE, also for NULL",
     ),
-    Difference(*("datafusion", Direction.READS, _forgets_member), _FORGETS),
-    Difference(*("datafusion", Direction.BESIDE, _not_in_null), _FORGETS),
+    Difference(*("datafusion", Direction.READS, _loses_null_member), _LOSES_NULL),
+    Difference(*("datafusion", Direction.BESIDE, _not_in_null), _LOSES_NULL),
     Difference(
         *("datafusion", Direction.ANSWERS, _one_zero),
-        "makes a list of so many comparisons of a float, and one with 0.0 in it tells it from -0.0",
+        "merges so many comparisons of a float to a list, which distinguishes 0.0 from -0.0",
         "compare with both, or write IN",
     ),
 )

@@ -77,18 +77,18 @@ ROWS = (
     *(
         Difference(
             *(engine, _BOTH, _may_be_infinite),
-            "makes infinity of a float64 that is too large for float32, which fails in Rowsieve",
+            "overflows to infinity if a float64 is too large for float32; Rowsieve raises",
         )
         for engine in ("polars", "datafusion")
     ),
     Difference(
         *("polars", _BOTH, _inexact_reciprocal),
-        "multiplies with the reciprocal of a constant divisor, unless the frame has one row",
+        "multiplies by the reciprocal of a constant divisor, unless the frame has one row",
         "divide by a power of 2",
     ),
     Difference(
         *("spark", Direction.ANSWERS, _long_sign),
         f"keeps {_SIGNED_DIGITS} digits in the negative or absolute value of a decimal",
     ),
-    Difference("duckdb", _BOTH, _negative_beside_nan, "takes -x < NaN for x > NaN"),
+    Difference("duckdb", _BOTH, _negative_beside_nan, "rewrites -x < NaN to x > NaN"),
 )

@@ -120,20 +120,28 @@ def _read(
 
 
 ROWS = (
-    _read("divides decimals to other digits", "i32 / d = -0.1428571", _divides_decimals),
     _read(
-        "divides by the degrees of a radian", "degrees(f64) = 5.729577951308233", calls("degrees")
+        "rounds quotients of decimals to another number of digits",
+        "i32 / d = -0.1428571",
+        _divides_decimals,
     ),
-    _read("has fractions of milliseconds", "extract(millisecond FROM ts) = 0", _whole_milliseconds),
     _read(
-        "takes letters as the locale of its database does",
+        "computes degrees by a division, which rounds differently",
+        "degrees(f64) = 5.729577951308233",
+        calls("degrees"),
+    ),
+    _read(
+        "keeps fractions of milliseconds", "extract(millisecond FROM ts) = 0", _whole_milliseconds
+    ),
+    _read(
+        "changes the case of letters by the locale of its database",
         "upper(s) = 'STRAßE'",
         lambda node: (
             calls("upper", "lower")(node) or (isinstance(node, ir.Like) and node.ignore_case)
         ),
     ),
     _read(
-        "takes classes of letters and their cases as the locale of its database does",
+        "classifies letters and their cases by the locale of its database",
         r"s ~ '^\w+$'",
         lambda node: calls("regex_matches")(node) and len(ir.children(node)) == 3,
     ),
@@ -142,10 +150,10 @@ ROWS = (
         "CAST(f64 AS numeric) = 0",
         lambda node: isinstance(node, ir.Cast) and node.type == ANY_DECIMAL,
     ),
-    _read("takes a row of NULLs for NULL", "pair IS NULL", _tests_struct, _BOTH),
-    _read("has no end of text for the least count", "right(s, i32) = ''", _counts_by_rows),
+    _read("treats a struct of NULLs as NULL", "pair IS NULL", _tests_struct, _BOTH),
+    _read("cannot negate the smallest count", "right(s, i32) = ''", _counts_by_rows),
     _read(
-        "takes a float32 among other numbers for one",
+        "converts other numbers beside a float32 to float32",
         "greatest(f32, i32) = 2147483647",
         _narrows_choice,
     ),
@@ -153,16 +161,16 @@ ROWS = (
         "converts the items of a list compared with a float32", "f32 IN (0.1, 1.5)", _narrows_list
     ),
     _read(
-        "makes floats of whole numbers of 64 bits", "floor(i64) = 9007199254740992", _rounds_longs
+        "converts 64-bit whole numbers to floats", "floor(i64) = 9007199254740992", _rounds_longs
     ),
     _read(
-        "rounds whole numbers to digits as decimals, without an end",
+        "rounds whole numbers as decimals, which do not overflow",
         "round(i32, -1) = 2147483650",
         _rounds_up,
     ),
     _read("has decimals of any size", "i64 * 1e200 > 9007199254740992 * 1e200", _has_huge_literal),
     _read(
-        "fails where a cast of float64 to float32 gives 0 or infinity",
+        "fails if a cast of float64 to float32 gives 0 or infinity",
         "CAST(f64 AS real) > 0",
         lambda node: (
             isinstance(node, ir.Cast) and (type_of(node.operand), node.type) == (Float(64), _REAL)

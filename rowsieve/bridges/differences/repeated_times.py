@@ -1,7 +1,7 @@
 """Comparisons of local times with a repeated local time, which Spark's optimiser changes.
 
-It compares the instants instead: of a constant that occurs twice it takes the earlier one, so that
-`CAST(tz AS TIMESTAMP_NTZ) = …` finds one of two rows.
+It compares the instants instead, and converts a constant that occurs twice to the earlier instant,
+so that `CAST(tz AS TIMESTAMP_NTZ) = …` finds one of two rows.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _occur_twice(name: str, local: Micros) -> bool:
 ROWS = (
     Difference(
         *("spark", Direction.ANSWERS, _compares_repeated),
-        "compares instants for a local time and a constant that occurs twice in its zone",
+        "compares instants instead of a local time and a constant that occurs twice in its zone",
         "compare with an instant, TIMESTAMP '…'",
     ),
 )

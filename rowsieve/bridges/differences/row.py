@@ -12,10 +12,10 @@ from rowsieve.predicate import ir
 class Direction(Flag):
     """Where a difference matters."""
 
-    ANSWERS = auto()  # the engine's text is read, also if only we evaluate it (`where=`)
-    READS = auto()  # a condition is translated from the engine
-    BESIDE = auto()  # read from the engine, as one side of an AND
-    WRITES = auto()  # a condition is written for the engine
+    ANSWERS = auto()  # the engine's text is read, even if only we evaluate it (`where=`)
+    READS = auto()  # translated from the engine
+    BESIDE = auto()  # translated from the engine together with other conditions
+    WRITES = auto()  # written for the engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,5 +40,5 @@ class Difference:
 
 
 def calls(*names: str) -> Callable[[ir.Node], bool]:
-    """Finds calls of the functions."""
+    """Return a test that finds calls of these functions."""
     return lambda node: isinstance(node, ir.Call) and node.function in names

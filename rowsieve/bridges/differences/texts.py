@@ -1,4 +1,4 @@
-"""Functions of text that an engine lacks, and patterns that fold other letters."""
+"""Functions of text that an engine lacks, and patterns whose case folding differs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ROWS = (
     *(
         Difference(
             *(engine, direction, _folds),
-            "may fold other letters than we do when ignoring their case",
+            "may fold the case of other letters than Rowsieve",
         )
         for engine, direction in (
-            ("postgres", Direction.WRITES),  # reading refuses more of it
-            ("duckdb", Direction.WRITES),  # reading lowers both sides
+            ("postgres", Direction.WRITES),  # reading rejects more
+            ("duckdb", Direction.WRITES),  # reading lower-cases both sides
             ("trino", Direction.READS | Direction.WRITES),
         )
     ),

@@ -26,7 +26,7 @@ _MOST_DIGITS = 38
 _SIGNED_DIGITS = 34  # of a decimal whose sign Spark changes
 _NOT_A_NUMBER = -(10**30)
 UNITS = frozenset({"second", "minute", "hour", "day", "week", "month", "quarter", "year"})
-# Parts of times that all engines count alike.
+# Fields of times that all engines number alike.
 COMMON_PARTS = frozenset({"year", "quarter", "month", "day", "hour", "minute", "doy", "week"})
 MORE_PARTS = frozenset({"dow", "isodow", "isoyear", "whole_second"})
 _OF_THE_CLOCK = frozenset({"hour", "minute", "whole_second"})
@@ -57,7 +57,7 @@ class Use:
         return str(first.value).lower() if isinstance(first, Literal) else ""
 
     @property
-    def is_even(self) -> bool:
+    def is_of_one_type(self) -> bool:
         """Whether all arguments have the type of the result."""
         return all(type_ == self.result for type_ in self.types)
 
@@ -123,18 +123,18 @@ text_from_one = Arguments(
 
 # Numbers
 
-one_type = Arguments("arguments of one type", lambda use: use.is_even)
+one_type = Arguments("arguments of one type", lambda use: use.is_of_one_type)
 not_floats = Arguments(
     "arguments of one type, not floats",
-    lambda use: use.is_even and not isinstance(use.result, Float),
+    lambda use: use.is_of_one_type and not isinstance(use.result, Float),
 )
 not_floats_or_text = Arguments(
     "arguments of one type, not floats or text",
-    lambda use: use.is_even and not isinstance(use.result, Float | String),
+    lambda use: use.is_of_one_type and not isinstance(use.result, Float | String),
 )
 one_float = Arguments("a float", lambda use: len(use.types) == 1 and _first(Float)(use))
 signed = Arguments(
-    "numbers", lambda use: isinstance(use.result, Int | Float | Decimal) and use.is_even
+    "numbers", lambda use: isinstance(use.result, Int | Float | Decimal) and use.is_of_one_type
 )
 
 
@@ -162,13 +162,13 @@ signed_not_bits = Arguments("signed numbers, not of bits", _negated)
 def _sum(use: Use) -> bool:
     if isinstance(use.result, Decimal):
         return _all((Int, Decimal))(use) and use.result.precision < _MOST_DIGITS
-    return isinstance(use.result, Int | Float) and use.is_even
+    return isinstance(use.result, Int | Float) and use.is_of_one_type
 
 
 def _constant_divisor(use: Use) -> bool:
     divisor = use.constants[0]
     whole = isinstance(use.result, Int) and type(divisor) is int and divisor not in (0, -1)
-    return whole and use.is_even
+    return whole and use.is_of_one_type
 
 
 _SUM = "numbers of one type; decimals of fewer than 38 digits in the result"
@@ -180,7 +180,7 @@ sums_not_floats = Arguments(
 whole_numbers = Arguments("whole numbers", _all(Int))
 quotients = Arguments(
     "whole numbers or floats of one type",
-    lambda use: isinstance(use.result, Int | Float) and use.is_even,
+    lambda use: isinstance(use.result, Int | Float) and use.is_of_one_type,
 )
 constant_divisor = Arguments("whole numbers by a constant other than 0 and -1", _constant_divisor)
 signed_bits = Arguments(
@@ -227,7 +227,7 @@ def _has_clock(use: Use) -> bool:
 
 
 common_part_of_any = Arguments(
-    f"{_ANY} and the parts that all engines count alike",
+    f"{_ANY} and the fields that all engines number alike",
     lambda use: use.field in COMMON_PARTS and (_has_clock(use) or _dated(use)),
 )
 more_parts_of_any = Arguments(
@@ -239,7 +239,7 @@ known_unit = Arguments(
     lambda use: use.field in UNITS and is_local(use.types[1]),
 )
 common_part = Arguments(
-    f"{_LOCAL} and the parts that all engines count alike",
+    f"{_LOCAL} and the fields that all engines number alike",
     lambda use: use.field in COMMON_PARTS and _dated(use),
 )
 more_parts = Arguments(
@@ -272,7 +272,7 @@ formatted_local_time = Arguments(
 of_list = Arguments("a list", _first(List))
 of_map = Arguments("a map", _first(Map))
 place_from_one = Arguments(
-    "a constant place from 1",
+    "a constant index from 1",
     lambda use: _first(List)(use) and 1 <= use.numbers[0] < _LARGEST,
 )
 constant_slice = Arguments(

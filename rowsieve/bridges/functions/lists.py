@@ -5,9 +5,9 @@ from __future__ import annotations
 from rowsieve.bridges.functions.arguments import constant_slice, of_list, of_map, place_from_one
 from rowsieve.bridges.functions.row import Absent, Spelling, function, unverified
 
-_NOT_THERE = "what is not there is NULL"
-_NOT_JUDGED = "lists of it have not been compared with an engine's"
-_SHARED = "a NULL item never matches in the engine"
+_NULL_IF_ABSENT = "it is NULL for an element that is not in the list"
+_NOT_JUDGED = "its lists have not been compared with those of an engine"
+_SKIPS_NULL = "a NULL item never matches in the engine"
 
 ROWS = (
     function(
@@ -39,19 +39,21 @@ ROWS = (
     function(
         "list_position",
         (),
-        **dict.fromkeys(("postgres", "datafusion", "duckdb"), Absent(_NOT_THERE)),
+        **dict.fromkeys(("postgres", "datafusion", "duckdb"), Absent(_NULL_IF_ABSENT)),
         **dict.fromkeys(
             ("spark", "trino"),
-            unverified("it is 0 of what is not there", "array_position({0}, {1})"),
+            unverified(
+                "it is 0 for an element that is not in the list", "array_position({0}, {1})"
+            ),
         ),
     ),
     function(
         "lists_share",
         (),
-        postgres=Absent(_SHARED),
+        postgres=Absent(_SKIPS_NULL),
         spark="arrays_overlap({0}, {1})",
-        datafusion=Absent(_SHARED),
-        duckdb=Absent(_SHARED),
+        datafusion=Absent(_SKIPS_NULL),
+        duckdb=Absent(_SKIPS_NULL),
         trino=Absent("a NULL item makes it NULL, even if the other list is empty"),
     ),
     function(
@@ -75,7 +77,9 @@ ROWS = (
         "array_distinct({0})",
         of_list,
         postgres=Absent(),
-        duckdb=Absent("its items have no order, and no NULL: write list_unique, their number"),
+        duckdb=Absent(
+            "it returns items without NULL and in no order; to count them, write list_unique"
+        ),
         trino=unverified(_NOT_JUDGED, "array_distinct({0})"),
     ),
     function(

@@ -19,11 +19,11 @@ from rowsieve.bridges.functions.arguments import (
 from rowsieve.bridges.functions.row import SQL_ENGINES, Absent, Spelling, function, unverified
 
 _SUMS = {"postgres": sums_not_floats, "spark": sums_not_floats}
-_QUOTIENT = unverified("other kinds of quotients are rounded in another way there", "{0} / {1}")
+_QUOTIENT = unverified("it rounds other kinds of quotients differently", "{0} / {1}")
 _LAST_DIGITS = "its last digits differ between math libraries; store the value as a column"
-_DIGITS = "it rounds to other digits"
+_DIGITS = "it rounds the last digits differently"
 _DEGREES = Spelling(("({0} * 57.29577951308232)",), ("degrees({0})",), reason=_DIGITS)
-_LOWER_HEX = "the grammar takes to_hex, of lower case, for its upper case"
+_LOWER_HEX = "the parser confuses to_hex, which is lower case, with its upper-case variant"
 
 _APPROXIMATE = (
     "exp ln log log2 log10 cbrt sin cos tan asin acos atan atan2 sinh cosh tanh cot power"
@@ -69,13 +69,13 @@ ROWS = (
         "round",
         ("round({0})", "round({0}, {1})"),
         one_float,
-        trino=Absent("its rounding ends at 2^63"),
+        trino=Absent("its round is limited to 2^63"),
     ),
     function(
         "trunc",
         "trunc({0})",
         one_float,
-        spark=Absent("its trunc cuts dates"),
+        spark=Absent("its trunc truncates dates"),
         trino="truncate({0})",
     ),
     function("sqrt", "sqrt({0})", one_float),

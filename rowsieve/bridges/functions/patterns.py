@@ -1,11 +1,11 @@
-"""Spellings of functions of matches; bridges translate the patterns to each engine's syntax."""
+"""Spellings of functions of regular expressions; bridges translate the patterns themselves."""
 
 from __future__ import annotations
 
 from rowsieve.bridges.functions.arguments import with_constants
 from rowsieve.bridges.functions.row import Absent, Spelling, function
 
-_UNREAD = Absent("its regular expressions are not known to find the same text")
+_UNVERIFIED = Absent("its regular expressions are not known to find the same text")
 _EXTRACTED = "coalesce(regexp_substr({0}, {1}, 1, 1, 'c', {2}), '')"
 _ALL = "regexp_replace({0}, {1}, {2}, 'g')"
 
@@ -19,7 +19,7 @@ ROWS = (
             write_only="write regexp_substr, which is NULL where nothing is found",
         ),
         datafusion=Absent("write regexp_match, which is a list"),
-        trino=_UNREAD,
+        trino=_UNVERIFIED,
     ),
     function(
         "regex_substr",
@@ -28,34 +28,34 @@ ROWS = (
         postgres=("regexp_substr({0}, {1})", "regexp_substr({0}, {1}, 1, 1, 'c', {2})"),
         datafusion=Absent("write regexp_match, which is a list"),
         duckdb=Absent("write regexp_extract, which is empty where nothing is found"),
-        trino=_UNREAD,
+        trino=_UNVERIFIED,
     ),
     function(
         "regex_replace",
         _ALL,
         with_constants,
         spark="regexp_replace({0}, {1}, {2})",
-        trino=_UNREAD,
+        trino=_UNVERIFIED,
     ),
     function(
         "regex_replace_first",
         "regexp_replace({0}, {1}, {2})",
         with_constants,
-        spark=Absent("its regexp_replace takes every match"),
-        trino=_UNREAD,
+        spark=Absent("its regexp_replace replaces every match"),
+        trino=_UNVERIFIED,
     ),
     function(
         "regex_count",
         "regexp_count({0}, {1})",
         with_constants,
         duckdb=Absent(),
-        trino=_UNREAD,
+        trino=_UNVERIFIED,
     ),
     function(
         "regex_position",
         "regexp_instr({0}, {1})",
         with_constants,
         duckdb=Absent(),
-        trino=_UNREAD,
+        trino=_UNVERIFIED,
     ),
 )

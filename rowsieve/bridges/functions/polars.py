@@ -25,7 +25,7 @@ _MOST = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule of semantics that polars follows, and the reason of a refusal under another rule."""
+    """A rule of semantics that polars follows, and the reason to reject calls under other rules."""
 
     reason: str
     holds: Callable[[Semantics], bool]
@@ -88,8 +88,8 @@ _constant_count = Arguments(
     "text, with a constant count",
     lambda use: _on_text(use) and all(-_MOST <= number < _MOST for number in use.numbers),
 )
-_constant_place = Arguments(
-    "text, with a constant place and length",
+_constant_start = Arguments(
+    "text, with a constant start and length",
     lambda use: _on_text(use) and use.numbers[0] >= 1 and use.numbers[-1] >= 0,
 )
 _replaced_constant = Arguments(
@@ -109,7 +109,7 @@ _FLOATS = Rule(
     "floats divided by zero and out of range differ in polars",
     lambda rules: rules.float_division_by_zero is OnFailure.IEEE,
 )
-_CASES = Rule("one letter may become several in polars", lambda rules: rules.full_case)
+_CASES = Rule("polars may convert one letter to several", lambda rules: rules.full_case)
 _TO_EVEN = Rule(_FLOATS.reason, lambda rules: _FLOATS.holds(rules) and rules.rounds_half_to_even)
 _FROM_ZERO = Rule(
     _FLOATS.reason, lambda rules: _FLOATS.holds(rules) and not rules.rounds_half_to_even
@@ -171,7 +171,7 @@ ROWS: tuple[Method, ...] = (
     Method("left", "str.head", "StringExpr.Head", _constant_count, plain=True),
     Method("right", "str.tail", "StringExpr.Tail", _constant_count, plain=True),
     Method(
-        *("substr", "str.slice", "StringExpr.Slice", _constant_place), plain=True, from_zero=True
+        *("substr", "str.slice", "StringExpr.Slice", _constant_start), plain=True, from_zero=True
     ),
     Method("trim", "str.strip_chars", "StringExpr.StripChars", _given_text, plain=True),
     Method("ltrim", "str.strip_chars_start", "StringExpr.StripCharsStart", _given_text, plain=True),

@@ -39,11 +39,11 @@ class Function:
 
 
 _whole = Arguments(
-    "whole numbers of one type", lambda use: use.is_even and isinstance(use.result, Int)
+    "whole numbers of one type", lambda use: use.is_of_one_type and isinstance(use.result, Int)
 )
 _signed = Arguments(
     "signed numbers of one type",
-    lambda use: use.is_even and isinstance(use.result, Int) and use.result.signed,
+    lambda use: use.is_of_one_type and isinstance(use.result, Int) and use.result.signed,
 )
 _CASE, _SENSITIVE = "case_sensitivity", "CASE_SENSITIVE"
 

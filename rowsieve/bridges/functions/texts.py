@@ -17,9 +17,9 @@ from rowsieve.bridges.functions.arguments import (
 )
 from rowsieve.bridges.functions.row import Absent, Spelling, function, unverified
 
-_LOCALE = "its locale decides on letters"
+_LOCALE = "its locale decides how letters change case"
 _TRIM = ("trim({0})", "trim(BOTH {1} FROM {0})")
-_SPACES = Absent("it trims other spaces, too")
+_SPACES = Absent("it trims other kinds of spaces, too")
 
 
 def _padded(name: str) -> tuple[str, ...]:

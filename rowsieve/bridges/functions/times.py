@@ -29,7 +29,7 @@ _INSTANT = (
 )
 _UNJUDGED = "its results have not been compared with DataFusion's"
 
-_OTHER_SPELLINGS = "it reads other texts, too, by rules that are unknown to Rowsieve"
+_OTHER_SPELLINGS = "it also accepts other texts, by rules that are unknown to Rowsieve"
 _TO_TIMESTAMPS = tuple(f"to_timestamp_{unit}" for unit in ("seconds", "millis", "micros", "nanos"))
 
 ROWS = (

@@ -30,12 +30,12 @@ from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperatio
 from rowsieve.types.logical import Binary, Bool, Date, Decimal, Float, Int, Time, Timestamp
 
 _JUNCTIONS: Mapping[str, str] = {"and": "And", "or": "Or"}
-_ENDS: Mapping[str, str] = {
-    "java.lang.StackOverflowError": "it nests too deep for Spark itself; write isin(…), or join "
+_JVM_LIMITS: Mapping[str, str] = {
+    "java.lang.StackOverflowError": "it nests too deeply for Spark itself; write isin(…), or join "
     "the halves of a long list",
     "java.lang.OutOfMemoryError": "it is too large for the memory of Spark's driver",
 }
-_MOST_CASES = 8  # Spark's JSON has twice what is below a CASE
+_MOST_CASES = 8  # Spark's JSON contains the children of a CASE twice
 _CALLS: Mapping[str, str] = {
     "And": "and",
     "Or": "or",
@@ -146,14 +146,14 @@ def folded(node: Node) -> Node:
         return _computed(node) or node
     try:
         children = tuple(folded(child) for child in node.children)
-    except RecursionError:  # it is refused where it is read
+    except RecursionError:  # reading rejects it
         return node
     same = all(new is old for new, old in zip(children, node.children, strict=True))
     return node if same else replace(node, children=children)
 
 
 def _computed(node: Node) -> Node | None:
-    """Return Spark's value of a constant expression; None if it fails, or varies."""
+    """Return Spark's value of a constant expression; None if it fails, or depends on the time."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - an extra
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
 
@@ -170,7 +170,7 @@ def _computed(node: Node) -> Node | None:
             plan = getattr(rule, "MODULE$").apply(plan)
         java = plan.projectList().apply(0).child()  # of the alias that Spark gives it
         made = _of_json(json.loads(java.toJSON()), java)
-    except (Py4JError, PySparkException):  # it is read as it stands
+    except (Py4JError, PySparkException):  # it is read unevaluated
         return None
     return made if made.kind == "Literal" else None
 
@@ -218,10 +218,10 @@ def _tree(node: Any) -> Node:
         text = str(error).strip().partition("\n")[0]
         raise InvalidPredicate(f"Spark does not take this column: {text}") from error
     except Py4JJavaError as error:
-        if (end := _ENDS.get(error.java_exception.getClass().getName())) is None:
+        if (reason := _JVM_LIMITS.get(error.java_exception.getClass().getName())) is None:
             raise
         if (operator := _operator(node)) is None:
-            raise UnsupportedOperation(end) from None
+            raise UnsupportedOperation(reason) from None
     terms = [_tree(each) for each in _terms(node, operator)]
     whole = terms[0]
     for term in terms[1:]:
@@ -396,14 +396,14 @@ _FORMS: Mapping[str, tuple[str, Callable[[Node], Form]]] = {
     "LikeAny": ("OR of LIKE", _like_any),
     **{kind: (name, _trim) for kind, name in _TRIMS.items()},
 }
-_OTHERS = {"AttributeReference": "a name", "Alias": "what is named"}
+_WITHOUT_SYNTAX = {"AttributeReference": "a name", "Alias": "the expression itself"}
 ROWS: tuple[Row, ...] = (
     *(
         Row(kind, said, Exactness.EXACT, Exactness.UNSUPPORTED, "written as SQL text")
         for kind, said in {
             **_CALLS,
             **{kind: said for kind, (said, _) in _FORMS.items() if kind != "InSet"},
-            **_OTHERS,
+            **_WITHOUT_SYNTAX,
         }.items()
     ),
     Row("InSet", "IN", Exactness.EXACT, Exactness.EXACT, "long lists"),

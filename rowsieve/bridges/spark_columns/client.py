@@ -60,14 +60,14 @@ def _pieces(text: str) -> list[str]:
     try:
         return [piece for piece, _ in parse.conditions(text, "spark")]
     except InvalidPredicate:
-        return [text]  # it is refused where it is read
+        return [text]  # reading rejects it
 
 
 def _text(text: str, stand_ins: StandIns) -> Form:
     if stand_ins.may_stand_in(text):
         raise UnsupportedOperation("text that names something other than a column")
     try:
-        parse_expression(text, "spark")  # it is whole by itself
+        parse_expression(text, "spark")  # its parentheses are balanced
     except InvalidPredicate as error:
         raise UnsupportedOperation(str(error)) from error
     return spark_words.Spelled(f"({text}\n)")
@@ -113,7 +113,7 @@ def _constants(members: Sequence[Any]) -> ValueSet | None:
 
 def _literal(expression: Any) -> Form:
     value, spelled = expression._value, str(expression._dataType.jsonValue())
-    if hasattr(value, "as_tuple"):  # the server widens the type that the client says
+    if hasattr(value, "as_tuple"):  # the server widens the type that the client declares
         _, digits, exponent = value.as_tuple()
         scale = max(-exponent, expression._dataType.scale)
         precision = max(len(digits) + max(exponent, 0), scale, expression._dataType.precision)

@@ -1,7 +1,7 @@
-"""Looks up classes of Spark's JVM by their full names.
+"""Look up classes of Spark's JVM by their full names, once each.
 
-The JVM is asked once for a class. `jvm.org.apache.spark.sql.Column` asks about each package, too,
-and for each the JVM looks for a class of that name in all archives of its class path.
+`jvm.org.apache.spark.sql.Column` makes a request for each package, too, for which the JVM searches
+a class of that name in all archives of its class path.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 _FOUND: Final[WeakKeyDictionary[Any, dict[str, Any]]] = WeakKeyDictionary()
-"""Classes by the JVM, which lives as long as its sessions, and by their names."""
+"""Classes by JVM and name; an entry lives as long as its JVM."""
 
 
 def java_class(jvm: Any, name: str) -> Any:
@@ -27,10 +27,10 @@ def java_class(jvm: Any, name: str) -> Any:
 
 
 def spark_class(session: Any, name: str) -> Any:
-    """Return a class of Spark's package of SQL, in the JVM of a classic session."""
+    """Return a class of the package `org.apache.spark.sql`, in the JVM of a classic session."""
     return java_class(session._jvm, f"org.apache.spark.sql.{name}")
 
 
 def scala_seq(session: Any, items: list[Any]) -> Any:
-    """Return a sequence of Scala's."""
+    """Convert a list to a Scala sequence."""
     return java_class(session._jvm, "org.apache.spark.api.python.PythonUtils").toSeq(items)

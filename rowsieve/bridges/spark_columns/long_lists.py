@@ -96,7 +96,7 @@ def listed_set(operand: Any, in_set: Any, spelled: str) -> Form:
     array = array_data(in_set.hset().toSeq())
     type_ = _flat_type(spelled)
     values = _members(literal(array, java_type), type_)
-    ordered = values.take(pc.sort_indices(values))  # a set has no order that means anything
+    ordered = values.take(pc.sort_indices(values))  # the order of a set is arbitrary
     return Listed(operand, ValueSet(ordered, type_), typed=True)
 
 
@@ -162,5 +162,5 @@ def _computed(session: Any, members: Any) -> Any:
             return None
         literal = spark_class(session, "catalyst.expressions.Literal")
         return literal(array.eval(None), array.dataType())
-    except (Py4JError, PySparkException):  # it is read constant by constant
+    except (Py4JError, PySparkException):  # its constants are read one by one
         return None

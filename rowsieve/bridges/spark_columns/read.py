@@ -25,7 +25,7 @@ from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.schema import Schema
 
-_ANOTHER = "Asia/Kathmandu"
+_OTHER_ZONE = "Asia/Kathmandu"
 Condition = tuple[Any, Any]  # the column of a condition, and its tree, text or refusal
 
 
@@ -93,7 +93,7 @@ def _read(
         schema,
         SPARK,
         meant=session.rules,
-        elsewhere=Semantics.of_spark(ansi=session.ansi, time_zone=_ANOTHER) if unknown else None,
+        elsewhere=Semantics.of_spark(ansi=session.ansi, time_zone=_OTHER_ZONE) if unknown else None,
         shown=shown,
         strict=strict,
     )
@@ -119,7 +119,7 @@ def _shown(column: Any) -> str:
         return str(column).removeprefix("Column<'").removesuffix("'>")
     except RecursionError:  # a client writes its columns recursively
         return "a deep column"
-    except ValueError:  # and its instants by the clocks of this machine, which had no year 0
+    except ValueError:  # it shows instants in the local zone, in which Python has no year 0
         return "a column of times that PySpark cannot show"
 
 
