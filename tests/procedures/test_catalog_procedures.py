@@ -11,6 +11,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import InvalidInput, TableExists, TableNotFound
+from rowsieve.procedures.built_in import built_in
 from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles, Rows
 from rowsieve.procedures.call_statement import Call
 from rowsieve.procedures.coordinator import Coordinator
@@ -133,3 +134,8 @@ def test_a_name_may_be_quoted(catalog: rs.Catalog, quoted: str) -> None:
     catalog.create_table("db.t", pa.table({"id": [1]}))
     assert catalog.call(f"ALTER TABLE {quoted} EXECUTE optimize").num_rows == 1
     assert catalog.call(f"CALL system.compact(table => '{quoted}')").num_rows == 1
+
+
+def test_every_built_in_procedure_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "procedures.md").read_text()
+    assert [each.name for each in built_in() if f"\n| `{each.name}(" not in page] == []
