@@ -219,3 +219,10 @@ def test_a_note_is_text_with_its_pieces() -> None:
 
 
 NOTED = pa.schema([("id", pa.int64()), ("s", pa.string())])
+
+
+def test_a_function_that_the_engine_lacks_is_not_said_to_give_other_values() -> None:
+    schema = pa.schema([("n", pa.int64())])
+    made = rs.translate("gcd(n, 6) = 3", source="duckdb", target="spark", schema=schema)
+    assert made.expression is None
+    assert "gcd has no counterpart in spark" in made.notes[0]

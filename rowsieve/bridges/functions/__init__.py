@@ -34,8 +34,10 @@ def refusal(use: Use, engine: str) -> str:
     name = use.call.function
     row = TABLE.get(name)
     spelling = None if row is None else row.spelling(engine)
+    reason = "" if row is None else row.reason(engine)
+    if row is not None and spelling is None and not reason:
+        return f"{name} has no counterpart in {engine}"
     if spelling is None or not spelling.cases:
-        reason = "" if row is None else row.reason(engine)
         return f"{name} may give other values in {engine}" + (f": {reason}" if reason else "")
     if any(case.holds(use) for case in spelling.cases):
         return ""
