@@ -42,13 +42,13 @@ _MALFORMED = (
 def predicate_to_json(predicate: ir.Predicate) -> Json:
     """Convert the predicate to objects, lists, text and numbers."""
     check_limits(predicate)
-    return _predicate(predicate)
+    return ir.fold(predicate, _encoded)
 
 
 def operand_to_json(operand: ir.Operand) -> Json:
     """Convert the operand to objects, lists, text and numbers."""
     check_limits(operand)
-    return _operand(operand)
+    return ir.fold(operand, _encoded)
 
 
 def predicate_from_json(value: Any) -> ir.Predicate:
@@ -114,39 +114,36 @@ class _Reading:
             ) from error
 
 
-def _predicate(node: ir.Predicate) -> Json:
+def _encoded(node: ir.Node, below: tuple[Json, ...]) -> Json:
+    """Encode a node whose children are encoded."""
     match node:
         case ir.TruePredicate():
             return {"node": "true"}
         case ir.FalsePredicate():
             return {"node": "false"}
-        case ir.Comparison(op=op, left=left, right=right):
-            return {
-                "node": "comparison",
-                "op": op.value,
-                "left": _operand(left),
-                "right": _operand(right),
-            }
-        case ir.Not(term=term):
-            return {"node": "not", "term": _predicate(term)}
-        case ir.And(terms=terms):
-            return {"node": "and", "terms": [_predicate(term) for term in terms]}
-        case ir.Or(terms=terms):
-            return {"node": "or", "terms": [_predicate(term) for term in terms]}
-        case ir.InList(operand=operand, values=values):
-            return {"node": "in", "operand": _operand(operand), **_values(values)}
-        case ir.IsNull(operand=operand):
-            return {"node": "is_null", "operand": _operand(operand)}
-        case ir.Like(operand=operand, pattern=pattern, escape=escape, ignore_case=ignore_case):
+        case ir.Comparison(op=op):
+            left, right = below
+            return {"node": "comparison", "op": op.value, "left": left, "right": right}
+        case ir.Not():
+            return {"node": "not", "term": below[0]}
+        case ir.And():
+            return {"node": "and", "terms": list(below)}
+        case ir.Or():
+            return {"node": "or", "terms": list(below)}
+        case ir.InList(values=values):
+            return {"node": "in", "operand": below[0], **_values(values)}
+        case ir.IsNull():
+            return {"node": "is_null", "operand": below[0]}
+        case ir.Like(pattern=pattern, escape=escape, ignore_case=ignore_case):
             return {
                 "node": "like",
-                "operand": _operand(operand),
+                "operand": below[0],
                 "pattern": pattern,
                 "escape": escape,
                 "ignore_case": ignore_case,
             }
-        case ir.BooleanOperand(operand=operand):
-            return {"node": "boolean", "operand": _operand(operand)}
+        case ir.BooleanOperand():
+            return {"node": "boolean", "operand": below[0]}
         case ir.Opaque(description=description, source=source, columns=columns):
             return {
                 "node": "opaque",
@@ -155,10 +152,10 @@ def _predicate(node: ir.Predicate) -> Json:
                 "columns": list(columns),
             }
         case _:
-            assert_never(node)
+            return _encoded_operand(node, below)
 
 
-def _operand(node: ir.Operand) -> Json:
+def _encoded_operand(node: ir.Operand, below: tuple[Json, ...]) -> Json:
     match node:
         case ir.Column(name=name):
             return {"node": "column", "name": name}
@@ -166,26 +163,23 @@ def _operand(node: ir.Operand) -> Json:
             return {"node": "bound_column", "id": field_id, "name": name, "type": _type(type_)}
         case ir.Literal(value=value, type=type_):
             return {"node": "literal", "value": _value(value), "type": _type(type_)}
-        case ir.Call(function=function, arguments=arguments):
-            return {
-                "node": "call",
-                "function": function,
-                "arguments": [_operand(argument) for argument in arguments],
-            }
-        case ir.Cast(operand=operand, type=type_, try_=try_):
-            return {"node": "cast", "operand": _operand(operand), "type": _type(type_), "try": try_}
-        case ir.FieldAccess(operand=operand, name=name):
-            return {"node": "field", "operand": _operand(operand), "name": name}
-        case ir.Case(branches=branches, otherwise=otherwise):
+        case ir.Call(function=function):
+            return {"node": "call", "function": function, "arguments": list(below)}
+        case ir.Cast(type=type_, try_=try_):
+            return {"node": "cast", "operand": below[0], "type": _type(type_), "try": try_}
+        case ir.FieldAccess(name=name):
+            return {"node": "field", "operand": below[0], "name": name}
+        case ir.Case():
+            pairs = zip(below[:-1:2], below[1:-1:2], strict=True)
             return {
                 "node": "case",
-                "branches": [[_predicate(when), _operand(then)] for when, then in branches],
-                "otherwise": _operand(otherwise),
+                "branches": [[when, then] for when, then in pairs],
+                "otherwise": below[-1],
             }
         case ir.Now():
             return {"node": "now"}
-        case ir.Condition(predicate=predicate):
-            return {"node": "condition", "predicate": _predicate(predicate)}
+        case ir.Condition():
+            return {"node": "condition", "predicate": below[0]}
         case _:
             assert_never(node)
 
