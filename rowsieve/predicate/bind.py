@@ -414,7 +414,7 @@ class _Binder:
         return zoned or ir.Call(row.name, converted), signature.result
 
     def instant_like(self, time: _Typed, other: _Typed) -> ir.Operand:
-        """Return a time that another one is subtracted from: an instant if the other one is."""
+        """Return the minuend of a difference of times; an instant if the subtrahend is one."""
         instant = Timestamp(utc=True)
         mixed = isinstance(time[1], Timestamp) and other[1] == instant
         return convert(*time, instant, self.semantics) if mixed else time[0]

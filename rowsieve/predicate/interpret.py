@@ -259,7 +259,7 @@ class _Interpreter:
     def nested_comparison(
         self, node: ir.Comparison, left: AbstractValue, right: AbstractValue
     ) -> Truth:
-        """Compare lists or structs by conditions that this implies: there are no bounds of them."""
+        """Compare lists or structs by implied conditions, because they have no bounds."""
         if isinstance(node.left, ir.Literal) and not isinstance(node.right, ir.Literal):
             node = ir.Comparison(MIRRORED.get(node.op, node.op), node.right, node.left)
             left, right = right, left
@@ -383,9 +383,9 @@ class _Interpreter:
         """Derive the value from the arguments."""
         match node:
             case ir.BoundColumn():
-                said = self.columns.column(node)
-                value = from_column(node, said, self.part_count)
-                return value if self.semantics.nan is NanOrder.IEEE else nan_alone(value, said)
+                column = self.columns.column(node)
+                value = from_column(node, column, self.part_count)
+                return value if self.semantics.nan is NanOrder.IEEE else nan_alone(value, column)
             case ir.Literal():
                 return constant(node, self.part_count, self.semantics.nan)
             case ir.Call():
@@ -441,12 +441,12 @@ class _Interpreter:
         for when, then in node.branches:
             truth = here.predicate(when)
             fails = fails | (truth.fails & reached)
-            inside, nobody = here.within(facts_of(ir.root_conjuncts(when)))
-            value = limited(inside.operand(then), reached & truth.true & ~nobody)
+            inside, excluded = here.within(facts_of(ir.root_conjuncts(when)))
+            value = limited(inside.operand(then), reached & truth.true & ~excluded)
             result = value if result is None else join(result, value)
             reached = reached & (truth.false | truth.null)
-            here, nobody = here.within(facts_against(when))
-            reached = reached & ~nobody
+            here, excluded = here.within(facts_against(when))
+            reached = reached & ~excluded
         last = limited(here.operand(node.otherwise), reached)
         result = last if result is None else join(result, last)
         return replace(result, fails=result.fails | fails)

@@ -342,7 +342,7 @@ def conjoin(terms: Iterable[Predicate]) -> Predicate:
 
 
 def _without_repeats(terms: list[Predicate]) -> tuple[Predicate, ...]:
-    """Drop repeated terms; a few are compared, which takes less time than to hash them."""
+    """Drop repeated terms; a few terms are compared, which is faster than hashing them."""
     if len(terms) > _FEW:
         return tuple(dict.fromkeys(terms))
     kept: list[Predicate] = []

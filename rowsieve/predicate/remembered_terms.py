@@ -1,4 +1,4 @@
-"""Cache what is derived from the terms of an OR, with the predicate that owns the terms."""
+"""Cache values derived from the terms of an OR in the predicate that owns the terms."""
 
 from __future__ import annotations
 

@@ -21,10 +21,10 @@ from rowsieve.types.logical import Enum, Int, LogicalType, String, type_name
 from rowsieve.types.schema import Schema
 
 MOST_RANKED: Final = 256
-"""The most labels of two columns that are ordered by a comparison."""
+"""The most labels of an enum whose columns can be compared by order."""
 
 _BEFORE: Final = {ir.ComparisonOp.LT: 0, ir.ComparisonOp.LE: 1}
-_BEHIND: Final = {ir.ComparisonOp.GT: 1, ir.ComparisonOp.GE: 0}
+_AFTER: Final = {ir.ComparisonOp.GT: 1, ir.ComparisonOp.GE: 0}
 _MIRRORED: Final = {
     ir.ComparisonOp.LT: ir.ComparisonOp.GT,
     ir.ComparisonOp.LE: ir.ComparisonOp.GE,
@@ -98,8 +98,8 @@ def compare_enums(
     place = enum.labels.index(str(right.value))
     if op in _BEFORE:
         return _one_of(one, enum.labels[: place + _BEFORE[op]], enum)
-    if op in _BEHIND:
-        return _one_of(one, enum.labels[place + _BEHIND[op] :], enum)
+    if op in _AFTER:
+        return _one_of(one, enum.labels[place + _AFTER[op] :], enum)
     return ir.Comparison(op, one, other)
 
 

@@ -178,7 +178,7 @@ def _cast(
             return _between_zones(operand, semantics, utc=utc, try_=try_)
         case Nanos(utc=utc), Timestamp(utc=other):
             if semantics.nanoseconds is Nanoseconds.UNSPELLED:
-                return None  # TIMESTAMP is the name of nanoseconds there
+                return None  # in that engine TIMESTAMP means nanoseconds
             if rounds and (try_ or (utc and not other)):
                 return None  # infinite times; DuckDB has no such cast
             own = Timestamp(utc)

@@ -86,7 +86,7 @@ def as_length(
 ) -> tuple[ir.Operand, LogicalType]:
     """Replace an interval, or the text of one, by its length.
 
-    InvalidPredicate for other values, and if the semantics order intervals in another way.
+    InvalidPredicate for other values, and if the semantics order intervals differently.
     """
     if not semantics.thirty_day_months:
         raise InvalidPredicate(

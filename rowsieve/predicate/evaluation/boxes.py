@@ -6,7 +6,7 @@ one by one. Values are replaced by ranks: how many ends of ranges are not above 
 
 Soundness: the outcome is the one of the evaluator. An alternative is TRUE if the row lies in the
 box. It is NULL if a column is NULL and the row lies in the box of the other columns. It cannot
-fail. Alternatives of other kinds are left to the evaluator: of NULL, NaN or infinite constants,
+fail. The evaluator handles alternatives of other kinds: of NULL, NaN or infinite constants,
 floats that are unequal under IEEE, IN lists of floats (which may compare bits), text in an order.
 """
 

@@ -36,7 +36,7 @@ from rowsieve.predicate.functions.times.nanosecond_calls import with_nanoseconds
 from rowsieve.predicate.ir import Literal, Operand
 from rowsieve.types.logical import LogicalType, type_name
 
-_ROOMS = (
+_GROUPS = (
     numeric,
     rounding,
     floats,
@@ -66,7 +66,7 @@ _ROOMS = (
     extents,
 )
 _ROWS: dict[str, Function] = {
-    row.name: with_nanoseconds(row) for room in _ROOMS for row in room.ROWS
+    row.name: with_nanoseconds(row) for group in _GROUPS for row in group.ROWS
 }
 
 BUILT_IN = frozenset(_ROWS)
@@ -74,7 +74,7 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(_ROWS)
 
 
 def names_by_time_use(*uses: TimeUse) -> frozenset[str]:
-    """Return the built-in functions that take this of a time; all functions of times by default."""
+    """Return the built-in functions that use times in these ways; by default in any way."""
     return frozenset(
         row.name
         for row in FUNCTIONS.values()

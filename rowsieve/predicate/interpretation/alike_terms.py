@@ -1,4 +1,4 @@
-"""Terms of an OR that differ in their constants only, so that all of them are interpreted at once.
+"""Terms of an OR that differ in their constants only, and are interpreted together.
 
 `a = 1 AND b < 2 OR a = 3 AND b < 4 OR …`: the terms of one *shape*, the same columns and operators
 in the same order, become one array of constants per comparison. Comparing them with the bounds of
@@ -54,7 +54,7 @@ Matrices: TypeAlias = tuple[Mask, Mask, Mask, Mask]
 def grouped(
     terms: tuple[ir.Predicate, ...], fewest: int, remembered: dict[Hashable, Any]
 ) -> Grouped:
-    """Group the terms by shape; shapes of fewer terms than `fewest` are left to the walk."""
+    """Group the terms by shape; shapes of fewer terms than `fewest` are not grouped."""
     if len(terms) < fewest:
         return Grouped((), terms)
     return derived_once(terms, "alike terms", remembered, partial(_grouped, fewest=fewest))

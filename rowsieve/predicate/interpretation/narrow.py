@@ -143,12 +143,12 @@ def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
         refuted = ~refuted
     found: dict[ir.BoundColumn, AbstractColumn] = {}
     for column in facts.columns:
-        said = columns.column(column)
-        own = from_column(column, said, part_count)
+        statistics = columns.column(column)
+        own = from_column(column, statistics, part_count)
         found[column] = AbstractColumn(
             *(own.lower, own.upper, ~own.present, own.null, own.nan),
-            all_nan=None if said is None else said.all_nan,
-            ranges=() if said is None else said.ranges,
+            all_nan=None if statistics is None else statistics.all_nan,
+            ranges=() if statistics is None else statistics.ranges,
         )
     for column, span in facts.spans.items():
         found[column] = _within(found[column], column, span)
@@ -302,6 +302,6 @@ def _contradict(pairs: Sequence[tuple[ir.ComparisonOp, ir.BoundColumn, ir.BoundC
     left: dict[tuple[ir.BoundColumn, ir.BoundColumn], frozenset[str]] = {}
     for op, a, b in pairs:
         if (b, a) in left:
-            a, b, op = b, a, _MIRRORED.get(op, op)  # noqa: PLW2901 - the same said the other way
+            a, b, op = b, a, _MIRRORED.get(op, op)  # noqa: PLW2901 - the mirrored pair
         left[a, b] = left.get((a, b), frozenset("<=>")) & _LEAVES[op]
     return not all(left.values())

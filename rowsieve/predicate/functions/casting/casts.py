@@ -288,7 +288,7 @@ def _decimal_to_int(
 def _decimal_to_float(
     values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
 ) -> Computed:
-    """Convert by way of text, which rounds correctly; Arrow's conversion may be off by one unit."""
+    """Convert through text, which rounds correctly; Arrow's conversion may be off by one unit."""
     return Computed(values.cast(pa.string()).cast(arrow_type(target)))
 
 

@@ -95,7 +95,7 @@ def too_large(values: pa.Array, target: LogicalType, reading: TextReading) -> Co
 
 
 def _short(text: pa.Array) -> Mask:
-    """Where the exponent has so many digits that it alone decides."""
+    """Return where the exponent has so many digits that it alone decides."""
     return as_mask(pc.less(pc.binary_length(text), 500_000))
 
 

@@ -108,7 +108,7 @@ def to_timestamp(
     assert isinstance(target, Timestamp)
     _refuse(values, matches(values, _SPACED), target)
     found = text_casts.to_timestamp(values, source, target, semantics)
-    if target.utc:  # a date alone with an offset is invalid there
+    if target.utc:  # DuckDB rejects a date alone with an offset
         _refuse(values, matches(values, rf"^\s*{_DATE}\s*(?:Z|[+-].*)$|[0-9]\s+[Z+-]"), target)
     return _only_known(found, values, rf"^{_DATE}(?:[ T]{_CLOCK})?$", target)
 

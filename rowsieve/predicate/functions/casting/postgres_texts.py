@@ -183,7 +183,7 @@ def _moments(values: pa.Array, target: LogicalType) -> tuple[pa.Array, text_cast
 def _check_moments(text: pa.Array, parts: pa.Array, target: LogicalType) -> None:
     """Raise UnreadText for other spellings, 24:00 and 60 seconds; unknown words are invalid."""
     unknown = null_mask(parts) & matches(text, _NO_MOMENT)
-    if not isinstance(target, Time):  # 1234 is a time of day there
+    if not isinstance(target, Time):  # PostgreSQL reads 1234 as a time of day
         unknown &= ~matches(text, _SHORT_NUMBER)
     late = as_mask(pc.equal(parts.field("hour"), "24")) | as_mask(
         pc.equal(parts.field("second"), "60")

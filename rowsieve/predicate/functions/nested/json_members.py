@@ -4,7 +4,7 @@ msgspec decodes all documents in one call to classes that have only the keys of 
 the original text of the value there. Numbers and strings elsewhere are checked and thrown away.
 
 Soundness: the results are those of `find_member` in `json_access`, the slow path. Documents on
-which the two could differ are reported by position and left to the slow path: documents that are
+which the two could differ are reported by position for the slow path: documents that are
 not objects, may nest too deep, have very long numbers or are malformed; and, where the first of
 several equal keys counts, all of a batch in which a key may repeat.
 """
@@ -31,7 +31,7 @@ MAX_NESTING: Final = 100
 _SHORT: Final = 200  # bytes; a document of this size cannot exceed the limits checked below
 _ENDLESS: Final = r"[0-9]{300}"  # Python, and so `find_member`, rejects integers over 4,300 digits
 NUMERAL: Final = re.compile(r"-?[0-9]{1,9}")
-_LONGEST: Final = 8  # keys that are followed at once
+_LONGEST: Final = 8  # keys of a path that are followed in one step
 _FEWEST: Final = 16  # documents
 _MOST_BYTES: Final = 2**30
 _UNSET: Final = msgspec.UNSET
@@ -56,7 +56,7 @@ def may_exceed_limits(texts: pa.Array) -> Mask:
 
 
 def followed(path: Sequence[Key], *, adaptive: bool) -> tuple[str, ...]:
-    """The first keys of a path that `members` can follow: names in objects, never places."""
+    """Return the first keys of a path that `members` can follow: names in objects, no indexes."""
     found: list[str] = []
     for key in path[:_LONGEST]:
         if not isinstance(key, str) or (adaptive and NUMERAL.fullmatch(key)):
