@@ -51,27 +51,33 @@ _NOTHING = (
     "pass ansi= to from_spark_filters"
 )
 
+_COMPARISONS: Mapping[str, ir.ComparisonOp] = {
+    "EqualTo": ir.ComparisonOp.EQ,
+    "EqualNullSafe": ir.ComparisonOp.NOT_DISTINCT,
+    "GreaterThan": ir.ComparisonOp.GT,
+    "GreaterThanOrEqual": ir.ComparisonOp.GE,
+    "LessThan": ir.ComparisonOp.LT,
+    "LessThanOrEqual": ir.ComparisonOp.LE,
+}
+_TEXT: Mapping[str, str] = {
+    "StringStartsWith": "starts_with",
+    "StringEndsWith": "ends_with",
+    "StringContains": "contains",
+}
 FILTERS: tuple[Row, ...] = (
-    both("EqualTo", "=", _VALUE),
-    both("EqualNullSafe", "IS NOT DISTINCT FROM", _VALUE),
-    both("GreaterThan", ">", _VALUE),
-    both("GreaterThanOrEqual", ">=", _VALUE),
-    both("LessThan", "<", _VALUE),
-    both("LessThanOrEqual", "<=", _VALUE),
+    *(both(name, op.value, _VALUE) for name, op in _COMPARISONS.items()),
     both("In", "InList", f"{_VALUE}; {_EMPTY}"),
     both("IsNull", "IsNull"),
     both("IsNotNull", "Not(IsNull)"),
     both("Not", "Not", "of one filter"),
-    both("StringStartsWith", "starts_with", "and LIKE 'text%'"),
-    both("StringEndsWith", "ends_with"),
-    both("StringContains", "contains"),
+    *(
+        both(name, ours, "and LIKE 'text%'" if ours == "starts_with" else "")
+        for name, ours in _TEXT.items()
+    ),
 )
-_COMPARISONS: Mapping[str, ir.ComparisonOp] = {
-    row.foreign: ir.ComparisonOp(row.ours) for row in FILTERS[:6]
-}
+_KNOWN = frozenset(row.foreign for row in FILTERS)
 _CLASSES = {op: name for name, op in _COMPARISONS.items()}
 _NEGATED = {ir.ComparisonOp.NE: "EqualTo", ir.ComparisonOp.DISTINCT: "EqualNullSafe"}
-_TEXT = {row.foreign: row.ours for row in FILTERS if row.foreign.startswith("String")}
 _TEXT_CLASSES = {ours: name for name, ours in _TEXT.items()}
 _ACCEPTED: Mapping[type[LogicalType], tuple[type, ...]] = {
     Bool: (bool,),
@@ -144,7 +150,7 @@ def _read(item: Any, schema: Schema, ansi: bool | None) -> ir.Predicate:
             raise UnsupportedOperation(_NOTHING)
         inner = _read(item, schema, ansi)
         return ir.Not(inner) if depth % 2 else inner
-    if kind not in {row.foreign for row in FILTERS}:
+    if kind not in _KNOWN:
         raise UnsupportedOperation(f"the filter {kind} is unknown to Rowsieve")
     operand, type_ = _attribute(item.attribute, schema)
     if kind == "IsNull":
