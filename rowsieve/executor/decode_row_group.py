@@ -191,12 +191,13 @@ class RowGroup:
         return numbers - before[np.searchsorted(pages, numbers // page_rows)], decoded
 
     def _arrays(self, columns: Schema, pages: Pages | None) -> Iterator[pa.Array]:
-        """Decode a few columns per call, or all at once for pages, few rows or a remote store."""
+        """Decode a few columns per call, or all at once for few rows or a remote store."""
         size_bytes = 0
-        stored = self.file.stored(columns)
-        few = self.row_count <= FEW_ROWS or self.row_count * len(stored) <= FEW_VALUES
-        together = pages is not None or few or self.file.fetches_together
-        step = max(len(stored), 1) if together else COLUMNS_AT_ONCE
+        stored, row_count = self.file.stored(columns), self._row_count(pages)
+        few = row_count <= FEW_ROWS or row_count * len(stored) <= FEW_VALUES
+        step = COLUMNS_AT_ONCE if pages is None else PAGE_COLUMNS_AT_ONCE
+        if few or self.file.fetches_together:
+            step = max(len(stored), 1)
         for first in range(0, len(stored), step):
             some = stored[first : first + step]
             fields = columns.fields[first : first + step]
@@ -209,7 +210,7 @@ class RowGroup:
                     assert table is not None
                     yield _joined(self.file.as_now(table.column(each), field))
                 else:
-                    yield repeated(each, self._row_count(pages))
+                    yield repeated(each, row_count)
         self._note(pages, size_bytes)
 
     def _note(self, pages: Pages | None, size_bytes: int) -> None:

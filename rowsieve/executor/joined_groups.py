@@ -15,7 +15,7 @@ import numpy as np
 
 from rowsieve.predicate.rowset import RowSet
 
-FEW: Final = 0.5  # share of a row group's pages; above it, decoding all pages is cheaper
+FEW: Final = 0.75  # share of a row group's pages; above it, decoding all pages is cheaper
 
 
 def units(

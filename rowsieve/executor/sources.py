@@ -219,11 +219,10 @@ class PartSource:
         file = OpenFile(self._store, ref)
         first, last = (0, ref.rows) if wanted is None else wanted.span
         starts = file.starts
-        found: Iterator[tuple[int, int]] = pairwise(
-            range(bisect_right(starts, first) - 1, bisect_left(starts, last) + 1)
-        )
-        few = wanted is not None and len(wanted) <= FEW * (last - first)
-        if joined and few and file.page_rows and wanted is not None:
+        edges = range(bisect_right(starts, first) - 1, bisect_left(starts, last) + 1)
+        found: Iterator[tuple[int, int]] = pairwise(edges)
+        few = wanted is not None and len(wanted) <= max(FEW * (last - first), ROW_GROUP_ROWS)
+        if joined and few and len(edges) > 2 and file.page_rows and wanted is not None:
             found = units(wanted, ROW_GROUP_ROWS, file.page_rows, most_rows=ROW_GROUP_ROWS)
         for number, end in found:
             start, stop = starts[number], starts[end]

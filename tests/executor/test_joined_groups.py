@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rowsieve as rs
-from rowsieve.executor import live_rows, sources
+from rowsieve.executor import decode_row_group, live_rows, sources
 from rowsieve.executor.joined_groups import FEW, units
+from rowsieve.parquet.page_reader import PageReader
+from rowsieve.parquet.pages import Pages
 from rowsieve.planner import candidates, plan, splits
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.parts import part_file, part_writer
@@ -94,6 +96,35 @@ def test_pages_of_several_row_groups_are_one_batch(table: rs.Table) -> None:
         one.to_arrow()
         alone += one.metrics.bytes_read
     assert found.metrics.bytes_read == alone
+
+
+def test_a_short_range_over_two_row_groups_is_one_batch(table: rs.Table) -> None:
+    found = table.scan("k BETWEEN 5 AND 10")
+    assert [batch.num_rows for batch in found.to_batches()] == [6]
+    assert found.metrics.row_groups_read == 2
+    assert found.metrics.rows_decoded == 4 * PAGE_ROWS
+    assert found.to_arrow().to_pylist() == table.scan().to_arrow().to_pylist()[5:11]
+
+
+def test_a_few_columns_of_many_pages_are_decoded_per_call(
+    table: rs.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("FEW_ROWS", "FEW_VALUES"):
+        monkeypatch.setattr(decode_row_group, name, 0)
+    monkeypatch.setattr(decode_row_group, "PAGE_COLUMNS_AT_ONCE", 2)
+    asked: list[list[str]] = []
+    read = PageReader.read
+
+    def noted(
+        reader: PageReader, row_group: int, names: list[str], pages: Pages
+    ) -> tuple[pa.Table, int]:
+        asked.append(names)
+        return read(reader, row_group, names, pages)
+
+    monkeypatch.setattr(PageReader, "read", noted)
+    found = table.scan("k BETWEEN 6 AND 11").to_arrow().to_pylist()
+    assert asked == [["k", "place"], ["tags"]]
+    assert found == table.scan().to_arrow().to_pylist()[6:12]
 
 
 def test_a_limit_reads_one_row_group_after_another(table: rs.Table) -> None:
