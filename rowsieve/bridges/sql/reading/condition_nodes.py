@@ -18,12 +18,8 @@ from rowsieve.bridges.sql.constructs.sql_literals import value_set
 from rowsieve.bridges.sql.grammars import is_safe_equality
 from rowsieve.bridges.sql.plain_shapes import between
 from rowsieve.bridges.sql.protocols import Reads
-from rowsieve.bridges.sql.reading.list_calls import (
-    compare_rows,
-    compare_with_items,
-    patterns,
-    row_among,
-)
+from rowsieve.bridges.sql.reading.list_calls import compare_with_items, patterns
+from rowsieve.bridges.sql.reading.row_values import compare_rows, row_among
 from rowsieve.bridges.sql.spark.spark_coercion import AMONG, text_of_bytes
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Bool

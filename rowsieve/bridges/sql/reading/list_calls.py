@@ -18,13 +18,6 @@ from rowsieve.predicate import ir
 from rowsieve.types.logical import Bool, Int
 
 _NULL = ir.Literal(None, Bool())
-_EQUALITIES = (ir.ComparisonOp.EQ, ir.ComparisonOp.NE)
-_ORDERS = {  # comparisons of rows, with the operator for all values but the last
-    ir.ComparisonOp.LT: ir.ComparisonOp.LT,
-    ir.ComparisonOp.LE: ir.ComparisonOp.LT,
-    ir.ComparisonOp.GT: ir.ComparisonOp.GT,
-    ir.ComparisonOp.GE: ir.ComparisonOp.GT,
-}
 
 
 def made_list(reader: Reads, node: Any) -> ir.Operand:
@@ -279,71 +272,6 @@ def patterns(reader: Reads, node: Any) -> tuple[list[Any], bool] | None:
     raise reader.source.refusal(
         node, "LIKE ANY and LIKE ALL take constants, in postgres ARRAY[…], in spark ('a%', 'b%')"
     )
-
-
-def compare_rows(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Predicate | None:
-    """Read `(a, b) = (1, 2)` field by field, as in the SQL standard; None for other nodes."""
-    sides = [_row(side) for side in (node.this, node.expression)]
-    if sides[0] is None or sides[1] is None:
-        return None
-    if op in _EQUALITIES:
-        return _equal_rows(reader, node, op, sides[0], sides[1])
-    if op not in _ORDERS or reader.dialect.name != "postgres":
-        raise reader.source.refusal(node, "compare the columns one by one")
-    _check_lengths(reader, node, sides[0], sides[1])
-    return _ordered_rows(reader, op, sides[0], sides[1])
-
-
-def _ordered_rows(
-    reader: Reads, op: ir.ComparisonOp, left: list[Any], right: list[Any]
-) -> ir.Predicate:
-    """Expand to the first difference: `a < 1 OR (a = 1 AND b < 2)`; a NULL there decides too."""
-    one, other = reader.operand(left[0]), reader.operand(right[0])
-    if len(left) == 1:
-        return ir.Comparison(op, one, other)
-    rest = _ordered_rows(reader, op, left[1:], right[1:])
-    first = ir.Comparison(_ORDERS[op], one, other)
-    return ir.Or((first, ir.And((ir.Comparison(ir.ComparisonOp.EQ, one, other), rest))))
-
-
-def _check_lengths(reader: Reads, node: Any, left: list[Any], right: list[Any]) -> None:
-    if len(left) != len(right):
-        raise reader.source.refusal(node, "the rows have different numbers of values")
-
-
-def _equal_rows(
-    reader: Reads, node: Any, op: ir.ComparisonOp, left: list[Any], right: list[Any]
-) -> ir.Predicate:
-    _check_lengths(reader, node, left, right)
-    if reader.dialect.name != "postgres":
-        raise reader.source.refusal(node, "compare the columns one by one")
-    terms = tuple(
-        ir.Comparison(op, reader.operand(one), reader.operand(other))
-        for one, other in zip(left, right, strict=True)
-    )
-    return ir.And(terms) if op is ir.ComparisonOp.EQ else ir.Or(terms)
-
-
-def row_among(reader: Reads, node: Any) -> ir.Predicate | None:
-    """Read `(a, b) IN ((1, 2), (3, 4))`, or return None."""
-    values = _row(node.this)
-    rows = [_row(item) for item in node.expressions]
-    if values is None or not rows or any(row is None for row in rows):
-        return None
-    equal = tuple(
-        _equal_rows(reader, node, ir.ComparisonOp.EQ, values, row)
-        for row in rows
-        if row is not None
-    )
-    return ir.Or(equal)
-
-
-def _row(node: Any) -> list[Any] | None:
-    if isinstance(node, exp.Tuple):
-        return list(node.expressions)
-    if isinstance(node, exp.Anonymous) and node.name.lower() == "row":
-        return list(node.expressions)
-    return None
 
 
 # Functions that the grammar does not know, with the node and reader of the same function.
