@@ -1,7 +1,8 @@
 """The SQL dialects of filters, as rows of one table.
 
 A dialect describes its syntax: quotes of names and strings, types of numbers with a point or an
-exponent, names of types.
+exponent, names of types; and what its engine does, in the groups of `dialect_rules`. Code asks for
+the behaviour, so that a dialect is its row, and the leaves that it alone has.
 
 Soundness: if a dialect's meaning differs from ours and cannot be expressed, reading and writing
 raise; they never approximate.
@@ -14,12 +15,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from rowsieve.bridges.sql.dialect_rules import (
+    AnyOf,
+    AtTimeZone,
+    Bins,
+    Contains,
+    LikeLists,
+    ListPair,
+    ListRules,
+    Moves,
+    SimilarTo,
+    Subscripts,
+    TextRules,
+    TimeRules,
+)
 from rowsieve.errors import InvalidInput
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import (
+    ANY_DECIMAL,
     Binary,
     Bool,
     Date,
+    Decimal,
     Float,
     Int,
     Json,
@@ -62,8 +80,8 @@ class Dialect:
     point_is_float: bool = False  # 1.5 is a double
     zeros_count: bool = False  # 0.5 uses two of a decimal's 38 digits
     exact_below: int | None = None  # integers from here on are doubles
-    like_escape: str | None = "\\"  # the default escape character of LIKE
     divides_integers: bool = True  # 7 / 2 is 3
+    float_dividends: bool = False  # the dividend must be the float of a quotient
     widths: IntegerWidths = IntegerWidths.WIDE  # of integer constants, for `integer_widths`
     counts_are_narrow: bool = False  # length(s), date - date etc. have 32 bits
     greedy_distinct: bool = False  # a IS DISTINCT FROM b AND c: its right operand is b AND c
@@ -73,8 +91,20 @@ class Dialect:
     borrowed: frozenset[LogicalType] = (
         frozenset()
     )  # types with borrowed names, which the engine lacks
-    trims_all_spaces: bool = False  # trim(s) removes all Unicode spaces
-    orders_by_collation: bool = False  # text does not order by code points
+    bare_decimal: Decimal | None = None  # the type of DECIMAL; None: give its digits
+    float_is_single: bool = False  # FLOAT has 32 bits, and 64 in the grammar
+    arrow_types: Mapping[LogicalType, str] = field(default_factory=dict)  # by `arrow_cast`
+    tries_text: bool = True  # TRY_CAST of text is ours
+    tries_certain: bool = False  # TRY_CAST of other values that cannot fail, too
+    folds_unquoted: bool = False  # names without quotes become lower case
+    reads_our_names: bool = True  # functions without a spelling are read by our names
+    writes_our_names: bool = False  # and written so
+    safe_equality: bool = False  # a <=> b is IS NOT DISTINCT FROM, and no distance
+    symmetric_between: bool = False  # BETWEEN SYMMETRIC
+    json_operators: bool = False  # -> and #>
+    lists: ListRules = field(default_factory=ListRules)
+    texts: TextRules = field(default_factory=TextRules)
+    times: TimeRules = field(default_factory=TimeRules)
     semantics: Semantics = Semantics.SQL
     gives_types: bool = False  # `spark_types` gives types to its literals and arithmetic
     translates_listed: bool = False  # only what `exact` lists is translated from it
@@ -101,6 +131,24 @@ _NAMED_UNSIGNED: Mapping[LogicalType, str] = {
     Int(64, signed=False): "UBIGINT",
 }
 
+# DataFusion's TIMESTAMPTZ depends on the session; `arrow_cast` takes this name of an instant.
+DATAFUSION_LOCAL = "Timestamp(Microsecond, None)"
+DATAFUSION_INSTANT = 'Timestamp(Microsecond, Some("UTC"))'
+
+DATAFUSION_TYPES: Mapping[LogicalType, str] = {
+    Timestamp(utc=False): DATAFUSION_LOCAL,  # a TIMESTAMP has nanoseconds, which end in 2262
+    Timestamp(utc=True): DATAFUSION_INSTANT,
+    Nanos(utc=False): "Timestamp(Nanosecond, None)",
+    Nanos(utc=True): 'Timestamp(Nanosecond, Some("UTC"))',
+    Time(): "Time64(Microsecond)",  # a TIME has nanoseconds, and compares with no other
+    Uuid(): "FixedSizeBinary(16)",
+    Date(): "Date32",
+}
+
+_TURN_OF_2000 = 946_684_800_000_000
+_MONDAY_2000 = _TURN_OF_2000 + 2 * DAY_US
+_LISTS_OF_A_MAP = frozenset({"map_extract", "element_at"})
+
 # PostgreSQL has no one-byte and no unsigned integers; DuckDB's names are used, so that every
 # literal can be written in the default dialect.
 POSTGRES = Dialect(
@@ -110,9 +158,40 @@ POSTGRES = Dialect(
     counts_are_narrow=True,
     borrowed=frozenset(_NAMED_UNSIGNED),
     semantics=Semantics.POSTGRES,
-    orders_by_collation=True,
     exponent_is_float=False,
     binary_text=BinaryText.HEX,
+    bare_decimal=ANY_DECIMAL,
+    tries_text=False,
+    folds_unquoted=True,
+    writes_our_names=True,
+    symmetric_between=True,
+    json_operators=True,
+    lists=ListRules(
+        subscripts=Subscripts.FROM_START,
+        subscripts_nest=False,
+        slices=True,
+        any_of=AnyOf.STANDARD,
+        contains=Contains.REFUSED,
+        overlaps=ListPair.ANY,
+        contains_all=ListPair.ANY,
+        dimensions=True,
+        braces=True,
+        compares_rows=True,
+    ),
+    texts=TextRules(
+        like_lists=LikeLists.ONE_LIST,
+        similar_to=SimilarTo.PATTERN,
+        substring_by_regex=True,
+        orders_by_collation=True,
+    ),
+    times=TimeRules(
+        named_zone_texts=True,
+        far_texts=True,
+        moves=Moves("add_interval", "add_interval"),
+        bins=Bins("date_bin", by_months=False),
+        at_time_zone=AtTimeZone.CONVERTED,
+        truncates_in_zone=True,
+    ),
     types={
         **_COMMON_TYPES,
         **_NAMED_UNSIGNED,
@@ -129,12 +208,36 @@ DUCKDB = Dialect(
     widths=IntegerWidths.ADAPTED,
     semantics=Semantics.DUCKDB,
     translates_listed=True,
-    like_escape=None,
     divides_integers=False,
+    float_dividends=True,
     bracket_members=True,
-    trims_all_spaces=True,
     zeros_count=True,
     binary_text=BinaryText.ESCAPED,
+    bare_decimal=Decimal(18, 3),
+    lists=ListRules(
+        subscripts=Subscripts.BOTH_ENDS,
+        slices=True,
+        one_value_lists=_LISTS_OF_A_MAP,
+        any_of=AnyOf.QUERY,
+        contains=Contains.FALSE,
+        overlaps=ListPair.ANY,
+        in_list_column=True,
+    ),
+    texts=TextRules(
+        like_escape=None,
+        glob=True,
+        similar_to=SimilarTo.WHOLE_REGEX,
+        regex_match="regexp_matches({0}, {1})",
+        trims_all_spaces=True,
+    ),
+    times=TimeRules(
+        named_zone_texts=True,
+        far_texts=True,
+        moves=Moves("add_interval", "add_interval"),
+        epoch_is_float=True,
+        bins=Bins("time_bucket", origin=_MONDAY_2000, month_origin=_TURN_OF_2000),
+        at_time_zone=AtTimeZone.CONVERTED,
+    ),
     types={
         **_COMMON_TYPES,
         **_NAMED_UNSIGNED,
@@ -154,6 +257,35 @@ DATAFUSION = Dialect(
     exact_below=2**64,
     greedy_distinct=True,
     bracket_members=True,
+    bare_decimal=Decimal(38, 10),
+    float_is_single=True,
+    arrow_types=DATAFUSION_TYPES,
+    tries_certain=True,
+    folds_unquoted=True,
+    safe_equality=True,
+    lists=ListRules(
+        subscripts=Subscripts.BOTH_ENDS,
+        slices=True,
+        one_value_lists=_LISTS_OF_A_MAP,
+        any_of=AnyOf.FUNCTION,
+        contains=Contains.FALSE,
+        overlaps=ListPair.WITHOUT_NULL,
+        shows_members_of_null=True,
+        forgets_null_members=True,
+        merges=True,
+    ),
+    texts=TextRules(strict_escapes=True, similar_to=SimilarTo.PART_REGEX),
+    times=TimeRules(
+        nanoseconds=True,
+        moves=Moves("shift", "shift_timestamp"),  # `shift` of a date drops less than a day
+        days_before_hours=True,
+        epoch_is_float=True,
+        bins=Bins("date_bin", origin=0, month_origin=0),
+        at_time_zone=AtTimeZone.DISPLAYED,
+        zones_until_2100=True,
+        declared_zones=True,
+        now_in_session_zone=True,
+    ),
     types={
         **_COMMON_TYPES,
         Int(8): "TINYINT",
@@ -174,6 +306,23 @@ SPARK = Dialect(
     variables=re.compile(r"\$\{(?:\w+?:)?\S+?\}", re.ASCII),  # `ConfigReader` of Spark 4.3
     divides_integers=False,
     bracket_members=True,
+    bare_decimal=Decimal(10, 0),
+    reads_our_names=False,
+    safe_equality=True,
+    lists=ListRules(
+        subscripts=Subscripts.TYPED, element="get({list}, {index})", missing_place_is_zero=True
+    ),
+    texts=TextRules(strict_escapes=True, like_lists=LikeLists.VALUES, regex_match="{0} RLIKE {1}"),
+    times=TimeRules(
+        timestamp_is_instant=True,
+        named_zone_texts=True,
+        moves=Moves("shift", "shift"),
+        mixed_intervals=False,
+        interval_functions=frozenset({"make_dt_interval", "make_ym_interval"}),
+        interval_spans=True,
+        difference_is_days=False,
+        offset_zones=True,
+    ),
     types={
         **_COMMON_TYPES,
         Int(8): "TINYINT",
@@ -195,7 +344,8 @@ TRINO = Dialect(
     "trino",
     "trino",
     widths=IntegerWidths.NARROW,
-    like_escape=None,
+    lists=ListRules(keyed_elements=True, missing_place_is_zero=True),
+    texts=TextRules(like_escape=None, regex_match="regexp_like({0}, {1})"),
     types={
         **{type_: name for type_, name in _COMMON_TYPES.items() if not isinstance(type_, Time)},
         Int(8): "TINYINT",
@@ -207,20 +357,6 @@ TRINO = Dialect(
     translates_listed=True,
     listed_only=True,
 )
-
-# DataFusion's TIMESTAMPTZ depends on the session; `arrow_cast` takes this name of an instant.
-DATAFUSION_LOCAL = "Timestamp(Microsecond, None)"
-DATAFUSION_INSTANT = 'Timestamp(Microsecond, Some("UTC"))'
-
-DATAFUSION_TYPES: Mapping[LogicalType, str] = {
-    Timestamp(utc=False): DATAFUSION_LOCAL,  # a TIMESTAMP has nanoseconds, which end in 2262
-    Timestamp(utc=True): DATAFUSION_INSTANT,
-    Nanos(utc=False): "Timestamp(Nanosecond, None)",
-    Nanos(utc=True): 'Timestamp(Nanosecond, Some("UTC"))',
-    Time(): "Time64(Microsecond)",  # a TIME has nanoseconds, and compares with no other
-    Uuid(): "FixedSizeBinary(16)",
-    Date(): "Date32",
-}
 
 DIALECTS: Mapping[str, Dialect] = {
     dialect.name: dialect for dialect in (POSTGRES, SPARK, DATAFUSION, DUCKDB, TRINO)

@@ -17,13 +17,15 @@ from rowsieve.bridges.sql.constructs.named_zones import ZONED
 from rowsieve.bridges.sql.constructs.regexes import Flavour
 from rowsieve.bridges.sql.dialects import DIALECTS
 
-_NOT_SPARK = [name for name in DIALECTS if name != "spark"]
-_NOT_DATAFUSION = [name for name in DIALECTS if name != "datafusion"]
-_LETTERS = dict.fromkeys(
-    (name for name in _NOT_SPARK if name != "datafusion"), "other letters may be folded than here"
-)
-_TRY = dict.fromkeys(_NOT_SPARK, "other values may fail there")
-_ZONE = dict.fromkeys(_NOT_DATAFUSION, "the time zone of the session is not known")
+_LETTERS = dict.fromkeys(("postgres", "duckdb", "trino"), "other letters may be folded than here")
+_TRY = {
+    name: "other values may fail there" for name, each in DIALECTS.items() if not each.gives_types
+}
+_ZONE = {
+    name: "the time zone of the session is not known"
+    for name, each in DIALECTS.items()
+    if not each.times.declared_zones
+}
 _NO_TYPE = "it has no such type"
 
 

@@ -55,7 +55,7 @@ def from_text(
     check_names(text, schema, dialect)
     conditions = parse.conditions(text, dialect)
     merged: frozenset[Predicate] = frozenset()
-    if known.name == "datafusion":
+    if known.lists.merges:
         merged = merged_at_top([each for _, each in conditions if isinstance(each, Predicate)])
 
     return read_conditions(
@@ -85,11 +85,13 @@ def _condition(
         raise found
     if found in merged:
         raise UnsupportedOperation(
-            "lists about one value, one of them with columns: datafusion's optimiser merges "
+            f"lists about one value, one of them with columns: {known.name}'s optimiser merges "
             "them and loses the columns"
         )
     found = as_engine_means(found, schema, known, meant)
-    if known.orders_by_collation and orders_text(bind(found, schema, meant, simplified=False).root):
+    if known.texts.orders_by_collation and orders_text(
+        bind(found, schema, meant, simplified=False).root
+    ):
         for part in parse.uncollated(text, known.name):
             check_order(bind(part, schema, meant, simplified=False).root, known.name)
     return found
@@ -128,13 +130,13 @@ def as_meant(
     if known.gives_types:
         found = with_spark_types(found, schema, ansi=meant.is_ansi)
     found = with_widths(found, schema, known)
-    if known.name == "datafusion":
+    if known.times.declared_zones:
         found = with_local_times(found, schema)
     found = as_compared(found, schema, meant)
     root = bind(found, schema, meant, simplified=False).root
     check(root, known.name, Direction.ANSWERS)
     check_coercion(found, root, schema, meant)
-    if known.name == "datafusion":
+    if known.times.declared_zones:
         check_zones(found, schema)
     return found, root
 
@@ -189,7 +191,7 @@ def in_words_of(
         check(kept, known.name, Direction.WRITES)
         return SparkExact(known, meant, theirs.is_ansi, zone).predicate(kept)
     kept = with_meaning_kept(root, meant, theirs)
-    if known.name == "datafusion":
+    if known.times.declared_zones:
         check_zones(kept, schema)
     check(kept, known.name, Direction.WRITES)
     return as_exact(kept, known)

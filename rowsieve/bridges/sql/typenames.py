@@ -12,7 +12,6 @@ from rowsieve.bridges.sql.dialects import DATAFUSION_TYPES, Dialect
 from rowsieve.errors import SchemaMismatch
 from rowsieve.types.enums import enum_of
 from rowsieve.types.logical import (
-    ANY_DECIMAL,
     Binary,
     Bool,
     Date,
@@ -114,7 +113,7 @@ def logical_type(node: Any, dialect: Dialect) -> LogicalType:
     kind = node.this.name
     if kind == "USERDEFINED":
         kind = str(node.args.get("kind") or "").upper()
-    if kind == "TIMESTAMP" and dialect.name == "spark":
+    if kind == "TIMESTAMP" and dialect.times.timestamp_is_instant:
         kind = "TIMESTAMPTZ"  # the grammar's type of `to_timestamp(x)` and `timestamp(x)`
     extra = {key for key, value in node.args.items() if value} - {"this", "kind", "expressions"}
     type_ = _NAMES.get(kind)
@@ -131,13 +130,10 @@ def logical_type(node: Any, dialect: Dialect) -> LogicalType:
 
 
 def _decimal(parameters: list[int], dialect: Dialect) -> LogicalType:
-    defaults = {"spark": (10, 0), "duckdb": (18, 3), "datafusion": (38, 10)}
     if not parameters:
-        if dialect.name == "postgres":
-            return ANY_DECIMAL
-        if dialect.name not in defaults:
+        if dialect.bare_decimal is None:
             raise ValueError("give a decimal its precision and scale, as in DECIMAL(10, 2)")
-        return Decimal(*defaults[dialect.name])
+        return dialect.bare_decimal
     precision, scale = parameters[0], parameters[1] if len(parameters) > 1 else 0
     if not (1 <= precision <= 38 and 0 <= scale <= precision) or len(parameters) > 2:
         raise ValueError("a decimal has 1 to 38 digits, and its scale is at most that")

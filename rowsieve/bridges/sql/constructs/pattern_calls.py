@@ -21,6 +21,7 @@ from rowsieve.bridges.sql.constructs.found_regexes import (
     to_re2_replacement,
 )
 from rowsieve.bridges.sql.constructs.regexes import Flavour, similar_to_re2, to_re2
+from rowsieve.bridges.sql.dialect_rules import SimilarTo
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.texts.found_patterns import group_count
@@ -49,10 +50,7 @@ def regex(reader: Reads, node: Any) -> ir.Predicate:
 
 
 def similar(reader: Reads, node: Any) -> ir.Predicate:
-    """Read `SIMILAR TO`: SQL patterns in PostgreSQL, a regular expression in the other engines.
-
-    It matches the whole text in DuckDB, and any part of it in DataFusion, which knows no ESCAPE.
-    """
+    """Read `SIMILAR TO`: a pattern of the SQL standard, or a regular expression, by dialect."""
     escape: str | None = "\\"
     escaped = isinstance(node, exp.Escape)
     if escaped:
@@ -61,12 +59,12 @@ def similar(reader: Reads, node: Any) -> ir.Predicate:
         if escape is not None and len(escape) > 1:
             raise reader.source.refusal(node, "an escape is one character")
     reader.only(node, "this", "expression")
-    text, name = _pattern(reader, node.expression), reader.dialect.name
-    if name == "duckdb" and escape == "\\":
+    text, kind = _pattern(reader, node.expression), reader.dialect.texts.similar_to
+    if kind is SimilarTo.WHOLE_REGEX and escape == "\\":
         return _call(reader, node, lambda flavour: to_re2(text, flavour), whole=True)
-    if name == "datafusion" and not escaped:
+    if kind is SimilarTo.PART_REGEX and not escaped:
         return _call(reader, node, lambda flavour: to_re2(text, flavour), whole=False)
-    if name != "postgres":
+    if kind is not SimilarTo.PATTERN:
         raise reader.source.refusal(
             node, "SIMILAR TO is read in postgres, and without ESCAPE in duckdb and datafusion"
         )
@@ -164,7 +162,7 @@ def in_flavour(call: ir.Call, dialect: str) -> ir.Call | None:
 def substring(reader: Reads, node: Any) -> ir.Operand | None:
     """Read PostgreSQL's `substring(text FROM pattern)`: the first group, or the whole match."""
     start = node.args.get("start")
-    if reader.dialect.name != "postgres" or not isinstance(start, exp.Literal):
+    if not reader.dialect.texts.substring_by_regex or not isinstance(start, exp.Literal):
         return None
     if not start.is_string or node.args.get("length") is not None:
         return None

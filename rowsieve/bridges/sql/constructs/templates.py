@@ -67,7 +67,7 @@ def recognise(reader: Reads, node: Any) -> Call | None:
             return found(reader, node, call)
         if pattern.function in FORMATTED:
             return formatted(reader, node, call)
-        if reader.dialect.trims_all_spaces and call.function in _TRIMS:
+        if reader.dialect.texts.trims_all_spaces and call.function in _TRIMS:
             return _with_spaces(call)
         required = pattern.spelling.reads
         if required is not None and not required.holds(Use(call)):
@@ -105,7 +105,7 @@ def fill(call: Call, writer: Writes) -> tuple[str, bool] | None:
     spelling = spelling_of(call.function, writer.dialect.name)
     if spelling is None:
         return None
-    if writer.dialect.trims_all_spaces and is_bare_trim(call):
+    if writer.dialect.texts.trims_all_spaces and is_bare_trim(call):
         call = Call(call.function, (*call.arguments, Literal(" ", String())))
     for template in spelling.templates:
         pieces, places, has_rest = _pieces(template)

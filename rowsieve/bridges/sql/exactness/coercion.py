@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import decimal
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -168,8 +168,8 @@ def check_coercion(
     predicate: ir.Predicate, root: ir.Predicate, schema: Schema, semantics: Semantics
 ) -> None:
     """Raise where the engine may compare or compute differently; `root` is the bound predicate."""
-    if semantics.name == "duckdb":
-        _check_duckdb(predicate, schema, semantics)
+    if (check := _CHECKS.get(semantics.name)) is not None:
+        check(predicate, schema, semantics)
     if semantics.name not in _TO_FLOAT32 or not _has_numbers(root, semantics):
         return
     for what, members in _groups(predicate):
@@ -193,6 +193,10 @@ def _check_duckdb(predicate: ir.Predicate, schema: Schema, semantics: Semantics)
             )
         if node.function == "nullif" and None not in types and type(types[0]) is not type(types[1]):
             raise UnsupportedOperation("duckdb's nullif of two types has the first type; cast one")
+
+
+# What an engine's own functions compare or return as another type than ours.
+_CHECKS: Mapping[str, Callable[[ir.Predicate, Schema, Semantics], None]] = {"duckdb": _check_duckdb}
 
 
 def _has_numbers(root: ir.Predicate, semantics: Semantics) -> bool:

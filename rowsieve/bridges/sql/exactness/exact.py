@@ -16,13 +16,14 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.constant_values import whole_of
 from rowsieve.bridges.functions import Use, refusal
 from rowsieve.bridges.functions.casts import CASTS, kinds_of
 from rowsieve.bridges.sql.constructs.named_zones import ZONE_FUNCTIONS, is_proved
 from rowsieve.bridges.sql.constructs.pattern_calls import FOUND, in_flavour
 from rowsieve.bridges.sql.constructs.regexes import Flavour, from_re2
 from rowsieve.bridges.sql.constructs.templates import Templated, is_bare_trim
-from rowsieve.bridges.sql.dialects import DATAFUSION_TYPES, Dialect, IntegerWidths
+from rowsieve.bridges.sql.dialects import Dialect, IntegerWidths
 from rowsieve.bridges.sql.exactness.integer_widths import COUNTS
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
@@ -104,8 +105,8 @@ class Exact:
     def operand(self, node: ir.Operand) -> ir.Operand:
         """Rewrite a value."""
         match node:
-            case ir.Now():  # in the session's zone there
-                return ir.Cast(node, _INSTANT) if self.is_datafusion else node
+            case ir.Now():
+                return ir.Cast(node, _INSTANT) if self.dialect.times.now_in_session_zone else node
             case ir.Literal():
                 return self.literal(node)
             case ir.Call():
@@ -127,7 +128,7 @@ class Exact:
         if ieee and node.op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
             raise UnsupportedOperation(f"{self.dialect.name} takes NaN for no other than NaN here")
         left, right = self.operand(node.left), self.operand(node.right)
-        collated = self.dialect.orders_by_collation and isinstance(type_, String)
+        collated = self.dialect.texts.orders_by_collation and isinstance(type_, String)
         if collated and node.op in _RANGES:
             return ir.Comparison(node.op, Templated(_BYTE_ORDER, (left,)), _plain(right, left))
         zero = isinstance(right, ir.Literal) and isinstance(right.value, float) and not right.value
@@ -140,10 +141,10 @@ class Exact:
         return ir.Comparison(node.op, left, right)
 
     def in_list(self, node: ir.InList) -> ir.Predicate:
-        """Rewrite IN with constants; for DataFusion, NULL is a condition outside of the list."""
+        """Rewrite IN with constants; NULL outside of the list, where an optimiser forgets it."""
         self.check_order(type_of(node.operand))
         operand, values = self.operand(node.operand), node.values
-        if self.dialect.name == "datafusion" and values.array.null_count:
+        if self.dialect.lists.forgets_null_members and values.array.null_count:
             if not len(known := values.array.drop_null()):
                 return UNKNOWN
             counts = map(self.dialect.semantics.compares_bits, (len(known), len(values)))
@@ -201,14 +202,14 @@ class Exact:
             if isinstance(type_, Int) and not self.has(type_):
                 raise self.lacks(type_)
         arguments = self.arguments(node)
-        if self.dialect.trims_all_spaces and is_bare_trim(node):
+        if self.dialect.texts.trims_all_spaces and is_bare_trim(node):
             arguments.append(ir.Literal(" ", String()))
         made = replace(node, arguments=tuple(arguments))
-        if self.is_datafusion and node.function in _MOVES and isinstance(types[0], Timestamp):
-            exact = isinstance(arguments[-1], ir.Literal) and arguments[-1].value
-            return ir.Call("shift_timestamp" if exact else "shift", tuple(arguments))
+        moves, is_move = self.dialect.times.moves, node.function in _MOVES
+        if moves is not None and moves.differ and is_move and isinstance(types[0], Timestamp):
+            return ir.Call(moves.of(whole_of(arguments[-1]) or 0), tuple(arguments))
         signed = isinstance(result, Float) and node.function in _ARITHMETIC
-        if self.is_datafusion and signed and may_be_negative_nan(node):
+        if self.dialect.semantics.nan is NanOrder.SIGNED and signed and may_be_negative_nan(node):
             return Templated(_UNSIGNED, (made, self.literal(ir.Literal(math.nan, result))))
         return made
 
@@ -237,7 +238,7 @@ class Exact:
         if node.try_ and not self._tries(source, target):
             raise UnsupportedOperation(f"{shown} may fail on other values in {self.dialect.name}")
         zoned = any(isinstance(type_, Timestamp) and type_.utc for type_ in (source, target))
-        if zoned and not self.is_datafusion:  # it uses the column's zone
+        if zoned and not self.dialect.times.declared_zones:
             raise UnsupportedOperation(f"{shown} depends on the time zone of the session there")
         if kinds not in CASTS[self.dialect.name]:
             raise UnsupportedOperation(f"{shown} may give other values in {self.dialect.name}")
@@ -252,16 +253,16 @@ class Exact:
         finds rows where the cast would be NULL: such a cast must never fail.
         """
         if isinstance(source, String):
-            return self.dialect.name != "postgres"
+            return self.dialect.tries_text
         rule, kinds = cast_rule(source, target), kinds_of(source, target)
         certain = kinds in _NEVER_FAIL or (rule is not None and not rule.can_fail)
-        return self.is_datafusion and certain
+        return self.dialect.tries_certain and certain
 
     def member(self, node: ir.FieldAccess) -> ir.Operand:
-        """Rewrite a field access; DataFusion exposes the values below a NULL struct."""
+        """Rewrite a field access; with a guard where values below a NULL struct show."""
         inner, type_ = self.operand(node.operand), type_of(node)
         found = ir.FieldAccess(inner, node.name)
-        if not self.is_datafusion:
+        if not self.dialect.lists.shows_members_of_null:
             return found
         if is_nested(type_):
             raise UnsupportedOperation("a nested member shows through a struct that is NULL")
@@ -269,18 +270,13 @@ class Exact:
 
     # Types
 
-    @property
-    def is_datafusion(self) -> bool:
-        """Whether the target is DataFusion."""
-        return self.dialect.name == "datafusion"
-
     def has(self, type_: LogicalType) -> bool:
         """Whether the engine itself has the type, and not only our text for it."""
         if isinstance(type_, Decimal | Float):
             return True
         if type_ in self.dialect.borrowed:
             return False
-        return type_ in self.dialect.types or (self.is_datafusion and type_ in DATAFUSION_TYPES)
+        return type_ in self.dialect.types or type_ in self.dialect.arrow_types
 
     def renamed(self, type_: LogicalType) -> None:
         """Raise for a type without an equivalent in the engine."""

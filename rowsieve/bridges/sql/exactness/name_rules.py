@@ -8,13 +8,11 @@ Soundness: text never finds another column than it finds in its engine; at most 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Final
+from typing import Any
 
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.errors import UnknownColumn
 from rowsieve.types.schema import Schema
-
-_FOLD_UNQUOTED: Final = frozenset({"postgres", "datafusion"})
 
 
 def check_names(text: str, schema: Schema, dialect: str) -> None:
@@ -24,7 +22,7 @@ def check_names(text: str, schema: Schema, dialect: str) -> None:
     alike = ", ".join(repr(own) for own in schema.names if own.lower() == name.lower())
     raise UnknownColumn(
         f'column {name!r} is {name.lower()!r} in {dialect}; the table has {alike}; write "{name}"'
-        if dialect in _FOLD_UNQUOTED
+        if dialect_named(dialect).folds_unquoted
         else f"column {name!r} is ambiguous in {dialect}, which compares names without case: "
         f"it matches {alike}; rename one of them",
         name=name,
@@ -42,7 +40,7 @@ def ambiguous_name(text: str, schema: Schema, dialect: str) -> str | None:
         is_member = place > 0 and tokens[place - 1].token_type.name == "DOT"
         if is_member or kind == "STRING" or folded[token.text.lower()] < 2:
             continue
-        if dialect not in _FOLD_UNQUOTED:
+        if not dialect_named(dialect).folds_unquoted:
             return str(token.text)
         if kind != "IDENTIFIER" and token.text != token.text.lower():
             return str(token.text)

@@ -49,8 +49,7 @@ def _comparison(reader: Reads, node: Any) -> ir.Predicate:
 
 
 def _not_distinct(reader: Reads, node: Any) -> ir.Predicate:
-    known = reader.dialect.name in ("spark", "datafusion")  # a distance in DuckDB and pgvector
-    if is_safe_equality(node) and not known:
+    if is_safe_equality(node) and not reader.dialect.safe_equality:
         raise reader.source.refusal(
             node, "<=> is read in spark and datafusion; write IS NOT DISTINCT FROM"
         )
@@ -64,7 +63,7 @@ def _not(reader: Reads, node: Any) -> ir.Predicate:
 
 def _between(reader: Reads, node: Any) -> ir.Predicate:
     reader.only(node, "this", "low", "high", "negate", "symmetric")
-    if node.args.get("symmetric") and reader.dialect.name != "postgres":
+    if node.args.get("symmetric") and not reader.dialect.symmetric_between:
         raise reader.source.refusal(node, "BETWEEN SYMMETRIC is read in postgres only")
     value = reader.beside(node.this)
     low, high = reader.compared(node.args["low"]), reader.compared(node.args["high"])
@@ -77,7 +76,7 @@ def _between(reader: Reads, node: Any) -> ir.Predicate:
 def _in(reader: Reads, node: Any) -> ir.Predicate:
     if (query := node.args.get("query") or node.args.get("unnest")) is not None:
         raise reader.source.refusal(query, "IN takes a list of values, not a query; run it first")
-    if node.args.get("field") is not None and reader.dialect.name == "duckdb":
+    if node.args.get("field") is not None and reader.dialect.lists.in_list_column:
         reader.only(node, "this", "field")
         values, sought = reader.operand(node.args["field"]), reader.beside(node.this)
         return ir.BooleanOperand(ir.Call("list_contains", (values, sought)))
@@ -97,7 +96,7 @@ def _members(reader: Reads, operand: ir.Operand, nodes: list[Any]) -> ir.Predica
     constants = [member for member in members if isinstance(member, ir.Literal)]
     if len(constants) == len(members) and (values := value_set(constants)) is not None:
         return ir.InList(operand, values)
-    if reader.dialect.name == "spark":
+    if reader.dialect.gives_types:
         return ir.BooleanOperand(ir.Call(AMONG, (operand, *members)))
     terms = tuple(ir.Comparison(ir.ComparisonOp.EQ, operand, member) for member in members)
     return terms[0] if len(terms) == 1 else ir.Or(terms)
@@ -130,7 +129,7 @@ def _negated_is(reader: Reads, node: Any) -> ir.Predicate:
 
 
 def _like(reader: Reads, node: Any) -> ir.Predicate:
-    return _matched(reader, node, reader.dialect.like_escape)
+    return _matched(reader, node, reader.dialect.texts.like_escape)
 
 
 def _escape(reader: Reads, node: Any) -> ir.Predicate:
@@ -191,7 +190,7 @@ def _glob(reader: Reads, node: Any) -> ir.Predicate:
     """Read DuckDB's GLOB with `*` only: its `?` matches a byte, where `_` matches a character."""
     reader.only(node, "this", "expression")
     text, _ = _pattern(reader, node.expression, None)
-    if reader.dialect.name != "duckdb" or set(text) & set("?[\\"):
+    if not reader.dialect.texts.glob or set(text) & set("?[\\"):
         raise reader.source.refusal(
             node, "GLOB is read in duckdb, with '*' only ('?' matches one byte there); write LIKE"
         )

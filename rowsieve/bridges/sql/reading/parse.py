@@ -37,12 +37,15 @@ _STATEMENTS = re.compile(
 )
 _SHORT = 1_000  # characters; shorter texts are cached
 # PostgreSQL operators with a lower precedence than in the grammar.
-_OPERATORS: Mapping[str, str] = {
-    "|/": "write sqrt(…)",
-    "||/": "cube roots have no counterpart in Rowsieve",
-    "!": "write NOT",
-    "!!": "write NOT",
-    "^@": "write starts_with(text, prefix)",
+# Operators that a grammar reads and we refuse, by grammar.
+_OPERATORS: Mapping[str, Mapping[str, str]] = {
+    "postgres": {
+        "|/": "write sqrt(…)",
+        "||/": "cube roots have no counterpart in Rowsieve",
+        "!": "write NOT",
+        "!!": "write NOT",
+        "^@": "write starts_with(text, prefix)",
+    }
 }
 
 
@@ -175,6 +178,7 @@ def _check_variables(text: str, dialect: Dialect, kind: str) -> None:
 def _checked(source: Source) -> Source:
     """Tokenise the text, and check the number of tokens and their nesting."""
     dialect = source.dialect
+    refused = _OPERATORS.get(dialect.grammar, {})
     if not source.tokens:
         raise InvalidPredicate("the filter is empty; write a condition, as in delay > 5")
     for token, after in zip(source.tokens, [*source.tokens[1:], None], strict=True):
@@ -184,8 +188,8 @@ def _checked(source: Source) -> Source:
             )
         if token.text == "!" and after is not None and after.text in ("~", "~*"):
             continue
-        if token.text in _OPERATORS and dialect.grammar == "postgres" and not _is_quoted(token):
-            raise source.refusal_at(token.start, token.end + 1, _OPERATORS[token.text])
+        if token.text in refused and not _is_quoted(token):
+            raise source.refusal_at(token.start, token.end + 1, refused[token.text])
     if dialect.greedy_distinct and (token := is_after_distinct(source.tokens)) is not None:
         why = "put the IS DISTINCT FROM before it in parentheses, its place among the operators"
         raise source.refusal_at(token.start, token.end + 1, f"{why} is unclear")
@@ -230,7 +234,7 @@ def _tokens(lifted: Lifted, dialect: Dialect, kind: str = "filter") -> list[Any]
         raise InvalidPredicate(
             f"cannot read the {kind}: a quote or comment is not closed ({error})"
         ) from error
-    if dialect.name == "datafusion":  # FLOAT has 32 bits there, and 64 in PostgreSQL
+    if dialect.float_is_single:
         for token in tokens:
             if token.text.upper() == "FLOAT" and token.token_type == TokenType.DOUBLE:
                 token.token_type = TokenType.FLOAT

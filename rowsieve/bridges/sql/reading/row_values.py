@@ -28,7 +28,7 @@ def compare_rows(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Predicate 
         return None
     if op in _EQUALITIES:
         return _equal_rows(reader, node, op, sides[0], sides[1])
-    if op not in _ORDERS or reader.dialect.name != "postgres":
+    if op not in _ORDERS or not reader.dialect.lists.compares_rows:
         raise reader.source.refusal(node, "compare the columns one by one")
     _check_lengths(reader, node, sides[0], sides[1])
     return _ordered_rows(reader, op, sides[0], sides[1])
@@ -55,7 +55,7 @@ def _equal_rows(
     reader: Reads, node: Any, op: ir.ComparisonOp, left: list[Any], right: list[Any]
 ) -> ir.Predicate:
     _check_lengths(reader, node, left, right)
-    if reader.dialect.name != "postgres":
+    if not reader.dialect.lists.compares_rows:
         raise reader.source.refusal(node, "compare the columns one by one")
     terms = tuple(
         ir.Comparison(op, reader.operand(one), reader.operand(other))

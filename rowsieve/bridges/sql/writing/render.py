@@ -149,12 +149,13 @@ class Writer:
         pattern, escape = like.pattern, like.escape
         if escape is not None and escape not in pattern:
             escape = None
-        if self.dialect.name in ("datafusion", "spark"):  # strict about escaped characters
+        rules = self.dialect.texts
+        if rules.strict_escapes:
             return quoted(_with_backslashes(pattern, escape), self.dialect)
         text = quoted(pattern, self.dialect)
-        if escape is None and self.dialect.like_escape and self.dialect.like_escape in pattern:
+        if escape is None and rules.like_escape and rules.like_escape in pattern:
             return f"{text} ESCAPE '{_unused(pattern)}'"
-        if escape is None or escape == self.dialect.like_escape:
+        if escape is None or escape == rules.like_escape:
             return text
         return f"{text} ESCAPE {quoted(escape, self.dialect)}"
 
@@ -198,7 +199,7 @@ class Writer:
         return f"({self.text(operand)}).{self._identifier(name)}"
 
     def _case(self, node: ir.Case) -> str:
-        if self.dialect.name == "datafusion" and (bin_ := bin_within(node)) is not None:
+        if self.dialect.times.nanoseconds and (bin_ := bin_within(node)) is not None:
             return self.text(bin_)
         branches = "".join(
             f" WHEN {self.text(when)} THEN {self.text(then)}" for when, then in node.branches
