@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from rowsieve.bridges.functions import TABLE, spelling_of
 from rowsieve.bridges.sql.constructs.named_zones import FORMS, ZONE_FUNCTIONS
 from rowsieve.bridges.sql.constructs.parts import ALL_PARTS, part_template
+from rowsieve.bridges.sql.dialects import DIALECTS, dialect_named
 from rowsieve.predicate.functions.registry import BUILT_IN
 
 _RULES: Mapping[str, str] = {
@@ -27,14 +28,12 @@ _OWN_RULES: Mapping[tuple[str, str], str] = {
     ("try_parse_java_instant", "spark"): "try_to_timestamp({1}, {2})",
     ("parse_java_timestamp", "spark"): "to_timestamp_ntz({0}, {1})",
     ("try_parse_java_timestamp", "spark"): "to_timestamp_ntz({0}, {1})",
-    ("regex_matches", "postgres"): "{0} ~ {1}",
-    ("regex_matches", "datafusion"): "{0} ~ {1}",
-    ("regex_matches", "spark"): "{0} RLIKE {1}",
-    ("regex_matches", "duckdb"): "regexp_matches({0}, {1})",
-    ("regex_matches", "trino"): "regexp_like({0}, {1})",
-    ("date_bin", "postgres"): "date_bin(INTERVAL …, {2}, {3})",
-    ("date_bin", "datafusion"): "date_bin(INTERVAL …, {2}, {3})",
-    ("date_bin", "duckdb"): "time_bucket(INTERVAL …, {2}, {3})",
+    **{("regex_matches", name): each.texts.regex_match for name, each in DIALECTS.items()},
+    **{
+        ("date_bin", name): f"{each.times.bins.function}(INTERVAL …, {{2}}, {{3}})"
+        for name, each in DIALECTS.items()
+        if each.times.bins is not None
+    },
 }
 _ABSENT: Mapping[tuple[str, str], str] = {
     ("date_bin", "spark"): "Spark has no bins for one value, only windows of a query"
@@ -49,18 +48,19 @@ _COUNTED = ("spark", "datafusion", "duckdb")
 
 def spelling(name: str, dialect: str) -> str | None:
     """Return a function's spelling in a dialect, for the documentation; None if unsupported."""
+    ours = dialect_named(dialect).writes_our_names
     if name in ZONE_FUNCTIONS:
         return FORMS.get((name, dialect))
     part = name.removeprefix("extract_")
     if name != part:
         written = part_template(part, dialect)
-        return written or (f"{name}({{0}})" if dialect == "postgres" else None)
+        return written or (f"{name}({{0}})" if ours else None)
     found = spelling_of(name, dialect)
     if found is not None and found.templates:
         return found.templates[0].replace("{rest}", "…")
     if (rule := _OWN_RULES.get((name, dialect)) or _RULES.get(name)) is not None:
         return rule
-    return f"{name}(…)" if dialect == "postgres" and name in BUILT_IN else None
+    return f"{name}(…)" if ours and name in BUILT_IN else None
 
 
 def matrix() -> str:

@@ -16,51 +16,40 @@ from rowsieve.bridges.sql.constructs.nanoseconds import within_nanoseconds
 from rowsieve.bridges.sql.protocols import Reads, Writes
 from rowsieve.predicate.ir import Call, Literal, Operand
 from rowsieve.types.days import DAY_US
-from rowsieve.types.interval_texts import IntervalParts
 from rowsieve.types.logical import Int, Timestamp
-
-_TURN_OF_2000 = 946_684_800_000_000
-_MONDAY_2000 = _TURN_OF_2000 + 2 * DAY_US
-_NAMES = {"postgres": "date_bin", "datafusion": "date_bin", "duckdb": "time_bucket"}
 
 
 def binned(reader: Reads, node: Any) -> Operand:
     """Read `date_bin(width, time, origin)`, in duckdb `time_bucket`."""
     reader.only(node, "this", "expression", "unit")
-    dialect = reader.dialect.name
-    width = interval_of(reader, node.this)
-    if dialect not in _NAMES or width is None:
+    bins, width = reader.dialect.times.bins, interval_of(reader, node.this)
+    if bins is None or width is None:
         raise reader.source.refusal(node, "a bin has a constant interval: INTERVAL '15 minutes'")
     micros = width.days * DAY_US + width.micros
-    if (width.months and (micros or dialect == "postgres")) or min(width.months, micros) < 0:
+    if (width.months and (micros or not bins.by_months)) or min(width.months, micros) < 0:
         raise reader.source.refusal(
             node, "a bin is of days and less, or (not in postgres) of months alone"
         )
     given = node.args.get("unit")  # the grammar's name for the third argument
+    default = bins.month_origin if width.months else bins.origin
     if given is not None:
         origin = reader.operand(given)
-    elif dialect == "postgres":
+    elif default is None:
         raise reader.source.refusal(node, "give date_bin an origin, as in TIMESTAMP '2000-01-01'")
     else:
-        origin = Literal(_origin(dialect, width), Timestamp())
+        origin = Literal(default, Timestamp())
     parts = (Literal(part, Int(64)) for part in (width.months, micros))
     call = Call("date_bin", (*parts, reader.operand(node.expression), origin))
-    return within_nanoseconds(call) if dialect == "datafusion" else call
-
-
-def _origin(dialect: str, width: IntervalParts) -> int:
-    if dialect == "datafusion":
-        return 0
-    return _TURN_OF_2000 if width.months else _MONDAY_2000
+    return within_nanoseconds(call) if reader.dialect.times.nanoseconds else call
 
 
 def bin_text(call: Call, writer: Writes) -> str | None:
     """Write the call; None if the dialect has no bins, or none of this width."""
     months, micros, time, origin = call.arguments
-    name = _NAMES.get(writer.dialect.name)
-    if not isinstance(months, Literal) or not isinstance(micros, Literal) or name is None:
+    bins = writer.dialect.times.bins
+    if not isinstance(months, Literal) or not isinstance(micros, Literal) or bins is None:
         return None
-    if months.value and name == "date_bin" and writer.dialect.name == "postgres":
+    if months.value and not bins.by_months:
         return None
     size = months.value or micros.value
     if not isinstance(size, int):
@@ -69,7 +58,7 @@ def bin_text(call: Call, writer: Writes) -> str | None:
     if not months.value and size % DAY_US == 0:  # an interval holds few digits of microseconds
         size, unit = size // DAY_US, "days"
     width = f"{size} {unit}"
-    return f"{name}(INTERVAL '{width}', {writer.text(time)}, {writer.text(origin)})"
+    return f"{bins.function}(INTERVAL '{width}', {writer.text(time)}, {writer.text(origin)})"
 
 
 def difference(reader: Reads, node: Any) -> tuple[Operand, Operand] | None:
@@ -85,7 +74,7 @@ def difference(reader: Reads, node: Any) -> tuple[Operand, Operand] | None:
             raise reader.source.refusal(
                 node, "months differ in length; compare with an interval of days"
             )
-        if length.days and reader.dialect.name == "datafusion":
+        if length.days and reader.dialect.times.days_before_hours:
             raise reader.source.refusal(
                 node, "DataFusion compares days before hours; write the interval in hours"
             )

@@ -7,7 +7,6 @@ interval is a timestamp in some engines and a date in others, so each has its ow
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -24,20 +23,11 @@ from rowsieve.types.interval_texts import IntervalParts, parse_interval
 from rowsieve.types.logical import Int, Interval
 
 _SECOND = 1_000_000
-_MADE_BY_SPARK = frozenset({"make_dt_interval", "make_ym_interval"})
 _SPAN = re.compile(
     r"\s*([+-]?)([0-9]{1,9}) ([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2}(?:\.[0-9]{1,6})?)\s*"
 )
 _FOUND_BY_GRAMMAR = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)\s*")
 _LARGEST = 2**62
-
-# The result of `date + interval`, by dialect.
-FUNCTIONS: Mapping[str, str] = {
-    "postgres": "add_interval",
-    "duckdb": "add_interval",
-    "spark": "shift",
-    "datafusion": "shift",
-}
 
 
 def moved(reader: Reads, node: Any) -> Operand | None:
@@ -85,15 +75,16 @@ def interval_of(reader: Reads, node: Any) -> IntervalParts | None:
         return None if inner is None else inner.times(-1)
     if isinstance(node, exp.Mul):
         return _multiple(reader, node)
-    if reader.dialect.name == "spark" and isinstance(node, exp.Anonymous):
-        return _made_by_spark(reader, node) if node.name.lower() in _MADE_BY_SPARK else None
+    if isinstance(node, exp.Anonymous):
+        made = node.name.lower() in reader.dialect.times.interval_functions
+        return _made_by_spark(reader, node) if made else None
     if not isinstance(node, exp.Interval):
         return None
     reader.only(node, "this", "unit", fraction_in_string=True)
     _refuse_what_the_grammar_drops(reader, node)
     value, unit = node.this, node.args.get("unit")
     span = unit.sql() if isinstance(unit, exp.IntervalSpan) else ""
-    whole = _SPAN.fullmatch(str(value.name)) if reader.dialect.name == "spark" else None
+    whole = _SPAN.fullmatch(str(value.name)) if reader.dialect.times.interval_spans else None
     if whole is not None and span == "DAY TO SECOND":
         days, hours, minutes = (int(whole[place]) for place in (2, 3, 4))
         seconds = ((days * 24 + hours) * 60 + minutes) * 60 + Fraction(whole[5])
@@ -155,8 +146,7 @@ def _call(reader: Reads, node: Any, operand: Operand, interval: IntervalParts) -
     parts = (interval.months, interval.days, interval.micros)
     if max(map(abs, parts)) >= _LARGEST:
         raise reader.source.refusal(node, "the interval is too long")
-    if (name := FUNCTIONS.get(reader.dialect.name, "")) == "":
+    if (moves := reader.dialect.times.moves) is None:
         raise reader.source.refusal(node, f"intervals are not read in {reader.dialect.name} SQL")
-    if reader.dialect.name == "datafusion" and interval.micros:
-        name = "shift_timestamp"  # drops less than a day for a date
+    name = moves.of(interval.micros)
     return Call(name, (operand, *(Literal(part, Int(64)) for part in parts)))

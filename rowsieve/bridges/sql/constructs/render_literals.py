@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rowsieve.bridges.sql.constructs.sql_literals import negated, number, spelt
-from rowsieve.bridges.sql.dialects import DATAFUSION_TYPES, BinaryText, Dialect
+from rowsieve.bridges.sql.dialects import BinaryText, Dialect
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.ir import Literal, PhysicalValue
 from rowsieve.predicate.literal_values import natural_type
@@ -59,19 +59,19 @@ def literal_text(literal: Literal, dialect: Dialect) -> tuple[str, bool]:
             return _number_text(value, type_, dialect)
         case Binary() if isinstance(value, bytes) and dialect.binary_text is BinaryText.UTF8:
             return f"X'{value.hex()}'", False
-        case Uuid() if dialect.name == "datafusion" and isinstance(value, bytes):
+        case Uuid() if type_ in dialect.arrow_types and isinstance(value, bytes):
             return cast_text(f"X'{value.hex()}'", type_, dialect), False
         case Timestamp() | Date() if _is_beyond_calendar(value, type_, dialect):
             held = Int(32 if isinstance(type_, Date) else 64)
             number = cast_text(f"'{value!s}'", held, dialect)
-            return f"arrow_cast({number}, '{DATAFUSION_TYPES[type_]}')", False
-        case Nanos() if dialect.name == "datafusion":
+            return f"arrow_cast({number}, '{dialect.arrow_types[type_]}')", False
+        case Nanos() if type_ in dialect.arrow_types:
             return _moment_text(value, type_, dialect), False
-        case Nanos(utc=False) if dialect.name == "duckdb" and isinstance(value, int):
+        case Nanos() if type_ in dialect.types and isinstance(value, int):
             if abs(value) >= 2**63 - 1:
-                raise UnsupportedOperation("the last nanosecond is infinity in duckdb")
+                raise UnsupportedOperation(f"the last nanosecond is infinity in {dialect.name}")
             return f"{dialect.types[type_]} '{_spelt(value, type_, dialect)}'", False
-        case Timestamp() | Time() if dialect.name == "datafusion":
+        case Timestamp() | Time() if type_ in dialect.arrow_types:
             return cast_text(quoted(_spelt(value, type_, dialect), dialect), type_, dialect), False
         case Date() | Time() | Timestamp() if "(" not in dialect.types.get(type_, "("):
             return f"{dialect.types[type_]} '{_spelt(value, type_, dialect)}'", False
@@ -90,8 +90,8 @@ def _moment_text(value: PhysicalValue, type_: Nanos, dialect: Dialect) -> str:
 
 
 def _is_beyond_calendar(value: PhysicalValue, type_: Timestamp | Date, dialect: Dialect) -> bool:
-    """Whether DataFusion needs the number of a time, because no text has the value."""
-    if dialect.name != "datafusion" or not isinstance(value, int):
+    """Whether a time needs its number in `arrow_cast`, because no text has the value."""
+    if type_ not in dialect.arrow_types or not isinstance(value, int):
         return False
     day = value if isinstance(type_, Date) else value // DAY_US
     return not FIRST_DAY <= day <= LAST_DAY
@@ -113,9 +113,9 @@ def _made(value: tuple[PhysicalValue, ...], type_: List | Struct, dialect: Diale
 
 def cast_text(operand: str, type_: LogicalType, dialect: Dialect, *, try_: bool = False) -> str:
     """Format a cast of an operand's text."""
-    by_function = dialect.name == "datafusion" and not isinstance(type_, Date) and not try_
-    if by_function and type_ in DATAFUSION_TYPES:
-        return f"arrow_cast({operand}, '{DATAFUSION_TYPES[type_]}')"
+    by_function = type_ in dialect.arrow_types and not isinstance(type_, Date) and not try_
+    if by_function:
+        return f"arrow_cast({operand}, '{dialect.arrow_types[type_]}')"
     name = dialect.types.get(type_)
     if isinstance(type_, Decimal):
         name = f"DECIMAL({type_.precision}, {type_.scale})"

@@ -183,7 +183,7 @@ def finer_constant(operand: Operand, type_: LogicalType) -> Literal | None:
 def _named_moment(text: str, dialect: Dialect) -> int | None:
     """Parse `2024-01-01 12:00 Europe/Berlin` to microseconds; None if the text names no zone."""
     match = _NAMED_MOMENT.fullmatch(text)
-    if match is None or dialect.name not in ("postgres", "duckdb", "spark"):
+    if match is None or not dialect.times.named_zone_texts:
         return None
     local, rules = parse_text(match["local"], Timestamp(utc=False)), dialect.semantics
     assert isinstance(local, int)
@@ -237,7 +237,7 @@ def _far_text(value: PhysicalValue, type_: Date | Timestamp, dialect: Dialect) -
     if not isinstance(value, int):
         return None
     day = value if isinstance(type_, Date) else value // DAY_US
-    if FIRST_DAY <= day <= LAST_DAY or dialect.name not in ("duckdb", "postgres"):
+    if FIRST_DAY <= day <= LAST_DAY or not dialect.times.far_texts:
         return None
     written = cast(from_ticks([value], type_), type_, String(), dialect.semantics)
     text = written.values[0].as_py() if written.failed is None else None

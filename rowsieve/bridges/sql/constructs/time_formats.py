@@ -53,6 +53,7 @@ _FRACTIONS: Mapping[str, Mapping[str, str]] = {
 }
 _PLAIN = r"[^A-Za-z%'\"\\\[\]{}#]+"
 _QUOTES: Mapping[str, str] = {"spark": "'", "postgres": '"'}
+_BRACKETS: Mapping[str, str] = {"spark": "[]"}  # around a section that is optional when parsed
 _PIECES: Mapping[str, re.Pattern[str]] = {
     "duckdb": re.compile(r"(?P<field>%.)|(?P<plain>[^%]+)", re.DOTALL),
     "datafusion": re.compile(r"(?P<field>%.)|(?P<plain>[^%]+)", re.DOTALL),
@@ -75,7 +76,7 @@ def from_dialect(text: str, dialect: str, function: str = "format_time") -> str:
     fields = _fields(dialect, function)
     made, place, depth = [], 0, 0
     while place < len(text):
-        if text[place] in "[]" and dialect == "spark" and function == "format_time":
+        if text[place] in _BRACKETS.get(dialect, "") and function == "format_time":
             depth += 1 if text[place] == "[" else -1  # of a whole time each section is formatted
             if depth < 0:
                 raise ValueError(f"the format {text!r}, in which a bracket is not opened")

@@ -96,7 +96,7 @@ class Reader:
         """Read a side of a comparison, a bound or a member of a list."""
         in_list = isinstance(node.parent, exp.In)
         operand = self.operand(node) if in_list else self.beside(node)
-        return as_compared(self, node, operand) if self.dialect.name == "datafusion" else operand
+        return as_compared(self, node, operand) if self.dialect.arrow_types else operand
 
     def only(self, node: Any, *arguments: str, **flags: Any) -> None:
         """Raise for a node with other arguments than these, or with flags of other values."""
@@ -327,7 +327,7 @@ def _cast(reader: Reader, node: Any) -> ir.Operand:
     try_ = isinstance(node, exp.TryCast) and bool(node.args.get("safe"))
     dated = type_ == Date() and not try_
     operand = of_local_time(reader, node.this) if dated else reader.operand(node.this)
-    has_nanos = reader.dialect.name == "datafusion" and isinstance(type_, Timestamp)
+    has_nanos = reader.dialect.times.nanoseconds and isinstance(type_, Timestamp)
     if has_nanos and (constant := finer_constant(operand, type_)) is not None:
         return constant
     return reader.cast(node, operand, type_, try_=try_)
@@ -358,7 +358,7 @@ def _collated(reader: Reader, node: Any) -> ir.Operand:
     if isinstance(name, exp.Column) and not name.args.get("table"):
         name = name.this
     quoted = isinstance(name, exp.Identifier) and name.quoted and name.name == "C"
-    if not quoted or reader.dialect.name != "postgres":
+    if not quoted or not reader.dialect.texts.orders_by_collation:
         raise reader.source.refusal(node, 'the only collation is "C", and in postgres')
     return reader.beside(node.this)
 

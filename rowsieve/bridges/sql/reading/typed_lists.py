@@ -100,7 +100,7 @@ def _type_of(first: re.Match[str], dialect: Dialect) -> LogicalType | None:
     word, name = first["word"].upper(), (first["type"] or "").upper()
     if word == "ARROW_CAST":
         zoned = (first["arrow"] or "").upper() == DATAFUSION_INSTANT.upper()
-        return Timestamp(utc=zoned) if dialect.name == "datafusion" else None
+        return Timestamp(utc=zoned) if dialect.arrow_types else None
     if found := _DECIMAL.fullmatch(name):
         precision, scale = int(found[1]), int(found[2])
         return Decimal(precision, scale) if 0 <= scale <= precision <= 38 and precision else None

@@ -9,10 +9,9 @@ from typing import TypeAlias
 from rowsieve.bridges.constant_values import text_at, text_of, whole_of
 from rowsieve.bridges.functions import Use, spelling_of
 from rowsieve.bridges.sql.constructs.bins import bin_text
-from rowsieve.bridges.sql.constructs.intervals import FUNCTIONS as INTERVALS
 from rowsieve.bridges.sql.constructs.intervals import interval_text
 from rowsieve.bridges.sql.constructs.named_zones import zone_text
-from rowsieve.bridges.sql.constructs.nested_access import PLAIN_PATH, SLICED
+from rowsieve.bridges.sql.constructs.nested_access import PLAIN_PATH
 from rowsieve.bridges.sql.constructs.parts import TRUNCATIONS, part_template
 from rowsieve.bridges.sql.constructs.pattern_calls import FOUND, in_flavour
 from rowsieve.bridges.sql.constructs.regexes import Flavour, from_re2
@@ -26,6 +25,7 @@ from rowsieve.predicate.ir import Call, Cast, Literal, Operand
 from rowsieve.types.logical import Float
 
 _Handler: TypeAlias = Callable[[Call, Writes], tuple[str, bool] | None]
+_OWN_TEMPLATES: Mapping[str, Mapping[str, str]] = {"spark": WRITTEN}  # of calls of a dialect alone
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -34,11 +34,11 @@ def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
     name, dialect = call.function, writer.dialect
     if isinstance(call, Templated):
         return written(name, call, writer)
-    if dialect.name == "spark" and (own := WRITTEN.get(name)) is not None:
+    if (own := _OWN_TEMPLATES.get(dialect.name, {}).get(name)) is not None:
         return written(own, call, writer)
     if (in_zone := zone_text(call, writer)) is not None:
         return in_zone
-    if name.startswith("json_") and dialect.name == "postgres":
+    if name.startswith("json_") and dialect.json_operators:
         return _json(call, writer), True
     count = len(call.arguments)
     handler = _HANDLERS.get((name, count)) or _HANDLERS.get((name, None))
@@ -48,7 +48,7 @@ def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
         return part, False
     if (spelt := _by_template(call, writer)) is not None:
         return spelt
-    if dialect.name == "postgres":
+    if dialect.writes_our_names:
         name, arguments = _named_part(call)
         if _PLAIN_NAME.fullmatch(name):
             return f"{name}({', '.join(map(writer.text, arguments))})", False
@@ -89,8 +89,8 @@ def _truncation(call: Call, writer: Writes) -> tuple[str, bool] | None:
 
 
 def _sliced(call: Call, writer: Writes) -> tuple[str, bool] | None:
-    found = _slice(call, writer)  # a second subscript means dimensions in PostgreSQL
-    return (found, writer.dialect.name == "postgres") if found else None
+    found = _slice(call, writer)
+    return (found, not writer.dialect.lists.subscripts_nest) if found else None
 
 
 def _named_part(call: Call) -> tuple[str, tuple[Operand, ...]]:
@@ -124,16 +124,14 @@ def _by_template(call: Call, writer: Writes) -> tuple[str, bool] | None:
 
 def _interval(call: Call, writer: Writes) -> str:
     text, dialect = interval_text(call), writer.dialect
-    wanted = INTERVALS.get(dialect.name, "")
-    if dialect.name == "datafusion" and text and "microseconds" in text:
-        wanted = "shift_timestamp"
-    if text is None or call.function != wanted:
+    moves, micros = dialect.times.moves, whole_of(call.arguments[-1])
+    if text is None or moves is None or call.function != moves.of(micros or 0):
         raise UnsupportedOperation(
             f"{call.function} has no counterpart in {dialect.name} SQL; cast a date to a timestamp "
             "and add a constant interval"
         )
     operand = writer.atom(call.arguments[0])
-    if dialect.name != "spark":
+    if dialect.times.mixed_intervals:
         return f"{operand} + INTERVAL {quoted(text, dialect)}"
     pieces = [f"INTERVAL '{piece}'" for piece in re.findall(r"-?[0-9]+ [a-z]+", text)]
     return " + ".join([operand, *pieces])
@@ -165,34 +163,32 @@ def _regex(call: Call, writer: Writes) -> str | None:
     except ValueError:
         return None
     operand, text = call.arguments[0], quoted(pattern, writer.dialect)
-    if writer.dialect.name == "trino":
-        return f"regexp_like({writer.text(operand)}, {text})"
-    if writer.dialect.name == "duckdb":
-        return f"regexp_matches({writer.text(operand)}, {text})"
+    template = writer.dialect.texts.regex_match
+    if template.endswith(")"):
+        return template.format(writer.text(operand), text)
     # In parentheses: in Spark and DataFusion `s RLIKE 'a' = TRUE` compares the pattern with TRUE.
-    sign = "RLIKE" if writer.dialect.name == "spark" else "~"
-    return f"({writer.atom(operand)} {sign} {text})"
+    return f"({template.format(writer.atom(operand), text)})"
 
 
 def _element(call: Call, writer: Writes) -> str | None:
     place = whole_of(call.arguments[1])
     if place is None or not 1 <= place < 2**31:
         return None
-    if writer.dialect.name == "spark":
-        return f"get({writer.text(call.arguments[0])}, {place - 1})"
-    return f"{writer.atom(call.arguments[0])}[{place}]"
+    template = writer.dialect.lists.element
+    values = writer.text if template.endswith(")") else writer.atom
+    return template.format(list=values(call.arguments[0]), place=place, index=place - 1)
 
 
 def _slice(call: Call, writer: Writes) -> str | None:
     """Write a slice by its first and last place; None in a dialect that has another form."""
     start, count = map(whole_of, call.arguments[1:])
-    if writer.dialect.name not in SLICED or start is None or count is None:
+    if not writer.dialect.lists.slices or start is None or count is None:
         return None
     return f"{writer.atom(call.arguments[0])}[{start}:{start + count - 1}]"
 
 
 def _divides_floats(call: Call, writer: Writes) -> bool:
-    sides = call.arguments[:1] if writer.dialect.name == "duckdb" else call.arguments
+    sides = call.arguments[:1] if writer.dialect.float_dividends else call.arguments
     return any(isinstance(side, Cast) and isinstance(side.type, Float) for side in sides)
 
 

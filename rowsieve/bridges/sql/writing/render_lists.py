@@ -117,7 +117,7 @@ def _moments(array: pa.Array, type_: Date | Timestamp, dialect: Dialect) -> pa.A
 
 def _around(texts: pa.Array, type_: LogicalType, dialect: Dialect) -> tuple[str, pa.Array, str]:
     name = dialect.types.get(type_, "(")
-    by_function = dialect.name == "datafusion" and isinstance(type_, Timestamp)
+    by_function = isinstance(type_, Timestamp) and type_ in dialect.arrow_types
     if "(" not in name and not by_function:
         return f"{name} '", texts, "'"
     before, after = _cast_around(type_, dialect)
