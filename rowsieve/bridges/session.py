@@ -6,7 +6,7 @@ ignored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,10 +14,12 @@ from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.time_zones import fixed_offset, zone
 
-# Zones whose changes after 2037 follow no rule that ICU knows.
-UNKNOWN_TO_ICU: Final = frozenset(
-    {"Africa/Casablanca", "Africa/El_Aaiun", "Asia/Gaza", "Asia/Hebron"}
-)
+# Zones whose changes after 2037 follow no rule that ICU knows, by the engines that use it.
+UNKNOWN_ZONES: Final[Mapping[str, frozenset[str]]] = {
+    "duckdb": frozenset({"Africa/Casablanca", "Africa/El_Aaiun", "Asia/Gaza", "Asia/Hebron"})
+}
+# Engines whose sessions have modes, which change more rules than the zone.
+_OF_MODES: Final[Mapping[str, Callable[..., Semantics]]] = {"spark": Semantics.of_spark}
 _OWN_RULES = "sql"  # our own predicates
 # Why a session's time zone is not supported, by the name of the semantics.
 _NO_ZONE: Final[Mapping[str, str]] = {
@@ -65,8 +67,8 @@ def in_session(semantics: Semantics, session: Session | None) -> Semantics:
     if session is None:
         return semantics
     name = semantics.name
-    if name == "spark":
-        return Semantics.of_spark(ansi=session.ansi is not False, time_zone=session.time_zone)
+    if (of_modes := _OF_MODES.get(name)) is not None:
+        return of_modes(ansi=session.ansi is not False, time_zone=session.time_zone)
     if session.ansi is not None:
         raise InvalidInput(f"session=: ansi is a setting of Spark's, and {name} has none")
     _check_zone(semantics, session.time_zone)
@@ -87,5 +89,5 @@ def _check_zone(semantics: Semantics, time_zone: str) -> None:
             f"session=: the offset {time_zone} as the zone of a {name} session is read as west of "
             "Greenwich by some engines and refused by others; name Area/City"
         )
-    if name == "duckdb" and time_zone in UNKNOWN_TO_ICU:
-        raise UnsupportedOperation(f"session=: duckdb does not know {time_zone} after 2037")
+    if time_zone in UNKNOWN_ZONES.get(name, ()):
+        raise UnsupportedOperation(f"session=: {name} does not know {time_zone} after 2037")

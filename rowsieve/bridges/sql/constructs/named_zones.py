@@ -6,14 +6,16 @@ UTC in Spark and west of it in PostgreSQL; in DataFusion `AT TIME ZONE` keeps an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sqlglot import exp
 
 from rowsieve.bridges.constant_values import text_at
-from rowsieve.bridges.session import UNKNOWN_TO_ICU
+from rowsieve.bridges.session import UNKNOWN_ZONES
 from rowsieve.bridges.sql.constructs.render_literals import quoted
+from rowsieve.bridges.sql.dialect_rules import AtTimeZone
+from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.protocols import Reads, Writes
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.binding import zoned
@@ -23,10 +25,14 @@ from rowsieve.types.logical import Timestamp
 from rowsieve.types.time_zones import UNTIL_2100, fixed_offset, has_rules, zone
 
 _LOCAL, _INSTANT = Timestamp(utc=False), Timestamp(utc=True)
-_BY_OPERATOR = frozenset({"postgres", "duckdb"})  # AT TIME ZONE as in our semantics
 _AFTER = ("later", "shifted")  # AT TIME ZONE's rules for repeated and skipped local times
-_JAVA = ("earlier", "shifted")
+JAVA = ("earlier", "shifted")
 _KEPT = ("kept", "shifted")
+# The rules of truncations within a day, which differ from AT TIME ZONE's; None: not known.
+_CLOCK_RULES: Mapping[str, Mapping[str, tuple[str, ...] | None]] = {
+    "postgres": dict.fromkeys(CLOCK_UNITS, _KEPT),
+    "duckdb": dict.fromkeys(CLOCK_UNITS - {"hour"}, None),
+}
 ZONE_FUNCTIONS = frozenset(
     {"local_time", "instant", "try_instant", "zoned_trunc", "zoned_shift", "zoned_text"}
 )
@@ -57,31 +63,26 @@ def zone_argument(reader: Reads, node: Any) -> Literal:
     value = reader.operand(node)
     if not isinstance(value, Literal) or not isinstance(value.value, str):
         raise reader.source.refusal(node, "a time zone must be a quoted constant")
-    if fixed_offset(value.value) is not None and reader.dialect.name != "spark":
+    if fixed_offset(value.value) is not None and not reader.dialect.times.offset_zones:
         raise reader.source.refusal(
             node,
             "an offset as a zone is read as west of Greenwich by some engines and refused by "
             "others; write Area/City, as in Europe/Berlin",
         )
-    ends = UNTIL_2100 if reader.dialect.name == "datafusion" else ""
+    ends = UNTIL_2100 if reader.dialect.times.zones_until_2100 else ""
     try:
         own = zone(value.value.removesuffix(UNTIL_2100) + ends)
     except InvalidPredicate as error:
         raise reader.source.refusal(node, str(error)) from error
-    if reader.dialect.name == "duckdb" and own.name in UNKNOWN_TO_ICU:
-        raise reader.source.refusal(node, f"duckdb does not know {own.name} after 2037")
+    if own.name in UNKNOWN_ZONES.get(name := reader.dialect.name, ()):
+        raise reader.source.refusal(node, f"{name} does not know {own.name} after 2037")
     return Literal(own.name)
 
 
 def at_time_zone(reader: Reads, node: Any) -> Operand:
-    """Read `x AT TIME ZONE z`; the grammar parses Spark's `from_utc_timestamp(x, z)` alike."""
+    """Read `x AT TIME ZONE z`."""
     reader.only(node, "this", "zone")
-    if reader.dialect.name == "spark":
-        if any(token.text.upper() == "ZONE" for token in reader.source.tokens):
-            raise reader.source.refusal(node, "spark has no AT TIME ZONE; write convert_timezone")
-        name, operand = zone_argument(reader, node.args["zone"]), _timestamp(reader, node.this)
-        return _spark_instant("UTC", zoned.local_time(str(name.value), operand))
-    if reader.dialect.name not in _BY_OPERATOR:
+    if reader.dialect.times.at_time_zone is not AtTimeZone.CONVERTED:
         raise reader.source.refusal(
             node,
             f"AT TIME ZONE keeps an instant in {reader.dialect.name}; in datafusion write "
@@ -93,52 +94,34 @@ def at_time_zone(reader: Reads, node: Any) -> Operand:
 
 
 def of_local_time(reader: Reads, node: Any) -> Operand:
-    """Return the operand of a field or a date: DataFusion's `x AT TIME ZONE z` is local time."""
-    inner = node.unnest()
-    if reader.dialect.name != "datafusion" or not isinstance(inner, exp.AtTimeZone):
+    """Return the operand of a field or a date: that of DataFusion's AT TIME ZONE is local time."""
+    inner, displayed = node.unnest(), reader.dialect.times.at_time_zone is AtTimeZone.DISPLAYED
+    if not displayed or not isinstance(inner, exp.AtTimeZone):
         return reader.operand(node)
     reader.only(inner, "this", "zone")
     spelled = zone_argument(reader, inner.args["zone"])
     return zoned.local_time(str(spelled.value), reader.beside(inner.this))
 
 
-def zone_function(reader: Reads, node: Any) -> Operand | None:
-    """Read `timezone(z, x)`, and DataFusion's `to_local_time(x AT TIME ZONE z)`; else None."""
-    name, arguments = node.name.lower(), node.expressions
-    if name == "timezone" and len(arguments) == 2:
-        if reader.dialect.name not in _BY_OPERATOR:
-            raise reader.source.refusal(node, f"{reader.dialect.name} has no function timezone")
-        return Call("timezone", (zone_argument(reader, arguments[0]), reader.operand(arguments[1])))
-    if name == "to_local_time" and len(arguments) == 1 and reader.dialect.name == "datafusion":
-        inner = arguments[0].unnest()
-        if isinstance(inner, exp.AtTimeZone):
-            spelled = zone_argument(reader, inner.args["zone"])
-            return zoned.local_time(str(spelled.value), reader.beside(inner.this))
-        raise reader.source.refusal(node, "to_local_time takes x AT TIME ZONE 'Area/City'")
-    return None
+def local_time_of(reader: Reads, node: Any) -> Operand | None:
+    """Read DataFusion's `to_local_time(x AT TIME ZONE z)`; None for another number of arguments."""
+    if len(node.expressions) != 1:
+        return None
+    inner = node.expressions[0].unnest()
+    if isinstance(inner, exp.AtTimeZone):
+        spelled = zone_argument(reader, inner.args["zone"])
+        return zoned.local_time(str(spelled.value), reader.beside(inner.this))
+    raise reader.source.refusal(node, "to_local_time takes x AT TIME ZONE 'Area/City'")
 
 
-def from_time_zone(reader: Reads, node: Any) -> Operand:
-    """Read Spark's `to_utc_timestamp(x, z)`."""
-    reader.only(node, "this", "zone")
-    if reader.dialect.name != "spark":
-        raise reader.source.refusal(node, "write AT TIME ZONE")
-    name = zone_argument(reader, node.args["zone"])
-    return _spark_instant(str(name.value), zoned.local_time("UTC", _timestamp(reader, node.this)))
-
-
-def converted(reader: Reads, node: Any) -> Operand:
-    """Read Spark's `convert_timezone([from,] to, x)`; `from` defaults to the session's zone."""
-    reader.only(node, "source_tz", "target_tz", "timestamp")
-    if reader.dialect.name != "spark":
-        raise reader.source.refusal(node, "convert_timezone is read in spark only")
-    local = _as(reader.operand(node.args["timestamp"]), _LOCAL)
-    target = str(zone_argument(reader, node.args["target_tz"]).value)
-    source = node.args.get("source_tz")
-    if source is None:
-        return zoned.local_time(target, Cast(local, _INSTANT))
-    name = str(zone_argument(reader, source).value)
-    return zoned.local_time(target, _spark_instant(name, local))
+def timezone_call(reader: Reads, node: Any) -> Operand | None:
+    """Read `timezone(z, x)`, which is `x AT TIME ZONE z`; None for other functions."""
+    if node.name.lower() != "timezone" or len(node.expressions) != 2:
+        return None
+    if reader.dialect.times.at_time_zone is not AtTimeZone.CONVERTED:
+        raise reader.source.refusal(node, f"{reader.dialect.name} has no function timezone")
+    name, value = node.expressions
+    return Call("timezone", (zone_argument(reader, name), reader.operand(value)))
 
 
 def zone_text(call: Call, writer: Writes) -> tuple[str, bool] | None:
@@ -147,7 +130,7 @@ def zone_text(call: Call, writer: Writes) -> tuple[str, bool] | None:
         return None
     name = text_at(call, 1 if call.function == "zoned_trunc" else 0)
     offset = fixed_offset(name) is not None
-    if writer.dialect.name != "spark" and offset:
+    if offset and not writer.dialect.times.offset_zones:
         raise UnsupportedOperation(
             f"{writer.dialect.name} reads the offset {name} as a zone in another way, if at all"
         )
@@ -164,38 +147,21 @@ def is_proved(call: Call, dialect: str) -> bool:
     if call.function not in ZONED.get(dialect, ()):
         return False
     name = text_at(call, 1 if call.function == "zoned_trunc" else 0)
-    if dialect == "datafusion":
+    if dialect_named(dialect).times.zones_until_2100:
         return not has_rules(zone(name))
-    if name.endswith(UNTIL_2100) or (dialect == "duckdb" and name in UNKNOWN_TO_ICU):
+    if name.endswith(UNTIL_2100) or name in UNKNOWN_ZONES.get(dialect, ()):
         return False
-    if dialect == "spark":
+    if dialect in _BY_FUNCTIONS:
         return _spark_form(call) is not None
-    rules = _rules(call)
     if call.function == "zoned_trunc":
-        unit = text_at(call, 0)
-        kept = unit in CLOCK_UNITS and (dialect == "postgres" or unit != "hour")
-        return rules == (_KEPT if kept else _AFTER) and (dialect == "postgres" or not kept)
-    return call.function == "local_time" or rules == _AFTER
-
-
-def _timestamp(reader: Reads, node: Any) -> Operand:
-    """Return the argument of a Spark function, without the cast that the grammar adds."""
-    inserted = isinstance(node, exp.Cast) and node.args["to"].this == exp.DataType.Type.TIMESTAMP
-    return _as(reader.operand(node.this if inserted else node), _INSTANT)
-
-
-def _as(operand: Operand, type_: Timestamp) -> Operand:
-    return operand if isinstance(operand, Cast) and operand.type == type_ else Cast(operand, type_)
-
-
-def _spark_instant(name: str, local: Operand) -> Operand:
-    return Call("instant", (Literal(name), local, *(Literal(rule) for rule in _JAVA)))
+        return _rules(call) == _CLOCK_RULES.get(dialect, {}).get(text_at(call, 0), _AFTER)
+    return call.function == "local_time" or _rules(call) == _AFTER
 
 
 def _by_form(call: Call, writer: Writes) -> tuple[str, bool] | None:
     dialect = writer.dialect
-    if dialect.name == "spark":
-        return _spark(call, writer)
+    if (written := _BY_FUNCTIONS.get(dialect.name)) is not None:
+        return written(call, writer)
     form = FORMS.get((call.function, dialect.name))
     if form is None or not is_proved(call, dialect.name):
         return None
@@ -220,6 +186,10 @@ def _spark(call: Call, writer: Writes) -> tuple[str, bool] | None:
     return f"{function}({writer.text(operand)}, {zones[0]})", False
 
 
+_BY_FUNCTIONS: Mapping[str, Callable[[Call, Writes], tuple[str, bool] | None]] = {"spark": _spark}
+"""Writers of the dialects whose forms are functions of two steps, in place of `FORMS`."""
+
+
 def _spark_form(call: Call) -> tuple[str, tuple[str, ...], Operand] | None:
     """Return the Spark function, its zones and its operand; Spark has no single step for either."""
     inner = call.arguments[1] if len(call.arguments) > 1 else None
@@ -231,8 +201,8 @@ def _spark_form(call: Call) -> tuple[str, tuple[str, ...], Operand] | None:
         return None
     names = text_at(inner, 0), text_at(call, 0)
     if call.function == "local_time" and inner.function == "instant":
-        return ("convert_timezone", names, inner.arguments[1]) if _rules(inner) == _JAVA else None
-    if call.function == "instant" and inner.function == "local_time" and _rules(call) == _JAVA:
+        return ("convert_timezone", names, inner.arguments[1]) if _rules(inner) == JAVA else None
+    if call.function == "instant" and inner.function == "local_time" and _rules(call) == JAVA:
         if names[1] == "UTC":
             return "from_utc_timestamp", names[:1], inner.arguments[1]
         if names[0] == "UTC":

@@ -12,12 +12,13 @@ from typing import Any
 from sqlglot import exp
 
 from rowsieve.bridges.constant_values import whole_of
+from rowsieve.bridges.sql.dialect_rules import Subscripts
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Int
 
 ELEMENT, SUBSCRIPT, TRIED_ELEMENT = "element_at", "subscript", "try_element_at"  # of Spark
-SLICED = frozenset({"postgres", "duckdb", "datafusion"})  # dialects that have list[1:2]
+_BY_COLUMN = (Subscripts.FROM_START, Subscripts.BOTH_ENDS)
 _MOST = 2**31 - 1
 PLAIN_PATH = re.compile(r"\{\s*[^\s{},\"\\]+(?:\s*,\s*[^\s{},\"\\]+)*\s*\}")
 
@@ -28,19 +29,20 @@ def bracket(reader: Reads, node: Any) -> ir.Operand:
     keys = node.expressions
     named = [key for key in keys if isinstance(key, exp.Literal) and key.is_string]
     offset = bool(node.args.get("offset"))
-    if reader.dialect.name == "spark" and len(keys) == 1 and (offset or not named):
-        return _in_spark(reader, node)
-    if reader.dialect.name == "postgres" and _slices_twice(node):
+    rules = reader.dialect.lists
+    if rules.subscripts is Subscripts.TYPED and len(keys) == 1 and (offset or not named):
+        return _typed(reader, node)
+    if not rules.subscripts_nest and _slices_twice(node):
         raise reader.source.refusal(
             node, "postgres takes slices of several dimensions; write (list[1:2])[1]"
         )
     if len(keys) == 1 and isinstance(keys[0], exp.Slice):
-        if reader.dialect.name not in SLICED or keys[0].args.get("step") is not None:
+        if not rules.slices or keys[0].args.get("step") is not None:
             raise reader.source.refusal(node, _SLICES)
         return sliced(reader, node, node.this, keys[0].this, keys[0].expression)
     if (found := _value_of_key(reader, node)) is not None:
         return found
-    if named and (offset or node.args.get("safe")) and reader.dialect.name == "trino":
+    if named and (offset or node.args.get("safe")) and rules.keyed_elements:
         return ir.Call("map_value", (reader.operand(node.this), reader.operand(keys[0])))
     if len(keys) == 1 and isinstance(keys[0], exp.Literal):
         if not keys[0].is_string:
@@ -54,8 +56,8 @@ def bracket(reader: Reads, node: Any) -> ir.Operand:
     )
 
 
-def _in_spark(reader: Reads, node: Any) -> ir.Operand:
-    """Read `list[0]`, `element_at(list, 1)` and `try_element_at(map, 'key')`."""
+def _typed(reader: Reads, node: Any) -> ir.Operand:
+    """Read Spark's `list[0]`, `element_at(list, 1)` and `try_element_at(map, 'key')`."""
     tried = bool(node.args.get("safe"))
     name = TRIED_ELEMENT if tried else ELEMENT if node.args.get("offset") else SUBSCRIPT
     (key,) = node.expressions
@@ -75,10 +77,7 @@ def _value_of_key(reader: Reads, node: Any) -> ir.Operand | None:
     inner, (key, *more) = node.this, node.expressions
     if more or not isinstance(inner, exp.Anonymous) or len(inner.expressions) != 2:
         return None
-    if inner.name.lower() not in ("map_extract", "element_at") or reader.dialect.name not in (
-        "duckdb",
-        "datafusion",
-    ):
+    if inner.name.lower() not in reader.dialect.lists.one_value_lists:
         return None
     if not isinstance(key, exp.Literal) or key.is_string or key.name != "0":  # the grammar's 1
         return None
@@ -109,18 +108,18 @@ def _place(reader: Reads, node: Any) -> int | None:
 
 def _counted(reader: Reads, node: Any) -> ir.Operand | None:
     """Read an element counted from the end, or at a column's index; None for others."""
-    (key,), name = node.expressions, reader.dialect.name
+    (key,), subscripts = node.expressions, reader.dialect.lists.subscripts
     if isinstance(key, exp.Neg) and isinstance(key.this, exp.Literal):
         digits = key.this.name
         back = int(digits) - 1 if digits.isdecimal() and len(digits) <= 9 else 0
-        if back < 1 or name not in ("duckdb", "datafusion"):
+        if back < 1 or subscripts is not Subscripts.BOTH_ENDS:
             return None
         return element_at(reader.operand(node.this), -back)
-    if not isinstance(key, exp.Column) or name not in ("postgres", "duckdb", "datafusion"):
+    if not isinstance(key, exp.Column) or subscripts not in _BY_COLUMN:
         return None
     values, place = reader.operand(node.this), reader.operand(key)
     found = ir.Call("list_element", (values, place))
-    if name == "postgres":
+    if subscripts is Subscripts.FROM_START:
         return found
     start = ir.Call("add", (ir.Call("list_length", (values,)), ir.Literal(1, Int(64))))
     from_end = ir.Call("list_element", (values, ir.Call("add", (start, ir.Cast(place, Int(64))))))
@@ -148,7 +147,7 @@ def _element(reader: Reads, node: Any, key: Any) -> ir.Operand:
 
 def json_operator(reader: Reads, node: Any) -> ir.Operand:
     """Read `->` and `->>` with a constant key."""
-    if reader.dialect.name != "postgres":
+    if not reader.dialect.json_operators:
         raise reader.source.refusal(
             node, "engines spell JSON values differently; write json_get or json_get_text"
         )
@@ -179,7 +178,7 @@ def json_path(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "expression")
     path = node.expression
     text = path.this if isinstance(path, exp.Literal) and path.is_string else ""
-    if reader.dialect.name != "postgres" or not PLAIN_PATH.fullmatch(text):
+    if not reader.dialect.json_operators or not PLAIN_PATH.fullmatch(text):
         raise reader.source.refusal(node, "write the path as in '{member,0}', without quotes in it")
     keys = [ir.Literal(key.strip()) for key in text[1:-1].split(",")]
     name = "json_path_text" if isinstance(node, exp.JSONBExtractScalar) else "json_path"

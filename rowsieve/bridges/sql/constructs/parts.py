@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
 
 from rowsieve.bridges.functions.arguments import COMMON_PARTS
+from rowsieve.bridges.sql.protocols import Reads
+from rowsieve.predicate.ir import Operand
 
 _LONG = frozenset({"decade", "century", "millennium"})
 _SHORT = frozenset({"second", "millisecond", "microsecond"})
@@ -59,12 +64,13 @@ _OWN: Mapping[str, tuple[_OwnPart, ...]] = {
     "trino": (_OwnPart("whole_second", "second({0})"),),
     "postgres": (_OwnPart("whole_second", "CAST(floor(EXTRACT(SECOND FROM {0})) AS BIGINT)"),),
 }
+_PLAIN: Mapping[str, frozenset[str]] = {"postgres": PARTS}  # others: the common ones
 ALL_PARTS = COMMON_PARTS | {own.part for owns in _OWN.values() for own in owns}
 
 
 def plain_parts(dialect: str) -> frozenset[str]:
     """Return the fields that `EXTRACT` gives by our names and with our numbers."""
-    return PARTS if dialect == "postgres" else COMMON_PARTS
+    return _PLAIN.get(dialect, COMMON_PARTS)
 
 
 def part_named(word: str, dialect: str) -> tuple[str, int] | None:
@@ -82,3 +88,13 @@ def part_template(part: str, dialect: str) -> str | None:
         if own.part == part:
             return own.template
     return f"EXTRACT({part.upper()} FROM {{0}})" if part in plain_parts(dialect) else None
+
+
+def field_argument(reader: Reads, node: Any) -> Operand:
+    """Read the argument of a function that gives a field, without the cast the grammar adds."""
+    reader.only(node, "this")
+    inner = node.this
+    if isinstance(inner, exp.TsOrDsToDate):
+        reader.only(inner, "this")
+        inner = inner.this
+    return reader.operand(inner)

@@ -1,8 +1,8 @@
 """Readers of functions whose name, counting or result type depends on the dialect.
 
 Soundness: the meaning of a name is looked up by dialect and name, never by the name alone:
-`dayofweek` begins with Sunday as 1 in Spark and as 0 elsewhere, `^` is a power in two dialects and
-a bitwise operator in two others, `isnan(NULL)` is FALSE in Spark.
+`weekday` is 0 on Sundays in DuckDB and on Mondays in Spark. Functions that a single dialect has, or
+understands in its own way, are in `calls_by_dialect`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from sqlglot import exp
 
 from rowsieve.bridges.constant_values import text_of, whole_of
 from rowsieve.bridges.sql.constructs.bins import binned
+from rowsieve.bridges.sql.constructs.parts import field_argument
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
-from rowsieve.types.logical import Bool, Date, Float, Int, String
+from rowsieve.types.logical import Date, Float, Int, String
 
-_ONE = Literal(1, Int(64))
 _BITS: Mapping[type[Any], str] = {
     exp.BitwiseAnd: "bit_and",
     exp.BitwiseOr: "bit_or",
@@ -26,13 +26,14 @@ _BITS: Mapping[type[Any], str] = {
     exp.BitwiseLeftShift: "shift_left",
     exp.BitwiseRightShift: "shift_right",
 }
-NAMES: Mapping[tuple[str, str], str] = {
+ALIASES: Mapping[tuple[str, str], str] = {
     ("duckdb", "isoyear"): "extract_isoyear",
     ("duckdb", "weekday"): "extract_dow",
 }
 
 
-def _bits(reader: Reads, node: Any) -> Operand:
+def bits(reader: Reads, node: Any) -> Operand:
+    """Read a bitwise operator between operands in parentheses."""
     reader.only(node, "this", "expression", requires_int128=False)
     sides = (node.this, node.expression)
     if any(isinstance(side, exp.Binary) and not isinstance(side, exp.Dot) for side in sides):
@@ -40,119 +41,53 @@ def _bits(reader: Reads, node: Any) -> Operand:
     return Call(_BITS[type(node)], tuple(reader.beside(side) for side in sides))
 
 
-def _power(reader: Reads, node: Any) -> Operand:
-    """Read DataFusion's `^`, which the grammar parses as a power."""
-    named = any(token.text.upper() in ("POW", "POWER") for token in reader.source.tokens)
-    if reader.dialect.name != "datafusion" or named:
-        raise reader.source.refusal(
-            node, "POW is not supported: powers differ in their last digits between engines"
-        )
-    beside = isinstance(node.parent, exp.Binary | exp.Neg)
-    if beside and not isinstance(node.parent, exp.Predicate | exp.Connector):
-        raise reader.source.refusal(node, "put ^ and its sides in parentheses: it binds loosest")
-    return _bits(reader, exp.BitwiseXor(this=node.this, expression=node.expression))
+def power(reader: Reads, node: Any) -> Operand:
+    """Refuse a power."""
+    raise reader.source.refusal(
+        node, "POW is not supported: powers differ in their last digits between engines"
+    )
 
 
 def _is_nan(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this")
-    found = Call("is_nan", (reader.operand(node.this),))
-    if reader.dialect.name == "spark":
-        return Call("coalesce", (found, Literal(value=False, type=Bool())))
-    return found
+    return Call("is_nan", (reader.operand(node.this),))
 
 
-def _coalesce(reader: Reads, node: Any) -> Operand:
-    """Read COALESCE; DataFusion's IFNULL and NVL differ: they convert decimals to floats."""
-    words = {token.text.upper() for token in reader.source.tokens}
-    if reader.dialect.name == "datafusion" and words & {"IFNULL", "NVL"}:
-        raise reader.source.refusal(
-            node, "datafusion makes floats of decimals in IFNULL and NVL: write COALESCE"
-        )
+def coalesce(reader: Reads, node: Any) -> Operand:
+    """Read COALESCE."""
     reader.only(node, "this", "expressions")
     items = (node.this, *node.expressions)
     return Call("coalesce", tuple(reader.operand(item) for item in items))
 
 
-def array_size(reader: Reads, node: Any) -> Operand:
-    """Read Spark's `array_size`, which is NULL for NULL in every session, and `size`."""
-    reader.only(node, "this")
-    word = reader.source.lifted.text[node.meta["start"] : node.meta["end"] + 1]
-    length = Call("list_length", (reader.operand(node.this),))
-    match word.lower():
-        case "size":
-            return length
-        case "array_size":
-            return Call("nullif", (length, Literal(-1, Int(64))))
-    raise reader.source.refusal(node, f"spark has no function {word}; write size")
-
-
 def _sign(reader: Reads, node: Any) -> Operand:
     reader.only(node, "this")
-    found = Call("sign", (reader.operand(node.this),))
-    return Cast(found, Int(8)) if reader.dialect.name == "duckdb" else found
+    return Call("sign", (reader.operand(node.this),))
 
 
-def _day_of_week(reader: Reads, node: Any) -> Operand:
-    found = Call("extract_dow", (day(reader, node),))
-    return Call("add", (found, _ONE)) if reader.dialect.name == "spark" else found
-
-
-def day(reader: Reads, node: Any) -> Operand:
-    """Read the argument of a part of a date, without the cast that the grammar adds."""
-    reader.only(node, "this")
-    inner = node.this
-    if isinstance(inner, exp.TsOrDsToDate):
-        reader.only(inner, "this")
-        inner = inner.this
-    return reader.operand(inner)
+def narrow_sign(reader: Reads, node: Any) -> Operand:
+    """Read DuckDB's `sign(x)`, an integer of 8 bits."""
+    return Cast(_sign(reader, node), Int(8))
 
 
 def _part(name: str) -> Callable[[Reads, Any], Operand]:
-    return lambda reader, node: Call(f"extract_{name}", (day(reader, node),))
+    return lambda reader, node: Call(f"extract_{name}", (field_argument(reader, node),))
 
 
 def _moved_days(reader: Reads, node: Any) -> Operand:
-    """Read Spark's `date_add(day, n)`, which casts timestamps to dates."""
     reader.only(node, "this", "expression", "unit")
-    count = node.expression
-    if reader.dialect.name != "spark" or str(node.args.get("unit")).upper() != "DAY":
-        raise reader.source.refusal(node, "write the day + INTERVAL 'n days'")
-    sign = 1
-    if isinstance(count, exp.Mul) and count.expression == exp.Neg(this=exp.Literal.number(1)):
-        sign, count = -1, count.this
-    if (number := whole_of(reader.operand(count))) is None:
-        raise reader.source.refusal(node, "date_add and date_sub take a constant number of days")
-    return _moved(reader, node, days=sign * number)
+    raise reader.source.refusal(node, "write the day + INTERVAL 'n days'")
 
 
 def _day_alone(reader: Reads, node: Any) -> Operand:
     """Read `date(x)`."""
-    return Cast(day(reader, node), Date())
+    return Cast(field_argument(reader, node), Date())
 
 
 def _later_months(reader: Reads, node: Any) -> Operand:
-    """Read Spark's `add_months(day, n)`, which casts timestamps to dates."""
     reader.only(node, "this", "expression")
-    number = reader.operand(node.expression)
-    if isinstance(number, Call) and number.function == "negate":
-        number = _negative(number)
-    if reader.dialect.name != "spark" or not isinstance(number, Literal):
-        raise reader.source.refusal(node, "add_months takes a constant number of months in spark")
-    if not isinstance(number.value, int):
-        raise reader.source.refusal(node, "add_months takes a whole number")
-    return _moved(reader, node, months=number.value)
-
-
-def _moved(reader: Reads, node: Any, months: int = 0, days: int = 0) -> Operand:
-    """Return the date of the first argument plus a constant interval."""
-    moves = (Literal(part, Int(64)) for part in (months, days, 0))
-    return Call("shift", (Cast(reader.operand(node.this), Date()), *moves))
-
-
-def _negative(call: Call) -> Operand:
-    (inner,) = call.arguments
-    whole = isinstance(inner, Literal) and isinstance(inner.value, int)
-    return Literal(-inner.value, Int(64)) if whole else call  # type: ignore[union-attr, operator]
+    reader.operand(node.expression)
+    raise reader.source.refusal(node, "add_months takes a constant number of months in spark")
 
 
 def _character(reader: Reads, node: Any) -> Operand:
@@ -197,12 +132,12 @@ def seconds(moment: Operand) -> Operand:
 
 
 HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
-    **dict.fromkeys(_BITS, _bits),
-    exp.Pow: _power,
-    exp.Coalesce: _coalesce,
+    **dict.fromkeys(_BITS, bits),
+    exp.Pow: power,
+    exp.Coalesce: coalesce,
     exp.IsNan: _is_nan,
     exp.Sign: _sign,
-    exp.DayOfWeek: _day_of_week,
+    exp.DayOfWeek: _part("dow"),
     exp.DayOfWeekIso: _part("isodow"),
     exp.DayOfYear: _part("doy"),
     exp.DayOfMonth: _part("day"),

@@ -7,16 +7,17 @@ engine shows. If two engines with one spelling differ, the condition has a guard
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlglot import exp
 
-from rowsieve.bridges.sql.constructs.nested_access import SLICED, element_at, sliced
+from rowsieve.bridges.sql.constructs.nested_access import element_at, sliced
+from rowsieve.bridges.sql.dialect_rules import AnyOf, Contains, LikeLists, ListPair
 from rowsieve.bridges.sql.protocols import Reads
-from rowsieve.bridges.sql.reading.dialect_calls import array_size
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Bool, Int
 
+_Handler: TypeAlias = Callable[[Reads, Any], ir.Operand | None]
 _NULL = ir.Literal(None, Bool())
 
 
@@ -39,48 +40,64 @@ def made_struct(reader: Reads, node: Any) -> ir.Operand:
     return ir.Call("make_struct", tuple(parts))
 
 
-def named_list(reader: Reads, node: Any) -> ir.Operand | None:
-    """Read a list function that the grammar does not know, or return None."""
-    name, dialect = node.name.lower(), reader.dialect.name
-    items = node.expressions
-    if name == "row" and dialect in ("postgres", "duckdb") and items:
-        values = [reader.operand(item) for item in items]
-        return ir.Call("make_struct", tuple(p for value in values for p in (ir.Literal(""), value)))
-    if name == "named_struct" and dialect == "datafusion" and items and len(items) % 2 == 0:
-        return ir.Call("make_struct", tuple(reader.operand(item) for item in items))
-    if name == "make_array" and dialect == "datafusion":
-        return made_list(reader, exp.Array(expressions=items))
-    if len(items) == 3 and (name == "list_slice") and dialect in SLICED:
-        return sliced(reader, node, *items)
-    if len(items) != 2:
+def _of_two(kind: type[Any], read: Callable[[Reads, Any], ir.Operand]) -> _Handler:
+    """Return a reader of a call of two arguments as of the grammar's node of the same function."""
+
+    def handler(reader: Reads, node: Any) -> ir.Operand | None:
+        if len(node.expressions) != 2:
+            return None
+        first, second = node.expressions
+        return read(reader, kind(this=first, expression=second))
+
+    return handler
+
+
+def _row_values(reader: Reads, node: Any) -> ir.Operand | None:
+    """Read `ROW(a, b)`, a struct without names."""
+    values = [reader.operand(item) for item in node.expressions]
+    parts = tuple(part for value in values for part in (ir.Literal(""), value))
+    return ir.Call("make_struct", parts) if parts else None
+
+
+def _named_struct(reader: Reads, node: Any) -> ir.Operand | None:
+    """Read `named_struct('x', 1)`."""
+    if not node.expressions or len(node.expressions) % 2:
         return None
-    if (dialect, name) == ("duckdb", "map_extract_value"):
-        return ir.Call("map_value", tuple(reader.operand(item) for item in items))
-    if name in _ELEMENTS.get(dialect, ()):
-        place = reader.operand(items[1])
-        if not isinstance(place, ir.Literal) or type(place.value) is not int or not place.value:
-            raise reader.source.refusal(node, "a list position must be a constant other than 0")
-        return element_at(reader.operand(items[0]), place.value)
-    if name in ("list_position", "list_indexof", "array_indexof") and dialect != "spark":
-        return _position(reader, exp.ArrayPosition(this=items[0], expression=items[1]))
-    if (found := _SEARCHES.get((dialect, name))) is not None:
-        kind, read = found
-        return read(reader, kind(this=items[0], expression=items[1]))
-    return None
+    return ir.Call("make_struct", tuple(reader.operand(item) for item in node.expressions))
 
 
-_ELEMENTS: Mapping[str, frozenset[str]] = {
-    "duckdb": frozenset({"list_extract", "array_extract", "list_element"}),
-    "datafusion": frozenset({"list_extract", "array_extract", "list_element", "array_element"}),
-}
+def _make_array(reader: Reads, node: Any) -> ir.Operand:
+    return made_list(reader, exp.Array(expressions=node.expressions))
+
+
+def _list_slice(reader: Reads, node: Any) -> ir.Operand | None:
+    return sliced(reader, node, *node.expressions) if len(node.expressions) == 3 else None
+
+
+def _value_of_key(reader: Reads, node: Any) -> ir.Operand | None:
+    """Read `map_extract_value(map, key)`."""
+    if len(node.expressions) != 2:
+        return None
+    return ir.Call("map_value", tuple(reader.operand(item) for item in node.expressions))
+
+
+def _element(reader: Reads, node: Any) -> ir.Operand | None:
+    """Read `list_extract(list, place)`, which counts from the end below 0."""
+    if len(node.expressions) != 2:
+        return None
+    values, key = node.expressions
+    place = reader.operand(key)
+    if not isinstance(place, ir.Literal) or type(place.value) is not int or not place.value:
+        raise reader.source.refusal(node, "a list position must be a constant other than 0")
+    return element_at(reader.operand(values), place.value)
 
 
 def _position(reader: Reads, node: Any) -> ir.Operand:
-    """Read `array_position(list, value)`: 0 if it is missing in Spark, NULL elsewhere."""
+    """Read `array_position(list, value)`: 0 or NULL if it is missing, by dialect."""
     reader.only(node, "this", "expression")
     values, sought = reader.operand(node.this), reader.operand(node.expression)
     found = ir.Call("list_position", (values, sought))
-    if reader.dialect.name in ("spark", "trino"):
+    if reader.dialect.lists.missing_place_is_zero:
         return found
     if not isinstance(sought, ir.Literal) or sought.value is None:
         raise reader.source.refusal(
@@ -90,18 +107,16 @@ def _position(reader: Reads, node: Any) -> ir.Operand:
 
 
 def _size(reader: Reads, node: Any) -> ir.Operand:
-    """Read `array_length(list, 1)`: NULL for an empty list in PostgreSQL."""
-    if reader.dialect.name == "spark":
-        return array_size(reader, node)
+    """Read `array_length(list, 1)`: NULL for an empty list where lists have dimensions."""
     reader.only(node, "this", "expression")
     dimension = node.args.get("expression")
     if dimension is not None and not (isinstance(dimension, exp.Literal) and dimension.name == "1"):
         raise reader.source.refusal(node, "a list has one dimension, 1")
-    if dimension is None and reader.dialect.name == "postgres":
+    if dimension is None and reader.dialect.lists.dimensions:
         raise reader.source.refusal(node, "write array_length(list, 1)")
     values = reader.operand(node.this)
     found = ir.Call("list_length", (values,))
-    if reader.dialect.name != "postgres":
+    if not reader.dialect.lists.dimensions:
         return found
     return ir.Call("nullif", (found, ir.Literal(0, Int(64))))
 
@@ -110,14 +125,15 @@ def contained(reader: Reads, node: Any) -> ir.Operand:
     """Read `array_contains(list, value)`: with a NULL item, FALSE or NULL, by dialect."""
     reader.only(node, "this", "expression", "ensure_variant", "check_null")
     values, sought = reader.operand(node.this), reader.operand(node.expression)
-    items = _made_items(values) if reader.dialect.name == "datafusion" else None
+    rules = reader.dialect.lists
+    items = _made_items(values) if rules.any_of is AnyOf.FUNCTION else None
     if items is not None:  # its optimiser rewrites it to IN
         return ir.Condition(
             ir.Or(tuple(ir.Comparison(ir.ComparisonOp.EQ, sought, item) for item in items))
         )
-    if reader.dialect.name in ("duckdb", "datafusion"):
+    if rules.contains is Contains.FALSE:
         return ir.Call("list_contains", (values, sought))
-    if reader.dialect.name == "postgres":
+    if rules.contains is Contains.REFUSED:
         raise reader.source.refusal(node, "write value = ANY(list)")
     return _null_of_null(sought, ir.Call("equals_any", (values, sought)))
 
@@ -138,10 +154,11 @@ def _null_of_null(sought: ir.Operand, found: ir.Operand) -> ir.Operand:
 def _overlaps(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "expression")
     sides = reader.operand(node.this), reader.operand(node.expression)
-    name = reader.dialect.name
-    if name not in ("postgres", "duckdb") and not (name == "datafusion" and _no_null(sides)):
+    if not _is_known(reader.dialect.lists.overlaps, sides):
         raise reader.source.refusal(
-            node, f"a NULL item counts otherwise in {name}; write an OR of = ANY or array_contains"
+            node,
+            f"a NULL item counts otherwise in {reader.dialect.name}; write an OR of = ANY or "
+            "array_contains",
         )
     return ir.Call("list_overlaps", sides)
 
@@ -149,7 +166,7 @@ def _overlaps(reader: Reads, node: Any) -> ir.Operand:
 def _contains_all(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "expression")
     sides = reader.operand(node.this), reader.operand(node.expression)
-    if reader.dialect.name != "postgres" and not _no_null(sides[1:]):
+    if not _is_known(reader.dialect.lists.contains_all, sides[1:]):
         raise reader.source.refusal(
             node, "engines differ on NULL items: the second list must be of constants, without NULL"
         )
@@ -160,7 +177,7 @@ def _array_slice(reader: Reads, node: Any) -> ir.Operand:
     """Read `array_slice(list, first, last)`, and `slice(list, start, count)`."""
     reader.only(node, "this", "start", "end", "is_length")
     ends = [node.args.get(key) for key in ("start", "end")]
-    if reader.dialect.name in SLICED:
+    if reader.dialect.lists.slices:
         return sliced(reader, node, node.this, *ends)
     return ir.Call("slice", tuple(reader.operand(item) for item in (node.this, *ends)))
 
@@ -173,6 +190,11 @@ def _map_keys(reader: Reads, node: Any) -> ir.Operand:
 def _contained_by(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "expression")
     return _contains_all(reader, exp.ArrayContainsAll(this=node.expression, expression=node.this))
+
+
+def _is_known(pair: ListPair, sides: tuple[ir.Operand, ...]) -> bool:
+    """Whether a function of two lists is known for these."""
+    return pair is ListPair.ANY or (pair is ListPair.WITHOUT_NULL and _no_null(sides))
 
 
 def _no_null(sides: tuple[ir.Operand, ...]) -> bool:
@@ -213,27 +235,28 @@ def compare_with_items(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Pred
     if (found := quantified(node.expression)) is None:
         return None
     inner, all_of = found
-    if reader.dialect.name not in ("postgres", "duckdb", "datafusion"):
+    any_of = reader.dialect.lists.any_of
+    if any_of is AnyOf.REFUSED:
         raise reader.source.refusal(node, "ANY and ALL are not supported; write IN")
     value, values = reader.beside(node.this), _items(reader, inner)
     if (items := _made_items(values)) is not None:
         terms = tuple(ir.Comparison(op, value, item) for item in items)
         return ir.And(terms) if all_of else ir.Or(terms)
-    if reader.dialect.name == "datafusion" and op is ir.ComparisonOp.EQ and not all_of:
+    if any_of is AnyOf.FUNCTION and op is ir.ComparisonOp.EQ and not all_of:
         return ir.BooleanOperand(ir.Call("list_contains", (values, value)))
     wanted = ir.ComparisonOp.NE if all_of else ir.ComparisonOp.EQ
     if op is not wanted:
         raise reader.source.refusal(node, "only = ANY and <> ALL of a list are supported")
     among: ir.Operand = ir.Call("equals_any", (values, value))
-    if reader.dialect.name == "duckdb":  # it runs a query there, without rows for NULL
+    if any_of is AnyOf.QUERY:
         inside = ir.And((ir.Not(ir.IsNull(values)), ir.BooleanOperand(among)))
         return ir.Not(inside) if all_of else inside
     return ir.Not(ir.BooleanOperand(among)) if all_of else ir.BooleanOperand(among)
 
 
 def _items(reader: Reads, node: Any) -> ir.Operand:
-    """Read the list; in PostgreSQL also constants as '{1,2}', with or without a cast."""
-    if reader.dialect.name == "postgres":
+    """Read the list; where braces make one, also constants as '{1,2}', with or without a cast."""
+    if reader.dialect.lists.braces:
         if isinstance(node, exp.Literal) and node.is_string:
             return reader.operand(exp.Array(expressions=_spelled_items(reader, node)))
         spelled = isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal)
@@ -263,33 +286,48 @@ def patterns(reader: Reads, node: Any) -> tuple[list[Any], bool] | None:
         return None
     inner, all_of = node.expression.this, isinstance(node.expression, exp.All)
     bare = inner.this if isinstance(inner, exp.Paren) else inner
-    if reader.dialect.name == "spark":
+    form = reader.dialect.texts.like_lists
+    if form is LikeLists.VALUES:
         return (inner.expressions if isinstance(inner, exp.Tuple) else [bare]), all_of
-    if reader.dialect.name == "postgres" and isinstance(bare, exp.Array):
+    if form is LikeLists.ONE_LIST and isinstance(bare, exp.Array):
         return bare.expressions, all_of
-    if reader.dialect.name == "postgres" and isinstance(bare, exp.Literal) and bare.is_string:
+    if form is LikeLists.ONE_LIST and isinstance(bare, exp.Literal) and bare.is_string:
         return _spelled_items(reader, bare), all_of
     raise reader.source.refusal(
         node, "LIKE ANY and LIKE ALL take constants, in postgres ARRAY[…], in spark ('a%', 'b%')"
     )
 
 
-# Functions that the grammar does not know, with the node and reader of the same function.
-_SEARCHES: Mapping[tuple[str, str], tuple[type[Any], Callable[[Reads, Any], ir.Operand]]] = {
-    **{
-        ("datafusion", name): (exp.ArrayContains, contained)
-        for name in ("list_contains", "list_has")
-    },
-    **{
-        ("datafusion", name): (exp.ArrayOverlaps, _overlaps)
-        for name in ("array_has_any", "list_has_any")
-    },
-    **{
-        (dialect, name): (exp.ArrayContainsAll, _contains_all)
-        for dialect in ("duckdb", "datafusion")
-        for name in ("list_has_all", "array_has_all")
-    },
+_PLACES = dict.fromkeys(
+    ("list_position", "list_indexof", "array_indexof"), _of_two(exp.ArrayPosition, _position)
+)
+_ELEMENTS = dict.fromkeys(("list_extract", "array_extract", "list_element"), _element)
+_SUPERSETS = dict.fromkeys(
+    ("list_has_all", "array_has_all"), _of_two(exp.ArrayContainsAll, _contains_all)
+)
+
+# Functions that the grammar does not know, by dialect.
+POSTGRES: Mapping[str, _Handler] = {"row": _row_values, "list_slice": _list_slice, **_PLACES}
+DUCKDB: Mapping[str, _Handler] = {
+    "row": _row_values,
+    "list_slice": _list_slice,
+    "map_extract_value": _value_of_key,
+    **_PLACES,
+    **_ELEMENTS,
+    **_SUPERSETS,
 }
+DATAFUSION: Mapping[str, _Handler] = {
+    "named_struct": _named_struct,
+    "make_array": _make_array,
+    "list_slice": _list_slice,
+    "array_element": _element,
+    **dict.fromkeys(("list_contains", "list_has"), _of_two(exp.ArrayContains, contained)),
+    **dict.fromkeys(("array_has_any", "list_has_any"), _of_two(exp.ArrayOverlaps, _overlaps)),
+    **_PLACES,
+    **_ELEMENTS,
+    **_SUPERSETS,
+}
+TRINO: Mapping[str, _Handler] = _PLACES
 HANDLERS: Mapping[type[Any], Callable[[Reads, Any], ir.Operand]] = {
     exp.Array: made_list,
     exp.Struct: made_struct,

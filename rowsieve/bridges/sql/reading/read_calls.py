@@ -11,46 +11,31 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, TypeGuard
+from typing import Any
 
 from sqlglot import exp
 
-from rowsieve.bridges.constant_values import text_of, whole_of
 from rowsieve.bridges.functions import TABLE
-from rowsieve.bridges.sql.constructs.arrow_times import (
-    ONLY_IN,
-    as_timestamp,
-    is_read_in_place,
-    timestamp_named,
-)
 from rowsieve.bridges.sql.constructs.intervals import moved
-from rowsieve.bridges.sql.constructs.named_zones import (
-    at_time_zone,
-    converted,
-    from_time_zone,
-    of_local_time,
-    zone_argument,
-    zone_function,
-)
+from rowsieve.bridges.sql.constructs.named_zones import at_time_zone, of_local_time, timezone_call
 from rowsieve.bridges.sql.constructs.nested_access import json_operator, json_path
-from rowsieve.bridges.sql.constructs.parts import PARTS, TRUNCATIONS, part_named, plain_parts
-from rowsieve.bridges.sql.constructs.pattern_calls import regex, substring
+from rowsieve.bridges.sql.constructs.parts import (
+    PARTS,
+    field_argument,
+    part_named,
+    plain_parts,
+)
+from rowsieve.bridges.sql.constructs.pattern_calls import substring
 from rowsieve.bridges.sql.constructs.templates import forms, recognise
-from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT
+from rowsieve.bridges.sql.constructs.truncations import truncation
 from rowsieve.bridges.sql.protocols import Reads
-from rowsieve.bridges.sql.reading.dialect_calls import HANDLERS, NAMES, day, seconds
+from rowsieve.bridges.sql.reading.calls_by_dialect import NAMES, NODES
+from rowsieve.bridges.sql.reading.dialect_calls import ALIASES, HANDLERS, seconds
 from rowsieve.bridges.sql.reading.list_calls import HANDLERS as LISTS
-from rowsieve.bridges.sql.reading.list_calls import named_list
-from rowsieve.bridges.sql.spark.spark_coercion import QUOTIENT, WHOLE_QUOTIENT
 from rowsieve.bridges.sql.spark.spark_formats import read_by_format
-from rowsieve.bridges.sql.spark.spark_names import BY_FORMAT, truncated_date
-from rowsieve.bridges.sql.spark.spark_names import NODES as SPARK
-from rowsieve.bridges.sql.spark.spark_names import named as named_by_spark
-from rowsieve.bridges.sql.spark.spark_rules import UNITS
-from rowsieve.bridges.sql.typenames import arrow_named
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.registry import BUILT_IN
-from rowsieve.types.logical import Date, Float, Int, Timestamp, Uuid
+from rowsieve.types.logical import Date, Float, Int, Timestamp
 
 _VALUES = frozenset(
     set(TABLE)
@@ -87,7 +72,7 @@ def may_be_true(function: str) -> bool:
 def call(reader: Reads, node: Any) -> ir.Operand:
     """Read a function call or arithmetic; raise for unlisted kinds, naming them."""
     kind = type(node)
-    if reader.dialect.name == "spark" and (own := SPARK.get(kind)):
+    if own := NODES.get(reader.dialect.name, {}).get(kind):
         return own(reader, node)
     if handler := _HANDLERS.get(kind):
         return handler(reader, node)
@@ -96,7 +81,8 @@ def call(reader: Reads, node: Any) -> ir.Operand:
     if kind in _OPERATORS:
         reader.only(node, "this", "expression")
         sides = (reader.beside(node.this), reader.beside(node.expression))
-        if kind is exp.Sub and reader.dialect.name != "spark" and all(map(_is_date, sides)):
+        counted = kind is exp.Sub and reader.dialect.times.difference_is_days
+        if counted and all(map(_is_date, sides)):
             return ir.Call("days_between", sides)
         return ir.Call(_OPERATORS[kind], sides)
     if (found := recognise(reader, node)) is not None:
@@ -134,97 +120,26 @@ def _reason(reader: Reads, node: Any) -> str:
 def _anonymous(reader: Reads, node: Any) -> ir.Operand:
     """Read a function that the grammar does not know."""
     reader.only(node, "this", "expressions")
-    name, dialect = node.name.lower(), reader.dialect.name
-    if (handler := _NAMED.get((dialect, name, len(node.expressions)))) is not None:
-        return handler(reader, node)
-    if name == "arrow_cast" and dialect == "datafusion":
-        return _arrow_cast(reader, node)
-    if (found := zone_function(reader, node) or named_list(reader, node)) is not None:
+    name, dialect = node.name.lower(), reader.dialect
+    if (own := NAMES.get(dialect.name, {}).get(name)) and (found := own(reader, node)) is not None:
         return found
+    if (in_zone := timezone_call(reader, node)) is not None:
+        return in_zone
     if name in ("date_part", "datepart") and len(node.expressions) == 2:
         return _extract(reader, _as_extract(reader, node))
     if name in _FILE_READERS:
         raise reader.source.refusal(node, "a filter cannot read files")
     if name in _NOW and not node.expressions:
         return ir.Now()
-    if dialect == "spark" and name in BY_FORMAT and len(node.expressions) > 1:
-        return read_by_format(reader, node)
     arguments = tuple(reader.operand(item) for item in node.expressions)
-    if dialect == "spark" and (own := named_by_spark(reader, node, name, arguments)):
-        return own
     if (known := recognise(reader, node)) is not None:
         return known
-    if dialect == "spark" and not _is_spark_name(name):
+    if not dialect.reads_our_names and not _is_name_of(name, dialect.name):
         raise reader.source.refusal(
-            node, f"spark has no function {name} of its own; rowsieve's is not meant there"
+            node,
+            f"{dialect.name} has no function {name} of its own; rowsieve's is not meant there",
         )
-    return ir.Call(NAMES.get((dialect, name), name), arguments)
-
-
-def _from_zero(reader: Reads, node: Any) -> ir.Operand:
-    """Read Spark's `get(list, place)`, which counts from 0."""
-    values, given = map(reader.operand, node.expressions)
-    place = whole_of(given)
-    if place is None or not 0 <= place < 2**31:
-        raise reader.source.refusal(node, "get takes a list and a constant place from 0")
-    return ir.Call("list_element", (values, ir.Literal(place + 1, Int(64))))
-
-
-def _matches(reader: Reads, node: Any) -> ir.Operand:
-    """Read Spark's `regexp(text, pattern)`."""
-    text, pattern = node.expressions
-    return ir.Condition(regex(reader, exp.RegexpLike(this=text, expression=pattern)))
-
-
-def _weekday(reader: Reads, node: Any) -> ir.Operand:
-    """Read Spark's `weekday`, which is 0 on Mondays."""
-    found = ir.Call("extract_isodow", (reader.operand(node.expressions[0]),))
-    return ir.Call("subtract", (found, ir.Literal(1, Int(64))))
-
-
-def _is_null(reader: Reads, node: Any) -> ir.Operand:
-    """Read Spark's `isnull` and `isnotnull`."""
-    test = ir.IsNull(reader.operand(node.expressions[0]))
-    return ir.Condition(test if node.name.lower() == "isnull" else ir.Not(test))
-
-
-# Functions that the grammar does not know, by dialect, name and number of arguments.
-_NAMED: Mapping[tuple[str, str, int], Callable[[Reads, Any], ir.Operand]] = {
-    ("spark", "regexp", 2): _matches,
-    ("spark", "isnull", 1): _is_null,
-    ("spark", "isnotnull", 1): _is_null,
-    ("spark", "get", 2): _from_zero,
-    ("spark", "weekday", 1): _weekday,
-}
-
-
-def _arrow_cast(reader: Reads, node: Any) -> ir.Operand:
-    """Read a cast to a type by Arrow's name, the only way to cast to an instant."""
-    if (found := recognise(reader, node)) is not None:
-        return found
-    if len(node.expressions) == 2:
-        name = text_of(reader.operand(node.expressions[1]))
-        inner = node.expressions[0]
-        if name is not None and (to := timestamp_named(name)) is not None:
-            if to.is_coarse and not is_read_in_place(reader, node):
-                raise reader.source.refusal(node, ONLY_IN)
-            return as_timestamp(reader, node, reader.operand(inner), to)
-        if name is not None and (type_ := arrow_named(name)) is not None:
-            value = reader.operand(inner)
-            if type_ == Uuid() and isinstance(value, ir.Literal) and type(value.value) is bytes:
-                return ir.Literal(value.value, type_)
-            if type_ == Date() and _is_number(value, Int(32)):
-                return ir.Literal(value.value, type_)
-            return reader.cast(node, value, type_)
-    raise reader.source.refusal(
-        node,
-        "arrow_cast is read to numbers, text, bytes, Date32 and timestamps without a zone or with "
-        f"the zone UTC, as in {DATAFUSION_INSTANT!r}",
-    )
-
-
-def _is_number(operand: ir.Operand, type_: Int) -> TypeGuard[ir.Literal]:
-    return isinstance(operand, ir.Literal) and operand.type == type_ and operand.value is not None
+    return ir.Call(ALIASES.get((dialect.name, name), name), arguments)
 
 
 def _without_arguments(value: ir.Operand) -> Callable[[Reads, Any], ir.Operand]:
@@ -242,41 +157,27 @@ def _divide(reader: Reads, node: Any) -> ir.Operand:
     left, right = reader.beside(node.this), reader.beside(node.expression)
     if reader.dialect.divides_integers or _is_float(left) or _is_float(right):
         return ir.Call("divide", (left, right))
-    if reader.dialect.name == "duckdb":
-        return ir.Call("divide", (ir.Cast(left, Float(64)), right))
-    if reader.dialect.name == "spark":
-        return ir.Call(QUOTIENT, (left, right))
-    raise reader.source.refusal(
-        node, "this dialect divides integers as doubles; cast one side, as in CAST(a AS DOUBLE) / b"
-    )
+    return ir.Call("divide", (ir.Cast(left, Float(64)), right))
 
 
-def _whole_quotient(reader: Reads, node: Any) -> ir.Operand:
-    reader.only(node, "this", "expression")
-    if reader.dialect.name != "spark":
-        raise reader.source.refusal(node, "whole quotients are not supported in this dialect")
-    return ir.Call(WHOLE_QUOTIENT, (reader.beside(node.this), reader.beside(node.expression)))
+def _refused(reason: str, *arguments: str) -> Callable[[Reads, Any], ir.Operand]:
+    """Return a reader that refuses a function which its dialect does not have in this form."""
 
+    def read(reader: Reads, node: Any) -> ir.Operand:
+        reader.only(node, *arguments)
+        raise reader.source.refusal(node, reason)
 
-def _to_date(reader: Reads, node: Any) -> ir.Operand:
-    if reader.dialect.name == "spark" and node.args.get("format") is not None:
-        return read_by_format(reader, node)
-    reader.only(node, "this", "safe")
-    if reader.dialect.name != "spark":
-        raise reader.source.refusal(node, "write CAST(… AS DATE)")
-    return ir.Cast(reader.operand(node.this), Date())
+    return read
 
 
 def _to_timestamp(reader: Reads, node: Any) -> ir.Operand:
-    if reader.dialect.name == "spark":
-        return read_by_format(reader, node)
     if (found := recognise(reader, node)) is None:
         raise reader.source.refusal(node, _reason(reader, node))
     return found
 
 
 def _is_date(operand: ir.Operand) -> bool:
-    """Recognise a date minus a date, which is a number of days except in Spark."""
+    """Whether it is known to be a date before it is bound."""
     return isinstance(operand, ir.Cast | ir.Literal) and isinstance(operand.type, Date)
 
 
@@ -309,32 +210,10 @@ def _concat(reader: Reads, node: Any) -> ir.Operand:
     return ir.Call("concat" if node.args.get("coalesce") else "concat_strict", tuple(parts))
 
 
-def _truncation(reader: Reads, node: Any) -> ir.Operand:
-    reader.only(node, "this", "unit", "zone", input_type_preserved=True)
-    unit = node.args.get("unit")
-    name = str(unit.name if unit is not None else "").lower()
-    quoted = reader.source.quoted_argument(node, 0)
-    if reader.dialect.name == "spark":
-        if isinstance(node, exp.DateTrunc):
-            return truncated_date(reader, node)
-        # Other names give NULL in Spark, and the grammar reads some, as Q, for one that it knows.
-        name = UNITS.get((quoted or "").lower(), "")
-    if name not in TRUNCATIONS or quoted is None:
-        raise reader.source.refusal(
-            node, f"date_trunc takes one of {', '.join(sorted(TRUNCATIONS))}, in quotes"
-        )
-    operand, in_zone = reader.operand(node.this), node.args.get("zone")
-    if reader.dialect.name == "postgres" and in_zone is not None:
-        return ir.Call("date_trunc", (ir.Literal(name), operand, zone_argument(reader, in_zone)))
-    if in_zone is not None or reader.source.argument_count(node) > 2:  # some grammars drop it
-        raise reader.source.refusal(node, "date_trunc takes a time zone in postgres only")
-    return ir.Call("date_trunc", (ir.Literal(name), operand))
-
-
 def _extract(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "expression")
     name, dialect = str(node.this.name).lower(), reader.dialect.name
-    if name == "epoch" and dialect in ("duckdb", "datafusion"):
+    if name == "epoch" and reader.dialect.times.epoch_is_float:
         return seconds(reader.operand(node.expression))
     if (named := part_named(name, dialect)) is None:
         known = ", ".join(sorted(plain_parts(dialect)))
@@ -360,7 +239,7 @@ def _as_extract(reader: Reads, node: Any) -> Any:
 
 
 def _part(reader: Reads, node: Any) -> ir.Operand:
-    return ir.Call(f"extract_{type(node).__name__.lower()}", (day(reader, node),))
+    return ir.Call(f"extract_{type(node).__name__.lower()}", (field_argument(reader, node),))
 
 
 def _if(reader: Reads, node: Any) -> ir.Operand:
@@ -378,16 +257,8 @@ def _by_null(reader: Reads, node: Any) -> ir.Operand:
     return ir.Case(((ir.IsNull(reader.operand(node.this)), other),), then)
 
 
-def _nanvl(reader: Reads, node: Any) -> ir.Operand:
-    """Read `nanvl(a, b)`: b if a is NaN, in DataFusion and Spark."""
-    if reader.dialect.name != "datafusion":
-        raise reader.source.refusal(node, _reason(reader, node))
-    return SPARK[exp.Nanvl](reader, node)
-
-
 _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], ir.Operand]] = {
     **HANDLERS,
-    exp.Nanvl: _nanvl,
     **LISTS,
     exp.Anonymous: _anonymous,
     exp.CurrentTimestamp: _without_arguments(ir.Now()),
@@ -395,19 +266,21 @@ _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], ir.Operand]] = {
     exp.Localtimestamp: _without_arguments(ir.Cast(ir.Now(), Timestamp(utc=False))),
     exp.Pi: _without_arguments(ir.Literal(math.pi, Float(64))),
     exp.Div: _divide,
-    exp.IntDiv: _whole_quotient,
-    exp.TsOrDsToDate: _to_date,
+    exp.IntDiv: _refused("whole quotients are not supported in this dialect", "this", "expression"),
+    exp.TsOrDsToDate: _refused("write CAST(… AS DATE)", "this", "safe"),
     exp.StrToTime: _to_timestamp,
     exp.StrToUnix: read_by_format,
     exp.DPipe: _pipes,
     exp.Concat: _concat,
-    exp.TimestampTrunc: _truncation,
-    exp.DateTrunc: _truncation,
+    exp.TimestampTrunc: truncation,
+    exp.DateTrunc: truncation,
     exp.Substring: _substring,
     exp.Extract: _extract,
     exp.AtTimeZone: at_time_zone,
-    exp.FromTimeZone: from_time_zone,
-    exp.ConvertTimezone: converted,
+    exp.FromTimeZone: _refused("write AT TIME ZONE", "this", "zone"),
+    exp.ConvertTimezone: _refused(
+        "convert_timezone is read in spark only", "source_tz", "target_tz", "timestamp"
+    ),
     exp.If: _if,
     exp.Nvl2: _by_null,
     exp.JSONExtract: json_operator,
@@ -424,19 +297,19 @@ _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], ir.Operand]] = {
 
 
 @cache
-def _shared_with_spark() -> frozenset[str]:
-    """Functions of ours that Spark has by the same name and with the same meaning.
+def _shared_with(dialect: str) -> frozenset[str]:
+    """Functions of ours that the dialect has by the same name and with the same meaning.
 
     Those of the table, and three that are written by rules of their own.
     """
     return frozenset({"concat", "date_trunc", "position"}) | {
         row.name
         for row in TABLE.values()
-        if (spelling := row.spelling("spark")) is not None
+        if (spelling := row.spelling(dialect)) is not None
         and any(template.startswith(f"{row.name}(") for template in spelling.templates)
     }
 
 
-def _is_spark_name(name: str) -> bool:
-    """Whether the name may be called in Spark's text: shared with Spark, or a user's function."""
-    return name in _shared_with_spark() or not (name in BUILT_IN or name.startswith("extract_"))
+def _is_name_of(name: str, dialect: str) -> bool:
+    """Whether the name is the dialect's own: shared with it, or a user's function."""
+    return name in _shared_with(dialect) or not (name in BUILT_IN or name.startswith("extract_"))

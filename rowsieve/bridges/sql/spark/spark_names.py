@@ -7,17 +7,17 @@ map) is left to `spark_calls`, which knows them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlglot import exp
 
+from rowsieve.bridges.constant_values import whole_of
 from rowsieve.bridges.sql.constructs.nested_access import ELEMENT, SUBSCRIPT, TRIED_ELEMENT
+from rowsieve.bridges.sql.constructs.pattern_calls import regex
 from rowsieve.bridges.sql.protocols import Reads
-from rowsieve.bridges.sql.spark.spark_coercion import QUOTIENT
-from rowsieve.bridges.sql.spark.spark_rules import DATE_UNITS, UNITS
 from rowsieve.bridges.sql.spark.spark_type_names import cast_target
 from rowsieve.predicate import ir
-from rowsieve.types.logical import Bool, Date, Int, LogicalType, Timestamp
+from rowsieve.types.logical import Date, Int, LogicalType, Timestamp
 
 _WIDE, _INSTANT = Int(64), Timestamp(utc=True)
 _MOST = 2**31
@@ -49,102 +49,92 @@ _READ: Mapping[str, LogicalType] = {
 }
 
 
-def _unless_zero(name: str, sides: tuple[ir.Operand, ...]) -> ir.Operand:
-    """Return a quotient that is NULL if the divisor is zero."""
+def unless_zero(name: str, sides: tuple[ir.Operand, ...]) -> ir.Operand:
+    """Return a quotient or remainder that is NULL if the divisor is zero."""
     zero = ir.Comparison(ir.ComparisonOp.EQ, sides[1], _ZERO)
     return ir.Case(((zero, ir.Literal(None)),), ir.Call(name, sides))
 
 
-def _sides(reader: Reads, node: Any) -> tuple[ir.Operand, ...]:
-    reader.only(node, "this", "expression")
-    return reader.operand(node.this), reader.operand(node.expression)
-
-
-def _nanvl(reader: Reads, node: Any) -> ir.Operand:
-    value, other = _sides(reader, node)
-    nan = ir.Comparison(
-        ir.ComparisonOp.EQ, ir.Call("is_nan", (value,)), ir.Literal(value=True, type=Bool())
-    )
-    return ir.Case(((nan, other),), value)
-
-
-def _same(reader: Reads, node: Any) -> ir.Operand:
-    return ir.Condition(ir.Comparison(ir.ComparisonOp.NOT_DISTINCT, *_sides(reader, node)))
-
-
-def _days_since(reader: Reads, node: Any) -> ir.Operand:
-    reader.only(node, "this")
-    return _constant(reader, node, node.this, Date())
-
-
-def _constant(reader: Reads, node: Any, number: Any, type_: Date | Timestamp) -> ir.Operand:
+def constant_of(reader: Reads, node: Any, number: Any, type_: Date | Timestamp) -> ir.Operand:
+    """Read a function of a constant whole number, the physical value of the type."""
     value = reader.operand(number)
     if not isinstance(value, ir.Literal) or not isinstance(value.value, int):
         raise reader.source.refusal(node, "it is read of a constant only")
     return ir.Literal(value.value, type_)
 
 
-def truncated_date(reader: Reads, node: Any) -> ir.Operand:
-    """Read `trunc(day, unit)`, whose result is a date."""
-    reader.only(node, "this", "unit")
-    spelled = reader.source.quoted_argument(node, -1) or ""  # the grammar reads Q as QUARTER
-    if (name := UNITS.get(spelled.lower(), "")) not in DATE_UNITS:
-        raise reader.source.refusal(node, f"trunc takes one of {', '.join(sorted(DATE_UNITS))}")
-    return ir.Call(TRUNC, (ir.Literal(name), reader.operand(node.this)))
+def _from_zero(reader: Reads, node: Any, values: ir.Operand, given: ir.Operand) -> ir.Operand:
+    """Read `get(list, place)`, which counts from 0."""
+    place = whole_of(given)
+    if place is None or not 0 <= place < _MOST:
+        raise reader.source.refusal(node, "get takes a list and a constant place from 0")
+    return ir.Call("list_element", (values, ir.Literal(place + 1, _WIDE)))
 
 
-def named(
-    reader: Reads, node: Any, name: str, arguments: tuple[ir.Operand, ...]
-) -> ir.Operand | None:
-    """Read a function that only Spark has; None for any other."""
-    match name, arguments:
-        case "try_mod", (_, _):
-            return _unless_zero("modulo", arguments)
-        case "nullifzero", (value,):
-            return ir.Call("nullif", (value, _ZERO))
-        case "zeroifnull", (value,):
-            return ir.Call("coalesce", (value, _ZERO))
-        case _, (value,) if name in CASTS:
-            return reader.cast(node, value, cast_target(name))
-        case (
-            ("to_timestamp_ltz" | "to_timestamp_ntz" | "try_to_timestamp" | "try_to_date"),
-            (value,),
-        ):
-            return ir.Cast(value, _READ[name], name.startswith("try_"))
-        case "timestamp_micros", (_,):
-            return _constant(reader, node, node.expressions[0], _INSTANT)
-        case "date_part" | "datepart", (ir.Literal(value=str() as part), _):
-            made = exp.Extract(this=exp.Var(this=part), expression=node.expressions[1])
-            return reader.operand(made)
-    return None
+def _weekday(_: Reads, __: Any, moment: ir.Operand) -> ir.Operand:
+    """Read `weekday`, which is 0 on Mondays."""
+    return ir.Call("subtract", (ir.Call("extract_isodow", (moment,)), ir.Literal(1, _WIDE)))
 
 
-def _cut(name: str) -> Callable[[Reads, Any], ir.Operand]:
-    """Return a reader of a part of text: start 0 acts as 1, and negative counts as 0."""
-
-    def read(reader: Reads, node: Any) -> ir.Operand:
-        reader.only(node, "this", "start", "length", "expression")
-        keys = ("start", "length") if name == "substr" else ("expression",)
-        given = [node.args[key] for key in keys if node.args.get(key) is not None]
-        bounds = [reader.operand(each) for each in given]
-        counts = [each.value for each in bounds if isinstance(each, ir.Literal)]
-        whole = [count for count in counts if isinstance(count, int) and count < _MOST]
-        if not whole or len(whole) < len(given) or (name == "substr" and whole[0] < 0):
-            start = "a constant start from 0 and " if name == "substr" else ""
-            raise reader.source.refusal(node, f"{name} takes {start}a constant count in spark")
-        least = [1, 0] if name == "substr" else [0]
-        limits = (ir.Literal(max(n, low), _WIDE) for n, low in zip(whole, least, strict=False))
-        return ir.Call(name, (reader.operand(node.this), *limits))
-
-    return read
+def _is_null(_: Reads, node: Any, value: ir.Operand) -> ir.Operand:
+    """Read `isnull` and `isnotnull`."""
+    test = ir.IsNull(value)
+    return ir.Condition(test if node.name.lower() == "isnull" else ir.Not(test))
 
 
-NODES: Mapping[type[Any], Callable[[Reads, Any], ir.Operand]] = {
-    exp.Nanvl: _nanvl,
-    exp.SafeDivide: lambda reader, node: _unless_zero(QUOTIENT, _sides(reader, node)),
-    exp.EqualNull: _same,
-    exp.DateFromUnixDate: _days_since,
-    exp.Substring: _cut("substr"),
-    exp.Left: _cut("left"),
-    exp.Right: _cut("right"),
+def _cast(reader: Reads, node: Any, value: ir.Operand) -> ir.Operand:
+    return reader.cast(node, value, cast_target(node.name.lower()))
+
+
+def _converted(_: Reads, node: Any, value: ir.Operand) -> ir.Operand:
+    name = node.name.lower()
+    return ir.Cast(value, _READ[name], name.startswith("try_"))
+
+
+_Handler: TypeAlias = Callable[[Reads, Any], ir.Operand | None]
+_OfValues: TypeAlias = Callable[..., ir.Operand]  # takes the reader, the node and each value
+
+# Functions of values, with their number of arguments.
+_OF_VALUES: Mapping[str, tuple[int, _OfValues]] = {
+    "get": (2, _from_zero),
+    "weekday": (1, _weekday),
+    "try_mod": (2, lambda _, __, *sides: unless_zero("modulo", sides)),
+    "nullifzero": (1, lambda _, __, value: ir.Call("nullif", (value, _ZERO))),
+    "zeroifnull": (1, lambda _, __, value: ir.Call("coalesce", (value, _ZERO))),
+    **dict.fromkeys(("isnull", "isnotnull"), (1, _is_null)),
+    **dict.fromkeys(CASTS, (1, _cast)),
+    **dict.fromkeys(_READ, (1, _converted)),
 }
+
+
+def _of_values(count: int, read: _OfValues) -> _Handler:
+    """Return a reader of a function of values; it gives None for another number of them."""
+
+    def handler(reader: Reads, node: Any) -> ir.Operand | None:
+        if len(node.expressions) != count:
+            return None
+        return read(reader, node, *map(reader.operand, node.expressions))
+
+    return handler
+
+
+def _matches(reader: Reads, node: Any) -> ir.Operand | None:
+    """Read `regexp(text, pattern)`."""
+    if len(node.expressions) != 2:
+        return None
+    text, pattern = node.expressions
+    return ir.Condition(regex(reader, exp.RegexpLike(this=text, expression=pattern)))
+
+
+def _micros(reader: Reads, node: Any) -> ir.Operand | None:
+    if len(node.expressions) != 1:
+        return None
+    return constant_of(reader, node, node.expressions[0], _INSTANT)
+
+
+NAMES: Mapping[str, _Handler] = {
+    **{name: _of_values(*row) for name, row in _OF_VALUES.items()},
+    "regexp": _matches,
+    "timestamp_micros": _micros,
+}
+"""Readers of functions that the grammar does not know; they give None for other arguments."""
