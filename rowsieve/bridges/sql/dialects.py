@@ -81,7 +81,7 @@ class Dialect:
     zeros_count: bool = False  # 0.5 uses two of a decimal's 38 digits
     exact_below: int | None = None  # integers from here on are doubles
     divides_integers: bool = True  # 7 / 2 is 3
-    float_dividends: bool = False  # the dividend must be the float of a quotient
+    float_dividends: bool = False  # in a quotient of doubles the dividend is the float
     widths: IntegerWidths = IntegerWidths.WIDE  # of integer constants, for `integer_widths`
     counts_are_narrow: bool = False  # length(s), date - date etc. have 32 bits
     greedy_distinct: bool = False  # a IS DISTINCT FROM b AND c: its right operand is b AND c

@@ -41,11 +41,21 @@ def bits(reader: Reads, node: Any) -> Operand:
     return Call(_BITS[type(node)], tuple(reader.beside(side) for side in sides))
 
 
-def power(reader: Reads, node: Any) -> Operand:
-    """Refuse a power."""
-    raise reader.source.refusal(
-        node, "POW is not supported: powers differ in their last digits between engines"
-    )
+def refused(reason: str, *arguments: str) -> Callable[[Reads, Any], Operand]:
+    """Return a reader that refuses a function which most dialects lack in this form."""
+
+    def read(reader: Reads, node: Any) -> Operand:
+        reader.only(node, *arguments)
+        raise reader.source.refusal(node, reason)
+
+    return read
+
+
+power = refused(
+    "POW is not supported: powers differ in their last digits between engines",
+    *("this", "expression"),
+)
+"""Refuses a power."""
 
 
 def _is_nan(reader: Reads, node: Any) -> Operand:
@@ -74,20 +84,9 @@ def _part(name: str) -> Callable[[Reads, Any], Operand]:
     return lambda reader, node: Call(f"extract_{name}", (field_argument(reader, node),))
 
 
-def _moved_days(reader: Reads, node: Any) -> Operand:
-    reader.only(node, "this", "expression", "unit")
-    raise reader.source.refusal(node, "write the day + INTERVAL 'n days'")
-
-
 def _day_alone(reader: Reads, node: Any) -> Operand:
     """Read `date(x)`."""
     return Cast(field_argument(reader, node), Date())
-
-
-def _later_months(reader: Reads, node: Any) -> Operand:
-    reader.only(node, "this", "expression")
-    reader.operand(node.expression)
-    raise reader.source.refusal(node, "add_months takes a constant number of months in spark")
 
 
 def _character(reader: Reads, node: Any) -> Operand:
@@ -144,11 +143,13 @@ HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     exp.WeekOfYear: _part("week"),
     exp.Week: _part("week"),
     exp.Date: _day_alone,
-    exp.AddMonths: _later_months,
+    exp.AddMonths: refused(
+        "add_months takes a constant number of months in spark", "this", "expression"
+    ),
     exp.Chr: _character,
     exp.Overlay: _overlaid,
     exp.TimeToUnix: _epoch,
     exp.Second: _part("whole_second"),
-    exp.TsOrDsAdd: _moved_days,
+    exp.TsOrDsAdd: refused("write the day + INTERVAL 'n days'", "this", "expression", "unit"),
     exp.DateBin: binned,
 }

@@ -30,7 +30,7 @@ from rowsieve.bridges.sql.constructs.templates import forms, recognise
 from rowsieve.bridges.sql.constructs.truncations import truncation
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.reading.calls_by_dialect import NAMES, NODES
-from rowsieve.bridges.sql.reading.dialect_calls import ALIASES, HANDLERS, seconds
+from rowsieve.bridges.sql.reading.dialect_calls import ALIASES, HANDLERS, refused, seconds
 from rowsieve.bridges.sql.reading.list_calls import HANDLERS as LISTS
 from rowsieve.bridges.sql.spark.spark_formats import read_by_format
 from rowsieve.predicate import ir
@@ -160,16 +160,6 @@ def _divide(reader: Reads, node: Any) -> ir.Operand:
     return ir.Call("divide", (ir.Cast(left, Float(64)), right))
 
 
-def _refused(reason: str, *arguments: str) -> Callable[[Reads, Any], ir.Operand]:
-    """Return a reader that refuses a function which its dialect does not have in this form."""
-
-    def read(reader: Reads, node: Any) -> ir.Operand:
-        reader.only(node, *arguments)
-        raise reader.source.refusal(node, reason)
-
-    return read
-
-
 def _to_timestamp(reader: Reads, node: Any) -> ir.Operand:
     if (found := recognise(reader, node)) is None:
         raise reader.source.refusal(node, _reason(reader, node))
@@ -266,8 +256,8 @@ _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], ir.Operand]] = {
     exp.Localtimestamp: _without_arguments(ir.Cast(ir.Now(), Timestamp(utc=False))),
     exp.Pi: _without_arguments(ir.Literal(math.pi, Float(64))),
     exp.Div: _divide,
-    exp.IntDiv: _refused("whole quotients are not supported in this dialect", "this", "expression"),
-    exp.TsOrDsToDate: _refused("write CAST(… AS DATE)", "this", "safe"),
+    exp.IntDiv: refused("whole quotients are not supported in this dialect", "this", "expression"),
+    exp.TsOrDsToDate: refused("write CAST(… AS DATE)", "this", "safe"),
     exp.StrToTime: _to_timestamp,
     exp.StrToUnix: read_by_format,
     exp.DPipe: _pipes,
@@ -277,8 +267,8 @@ _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], ir.Operand]] = {
     exp.Substring: _substring,
     exp.Extract: _extract,
     exp.AtTimeZone: at_time_zone,
-    exp.FromTimeZone: _refused("write AT TIME ZONE", "this", "zone"),
-    exp.ConvertTimezone: _refused(
+    exp.FromTimeZone: refused("write AT TIME ZONE", "this", "zone"),
+    exp.ConvertTimezone: refused(
         "convert_timezone is read in spark only", "source_tz", "target_tz", "timestamp"
     ),
     exp.If: _if,

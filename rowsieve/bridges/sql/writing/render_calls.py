@@ -164,10 +164,18 @@ def _regex(call: Call, writer: Writes) -> str | None:
         return None
     operand, text = call.arguments[0], quoted(pattern, writer.dialect)
     template = writer.dialect.texts.regex_match
-    if template.endswith(")"):
-        return template.format(writer.text(operand), text)
+    found = template.format(_inner(template, writer)(operand), text)
     # In parentheses: in Spark and DataFusion `s RLIKE 'a' = TRUE` compares the pattern with TRUE.
-    return f"({template.format(writer.atom(operand), text)})"
+    return found if _is_call(template) else f"({found})"
+
+
+def _is_call(template: str) -> bool:
+    return template.endswith(")")
+
+
+def _inner(template: str, writer: Writes) -> Callable[[Operand], str]:
+    """Return the writer of a template's arguments, atomic unless it is a call."""
+    return writer.text if _is_call(template) else writer.atom
 
 
 def _element(call: Call, writer: Writes) -> str | None:
@@ -175,8 +183,8 @@ def _element(call: Call, writer: Writes) -> str | None:
     if place is None or not 1 <= place < 2**31:
         return None
     template = writer.dialect.lists.element
-    values = writer.text if template.endswith(")") else writer.atom
-    return template.format(list=values(call.arguments[0]), place=place, index=place - 1)
+    values = _inner(template, writer)(call.arguments[0])
+    return template.format(list=values, place=place, index=place - 1)
 
 
 def _slice(call: Call, writer: Writes) -> str | None:
