@@ -44,6 +44,12 @@ def imported(module: str, extra: str) -> Any:
         ) from error
 
 
+def is_instance(value: object, module: str, name: str) -> bool:
+    """Whether this is an object of a module's class; the module is not imported for it."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(value, getattr(loaded, name))
+
+
 @cache
 def check_release(package: str, extra: str, release: str) -> None:
     """UnsupportedOperation if the release does not work; warns if it is newer than those tested."""

@@ -7,7 +7,7 @@ operands have known types before they are compared.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final, Generic, TypeAlias, TypeVar
 
 from rowsieve.bridges.base.depth import Depth
@@ -41,6 +41,11 @@ class TreeReader(ABC, Generic[N]):
     def operand(self, node: N) -> ir.Operand:
         """Read the node as a value; `UnsupportedOperation` with the reason if impossible."""
         return as_operand(self._bounded(node))
+
+    def junction(self, nodes: Iterable[N], *, all_of: bool) -> ir.Predicate:
+        """Read the nodes as conditions, joined with AND or OR."""
+        terms = tuple(map(self.predicate, nodes))
+        return ir.And(terms) if all_of else ir.Or(terms)
 
     @abstractmethod
     def read(self, node: N) -> Read:

@@ -10,10 +10,11 @@ column's type.
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from rowsieve.bridges.conditions import read_conditions, write_conditions
+from rowsieve.bridges.extras import is_instance
 from rowsieve.bridges.translation import Translation
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
@@ -27,8 +28,7 @@ __all__ = ["from_iceberg", "is_iceberg_expression", "to_iceberg"]
 
 def is_iceberg_expression(value: object) -> bool:
     """Whether this is one of pyiceberg's expressions; pyiceberg is not imported for it."""
-    module = sys.modules.get("pyiceberg.expressions")
-    return module is not None and isinstance(value, module.BooleanExpression)
+    return is_instance(value, "pyiceberg.expressions", "BooleanExpression")
 
 
 def from_iceberg(
@@ -71,8 +71,5 @@ def to_iceberg(
     from rowsieve.bridges.iceberg_exprs import write  # noqa: PLC0415 - an extra
 
     writer = write.Writer(semantics)
-
-    def joined(terms: list[BooleanExpression]) -> BooleanExpression:
-        return writer.junction(terms, all_of=True)
-
-    return write_conditions(predicate, writer.rows, joined, schema, semantics, strict=strict)
+    join = partial(writer.junction, all_of=True)
+    return write_conditions(predicate, writer.rows, join, schema, semantics, strict=strict)

@@ -7,9 +7,11 @@ Soundness: the result for NULL is written out, as in a scan or in the evaluator.
 
 from __future__ import annotations
 
-import decimal
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from itertools import count
+from operator import attrgetter
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,23 +20,18 @@ from rowsieve.bridges.base import TreeReader, supported
 from rowsieve.bridges.chains import flattened
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.iceberg_exprs import function_table
-from rowsieve.bridges.iceberg_exprs.columns import Columns
-from rowsieve.bridges.iceberg_exprs.long_lists import LONG, bound_values
 from rowsieve.bridges.ticks import from_ticks
-from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
+from rowsieve.predicate.binding.enum_labels import with_text
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import Decimal, Float, Int, LogicalType, String
+from rowsieve.types.logical import Decimal, Field, Float, Int, LogicalType, String, Struct
 from rowsieve.types.schema import Schema
-
-if TYPE_CHECKING:
-    from pyiceberg.expressions import BooleanExpression
 
 _SHOWN = 20  # leaves of an expression that a note still shows
 
 
-def chain(expression: BooleanExpression, kind: str) -> list[BooleanExpression]:
+def chain(expression: Any, kind: str) -> list[Any]:
     """Return the terms of an AND or OR, in the order written."""
 
     def terms_of(item: Any) -> tuple[Any, Any] | None:
@@ -43,22 +40,46 @@ def chain(expression: BooleanExpression, kind: str) -> list[BooleanExpression]:
     return flattened(expression, terms_of)
 
 
-def joined(terms: Sequence[BooleanExpression]) -> BooleanExpression:
+def joined(terms: Sequence[Any]) -> Any:
     """Return the AND of conditions."""
-    module: Any = imported("pyiceberg.expressions", "iceberg")
-    whole: BooleanExpression = terms[0] if len(terms) == 1 else module.And(*terms)
-    return whole
+    return terms[0] if len(terms) == 1 else imported("pyiceberg.expressions", "iceberg").And(*terms)
 
 
-def shown(expression: BooleanExpression) -> str:
+def shown(expression: Any) -> str:
     """Return pyiceberg's text of the expression, if short."""
     leaves, stack = 0, [expression]
     while stack and leaves <= _SHOWN:
-        item: Any = stack.pop()
+        item = stack.pop()
         below = [getattr(item, name, None) for name in ("left", "right", "child")]
         stack.extend(part for part in below if part is not None)
         leaves += 1 + len(getattr(item, "literals", ()))
     return str(expression) if leaves <= _SHOWN else f"a long {type(expression).__name__}"
+
+
+def foreign_schema(schema: Schema) -> Any:
+    """Return pyiceberg's schema of the columns and struct fields whose types Iceberg has.
+
+    A condition on any other is refused when pyiceberg binds it. Names with a dot would be paths.
+    """
+    types: Any = imported("pyiceberg.types", "iceberg")
+    ids = count(1)
+
+    def made(fields: Iterable[Field], *, of_struct: bool) -> Iterator[Any]:
+        for field in fields:
+            match field.type:
+                case Decimal(precision=precision, scale=scale):
+                    type_ = types.DecimalType(precision, scale)
+                case Struct(fields=below):
+                    type_ = types.StructType(*made(below, of_struct=True))
+                case _ if field.type in function_table.TYPES:
+                    type_ = getattr(types, function_table.TYPES[field.type])()
+                case _:
+                    continue
+            if "." not in field.name:
+                required = not (field.nullable or of_struct)
+                yield types.NestedField(next(ids), field.name, type_, required=required)
+
+    return imported("pyiceberg.schema", "iceberg").Schema(*made(schema, of_struct=False))
 
 
 class Reader(TreeReader[Any]):
@@ -67,8 +88,8 @@ class Reader(TreeReader[Any]):
     max_depth = 150
 
     def __init__(self, schema: Schema, *, two_valued: bool) -> None:
-        super().__init__(schema, Semantics.ICEBERG)
-        self._columns = Columns(schema)
+        super().__init__(with_text(schema), Semantics.ICEBERG)
+        self._foreign = foreign_schema(self.schema)
         self._two_valued = two_valued
 
     def read(self, node: Any) -> ir.Predicate:
@@ -76,75 +97,85 @@ class Reader(TreeReader[Any]):
         kind = type(node).__name__
         supported(function_table.ROWS.get(kind), f"the expression {kind}", "unknown to Rowsieve")
         match kind:
-            case "AlwaysTrue":
-                return ir.TRUE
-            case "AlwaysFalse":
-                return ir.FALSE
-            case "And":
-                return ir.And(tuple(self.predicate(term) for term in chain(node, kind)))
-            case "Or":
-                return ir.Or(tuple(self.predicate(term) for term in chain(node, kind)))
+            case "AlwaysTrue" | "AlwaysFalse":
+                return ir.TRUE if kind == "AlwaysTrue" else ir.FALSE
+            case "And" | "Or":
+                return self.junction(chain(node, kind), all_of=kind == "And")
             case "Not":
                 return ir.Not(self.predicate(node.child))
         if kind.startswith("Bound"):
-            return self._leaf(node, *self._columns.named(node.term))
-        if kind in ("In", "NotIn") and len(node.literals) >= LONG:
-            bound = self._attempt(node, node.term.bind)
-            operand, type_ = self._columns.bound(bound.ref().field.field_id)
-            if (values := bound_values(node.literals, type_)) is not None:
-                return _in(kind, operand, self._members(values, type_))
-        bound = self._bound(node)
+            return self._leaf(node, self._named(node.term))
+        if kind in ("In", "NotIn"):  # whose own `bind` validates each literal twice more
+            term = self._attempt(node, node.term.bind, self._foreign)
+            type_ = term.ref().field.field_type
+            literals = self._attempt(node, lambda: {item.to(type_) for item in node.literals})
+            if len(literals) > 1:
+                return self._listed(kind, self._operand_of(term), literals)
+        bound = self._attempt(node, node.bind, self._foreign)
         if not type(bound).__name__.startswith("Bound"):
             return self.read(bound)  # decided by the type alone
-        return self._leaf(bound, *self._columns.bound(bound.term.ref().field.field_id))
+        return self._leaf(bound, self._operand_of(bound.term))
 
-    def _bound(self, expression: Any) -> Any:
-        return self._attempt(expression, expression.bind)
-
-    def _attempt(self, expression: Any, bind: Callable[..., Any]) -> Any:
+    def _attempt(self, expression: Any, step: Callable[..., Any], *arguments: Any) -> Any:
         self.schema.field(expression.term.name.partition(".")[0])
         try:
-            return bind(self._columns.foreign, case_sensitive=True)
+            return step(*arguments)
         except (TypeError, ValueError, ArithmeticError) as error:
             raise UnsupportedOperation(f"pyiceberg cannot bind it: {error}") from error
 
-    def _leaf(self, bound: Any, operand: ir.Operand, type_: LogicalType) -> ir.Predicate:
+    def _operand_of(self, term: Any) -> ir.Operand:
+        """Return the column, or field of a struct, that was bound here."""
+        name, *below = self._foreign.find_column_name(term.ref().field.field_id).split(".")
+        column: ir.Operand = ir.Column(name)
+        return reduce(ir.FieldAccess, below, column)
+
+    def _named(self, term: Any) -> ir.Operand:
+        """Return the column of a term that was bound elsewhere, by name, if the types agree."""
+        field = term.ref().field
+        if term.ref().accessor.inner is not None:
+            raise UnsupportedOperation("a member of a struct was bound; give it unbound")
+        self.schema.field(field.name)  # UnknownColumn where there is none
+        if (field.name, field.field_type) not in [
+            (f.name, f.field_type) for f in self._foreign.fields
+        ]:
+            raise UnsupportedOperation(
+                f"the column {field.name!r} was bound as {field.field_type}; give it unbound"
+            )
+        return ir.Column(field.name)
+
+    def _leaf(self, bound: Any, operand: ir.Operand) -> ir.Predicate:
         kind = type(bound).__name__.removeprefix("Bound")
-        known = ir.Not(ir.IsNull(operand))
+        test: ir.Predicate
         match kind:
             case "IsNull":
                 return ir.IsNull(operand)
             case "NotNull":
-                return known
-            case "IsNaN":
-                return self._found(operand, ir.Comparison(ir.ComparisonOp.NE, operand, operand))
-            case "NotNaN":
-                return self._other(operand, ir.Comparison(ir.ComparisonOp.EQ, operand, operand))
+                return ir.Not(ir.IsNull(operand))
+            case "IsNaN" | "NotNaN":
+                op = ir.ComparisonOp.NE if kind == "IsNaN" else ir.ComparisonOp.EQ
+                test = ir.Comparison(op, operand, operand)
             case "In" | "NotIn":
-                return _in(kind, operand, self._bound_members(bound, type_))
+                return self._listed(kind, operand, bound.literals)
             case "StartsWith" | "NotStartsWith":
                 prefix = ir.Literal(bound.literal.value, String())
-                starts = ir.BooleanOperand(ir.Call("starts_with", (operand, prefix)))
-                if kind == "StartsWith":
-                    return self._found(operand, starts)
-                return self._other(operand, ir.Not(starts))
-        op = function_table.COMPARISONS[kind]
-        compared = ir.Comparison(op, operand, self._constant(bound.literal, type_))
-        wrap = self._other if op is ir.ComparisonOp.NE else self._found
-        return wrap(operand, compared)
+                test = ir.BooleanOperand(ir.Call("starts_with", (operand, prefix)))
+            case _:
+                constant = self._constant(bound.literal, self.type_of(operand))
+                test = ir.Comparison(function_table.COMPARISONS[kind], operand, constant)
+        return self._tested(kind, operand, test)
 
-    def _found(self, operand: ir.Operand, leaf: ir.Predicate) -> ir.Predicate:
-        """Return a leaf that is FALSE for NULL in the evaluator."""
-        return ir.And((ir.Not(ir.IsNull(operand)), leaf)) if self._two_valued else leaf
+    def _tested(self, kind: str, operand: ir.Operand, test: ir.Predicate) -> ir.Predicate:
+        """Return the test or its negation, with its result for NULL if that is not NULL."""
+        negative = kind.startswith("Not")
+        if kind in ("NotIn", "NotStartsWith"):
+            test = ir.Not(test)
+        if not self._two_valued and kind not in ("In", "NotIn"):
+            return test
+        null = ir.IsNull(operand)
+        return ir.Or((null, test)) if negative else ir.And((ir.Not(null), test))
 
-    def _other(self, operand: ir.Operand, leaf: ir.Predicate) -> ir.Predicate:
-        """Return a leaf that is TRUE for NULL in the evaluator."""
-        return ir.Or((ir.IsNull(operand), leaf)) if self._two_valued else leaf
-
-    def _constant(self, literal: Any, type_: LogicalType) -> ir.Literal:
-        row = function_table.ROWS.get(type(literal).__name__)
-        if row is None or row.reads is not Exactness.EXACT:
-            raise UnsupportedOperation(f"the constant {literal!r} has no counterpart in Rowsieve")
+    def _constant(self, literal: Any, type_: LogicalType | None) -> ir.Literal:
+        supported(function_table.ROWS.get(type(literal).__name__), f"the constant {literal!r}")
         value: Any = literal.value
         match type_:
             case Int():
@@ -154,30 +185,25 @@ class Reader(TreeReader[Any]):
             case Float():
                 return ir.Literal(float(value), Float(64))
             case Decimal():
-                return ir.Literal(decimal.Decimal(value))
+                return ir.Literal(value)
             case _:
                 return ir.Literal(value, type_)
 
-    def _bound_members(self, bound: Any, type_: LogicalType) -> ir.ValueSet:
-        kinds = set(map(type, bound.literals))
-        if any(kind.__name__.endswith(("AboveMax", "BelowMin")) for kind in kinds):
+    def _listed(self, kind: str, operand: ir.Operand, literals: set[Any]) -> ir.Predicate:
+        """Return a list of literals that were converted to the operand's type."""
+        if any(
+            found.__name__.endswith(("AboveMax", "BelowMin")) for found in set(map(type, literals))
+        ):
             raise UnsupportedOperation("a member of the list is beyond the column's type")
-        return self._members([item.value for item in bound.literals], type_)
-
-    def _members(self, values: list[Any], type_: LogicalType) -> ir.ValueSet:
-        wide = isinstance(type_, Float) and self._two_valued
-        members: LogicalType = Float(64) if wide else Int(64) if isinstance(type_, Int) else type_
+        members = self.type_of(operand)
+        assert members is not None
+        wide = isinstance(members, Float) and self._two_valued
+        if wide or isinstance(members, Int):
+            members = Float(64) if wide else Int(64)
         try:
-            array = from_ticks(values, members)
+            array = from_ticks(map(attrgetter("value"), literals), members)
         except (pa.ArrowException, OverflowError, TypeError) as error:
             raise UnsupportedOperation(f"a member of IN is of another type: {error}") from error
         if wide and pc.any(pc.equal(array, 0.0)).as_py():
             array = pa.concat_arrays([array, pa.array([0.0, -0.0])])
-        return ir.ValueSet(array, members)
-
-
-def _in(kind: str, operand: ir.Operand, members: ir.ValueSet) -> ir.Predicate:
-    """Return the list; In is FALSE for NULL, NotIn is TRUE."""
-    if kind == "In":
-        return ir.And((ir.Not(ir.IsNull(operand)), ir.InList(operand, members)))
-    return ir.Or((ir.IsNull(operand), ir.Not(ir.InList(operand, members))))
+        return self._tested(kind, operand, ir.InList(operand, ir.ValueSet(array, members)))

@@ -6,15 +6,15 @@ pyiceberg's scan and its evaluator differ for NULL; a written expression keeps t
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rowsieve.bridges.base import path_of
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.iceberg_exprs import function_table
-from rowsieve.bridges.iceberg_exprs.columns import check_known, dotted
-from rowsieve.bridges.iceberg_exprs.long_lists import LONG, literal_set, with_literals
 from rowsieve.bridges.leaves import KeptRows, Leaf, Members, zeros_apart
 from rowsieve.bridges.python_text import is_recording, recorded
 from rowsieve.bridges.ticks import as_ticks
@@ -22,19 +22,7 @@ from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import PhysicalValue
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import (
-    Date,
-    Decimal,
-    Float,
-    LogicalType,
-    Time,
-    Timestamp,
-    Uuid,
-    type_name,
-)
-
-if TYPE_CHECKING:
-    from pyiceberg.expressions import BooleanExpression
+from rowsieve.types.logical import Decimal, Float, LogicalType, type_name
 
 _NAMES = {op.value: name for name, op in function_table.COMPARISONS.items()} | {
     "IN": "In",
@@ -43,9 +31,10 @@ _NAMES = {op.value: name for name, op in function_table.COMPARISONS.items()} | {
     "NOT STARTS WITH": "NotStartsWith",
 }
 _NEGATIVE = ("<>", "NOT IN", "NOT STARTS WITH")
+LONG = 1_000  # members; shorter lists are written one by one
 
 
-class Writer(KeptRows["BooleanExpression"]):
+class Writer(KeptRows[Any]):
     """Writes bound trees with the given semantics."""
 
     def __init__(self, semantics: Semantics) -> None:
@@ -53,48 +42,45 @@ class Writer(KeptRows["BooleanExpression"]):
         self._expressions: Any = recorded(imported("pyiceberg.expressions", "iceberg"))
         self._literals: Any = recorded(imported("pyiceberg.expressions.literals", "iceberg"))
 
-    def always(self, *, value: bool) -> BooleanExpression:
+    def always(self, *, value: bool) -> Any:
         """Write AlwaysTrue or AlwaysFalse."""
         return self._made("AlwaysTrue" if value else "AlwaysFalse")
 
-    def junction(self, terms: Sequence[BooleanExpression], *, all_of: bool) -> BooleanExpression:
+    def junction(self, terms: Sequence[Any], *, all_of: bool) -> Any:
         """Write And or Or; pyiceberg balances them."""
         if not terms:
             return self.always(value=all_of)
         return terms[0] if len(terms) == 1 else self._made("And" if all_of else "Or", *terms)
 
-    def leaf(self, leaf: Leaf) -> BooleanExpression:
+    def leaf(self, leaf: Leaf) -> Any:
         """Write a leaf, with guards for NULL and NaN."""
-        path, type_ = dotted(leaf.operand), type_of(leaf.operand)
-        check_known(type_)
-        floats = isinstance(type_, Float)
-        if not isinstance(leaf.others, tuple):
-            made = self._all_or_none(path, leaf, floats=floats)
-        else:
+        column, names = path_of(leaf.operand, "pyiceberg")
+        if any("." in name for name in (column.name, *names)):
+            raise UnsupportedOperation("a dot in the name of a column would be a path in pyiceberg")
+        path, type_ = ".".join((column.name, *names)), type_of(leaf.operand)
+        if type_ not in function_table.TYPES and not isinstance(type_, Decimal):
+            raise UnsupportedOperation(f"Iceberg has no constants of the type {type_name(type_)}")
+        nan = isinstance(type_, Float) and bool(leaf.on_nan)
+        guards = ["NotNull", "NotNaN"] if isinstance(type_, Float) and not nan else ["NotNull"]
+        terms: list[Any] = []
+        kept = bool(leaf.others)  # by the guards, NaN among them
+        if isinstance(leaf.others, tuple):
             test, constant = leaf.others
+            kept = test in _NEGATIVE
             if isinstance(constant, Members):
-                made = self._in(test, path, constant)
+                terms.append(self._in(test, path, constant))
             else:
-                made = self._made(_NAMES[test], path, self._constant(constant.value, type_))
-            if test in _NEGATIVE:
-                guards = ["NotNull", "NotNaN"] if floats and not leaf.on_nan else ["NotNull"]
-                known = [self._made(guard, path) for guard in guards]
-                made = self.junction([*known, made], all_of=True)
-            elif floats and leaf.on_nan:
-                made = self.junction([made, self._made("IsNaN", path)], all_of=False)
-        return (
-            self.junction([self._made("IsNull", path), made], all_of=False)
-            if leaf.on_null
-            else made
-        )
+                terms.append(self._made(_NAMES[test], path, self._constant(constant.value, type_)))
+        if kept:
+            known = [self._made(name, path) for name in guards]
+            terms = [self.junction([*known, *terms], all_of=True)]
+        elif nan:
+            terms.append(self._made("IsNaN", path))
+        made = self.junction(terms, all_of=False)
+        null = [self._made("IsNull", path)] if leaf.on_null else []
+        return self.junction([*null, made], all_of=False)
 
-    def _all_or_none(self, path: str, leaf: Leaf, *, floats: bool) -> BooleanExpression:
-        if leaf.others:
-            known = ["NotNull", "NotNaN"] if floats and not leaf.on_nan else ["NotNull"]
-            return self.junction([self._made(name, path) for name in known], all_of=True)
-        return self._made("IsNaN", path) if floats and leaf.on_nan else self.always(value=False)
-
-    def _in(self, test: str, path: str, members: Members) -> BooleanExpression:
+    def _in(self, test: str, path: str, members: Members) -> Any:
         """Write a list, with zeros of floats apart, because a scan compares their bits."""
         array, signs = zeros_apart(members)
         if members.bitwise and len(signs) == 1:
@@ -107,37 +93,37 @@ class Writer(KeptRows["BooleanExpression"]):
             made.append(self._made("EqualTo" if test == "IN" else "NotEqualTo", path, 0.0))
         return self.junction(made, all_of=test != "IN")
 
-    def _set(
-        self, test: str, path: str, values: list[PhysicalValue], type_: LogicalType
-    ) -> BooleanExpression:
+    def _set(self, test: str, path: str, values: list[PhysicalValue], type_: LogicalType) -> Any:
+        """Write a list; pyiceberg validates each literal thrice, so a long one is made at once."""
         if len(values) < LONG or type_ == Float(32) or is_recording():
             constants = [self._constant(value, type_) for value in values]
             return self._made(_NAMES[test], path, constants)
-        literals = literal_set(self._constant(values[0], type_), values)
+        literals = _literals(type(self._constant(values[0], type_)), values)
         few = self._made(_NAMES[test], path, list(islice(literals, 2)))
-        return few if len(literals) <= 2 else with_literals(few, literals)
+        if len(literals) > 2:
+            vars(few)["literals"] = literals
+        return few
 
-    def _constant(self, value: PhysicalValue, type_: LogicalType) -> Any:
+    def _constant(self, value: Any, type_: LogicalType) -> Any:
         """Write a constant that pyiceberg binds to the column's type unchanged."""
-        match type_:
-            case Date():
-                return self._literals.DateLiteral(value)
-            case Time():
-                return self._literals.TimeLiteral(value)
-            case Timestamp():
-                return self._literals.TimestampLiteral(value)
-            case Uuid():
-                return self._literals.UUIDLiteral(value)
-            case Float(bits=32) if isinstance(value, float) and math.isinf(value):
-                raise UnsupportedOperation("pyiceberg has no infinite float32")
-            case Decimal(scale=scale):
-                exponent = getattr(value, "as_tuple", lambda: None)()
-                if exponent is None or -exponent.exponent != scale:
-                    raise UnsupportedOperation(
-                        f"the constant {value!r} is not a valid {type_name(type_)}"
-                    )
+        if (kind := function_table.LITERALS_OF.get(type(type_))) is not None:
+            return getattr(self._literals, kind)(value)
+        if isinstance(type_, Float) and type_.bits == 32 and math.isinf(value):
+            raise UnsupportedOperation("pyiceberg has no infinite float32")
+        if isinstance(type_, Decimal) and -value.as_tuple().exponent != type_.scale:
+            raise UnsupportedOperation(f"the constant {value!r} is not a valid {type_name(type_)}")
         return self._literals.literal(value)
 
-    def _made(self, name: str, *arguments: Any) -> BooleanExpression:
-        expression: BooleanExpression = getattr(self._expressions, name)(*arguments)
-        return expression
+    def _made(self, name: str, *arguments: Any) -> Any:
+        return getattr(self._expressions, name)(*arguments)
+
+
+def _literals(kind: Any, values: Sequence[PhysicalValue]) -> set[Any]:
+    """Return literals of a class of pyiceberg's, without validation."""
+    was_on = gc.isenabled()
+    gc.disable()  # it would take half of the time; no cycles are made
+    try:
+        return set(map(kind.model_construct, values))
+    finally:
+        if was_on:
+            gc.enable()

@@ -11,7 +11,7 @@ from pyiceberg.expressions.visitors import expression_evaluator
 from pyiceberg.io.pyarrow import expression_to_pyarrow, schema_to_pyarrow
 from pyiceberg.typedef import Record
 
-from rowsieve.bridges.iceberg_exprs.columns import Columns
+from rowsieve.bridges.iceberg_exprs.read import foreign_schema
 from rowsieve.types.schema import Schema
 
 
@@ -22,7 +22,7 @@ def scanned(
 
     Of UUIDs pyarrow has no comparison.
     """
-    foreign = Columns(schema).foreign
+    foreign = foreign_schema(schema)
     bound = bind_expression(foreign, expression, case_sensitive=True)
     wanted = schema_to_pyarrow(foreign)
     columns = {field.name: stored(batch.column(field.name), field.type) for field in wanted}
@@ -45,7 +45,7 @@ def stored(column: pa.Array, type_: pa.DataType) -> pa.Array:
 
 def judged(expression: BooleanExpression, schema: Schema, batch: pa.RecordBatch) -> list[int]:
     """The numbers of the rows that pyiceberg's evaluator keeps."""
-    foreign = Columns(schema).foreign
+    foreign = foreign_schema(schema)
     evaluator = expression_evaluator(foreign, expression, case_sensitive=True)
     columns = [physical(batch.column(field.name)) for field in foreign.fields]
     rows = zip(*columns, strict=True)

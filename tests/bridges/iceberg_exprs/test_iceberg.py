@@ -27,7 +27,7 @@ from rowsieve.bridges.iceberg_exprs import (
     is_iceberg_expression,
     to_iceberg,
 )
-from rowsieve.bridges.iceberg_exprs.columns import Columns
+from rowsieve.bridges.iceberg_exprs.read import foreign_schema
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
@@ -132,7 +132,7 @@ def test_bound_expressions_are_read_as_unbound_ones(
     read = from_iceberg(expression, SCHEMA, meaning=meaning)
     if read.exactness is not Exactness.EXACT:
         return
-    bound = bind_expression(Columns(SCHEMA).foreign, expression, case_sensitive=True)
+    bound = bind_expression(foreign_schema(SCHEMA), expression, case_sensitive=True)
     again = from_iceberg(bound, SCHEMA, meaning=meaning)
     if "pair." in str(expression):
         return
@@ -143,10 +143,10 @@ def test_bound_expressions_are_read_as_unbound_ones(
 
 
 def test_members_bound_elsewhere_are_not_guessed() -> None:
-    inner = ice.EqualTo("pair.x", 1).bind(Columns(SCHEMA).foreign)
+    inner = ice.EqualTo("pair.x", 1).bind(foreign_schema(SCHEMA))
     assert "give it unbound" in from_iceberg(inner, SCHEMA).notes[0]
     other = schema_of(pa.schema([("s", pa.int64())]))[0]
-    wrong = ice.EqualTo("s", 1).bind(Columns(other).foreign)
+    wrong = ice.EqualTo("s", 1).bind(foreign_schema(other))
     assert "was bound as long" in from_iceberg(wrong, SCHEMA).notes[0]
 
 
