@@ -9,13 +9,13 @@ meaning on every row. No pickled function inside an expression is ever loaded.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.differences import Direction, check
+from rowsieve.bridges.extras import is_instance
 from rowsieve.bridges.meanings import with_meaning_kept
 from rowsieve.bridges.translation import Translation
 from rowsieve.predicate.ir import Predicate
@@ -36,8 +36,7 @@ _OF_THE_WRITER = (
 
 def is_polars_expression(value: object) -> bool:
     """Whether this is a `polars.Expr`; polars is not imported for it."""
-    module = sys.modules.get("polars")
-    return module is not None and isinstance(value, module.Expr)
+    return is_instance(value, "polars", "Expr")
 
 
 def from_polars(
@@ -73,14 +72,14 @@ def to_polars(
 
     If a cast fails on a row, polars raises even if another condition excludes the row.
     """
-    from rowsieve.bridges.polars_exprs import write_calls  # noqa: PLC0415 - an extra
+    from rowsieve.bridges.polars_exprs import write  # noqa: PLC0415 - an extra
 
-    writer = write_calls.CallWriter(semantics)
+    writer = write.Writer(semantics)
     join = partial(writer.junction, all_of=True)
     own = {name: getattr(semantics, name) for name in _OF_THE_WRITER}
     theirs = replace(Semantics.POLARS, **own)
 
-    def written(root: Predicate) -> Expr:
+    def written(root: Predicate) -> Any:
         check(root, "polars", Direction.WRITES)
         return writer.predicate(with_meaning_kept(root, semantics, theirs))
 

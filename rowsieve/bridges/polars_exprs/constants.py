@@ -8,6 +8,7 @@ categories, another time zone) is refused.
 from __future__ import annotations
 
 import decimal
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -16,32 +17,21 @@ from rowsieve.bridges.pyarrow_exprs.literals import nanos_of, stored
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import Literal, ValueSet
 from rowsieve.predicate.literal_values import decimal_type
-from rowsieve.types.logical import (
-    Binary,
-    Bool,
-    Date,
-    Decimal,
-    Float,
-    Int,
-    LogicalType,
-    String,
-    Time,
-    Timestamp,
-)
+from rowsieve.types import logical
 
-_PLAIN: dict[str, LogicalType] = {
-    "Boolean": Bool(),
-    **{f"Int{bits}": Int(bits) for bits in (8, 16, 32, 64)},
-    **{f"UInt{bits}": Int(bits, signed=False) for bits in (8, 16, 32, 64)},
-    "Float32": Float(32),
-    "Float64": Float(64),
-    "String": String(),
-    "StringOwned": String(),
-    "Binary": Binary(),
-    "BinaryOwned": Binary(),
-    "Date": Date(),
+_PLAIN: dict[str, logical.LogicalType] = {
+    "Boolean": logical.Bool(),
+    **{f"Int{bits}": logical.Int(bits) for bits in (8, 16, 32, 64)},
+    **{f"UInt{bits}": logical.Int(bits, signed=False) for bits in (8, 16, 32, 64)},
+    "Float32": logical.Float(32),
+    "Float64": logical.Float(64),
+    "String": logical.String(),
+    "StringOwned": logical.String(),
+    "Binary": logical.Binary(),
+    "BinaryOwned": logical.Binary(),
+    "Date": logical.Date(),
 }
-_TYPES = {**_PLAIN, "Time": Time()}
+_TYPES = {**_PLAIN, "Time": logical.Time()}
 _PER_MICROSECOND = {"Nanoseconds": 1000, "Microseconds": 1}
 
 
@@ -52,6 +42,18 @@ def single(node: Any) -> tuple[str, Any]:
     if isinstance(node, str):
         return node, None
     raise UnsupportedOperation("polars shows a node of an unknown form")
+
+
+def called(node: Any) -> tuple[str, Any, Sequence[Any]]:
+    """Return name, options and arguments of a function's node; an empty name for other nodes."""
+    kind, content = single(node)
+    if kind != "Function":
+        return "", None, ()
+    name, options = single(content["function"])
+    if name == "Boolean" or name.endswith("Expr"):
+        family, (name, options) = name, single(options)
+        name = f"{family}.{name}"
+    return name, options, content["input"]
 
 
 def literal_of(payload: Any) -> Literal:
@@ -69,12 +71,12 @@ def literal_of(payload: Any) -> Literal:
     if kind == "Null":
         return Literal(None)
     if kind in _PLAIN:
-        return Literal(_value(value, _PLAIN[kind]), _PLAIN[kind])
+        return Literal(bytes(value) if _PLAIN[kind] == logical.Binary() else value, _PLAIN[kind])
     if kind == "Time":
-        return Literal(_microseconds(value, "Nanoseconds"), Time())
+        return Literal(_microseconds(value, "Nanoseconds"), logical.Time())
     if kind == "Datetime":
         ticks, unit, zone = value
-        return Literal(_microseconds(ticks, unit), Timestamp(utc=_is_utc(zone)))
+        return Literal(_microseconds(ticks, unit), logical.Timestamp(utc=_is_utc(zone)))
     if kind == "Decimal":
         digits, _, scale = value
         if isinstance(digits, bytes):
@@ -108,8 +110,6 @@ def members_of(payload: Any) -> ValueSet:
         raise UnsupportedOperation(
             f"is_in with members of a type of polars' own: {error}"
         ) from error
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0)
     if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
         if len(column) != 1:  # a list for each row
             raise UnsupportedOperation("is_in is read with one list only")
@@ -122,7 +122,7 @@ def members_of(payload: Any) -> ValueSet:
     return ValueSet(array, type_)
 
 
-def type_of_name(dtype: Any) -> LogicalType:
+def type_of_name(dtype: Any) -> logical.LogicalType:
     """Return the logical type of a cast's data type."""
     family, content = single(dtype)
     if family != "Literal":
@@ -131,16 +131,10 @@ def type_of_name(dtype: Any) -> LogicalType:
     if kind in _TYPES:
         return _TYPES[kind]
     if kind == "Decimal" and None not in detail:
-        return Decimal(*detail)
+        return logical.Decimal(*detail)
     if kind == "Datetime" and detail[0] == "Microseconds":
-        return Timestamp(utc=_is_utc(detail[1]))
+        return logical.Timestamp(utc=_is_utc(detail[1]))
     raise UnsupportedOperation(f"polars' type {kind} has no counterpart in Rowsieve")
-
-
-def _value(value: Any, type_: LogicalType) -> Any:
-    if isinstance(type_, Binary):
-        return bytes(value)
-    return value
 
 
 def _microseconds(ticks: int, unit: str) -> int:

@@ -12,23 +12,26 @@ from typing import Any
 
 from rowsieve.errors import UnsupportedOperation
 
-_NUMBERS = {
-    0xCA: ">f",
-    0xCB: ">d",
-    0xCC: ">B",
-    0xCD: ">H",
-    0xCE: ">I",
-    0xCF: ">Q",
-    0xD0: ">b",
-    0xD1: ">h",
-    0xD2: ">i",
-    0xD3: ">q",
+# Values that are their mark; the form of numbers; what has a size in 1, 2 or 4 bytes after it.
+_WHOLE = {
+    **{mark: mark for mark in range(0x80)},
+    **{mark: mark - 0x100 for mark in range(0xE0, 0x100)},
+    0xC0: None,
+    0xC2: False,
+    0xC3: True,
 }
-_CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
-_BYTES = {0xC4: 1, 0xC5: 2, 0xC6: 4}  # bytes of the length
-_TEXTS = {0xD9: 1, 0xDA: 2, 0xDB: 4}
-_ARRAYS = {0xDC: 2, 0xDD: 4}
-_MAPS = {0xDE: 2, 0xDF: 4}
+_NUMBERS = {mark: f">{form}" for mark, form in enumerate("fdBHIQbhiq", 0xCA)}
+_SIZED = {
+    **{0xC4 + power: ("bytes", 1 << power) for power in range(3)},
+    **{0xD9 + power: ("text", 1 << power) for power in range(3)},
+    **{0xDB + power: ("array", 1 << power) for power in (1, 2)},
+    **{0xDD + power: ("map", 1 << power) for power in (1, 2)},
+}
+_SHORT = {
+    **{mark: ("map", mark & 0x0F) for mark in range(0x80, 0x90)},
+    **{mark: ("array", mark & 0x0F) for mark in range(0x90, 0xA0)},
+    **{mark: ("text", mark & 0x1F) for mark in range(0xA0, 0xC0)},
+}
 
 
 def decode(data: bytes) -> tuple[Any, dict[int, tuple[int, int]]]:
@@ -78,35 +81,22 @@ class _Decoder:
 
     def _head(self) -> tuple[str, Any]:
         """Read the next head: an array or map with its length, or a whole value."""
-        byte = self._data[self._at]
-        self._at += 1
-        if byte < 0x80:
-            return "value", byte
-        if byte < 0x90:
-            return "map", byte & 0x0F
-        if byte < 0xA0:
-            return "array", byte & 0x0F
-        if byte < 0xC0:
-            return "value", self._take(byte & 0x1F).decode()
-        if byte >= 0xE0:
-            return "value", byte - 0x100
-        if byte in _CONSTANTS:
-            return "value", _CONSTANTS[byte]
-        if byte in _NUMBERS:
-            form = _NUMBERS[byte]
+        mark = self._take(1)[0]
+        if mark in _WHOLE:
+            return "value", _WHOLE[mark]
+        if (form := _NUMBERS.get(mark)) is not None:
             return "value", struct.unpack(form, self._take(struct.calcsize(form)))[0]
-        if byte in _TEXTS:
-            return "value", self._take(self._length(_TEXTS[byte])).decode()
-        if byte in _BYTES:
-            return "value", self._take(self._length(_BYTES[byte]))
-        if byte in _ARRAYS:
-            return "array", self._length(_ARRAYS[byte])
-        if byte in _MAPS:
-            return "map", self._length(_MAPS[byte])
-        raise UnsupportedOperation(f"a serialised expression holds the unknown mark {byte:#x}")
-
-    def _length(self, width: int) -> int:
-        return int.from_bytes(self._take(width), "big")
+        if mark in _SHORT:
+            kind, size = _SHORT[mark]
+        elif mark in _SIZED:
+            kind, width = _SIZED[mark]
+            size = int.from_bytes(self._take(width), "big")
+        else:
+            raise UnsupportedOperation(f"a serialised expression holds the unknown mark {mark:#x}")
+        if kind in ("array", "map"):
+            return kind, size
+        content = self._take(size)
+        return "value", content.decode() if kind == "text" else content
 
     def _take(self, size: int) -> bytes:
         taken = self._data[self._at : self._at + size]

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import io
 import math
+import operator
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import reduce
+from typing import Any
 
 from rowsieve.bridges.base import supported
 from rowsieve.bridges.chains import flattened
@@ -19,9 +21,8 @@ from rowsieve.bridges.extras import imported
 from rowsieve.bridges.functions import polars
 from rowsieve.bridges.functions.casts import CASTS, kinds_of
 from rowsieve.bridges.polars_exprs import constants, function_table, zones
-from rowsieve.bridges.polars_exprs.calls import read_call
 from rowsieve.bridges.polars_exprs.messagepack import decode
-from rowsieve.bridges.polars_exprs.operands import Operands
+from rowsieve.bridges.polars_exprs.operands import Operands, read_call
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
@@ -36,9 +37,6 @@ from rowsieve.types.logical import (
     type_name,
 )
 from rowsieve.types.schema import Schema
-
-if TYPE_CHECKING:
-    from polars import Expr
 
 _SHOWN_BYTES = 4_000
 _CLOSED = {
@@ -61,21 +59,17 @@ class Source:
     Aliases are ignored. `conditions` are decoded nodes, in the order written.
     """
 
-    def __init__(self, expression: Expr) -> None:
+    def __init__(self, expression: Any) -> None:
         self._whole = expression
         self._data = expression.meta.serialize()
         root, self._spans = decode(self._data)
         self.conditions = _chain(root, "And")
 
-    def joined(self, nodes: Sequence[Any]) -> Expr:
+    def joined(self, nodes: Sequence[Any]) -> Any:
         """Return the AND of some conditions as an expression."""
         if len(nodes) == len(self.conditions):
             return self._whole
-        pieces = [self._piece(node) for node in nodes]
-        whole = pieces[0]
-        for piece in pieces[1:]:
-            whole = whole & piece
-        return whole
+        return reduce(operator.and_, map(self._piece, nodes))
 
     def shown(self, node: Any) -> str:
         """Return polars' text of a condition."""
@@ -84,39 +78,27 @@ class Source:
             return f"an expression of {stop - start:,} bytes"
         return str(self._piece(node))
 
-    def _piece(self, node: Any) -> Expr:
+    def _piece(self, node: Any) -> Any:
         if id(node) not in self._spans:  # a bare name, as that of the length
             return self._whole
         start, stop = self._spans[id(node)]
-        expression: Expr = imported("polars", "polars").Expr.deserialize(
-            io.BytesIO(self._data[start:stop])
-        )
-        return expression
+        return imported("polars", "polars").Expr.deserialize(io.BytesIO(self._data[start:stop]))
 
 
-def _chain(node: Any, operator: str) -> list[Any]:
+_HORIZONTAL = {"And": "Boolean.AllHorizontal", "Or": "Boolean.AnyHorizontal"}
+
+
+def _chain(node: Any, name: str) -> list[Any]:
     def terms_of(item: Any) -> Sequence[Any] | None:
         kind, content = constants.single(item)
         if kind == "Alias":
             return [content[0]]
-        if kind == "BinaryExpr" and content["op"] == operator:
+        if kind == "BinaryExpr" and content["op"] == name:
             return content["left"], content["right"]
-        horizontal = _function_name(kind, content) == f"Boolean.{_HORIZONTAL[operator]}"
-        return list(content["input"]) if horizontal else None
+        function, _, inputs = constants.called(item)
+        return inputs if function == _HORIZONTAL[name] else None
 
     return flattened(node, terms_of)
-
-
-_HORIZONTAL = {"And": "AllHorizontal", "Or": "AnyHorizontal"}
-
-
-def _function_name(kind: str, content: Any) -> str:
-    if kind != "Function":
-        return ""
-    family, detail = constants.single(content["function"])
-    if family == "Boolean" or family.endswith("Expr"):
-        return f"{family}.{constants.single(detail)[0]}"
-    return family
 
 
 class Reader(Operands):
@@ -137,36 +119,30 @@ class Reader(Operands):
             case "Alias":
                 return self.read(content[0])
             case "BinaryExpr":
-                return self._binary(content)
+                return self._binary(node, content)
             case "Cast":
                 return self._cast(content)
             case "Ternary":
                 return self._case(content)
             case "Function":
-                return self._function(kind, content)
+                return self._function(*constants.called(node))
         raise AssertionError(kind)
 
-    def _binary(self, content: Any) -> ir.Predicate | ir.Operand:
-        operator = content["op"]
-        supported(
-            function_table.OPERATOR_ROWS.get(operator),
-            f"the operator {operator}",
-            "unknown to Rowsieve",
-        )
-        if operator in _HORIZONTAL:
-            terms = tuple(
-                self.predicate(term) for term in _chain({"BinaryExpr": content}, operator)
-            )
-            return ir.And(terms) if operator == "And" else ir.Or(terms)
-        if operator in ("Plus", "Minus") and (moved := self._moved(content)) is not None:
+    def _binary(self, node: Any, content: Any) -> ir.Predicate | ir.Operand:
+        name = content["op"]
+        row = function_table.OPERATOR_ROWS.get(name)
+        supported(row, f"the operator {name}", "unknown to Rowsieve")
+        if name in _HORIZONTAL:
+            return self.junction(_chain(node, name), all_of=name == "And")
+        if name in ("Plus", "Minus") and (moved := self._moved(content)) is not None:
             return moved
         left, right = self.operand(content["left"]), self.operand(content["right"])
-        if operator == "Xor":
+        if name == "Xor":
             self.expect("^", (left, right), Bool)
             return ir.Comparison(ir.ComparisonOp.NE, left, right)
-        if operator in function_table.COMPARISONS:
-            return self._compared(function_table.COMPARISONS[operator], left, right)
-        return self.arithmetic(operator, left, right)
+        if name in function_table.COMPARISONS:
+            return self._compared(function_table.COMPARISONS[name], left, right)
+        return self.arithmetic(name, left, right)
 
     def _compared(self, op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand) -> ir.Predicate:
         return ir.Comparison(op, *self.met(left, right))
@@ -223,19 +199,18 @@ class Reader(Operands):
 
     # Functions
 
-    def _function(self, kind: str, content: Any) -> ir.Predicate | ir.Operand:
-        family, detail = constants.single(content["function"])
+    def _function(
+        self, name: str, options: Any, inputs: Sequence[Any]
+    ) -> ir.Predicate | ir.Operand:
+        family, _, short = name.partition(".")
         if family == "Boolean":
-            return self._boolean(*constants.single(detail), content["input"])
-        name = _function_name(kind, content)
+            return self._boolean(short, options, inputs)
         supported(function_table.FUNCTIONS.get(name), f"the function {name}")
-        options = constants.single(detail)[1] if "." in name else detail
-        match name:
-            case "TemporalExpr.ConvertTimeZone":
-                return zones.converted(self, options, content["input"])
-            case "TemporalExpr.ReplaceTimeZone":
-                return zones.replaced(self, options, content["input"])
-        inputs = content["input"]
+        match short:
+            case "ConvertTimeZone":
+                return zones.converted(self, options, inputs)
+            case "ReplaceTimeZone":
+                return zones.replaced(self, options, inputs)
         if name in polars.OF_LOCAL_TIME:
             return read_call(self, name, (zones.local_argument(self, inputs[0]),), options)
         return read_call(self, name, tuple(map(self.operand, inputs)), options)
@@ -244,8 +219,7 @@ class Reader(Operands):
         row = function_table.BOOLEANS.get(name)
         supported(row, f"the function {row.foreign if row else name}")
         if name in ("AnyHorizontal", "AllHorizontal"):
-            terms = tuple(self.predicate(item) for item in inputs)
-            return ir.Or(terms) if name == "AnyHorizontal" else ir.And(terms)
+            return self.junction(inputs, all_of=name == "AllHorizontal")
         if name == "Not":
             return ir.Not(self.predicate(inputs[0]))
         operand = self.operand(inputs[0])
@@ -277,9 +251,7 @@ class Reader(Operands):
         drawn = len(types) > 1 and typed != {self.type_of(operand)}
         if len(kinds - {type(None)}) > 1 or len(typed) > 1 or drawn:
             raise UnsupportedOperation("is_between with bounds of two types")
-        if any(
-            isinstance(b, ir.Literal) and b.type is None and b.value is None for b in (low, high)
-        ):
+        if ir.Literal(None) in (low, high):
             raise UnsupportedOperation("is_between with an untyped NULL is NULL on all rows")
         lower, upper = _CLOSED[closed]
         return ir.And((self._compared(lower, operand, low), self._compared(upper, operand, high)))

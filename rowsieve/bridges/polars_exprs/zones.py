@@ -28,7 +28,6 @@ from rowsieve.types.time_zones import (
     zone,
 )
 
-_LOCAL, _INSTANT = Timestamp(utc=False), Timestamp(utc=True)
 _AMBIGUOUS = {
     "earliest": RepeatedTime.EARLIER,
     "latest": RepeatedTime.LATER,
@@ -36,16 +35,11 @@ _AMBIGUOUS = {
     "null": RepeatedTime.NULL,
 }
 _NON_EXISTENT = {"Raise": SkippedTime.FAIL, "Null": SkippedTime.NULL}
-_CONVERT, _REPLACE = "ConvertTimeZone", "ReplaceTimeZone"
 
 
 def local_argument(reader: TreeReader[Any], node: Any) -> Operand:
     """Read the argument of a part of a time: the local time of a conversion, or the value."""
-    found = _temporal(node, _CONVERT)
-    if found is None:
-        return reader.operand(node)
-    name, (inner, *_) = found
-    return zoned.local_time(_name(name), _instant(reader, inner))
+    return _local_time(reader, node) or reader.operand(node)
 
 
 def converted(reader: TreeReader[Any], options: Any, inputs: Sequence[Any]) -> Operand:
@@ -55,17 +49,17 @@ def converted(reader: TreeReader[Any], options: Any, inputs: Sequence[Any]) -> O
             "convert_time_zone to another zone than UTC is read before a part of the time, dt.date "
             "or replace_time_zone(None) only"
         )
-    found = _temporal(inputs[0], _REPLACE)
-    if found is None or found[0][0] is None:
-        return _instant(reader, inputs[0])
-    (name, non_existent), (inner, ambiguous) = found
+    function, replacement, below = constants.called(inputs[0])
+    if function != "TemporalExpr.ReplaceTimeZone" or replacement[0] is None:
+        return _moment(reader, inputs[0], utc=True)
+    (name, non_existent), (inner, ambiguous) = replacement, below
     rule = constants.literal_of(constants.single(ambiguous)[1]).value
     repeated, skipped = _AMBIGUOUS.get(str(rule)), _NON_EXISTENT[non_existent]
     if repeated is None:
         raise UnsupportedOperation("ReplaceTimeZone with a column that says which of two it is")
     if {repeated.value, skipped.value} == {"null", "fail"}:
         raise UnsupportedOperation("ReplaceTimeZone that is NULL in one case and fails in another")
-    return zoned.instant(_name(name), _local(reader, inner), repeated, skipped)
+    return zoned.instant(_name(name), _moment(reader, inner, utc=False), repeated, skipped)
 
 
 def replaced(reader: TreeReader[Any], options: Any, inputs: Sequence[Any]) -> Operand:
@@ -74,11 +68,7 @@ def replaced(reader: TreeReader[Any], options: Any, inputs: Sequence[Any]) -> Op
         raise UnsupportedOperation(
             "ReplaceTimeZone gives a type with a zone; put convert_time_zone('UTC') behind it"
         )
-    found = _temporal(inputs[0], _CONVERT)
-    if found is None:
-        return _local(reader, inputs[0])
-    name, (inner, *_) = found
-    return zoned.local_time(_name(name), _instant(reader, inner))
+    return _local_time(reader, inputs[0]) or _moment(reader, inputs[0], utc=False)
 
 
 def written(node: Call, value: Any) -> Any:
@@ -92,26 +82,20 @@ def written(node: Call, value: Any) -> Any:
     if node.function == "local_time":
         return value.dt.convert_time_zone(plain).dt.replace_time_zone(None)
     rules = text_at(node, 2), text_at(node, 3)
-    ambiguous = [theirs for theirs, ours in _AMBIGUOUS.items() if ours.value == rules[0]]
-    missing = [theirs for theirs, ours in _NON_EXISTENT.items() if ours.value == rules[1]]
-    quiet = node.function == "try_instant"
-    if not ambiguous or not missing or (quiet and "fail" in rules):
+    ambiguous = {rule.value: theirs for theirs, rule in _AMBIGUOUS.items()}.get(rules[0])
+    missing = {rule.value: theirs for theirs, rule in _NON_EXISTENT.items()}.get(rules[1])
+    if not ambiguous or not missing or (node.function == "try_instant" and "fail" in rules):
         raise UnsupportedOperation(f"a local time by the rules {rules[0]!r} and {rules[1]!r}")
-    made = value.dt.replace_time_zone(
-        plain, ambiguous=ambiguous[0], non_existent=missing[0].lower()
-    )
+    made = value.dt.replace_time_zone(plain, ambiguous=ambiguous, non_existent=missing.lower())
     return made.dt.convert_time_zone("UTC")
 
 
-def _temporal(node: Any, name: str) -> tuple[Any, Sequence[Any]] | None:
-    """Return options and arguments of a call of this time function; None for other nodes."""
-    kind, content = constants.single(node)
-    if kind != "Function":
+def _local_time(reader: TreeReader[Any], node: Any) -> Operand | None:
+    """Read the local time of a conversion to a zone; None for other nodes."""
+    function, name, inputs = constants.called(node)
+    if function != "TemporalExpr.ConvertTimeZone":
         return None
-    family, detail = constants.single(content["function"])
-    if family != "TemporalExpr" or constants.single(detail)[0] != name:
-        return None
-    return constants.single(detail)[1], content["input"]
+    return zoned.local_time(_name(name), _moment(reader, inputs[0], utc=True))
 
 
 def _name(given: Any) -> str:
@@ -121,23 +105,10 @@ def _name(given: Any) -> str:
     return zone(name + UNTIL_2100).name if name != "UTC" else name
 
 
-def _instant(reader: TreeReader[Any], node: Any) -> Operand:
-    """Read the argument of a conversion, where a time without a zone is in UTC."""
+def _moment(reader: TreeReader[Any], node: Any, *, utc: bool) -> Operand:
+    """Read a time as an instant or as a local time; one without a zone is in UTC."""
     operand = reader.operand(node)
-    return _typed(reader, operand, _LOCAL, _INSTANT)
-
-
-def _local(reader: TreeReader[Any], node: Any) -> Operand:
-    operand = reader.operand(node)
-    return _typed(reader, operand, _INSTANT, _LOCAL)
-
-
-def _typed(
-    reader: TreeReader[Any], operand: Operand, other: Timestamp, wanted: Timestamp
-) -> Operand:
     type_ = reader.type_of(operand)
-    if type_ == wanted:
-        return operand
-    if type_ != other:
+    if not isinstance(type_, Timestamp):
         raise UnsupportedOperation("a time zone of a value that is not a timestamp")
-    return Cast(operand, wanted)
+    return operand if type_.utc is utc else Cast(operand, Timestamp(utc=utc))
