@@ -25,11 +25,6 @@ COMPARISONS: Mapping[str, ComparisonOp] = {
     "greater": ComparisonOp.GT,
     "greater_equal": ComparisonOp.GE,
 }
-ARITHMETIC: Mapping[str, str] = {
-    "add_checked": "add",
-    "subtract_checked": "subtract",
-    "multiply_checked": "multiply",
-}
 PARTS: Mapping[str, str] = {
     "year": "year",
     "quarter": "quarter",
@@ -44,10 +39,8 @@ UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 FIRST_UNIT = 3  # pyarrow numbers units from the nanosecond
 
 _KIND = "equal types, or whole numbers, or a float64 beside any number; float32 beside floats"
-_NUMBER = "whole numbers of one sign, floats of one width, decimals of up to 38 digits"
 _NULLS = "FALSE for NULL: written with a check for NULL where that matters; never with NaN"
 _ZONES = "by Arrow's changes of the zone, without rules after 2037: written if ours are the same"
-_ALIKE = "arguments of one type"
 _WRAPS = "it wraps around; the checked function fails"
 _BITS = "bits have no counterpart in Rowsieve"
 _REGEX = "regular expressions have no counterpart in Rowsieve"
@@ -63,15 +56,9 @@ FUNCTIONS: tuple[Row, ...] = (
     reads("is_valid", "Not(IsNull)", "written as invert(is_null)"),
     reads("is_nan", "x <> x", "written as x != x"),
     both("is_in", "InList", _NULLS),
-    *(both(name, ours, _NUMBER) for name, ours in ARITHMETIC.items()),
-    both("divide_checked", "divide", "integers; division by zero fails"),
-    both("divide", "divide", "of floats of one width"),
     *(both(row.name, row.function, row.note) for row in KERNELS),
     both("match_like", "Like", "with a backslash as its escape"),
-    both("binary_join_element_wise", "concat_strict", "of text, joined by constant empty text"),
-    both("replace_substring", "replace", "of text; all places; a constant that is not empty"),
     both("utf8_slice_codeunits", "substr", "a constant start of 0 or more, a step of 1"),
-    both("coalesce", "coalesce", _ALIKE),
     both("if_else", "Case", "values of one type that cannot fail"),
     both("cast", "Cast", f"{shown('pyarrow')}; where overflow fails"),
     *(
@@ -129,14 +116,8 @@ FUNCTIONS: tuple[Row, ...] = (
         "utf8_is_lower utf8_is_numeric utf8_is_printable utf8_is_space utf8_is_title utf8_is_upper "
         "utf8_lpad utf8_ltrim_whitespace utf8_normalize utf8_replace_slice utf8_rpad "
         "utf8_rtrim_whitespace utf8_split_whitespace utf8_swapcase utf8_title "
-        "utf8_trim_whitespace utf8_zero_fill count_substring find_substring split_pattern",
-        _MATHS,
-    ),
-    *refused_all(
-        "binary_join binary_length binary_repeat binary_replace_slice binary_reverse binary_slice",
-        _MATHS,
-    ),
-    *refused_all(
+        "utf8_trim_whitespace utf8_zero_fill count_substring find_substring split_pattern "
+        "binary_join binary_length binary_repeat binary_replace_slice binary_reverse binary_slice "
         "ceil_temporal round_temporal day_of_week day_time_interval_between "
         "days_between hours_between is_dst is_leap_year iso_calendar iso_year "
         "microsecond microseconds_between millisecond milliseconds_between minutes_between "

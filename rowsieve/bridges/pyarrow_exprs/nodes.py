@@ -8,14 +8,14 @@ ambiguous, and Substrait loses value sets.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.base import as_predicate
+from rowsieve.bridges.base import as_operand, as_predicate
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
@@ -70,34 +70,20 @@ def decode(
 
 def names_in(expression: pc.Expression) -> set[str]:
     """Return the names of the top-level columns that the expression reads."""
-    batch = pa.ipc.open_file(expression.__reduce__()[1][0]).get_batch(0)
-    found: set[str] = set()
-    pairs = iter(_metadata_pairs(batch.schema))
-    for kind, value in pairs:
-        if kind == "field_ref":
-            found.add(value)
-        elif kind == "nested_field_ref":
-            found.add(next(pairs)[1])
-            for _ in range(int(value) - 1):
-                next(pairs)
-    return found
+    whole = decode(
+        expression,
+        lambda frame: ir.Call(frame.function, tuple(map(as_operand, frame.arguments))),
+        lambda _: ir.TRUE,
+    )
+    return {node.name for node in ir.walk(whole) if isinstance(node, ir.Column)}
 
 
-def junction(kind: type[ir.And | ir.Or]) -> Callable[[list[Any]], ir.Predicate]:
+def junction(kind: type[ir.And | ir.Or], arguments: Iterable[Decoded]) -> ir.Predicate:
     """Return a flat AND or OR of the results."""
-
-    def build(arguments: list[Any]) -> ir.Predicate:
-        terms: list[ir.Predicate] = []
-        for argument in map(as_predicate, arguments):
-            terms.extend(argument.terms if isinstance(argument, kind) else (argument,))
-        return kind(tuple(terms))
-
-    return build
-
-
-def truth(option: pa.Scalar | None) -> bool:
-    """Whether an option exists and is true."""
-    return option is not None and bool(option.as_py())
+    terms: list[ir.Predicate] = []
+    for argument in map(as_predicate, arguments):
+        terms.extend(argument.terms if isinstance(argument, kind) else (argument,))
+    return kind(tuple(terms))
 
 
 class Options:

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.base import as_operand, as_predicate
-from rowsieve.bridges.pyarrow_exprs.function_table import ARITHMETIC, COMPARISONS
+from rowsieve.bridges.functions.pyarrow import BY_NAME, SUMS
+from rowsieve.bridges.pyarrow_exprs.function_table import COMPARISONS
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, negative_nans, stored
 from rowsieve.bridges.pyarrow_exprs.nodes import (
     Frame,
@@ -98,8 +100,8 @@ class _PolarsReader:
 def _call(frame: Frame) -> ir.Predicate | ir.Operand:
     name, arguments = frame.function, frame.arguments
     options = Options(name, frame.options)
-    if name in ARITHMETIC:
-        return ir.Call(ARITHMETIC[name], tuple(map(as_operand, arguments)))
+    if (kernel := BY_NAME.get(name)) is not None and kernel.function in SUMS:
+        return ir.Call(kernel.function, tuple(map(as_operand, arguments)))
     found: ir.Predicate | ir.Operand
     if name == "is_in":
         options.ignore("null_matching_behavior")
@@ -171,8 +173,8 @@ _HOLDS_IF_SAME: Final = {ir.ComparisonOp.EQ, ir.ComparisonOp.LE, ir.ComparisonOp
 _HOLDS_IF_GREATER: Final = {ir.ComparisonOp.GT, ir.ComparisonOp.GE, ir.ComparisonOp.NE}
 _HOLDS_IF_LESS: Final = {ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.NE}
 _CALLS: Mapping[str, Callable[[list[Any]], ir.Predicate]] = {
-    "and_kleene": junction(ir.And),
-    "or_kleene": junction(ir.Or),
+    "and_kleene": partial(junction, ir.And),
+    "or_kleene": partial(junction, ir.Or),
     "invert": lambda arguments: ir.Not(as_predicate(arguments[0])),
     "is_valid": lambda arguments: ir.Not(ir.IsNull(as_operand(arguments[0]))),
 }

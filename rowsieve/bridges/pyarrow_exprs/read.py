@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.base import TreeReader, as_operand, as_predicate, supported
+from rowsieve.bridges.constant_values import value_of
 from rowsieve.bridges.functions.casts import CASTS, kinds_of
 from rowsieve.bridges.functions.pyarrow import BY_NAME, Kernel
 from rowsieve.bridges.pyarrow_exprs import function_table, zones
@@ -25,7 +26,6 @@ from rowsieve.bridges.pyarrow_exprs.nodes import (
     Options,
     decode,
     junction,
-    truth,
 )
 from rowsieve.errors import (
     InvalidPredicate,
@@ -96,17 +96,19 @@ def list_of_column(
 
 def _judging(term: ir.Predicate) -> ir.Predicate:
     """Read a term of the top-level AND and OR, where NULL acts as FALSE: lists need no guard."""
+    if isinstance(term, ir.And | ir.Or):
+        return _guarded(term) or type(term)(tuple(map(_judging, term.terms)))
+    return term
+
+
+def _guarded(term: ir.Predicate) -> ir.InList | None:
+    """Return the list of `x IS NOT NULL AND x IN (…)`, as `is_in` is read; None for others."""
     match term:
         case ir.And(
             terms=(ir.Not(term=ir.IsNull(operand=guarded)), ir.InList(operand=operand) as found)
-        ):
-            return found if guarded == operand else term
-        case ir.And(terms=terms):
-            return ir.And(tuple(map(_judging, terms)))
-        case ir.Or(terms=terms):
-            return ir.Or(tuple(map(_judging, terms)))
-        case _:
-            return term
+        ) if guarded == operand:
+            return found
+    return None
 
 
 class _Reader(TreeReader[Frame]):
@@ -151,8 +153,7 @@ class _Reader(TreeReader[Frame]):
         name, arguments = frame.function, frame.arguments
         options = Options(name, frame.options)
         if name in ("and_kleene", "or_kleene"):
-            made = junction(ir.And if name == "and_kleene" else ir.Or)(arguments)
-            return _list_with_null(made)
+            return _list_with_null(junction(ir.And if name == "and_kleene" else ir.Or, arguments))
         if name == "invert":
             return ir.Not(as_predicate(arguments[0]))
         operands = tuple(map(as_operand, arguments))
@@ -177,28 +178,22 @@ class _Reader(TreeReader[Frame]):
             members = options.take("value_set").values
             behaviour = int(options.take("null_matching_behavior").as_py())
             return self.is_in(operands[0], members, behaviour)
-        if name in function_table.ARITHMETIC:
-            self.met(name, operands)
-            return ir.Call(function_table.ARITHMETIC[name], operands)
-        if name in ("divide", "divide_checked"):
-            self.only(name, operands, Float if name == "divide" else Int)
-            self.met(name, operands)
-            return ir.Call("divide", operands)
-        if (kernel := BY_NAME.get(name)) is not None:
-            return self._by_kernel(kernel, operands, options)
         if (handler := _HANDLERS.get(name)) is not None:
             return handler(_Call(self, name, operands, options))
-        raise AssertionError(name)
+        return self._by_kernel(BY_NAME[name], operands, options)
 
     def _by_kernel(
         self, row: Kernel, operands: tuple[ir.Operand, ...], options: Options
     ) -> Decoded:
-        self.only(row.name, operands, *row.kinds)
+        if row.kinds:
+            self.only(row.name, operands, *row.kinds)
+        if row.meets:
+            self.met(row.name, operands)
         for option, value in row.options.items():
             options.must(option, value=value)
-        constant = _constant(options, row.constant) if row.constant else None
-        if constant is not None and (row.default is None or constant.value != row.default):
-            operands = (*operands, constant)
+        constants = [_constant(options, name) for name in row.constants]
+        if not row.default or [constant.value for constant in constants] != [*row.default]:
+            operands = (*operands, *constants)
         call = ir.Call(row.function, operands)
         return ir.BooleanOperand(call) if row.is_condition else call
 
@@ -233,12 +228,6 @@ class _Reader(TreeReader[Frame]):
             if type_ is not None and not isinstance(type_, kinds):
                 raise UnsupportedOperation(f"{name} of {type_name(type_)} is unknown to Rowsieve")
 
-    def one_type(self, name: str, operands: Sequence[ir.Operand]) -> None:
-        types = {type_ for item in operands if (type_ := self.type_of(item)) is not None}
-        if len(types) > 1:
-            shown = ", ".join(map(type_name, types))
-            raise UnsupportedOperation(f"{name} of {shown}: cast all to one type")
-
     def met(self, name: str, operands: Sequence[ir.Operand]) -> None:
         """Raise for arguments that pyarrow would convert to another type than we do."""
         left, right = (self.type_of(operand) for operand in operands)
@@ -251,11 +240,7 @@ class _Reader(TreeReader[Frame]):
         days = kinds == {Date, Timestamp} and Timestamp() in (left, right)
         if whole or decimals or double or days:
             return
-        small = [
-            item.value
-            for item in operands
-            if isinstance(item, ir.Literal) and isinstance(item.value, int)
-        ]
+        small = [value for value in map(value_of, operands) if isinstance(value, int)]
         if kinds == {Int, Float} and small and abs(small[0]) <= _EXACT_IN_FLOAT32:
             return
         raise UnsupportedOperation(
@@ -266,22 +251,12 @@ class _Reader(TreeReader[Frame]):
 def _list_with_null(made: ir.Predicate) -> ir.Predicate:
     """Match how SQL's IN is written, whose NULL result is_in does not have."""
     match made:
-        case ir.Or(
-            terms=(
-                ir.And(
-                    terms=(
-                        ir.Not(term=ir.IsNull(operand=guarded)),
-                        ir.InList(operand=operand) as found,
-                    )
-                ),
-                *rest,
-            )
-        ) if guarded == operand:
-            if rest == [_NULL]:
+        case ir.Or(terms=(first, rest)) if (found := _guarded(first)) is not None:
+            if rest == _NULL:
                 members, type_ = found.values.array, found.values.type
                 with_null = pa.concat_arrays([members, pa.nulls(1, members.type)])
-                return ir.InList(operand, ir.ValueSet(with_null, type_))
-            if rest == [ir.And((ir.IsNull(operand), _NULL))]:
+                return ir.InList(found.operand, ir.ValueSet(with_null, type_))
+            if rest == ir.And((ir.IsNull(found.operand), _NULL)):
                 return found
     return made
 
@@ -303,13 +278,13 @@ def _constant(options: Options, name: str) -> ir.Literal:
 def _liked(call: _Call) -> ir.Predicate:
     call.reader.only(call.name, call.operands, String)
     pattern = str(_constant(call.options, "pattern").value)
-    fold = truth(call.options.take("ignore_case"))
+    fold = bool(call.options.take("ignore_case").as_py())
     return ir.Like(call.operands[0], pattern, "\\" if "\\" in pattern else None, fold)
 
 
 def _replaced(call: _Call) -> ir.Operand:
     call.reader.only(call.name, call.operands, String)
-    pattern, other = _constant(call.options, "pattern"), _constant(call.options, "replacement")
+    pattern, other = (_constant(call.options, name) for name in ("pattern", "replacement"))
     limit = call.options.take("max_replacements").as_py()
     if not pattern.value or limit not in (None, -1):
         raise UnsupportedOperation("replace_substring of empty text, or of some places only")
@@ -360,10 +335,9 @@ def _null_where_null(operands: tuple[ir.Operand, ...]) -> ir.Predicate | None:
 def _unguarded(predicate: ir.Predicate, guarded: ir.Operand) -> ir.Predicate | None:
     """Return the condition as NULL where `guarded` is NULL; None if it may be something else."""
     match predicate:
-        case ir.And(
-            terms=(ir.Not(term=ir.IsNull(operand=first)), ir.InList(operand=operand) as listed)
-        ):
-            return listed if first == guarded == operand else None
+        case ir.And():
+            listed = _guarded(predicate)
+            return listed if listed is not None and listed.operand == guarded else None
         case ir.Comparison(left=left, right=ir.Literal(value=value)) if value is not None:
             return predicate if left == guarded else None
         case ir.Or(terms=terms):

@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 
 from rowsieve.bridges.base import OPERATORS, OperatorWriter, path_of
 from rowsieve.bridges.constant_values import value_of
+from rowsieve.bridges.functions import Use
 from rowsieve.bridges.functions.casts import CASTS, kinds_of
-from rowsieve.bridges.functions.pyarrow import BY_FUNCTION, KERNELS, Kernel
+from rowsieve.bridges.functions.pyarrow import BY_FUNCTION, Kernel
 from rowsieve.bridges.pyarrow_exprs import function_table, zones
 from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
@@ -29,7 +30,6 @@ from rowsieve.types.logical import (
     Date,
     Decimal,
     Float,
-    Int,
     Json,
     LogicalType,
     String,
@@ -40,14 +40,10 @@ from rowsieve.types.logical import (
 
 Expression: TypeAlias = Any  # pyarrow has no types
 
-_ARITHMETIC = {
-    **{ours: theirs for theirs, ours in function_table.ARITHMETIC.items()},
-    **{name: BY_FUNCTION[name].name for name in ("negate", "abs")},
-}
 # Functions that give a value for each value of their types.
 _NEVER_FAIL = frozenset(
-    {"coalesce", "extract", "date_trunc"}
-    | {row.function for row in KERNELS if row.kinds == (String,) and row.default is None}
+    {"coalesce", "extract", "date_trunc", "length", "lower", "upper", "reverse"}
+    | {"starts_with", "ends_with", "contains"}
 )
 _PARTS = {ours: theirs for theirs, ours in function_table.PARTS.items()}
 _MOST_DIGITS = 38
@@ -166,73 +162,33 @@ class Writer(OperatorWriter[Expression]):
 
     def call(self, node: ir.Call) -> Expression:
         """Write a function call."""
-        name, result = node.function, type_of(node)
-        types = [type_of(argument) for argument in node.arguments]
-        constants = [value_of(item) for item in node.arguments]
-        if name in ("add", "subtract", "multiply", "divide", "negate", "abs"):
-            return self._arithmetic(node, types, result)
-        if name == "coalesce" and all(type_ == result for type_ in types):
-            return self._pc.coalesce(*map(self.operand, node.arguments))
-        if (kernel := BY_FUNCTION.get(name)) is not None and isinstance(types[0], kernel.kinds):
-            return self._by_kernel(kernel, node, constants[1:])
-        if name == "extract" and str(constants[0]) in _PARTS and _is_clock(types[1], constants[0]):
-            part = getattr(self._pc, _PARTS[str(constants[0])])
+        name, types = node.function, [type_of(argument) for argument in node.arguments]
+        use = Use(node, types, type_of(node))
+        for row in BY_FUNCTION.get(name, ()):
+            if row.case.holds(use):
+                return self._by_kernel(row, node)
+        if name == "extract" and use.field in _PARTS and _is_clock(types[1], use.field):
+            part = getattr(self._pc, _PARTS[use.field])
             return part(self.operand(node.arguments[1])).cast(pa.int64())
-        if (
-            name == "date_trunc"
-            and str(constants[0]) in function_table.UNITS
-            and types[1] == Timestamp()
-        ):
-            return self._pc.floor_temporal(self.operand(node.arguments[1]), unit=str(constants[0]))
+        if name == "date_trunc" and use.field in function_table.UNITS and types[1] == Timestamp():
+            return self._pc.floor_temporal(self.operand(node.arguments[1]), unit=use.field)
         if name in ("local_time", "instant"):
             return zones.written(node, self.operand(node.arguments[1]))
-        if isinstance(types[0], String):
-            return self._text(node, types, constants)
+        places = use.numbers
+        if name == "substr" and isinstance(types[0], String) and _are_places(places):
+            start, *count = places
+            stop = start - 1 + count[0] if count else None
+            text = self.operand(node.arguments[0])
+            return self._pc.utf8_slice_codeunits(text, start - 1, stop)
         raise _unknown(node)
 
-    def _by_kernel(self, row: Kernel, node: ir.Call, given: Sequence[Any]) -> Expression:
-        rest = [row.default] if row.default is not None and not given else given
-        if len(rest) != bool(row.constant) or not all(isinstance(each, str) for each in rest):
-            raise _unknown(node)
-        made = getattr(self._pc, row.name)(self.operand(node.arguments[0]), *rest)
+    def _by_kernel(self, row: Kernel, node: ir.Call) -> Expression:
+        """Write a call by its row: constants are options, other arguments are operands."""
+        split = 1 if row.constants else len(node.arguments)
+        operands = map(self.operand, node.arguments[:split])
+        given = [value_of(item) for item in node.arguments[split:]] or row.default
+        made = getattr(self._pc, row.name)(*operands, *given)
         return made.cast(pa.int64()) if row.function == "length" else made
-
-    def _text(
-        self, node: ir.Call, types: Sequence[LogicalType], constants: Sequence[Any]
-    ) -> Expression:
-        name, operand = node.function, self.operand(node.arguments[0])
-        rest = constants[1:]
-        if name == "concat_strict" and all(isinstance(type_, String) for type_ in types):
-            return self._pc.binary_join_element_wise(*map(self.operand, node.arguments), "")
-        if name == "replace" and all(isinstance(item, str) for item in rest) and rest[0]:
-            return self._pc.replace_substring(operand, rest[0], rest[1])
-        whole = all(type(item) is int and 0 <= item < 2**31 for item in rest)
-        if name == "substr" and whole and rest[0] >= 1:
-            start = rest[0] - 1
-            stop = start + rest[1] if len(rest) > 1 else None
-            return self._pc.utf8_slice_codeunits(operand, start, stop)
-        raise _unknown(node)
-
-    def _arithmetic(
-        self, node: ir.Call, types: Sequence[LogicalType], result: LogicalType
-    ) -> Expression:
-        name, sides = node.function, [self.operand(argument) for argument in node.arguments]
-        alike = all(type_ == result for type_ in types)
-        match result:
-            case Int() | Float() if alike and name == "divide":
-                return (self._pc.divide if isinstance(result, Float) else self._pc.divide_checked)(
-                    *sides
-                )
-            case Int() | Float() if alike:
-                return getattr(self._pc, _ARITHMETIC[name])(*sides)
-            case Decimal(precision=precision) if (
-                name in ("add", "subtract", "multiply") and precision < _MOST_DIGITS
-            ):
-                return getattr(self._pc, _ARITHMETIC[name])(*sides)
-            case Decimal() if alike and name in ("negate", "abs"):
-                return getattr(self._pc, _ARITHMETIC[name])(*sides)
-            case _:
-                raise _unknown(node)
 
 
 def _check_digits(types: Sequence[LogicalType]) -> None:
@@ -248,6 +204,10 @@ def _may_fail(node: ir.Node) -> bool:
     if isinstance(node, ir.Cast):
         return True
     return isinstance(node, ir.Call) and node.function not in _NEVER_FAIL
+
+
+def _are_places(numbers: Sequence[int]) -> bool:
+    return numbers[0] >= 1 and all(0 <= number < 2**31 for number in numbers)
 
 
 def _is_clock(type_: LogicalType, part: object) -> bool:

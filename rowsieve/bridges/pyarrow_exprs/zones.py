@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.constant_values import text_of
+from rowsieve.bridges.constant_values import text_at
 from rowsieve.bridges.python_text import recorded
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
@@ -68,16 +68,16 @@ def relabelled(
 
 def written(node: ir.Call, value: Any) -> Any:
     """Write `local_time` and `instant` of a value that is already written."""
-    name = _text(node, 0)
+    name = text_at(node, 0)
     if _in_arrow(name.removesuffix(IN_ARROW)) != name:
         raise UnsupportedOperation(f"Arrow has other changes of the time zone {name} here")
     plain = name.removesuffix(IN_ARROW)
     if node.function == "local_time":
         return _pc().local_timestamp(value.cast(pa.timestamp("us", plain)))
-    ambiguous, nonexistent = (_RULES.get(_text(node, place)) for place in (2, 3))
+    ambiguous, nonexistent = (_RULES.get(text_at(node, place)) for place in (2, 3))
     if ambiguous is None or nonexistent is None:
         raise UnsupportedOperation(
-            f"a local time by the rules {_text(node, 2)!r} and {_text(node, 3)!r}"
+            f"a local time by the rules {text_at(node, 2)!r} and {text_at(node, 3)!r}"
         )
     made = _pc().assume_timezone(value, plain, ambiguous=ambiguous, nonexistent=nonexistent)
     return made.cast(pa.timestamp("us", "UTC"))
@@ -91,7 +91,3 @@ def _in_arrow(name: str) -> str:
     if fixed_offset(name) is None and name != "UTC" and "/" not in name:
         raise UnsupportedOperation(f"the time zone {name!r}; write Area/City")
     return zone(name + IN_ARROW).name
-
-
-def _text(node: ir.Call, place: int) -> str:
-    return (text_of(node.arguments[place]) or "") if place < len(node.arguments) else ""

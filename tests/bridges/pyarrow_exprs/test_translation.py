@@ -126,7 +126,7 @@ LEFT: list[tuple[Any, str]] = [
     (pc.floor_temporal(F("ts"), 3, unit="day") == F("ts"), "multiple"),
     (pc.round(F("f"), 2) == 1, "ndigits"),
     (pc.struct_field(F("p"), [0]) == 1, "by its number"),
-    (pc.coalesce(F("i"), F("k")) == 1, "cast all to one type"),
+    (pc.coalesce(F("i"), F("k")) == 1, "coalesce of int32 and int64: the types must be one"),
     (pc.coalesce(F("ts"), pa.scalar(7, pa.timestamp("ms"))) > F("ts"), "several units"),
     (F("f").isin([0.0, math.nan]), "the same bits"),
     (F("ts").cast(pa.timestamp("s"), safe=False) == F("ts"), "Rowsieve stores in another form"),
