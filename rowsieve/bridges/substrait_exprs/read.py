@@ -44,6 +44,7 @@ _LITERAL, _CALL = 1, 3
 _STANDARD = re.compile(
     r"(?:extension:io\.substrait:|.*substrait-io/substrait/.*/|/)(functions_\w+?)(?:\.yaml)?"
 )
+_OF_TWO = (*function_table.COMPARISONS, "xor", "local_timestamp")
 _NEVER_NULL = ir.IsNull | ir.TruePredicate | ir.FalsePredicate
 _Options = Mapping[str, list[str]]
 
@@ -173,8 +174,7 @@ class Source(TreeReader[Value]):
         file, name = self._function(inner)
         supported(function_table.FUNCTIONS.get((file, name)), f"the function {name} of {file}")
         if file == substrait.BOOLEAN and name in ("and", "or"):
-            terms = tuple(self.predicate(item) for item in self._chain(expression, name))
-            return ir.And(terms) if name == "and" else ir.Or(terms)
+            return self.junction(self._chain(expression, name), all_of=name == "and")
         given = _arguments(inner)
         words = [text(value) for kind, value in given if kind == 1]
         arguments = [value for kind, value in given if kind == 3]
@@ -182,23 +182,22 @@ class Source(TreeReader[Value]):
             return self._extract(words, [self.operand(item) for item in arguments])
         if words:
             raise UnsupportedOperation(f"{name} with an argument that is an enum")
+        row = substrait.ROWS.get(name)
+        count = row.count if row else 2 if name in _OF_TWO else 1
+        if count not in (None, len(arguments)):
+            raise InvalidPredicate(f"{name} takes {count} arguments, not {len(arguments)}")
         if name == "not":
-            _expect(name, arguments, 1)
             return ir.Not(self.predicate(arguments[0]))
         operands = [self.operand(item) for item in arguments]
-        options = dict(_options(inner))
         if name in function_table.COMPARISONS or name == "xor":
-            _expect(name, operands, 2)
             if self.one_type(name, operands) != Bool() and name == "xor":
                 raise UnsupportedOperation("xor of something else than booleans")
             op = function_table.COMPARISONS.get(name, ir.ComparisonOp.NE)
             return ir.Comparison(op, *operands)
-        if (known := substrait.ROWS.get(name)) is not None and known.file == file:
-            return self._known(known, operands, options)
+        if row is not None:
+            return self._known(row, operands, dict(_options(inner)))
         if name == "local_timestamp":
-            _expect(name, operands, 2)
             return self._local(operands[0], operands[1])
-        _expect(name, operands, 1)
         if name in ("is_null", "is_not_null"):
             null = ir.IsNull(operands[0])
             return null if name == "is_null" else ir.Not(null)
@@ -208,8 +207,6 @@ class Source(TreeReader[Value]):
         self, row: substrait.Function, operands: Sequence[ir.Operand], options: _Options
     ) -> ir.Operand:
         """Read a call by its row; raise for other arguments or options."""
-        if row.count is not None:
-            _expect(row.name, operands, row.count)
         found = [self.type_of(operand) for operand in operands]
         known = next((type_ for type_ in found if type_ is not None), String())
         types = [type_ or known for type_ in found]
@@ -230,13 +227,8 @@ class Source(TreeReader[Value]):
     def _extract(self, words: list[str], operands: list[ir.Operand]) -> ir.Operand:
         """Read `extract`: the component, ONE if it may count from 0, the time, perhaps its zone."""
         component, *indexing = words or [""]
-        known = (
-            function_table.COUNTED
-            if indexing == ["ONE"]
-            else {}
-            if indexing
-            else function_table.PARTS
-        )
+        tables = {(): function_table.PARTS, ("ONE",): function_table.COUNTED}
+        known = tables.get(tuple(indexing), {})
         if component not in known:
             raise UnsupportedOperation(f"extract of {', '.join(words)}")
         moment = self._local(*operands) if len(operands) == 2 else operands[0]
@@ -357,8 +349,3 @@ def _never_null(predicate: ir.Predicate) -> bool:
             return True
         case _:
             return isinstance(predicate, _NEVER_NULL)
-
-
-def _expect(name: str, arguments: Sequence[object], wanted: int) -> None:
-    if len(arguments) != wanted:
-        raise InvalidPredicate(f"{name} takes {wanted} arguments, not {len(arguments)}")

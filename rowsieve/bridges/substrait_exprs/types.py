@@ -7,8 +7,12 @@ older form.
 from __future__ import annotations
 
 import decimal
-from collections.abc import Callable, Mapping
+import importlib
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
+
+import pyarrow as pa
 
 from rowsieve.bridges.substrait_exprs.wire import (
     Message,
@@ -25,82 +29,61 @@ from rowsieve.bridges.substrait_exprs.wire import (
     text,
 )
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
-from rowsieve.predicate.functions.casting.unbounded_numbers import NUMERIC_PARTS
 from rowsieve.predicate.ir import Literal
 from rowsieve.predicate.literal_values import int_range
+from rowsieve.types import logical
 from rowsieve.types.days import DAY_US
-from rowsieve.types.logical import (
-    Binary,
-    Bool,
-    Date,
-    Decimal,
-    Enum,
-    Float,
-    Int,
-    Interval,
-    Json,
-    List,
-    LogicalType,
-    Map,
-    Numeric,
-    String,
-    Struct,
-    Time,
-    Timestamp,
-    Uuid,
-    type_name,
-)
+from rowsieve.types.encodings import arrow_type
 
-_LOCAL, _INSTANT = Timestamp(), Timestamp(utc=True)
-_PLAIN: Mapping[int, LogicalType] = {  # one field number for the type and its constants
-    1: Bool(),
-    2: Int(8),
-    3: Int(16),
-    5: Int(32),
-    7: Int(64),
-    10: Float(32),
-    11: Float(64),
-    12: String(),
-    13: Binary(),
-    16: Date(),
+_LOCAL, _INSTANT = logical.Timestamp(), logical.Timestamp(utc=True)
+_PLAIN: Mapping[int, logical.LogicalType] = {  # one field number for the type and its constants
+    1: logical.Bool(),
+    2: logical.Int(8),
+    3: logical.Int(16),
+    5: logical.Int(32),
+    7: logical.Int(64),
+    10: logical.Float(32),
+    11: logical.Float(64),
+    12: logical.String(),
+    13: logical.Binary(),
+    16: logical.Date(),
 }
-_TIMES: Mapping[int, LogicalType] = {14: _LOCAL, 17: Time(), 27: _INSTANT}
-_PRECISE: Mapping[int, LogicalType] = {34: _LOCAL, 35: _INSTANT, 37: Time()}
-_TYPES: Mapping[int, LogicalType] = {
+_TIMES: Mapping[int, logical.LogicalType] = {14: _LOCAL, 17: logical.Time(), 27: _INSTANT}
+_PRECISE: Mapping[int, logical.LogicalType] = {34: _LOCAL, 35: _INSTANT, 37: logical.Time()}
+_TYPES: Mapping[int, logical.LogicalType] = {
     **_PLAIN,
     14: _LOCAL,
-    17: Time(),
-    21: String(),
-    22: String(),
+    17: logical.Time(),
+    21: logical.String(),
+    22: logical.String(),
     29: _INSTANT,
-    32: Uuid(),
+    32: logical.Uuid(),
     33: _LOCAL,
     34: _INSTANT,
-    36: Time(),
+    36: logical.Time(),
 }
 _SIMPLE = {**_PLAIN, **_TIMES}
 CONSTANTS = {type_: at for at, type_ in _SIMPLE.items()}
-RANGES: Mapping[LogicalType, tuple[int, int]] = {
-    **{type_: int_range(type_) for type_ in _PLAIN.values() if isinstance(type_, Int)},
-    Date(): int_range(Int(32)),
-    Time(): (0, DAY_US - 1),
-    **{type_: int_range(Int(64)) for type_ in (_LOCAL, _INSTANT)},
+RANGES: Mapping[logical.LogicalType, tuple[int, int]] = {
+    **{type_: int_range(type_) for type_ in _PLAIN.values() if isinstance(type_, logical.Int)},
+    logical.Date(): int_range(logical.Int(32)),
+    logical.Time(): (0, DAY_US - 1),
+    **{type_: int_range(logical.Int(64)) for type_ in (_LOCAL, _INSTANT)},
 }
-_FORMS = {Float(32): "<f", Float(64): "<d"}
-_UUID, _DECIMAL, _NULL, _STRUCT, _LIST, _MAP, _USER = 23, 24, 29, 25, 27, 28, 30
-_NULLABLE, _REQUIRED = 1, 2
+_FORMS = {logical.Float(32): "<f", logical.Float(64): "<d"}
+_UUID, _DECIMAL, _STRUCT, _NULL = 23, 24, 25, 29
 _DIGITS = 6  # of a microsecond
 _MOST_DIGITS, _DECIMAL_BYTES = 38, 16
 
 
-def type_of_message(message: Message) -> tuple[LogicalType | None, list[Message]]:
+def type_of_message(message: Message) -> tuple[logical.LogicalType | None, list[Message]]:
     """Return the type, None without a counterpart, and the types of a struct's fields."""
     kind, content = _only(message)
     inner = fields(content)
     if kind == _DECIMAL:
         return _decimal_type(*(signed(one(inner, at, 0)) for at in (2, 1))), []
     if kind == _UUID and inner.get(1) == [16]:
-        return Uuid(), []
+        return logical.Uuid(), []
     members = [fields(item) for item in inner.get(1, [])] if kind == _STRUCT else []
     return _TYPES.get(kind), members
 
@@ -119,11 +102,11 @@ def literal_of_message(message: Message) -> Literal:
                 raise UnsupportedOperation("a NULL of a type that has no counterpart in Rowsieve")
             return Literal(None, type_or_none)
         case 21:
-            return Literal(text(content), String())
+            return Literal(text(content), logical.String())
         case 22:
-            return Literal(text(one(fields(content), 1, b"")), String())
+            return Literal(text(one(fields(content), 1, b"")), logical.String())
         case 23 | 28 if isinstance(content, bytes) and len(content) == 16:
-            return Literal(content, Uuid())
+            return Literal(content, logical.Uuid())
         case 24:
             return _decimal(fields(content))
         case 34 | 35 | 37:
@@ -132,49 +115,39 @@ def literal_of_message(message: Message) -> Literal:
     raise UnsupportedOperation(f"a constant of kind {kind} has no counterpart in Rowsieve")
 
 
-def stored(type_: LogicalType) -> LogicalType:
-    """Return the type of a column of our tables as an engine sees it, at the top level."""
-    match type_:
-        case Json() | Enum():
-            return String()
-        case Interval():
-            return Uuid()  # both are 16 bytes
-        case Numeric():
-            return NUMERIC_PARTS
-        case _:
-            return type_
+def columns_message(columns: Iterable[logical.Field]) -> Message:
+    """Write names and types of columns, as pyarrow does: a message without an expression.
+
+    Unsigned integers are extension types of pyarrow's, which the message declares.
+    """
+    substrait = importlib.import_module("pyarrow.substrait")
+    made = [pa.field(each.name, _bare(arrow_type(each.type)), each.nullable) for each in columns]
+    return fields(bytes(substrait.serialize_schema(pa.schema(made)).expression))
 
 
-def type_message(type_: LogicalType, *, nullable: bool, user_types: dict[str, int]) -> bytes:
-    """Write a type and its nullability; unsigned integers are extension types of pyarrow."""
-    bits = _NULLABLE if nullable else _REQUIRED
-    plain = stored(type_)
+@lru_cache(maxsize=1024)
+def type_message(type_: logical.LogicalType) -> bytes:
+    """Write a type of nullable values."""
+    base = fields(one(columns_message([logical.Field(0, "a", type_)]), 4))
+    return raw(one(fields(one(base, 2)), 1))
 
-    def below(field: int, inner: LogicalType, *, nullable: bool) -> bytes:
-        return part(field, type_message(inner, nullable=nullable, user_types=user_types))
 
-    match plain:
-        case Decimal(precision=precision, scale=scale):
-            return part(_DECIMAL, number(1, scale), number(2, precision), number(4, bits))
-        case Timestamp(utc=utc):
-            return part(34 if utc else 33, number(1, _DIGITS), number(3, bits))
-        case Uuid():
-            return part(_UUID, number(1, 16), number(3, bits))
-        case Int(bits=width, signed=False):
-            anchor = user_types.setdefault(f"u{width}", len(user_types))
-            return part(_USER, number(1, anchor), number(3, bits))
-        case Struct(fields=members):
-            made = [below(1, item.type, nullable=item.nullable) for item in members]
-            return part(_STRUCT, *made, number(3, bits))
-        case List(element=item):
-            return part(_LIST, below(1, item.type, nullable=item.nullable), number(3, bits))
-        case Map(key=key, value=value):
-            keys = below(1, key.type, nullable=False)
-            values = below(2, value.type, nullable=value.nullable)
-            return part(_MAP, keys, values, number(4, bits))
-    if plain not in CONSTANTS:
-        raise UnsupportedOperation(f"Substrait has no {type_name(type_)}")
-    return part(CONSTANTS[plain], number(2, bits))
+def _bare(type_: pa.DataType) -> pa.DataType:
+    """Return the type without metadata of its fields, for which Substrait has no place."""
+    if pa.types.is_timestamp(type_) and type_.unit == "ns":
+        raise UnsupportedOperation(
+            f"Substrait has no {logical.type_name(logical.Nanos(type_.tz is not None))}"
+        )
+
+    def below(field: pa.Field) -> pa.Field:
+        return pa.field(field.name, _bare(field.type), field.nullable)
+
+    if pa.types.is_struct(type_):
+        return pa.struct(map(below, type_))
+    if pa.types.is_list(type_):
+        return pa.list_(below(type_.value_field))
+    is_map = pa.types.is_map(type_)
+    return pa.map_(below(type_.key_field), below(type_.item_field)) if is_map else type_
 
 
 def literal_message(literal: Literal) -> bytes:
@@ -182,31 +155,31 @@ def literal_message(literal: Literal) -> bytes:
     assert literal.type is not None
     encode = encoder_of(literal.type)
     if literal.value is None:
-        return part(_NULL, type_message(literal.type, nullable=True, user_types={}))
+        return part(_NULL, type_message(literal.type))
     return encode(literal.value)
 
 
-def encoder_of(type_: LogicalType) -> Callable[[Any], bytes]:
+def encoder_of(type_: logical.LogicalType) -> Callable[[Any], bytes]:
     """Return the encoder of values of a type that are not NULL."""
     at = CONSTANTS.get(type_, 0)
     match type_:
-        case Float():
+        case logical.Float():
             form = _FORMS[type_]
             return lambda value: fixed(at, form, value)
-        case String():
+        case logical.String():
             return lambda value: part(at, value.encode())
-        case Binary():
+        case logical.Binary():
             return lambda value: part(at, value)
-        case Uuid():
+        case logical.Uuid():
             return lambda value: part(_UUID, value)
-        case Decimal(precision=precision, scale=scale):
+        case logical.Decimal(precision=precision, scale=scale):
             end = number(2, precision) + number(3, scale)
             return lambda value: part(_DECIMAL, part(1, _digits(value, scale)), end)
         case _ if at:
             return numbers(at)
-        case Int():
+        case logical.Int():
             raise UnsupportedOperation("Substrait has no unsigned constants")
-    raise UnsupportedOperation(f"Substrait has no constants of the type {type_name(type_)}")
+    raise UnsupportedOperation(f"Substrait has no constants of the type {logical.type_name(type_)}")
 
 
 def _digits(value: decimal.Decimal, scale: int) -> bytes:
@@ -221,23 +194,23 @@ def _only(message: Message) -> tuple[int, Value]:
     return kind, one(message, kind)
 
 
-def _value(content: Value, type_: LogicalType) -> Any:
+def _value(content: Value, type_: logical.LogicalType) -> Any:
     match type_:
-        case Bool():
+        case logical.Bool():
             return bool(signed(content))
-        case Float():
+        case logical.Float():
             return real(content, _FORMS[type_])
-        case String():
+        case logical.String():
             return text(content)
-        case Binary():
+        case logical.Binary():
             return raw(content)
     return signed(content)
 
 
-def _within(value: Any, type_: LogicalType) -> Literal:
+def _within(value: Any, type_: logical.LogicalType) -> Literal:
     """Return the constant; raise if its value is out of the type's range."""
     if (known := RANGES.get(type_)) is not None and not known[0] <= value <= known[1]:
-        raise InvalidPredicate(f"a Substrait message holds {value} as {type_name(type_)}")
+        raise InvalidPredicate(f"a Substrait message holds {value} as {logical.type_name(type_)}")
     return Literal(value, type_)
 
 
@@ -253,13 +226,13 @@ def _decimal(inner: Message) -> Literal:
         return Literal(decimal.Decimal(digits).scaleb(-type_.scale), type_)
 
 
-def _decimal_type(precision: int, scale: int) -> Decimal:
+def _decimal_type(precision: int, scale: int) -> logical.Decimal:
     if not (1 <= precision <= _MOST_DIGITS and 0 <= scale <= precision):
         raise InvalidPredicate(
             f"a Substrait decimal({precision}, {scale}): there are 1 to {_MOST_DIGITS} digits, as "
             "many of them at most after the point"
         )
-    return Decimal(precision, scale)
+    return logical.Decimal(precision, scale)
 
 
 def _microseconds(ticks: int, digits: int) -> int:

@@ -17,8 +17,13 @@ from rowsieve.bridges.base import TreeWriter, part_of_text, path_of
 from rowsieve.bridges.constant_values import value_of
 from rowsieve.bridges.functions import Use, substrait
 from rowsieve.bridges.substrait_exprs import function_table
-from rowsieve.bridges.substrait_exprs.types import encoder_of, literal_message, stored, type_message
-from rowsieve.bridges.substrait_exprs.wire import each_part, number, part, parts
+from rowsieve.bridges.substrait_exprs.types import (
+    columns_message,
+    encoder_of,
+    literal_message,
+    type_message,
+)
+from rowsieve.bridges.substrait_exprs.wire import each_part, fields, number, one, part, parts, raw
 from rowsieve.bridges.ticks import as_ticks
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
@@ -41,12 +46,11 @@ from rowsieve.types.time_zones import fixed_offset
 
 _FILES = "https://github.com/substrait-io/substrait/blob/main/extensions/{}.yaml"
 _NAMES = "extension:io.substrait:{}"
-_EXTENSION_TYPES = "https://github.com/apache/arrow/blob/main/format/substrait/extension_types.yaml"
+_REQUIRED = 2  # a nullability
 _VERSION = 44  # the minor version whose messages these are
 _OPS = {op: name for name, op in function_table.COMPARISONS.items()}
 _LOCAL = (Date(), Timestamp())
 _EQUALITIES = (ComparisonOp.EQ, ComparisonOp.NE)
-_TYPE_ANCHOR = 1 << 10  # of the file of types, apart from those of functions
 
 
 class Writer(TreeWriter[bytes]):
@@ -63,23 +67,22 @@ class Writer(TreeWriter[bytes]):
     def message(self, terms: list[bytes]) -> bytes:
         """Write the AND of expressions as a message."""
         root = self.junction(terms, all_of=True)
-        user_types: dict[str, int] = {}
-        base = _base(self._schema, user_types)
-        made = []
-        for field, form in ((1, _FILES), (8, _NAMES)):
-            for name, anchor in self._files.items():
-                made.append(part(field, number(1, anchor), part(2, form.format(name).encode())))
-        if user_types:
-            made.append(part(1, number(1, _TYPE_ANCHOR), part(2, _EXTENSION_TYPES.encode())))
-        for name, anchor in user_types.items():
-            declared = (number(1, _TYPE_ANCHOR), number(2, anchor), part(3, name.encode()))
-            made.append(part(2, part(1, *declared)))
+        columns = columns_message(self._schema)
+        types = [raw(item) for item in columns.get(1, [])]  # the files of extension types
+        at = {file: anchor + len(types) for file, anchor in self._files.items()}
+        made = [
+            part(field, number(1, anchor), part(2, form.format(name).encode()))
+            for field, form in ((1, _FILES), (8, _NAMES))
+            for name, anchor in at.items()
+        ]
+        made += [parts(1, types), parts(2, map(raw, columns.get(2, [])))]
         for (file, name), anchor in self._functions.items():
-            at = self._files[file]
-            declared = (number(1, at), number(2, anchor), part(3, name.encode()))
-            made.append(part(2, part(3, *declared, number(4, at))))
+            declared = (number(1, at[file]), number(2, anchor), part(3, name.encode()))
+            made.append(part(2, part(3, *declared, number(4, at[file]))))
         made.append(part(3, part(1, root), part(3, b"filter")))
-        made.append(part(4, base))
+        base = fields(one(columns, 4))
+        names, rows = map(raw, base.get(1, [])), raw(one(base, 2))
+        made.append(part(4, parts(1, names), part(2, rows, number(3, _REQUIRED))))
         made.append(part(7, number(2, _VERSION), part(5, b"rowsieve")))
         return b"".join(made)
 
@@ -283,10 +286,9 @@ class Writer(TreeWriter[bytes]):
         """Write a `scalar_function`; `words` are its enum arguments, which come first."""
         self._files.setdefault(file, len(self._files) + 1)
         anchor = self._functions.setdefault((file, name), len(self._functions) + 1)
-        type_ = type_message(result, nullable=True, user_types={})
         enums = [part(1, word.encode()) for word in words]
         values = parts(4, [*enums, *(part(3, argument) for argument in arguments)])
-        return part(3, number(1, anchor), part(3, type_), values, parts(5, options))
+        return part(3, number(1, anchor), part(3, type_message(result)), values, parts(5, options))
 
 
 def _in_zone(moment: ir.Operand) -> tuple[ir.Operand, str] | None:
@@ -304,27 +306,3 @@ def _selected(places: Sequence[int]) -> bytes:
     for place in reversed(places):
         segment = part(2, number(1, place), part(2, segment) if segment else b"")
     return part(2, part(1, segment), part(4))
-
-
-def _base(schema: Schema, user_types: dict[str, int]) -> bytes:
-    """Write the input's columns: names, depth first, and types.
-
-    Struct fields inside lists and maps are not named, because pyarrow neither writes nor reads such
-    names.
-    """
-    names: list[bytes] = []
-
-    def name_members(type_: LogicalType) -> None:
-        seen = stored(type_)
-        if isinstance(seen, Struct):
-            for member in seen.fields:
-                names.append(member.name.encode())
-                name_members(member.type)
-
-    for field in schema:
-        names.append(field.name.encode())
-        name_members(field.type)
-    types = [
-        type_message(field.type, nullable=field.nullable, user_types=user_types) for field in schema
-    ]
-    return parts(1, names) + part(2, parts(1, types), number(3, 2))
