@@ -46,8 +46,8 @@ class Kernel:
 _NUMBERS = (Int, Float, Decimal)
 _NUMBER = "whole numbers of one sign, floats of one width, decimals of up to 38 digits"
 _TO_EVEN = {"ndigits": 0, "round_mode": 8}  # halves
-_wholes = Arguments("integers", lambda use: use.is_even and isinstance(use.result, Int))
-_floats = Arguments("floats", lambda use: use.is_even and isinstance(use.result, Float))
+_wholes = Arguments("integers", lambda use: use.is_of_one_type and isinstance(use.result, Int))
+_floats = Arguments("floats", lambda use: use.is_of_one_type and isinstance(use.result, Float))
 
 SUMS = ("add", "subtract", "multiply")
 KERNELS: tuple[Kernel, ...] = (
