@@ -173,8 +173,8 @@ class RowGroup:
         if not len(pages):
             return 0
         page_rows = self.file.page_rows
-        left = self.row_count - int(pages[-1]) * page_rows
-        return (len(pages) - 1) * page_rows + min(page_rows, left)
+        last_rows = self.row_count - int(pages[-1]) * page_rows
+        return (len(pages) - 1) * page_rows + min(page_rows, last_rows)
 
     def _within(self, rows: Rows | RowSet | None, pages: Pages) -> tuple[Rows | None, int]:
         """The positions of the rows within the pages, and the number of rows in the pages.

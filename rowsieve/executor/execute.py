@@ -32,7 +32,7 @@ from rowsieve.executor.live_rows import (
     with_columns,
 )
 from rowsieve.executor.package import Packaging, take_first
-from rowsieve.executor.read_ahead import ReadAhead, drawn_early
+from rowsieve.executor.read_ahead import ReadAhead, with_lookahead
 from rowsieve.executor.small_start import with_small_start
 from rowsieve.executor.sources import PartSource
 from rowsieve.executor.streams import Streams
@@ -48,7 +48,7 @@ from rowsieve.planner.resolved import rows_by_part, with_rows
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.storage.log.missing import files_of
+from rowsieve.storage.log.missing import missing_files_named
 from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from rowsieve.storage.parts.vector_files import places_of_vectors
 from rowsieve.types.logical import Float
@@ -113,7 +113,7 @@ class Execution:
 
     def visible_parts(self) -> Iterator[tuple[PartSource, RowSet | None]]:
         """Every part that the plan reads, with its visible rows; None if all are visible."""
-        with self._naming_missing(), ReadAhead(1, 0) as ahead:
+        with self._missing_files_named(), ReadAhead(1, 0) as ahead:
             self._expect(self._plan.splits)
             yield from self._visible_parts(ahead)
 
@@ -124,14 +124,14 @@ class Execution:
 
         The batches are whole pages or row groups with a visible row, prefetched some parts ahead.
         """
-        with self._naming_missing(), ReadAhead(1, 0) as ahead:
+        with self._missing_files_named(), ReadAhead(1, 0) as ahead:
             self._expect(self._plan.splits)
             found = (
                 (source, wanted, source.rows_ahead(columns, wanted))
                 for source, rows in self._visible_parts(ahead)
                 for wanted in [RowSet.full(source.row_count) if rows is None else rows]
             )
-            yield from drawn_early(found, PARTS_AHEAD) if self._store.overlaps else found
+            yield from with_lookahead(found, PARTS_AHEAD) if self._store.overlaps else found
 
     def _visible_parts(self, ahead: ReadAhead) -> Iterator[tuple[PartSource, RowSet | None]]:
         for piece in _pieces(self._plan.splits):
@@ -141,13 +141,13 @@ class Execution:
 
     def part_rows(self) -> Iterator[PartRows]:
         """The rows of every read and how pruning found them; a part may occur several times."""
-        with self._naming_missing(), self._read_ahead() as ahead:
+        with self._missing_files_named(), self._read_ahead() as ahead:
             self._expect(self._plan.splits)
             for _, group in groupby(_pieces(self._plan.splits), key=lambda piece: piece.parts):
                 same = list(group)
                 live = self._live(same[0], ahead)
                 reads = [read for piece in same for read in piece.reads]
-                live.look_up(reads)
+                live.prune(reads)
                 yield from map(live.part_rows, reads)
 
     def read(self) -> Iterator[pa.RecordBatch]:
@@ -156,7 +156,7 @@ class Execution:
 
     def read_splits(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
         """The rows of these splits, up to the plan's limit; batches are never empty."""
-        with self._naming_missing(), self._read_ahead() as ahead:
+        with self._missing_files_named(), self._read_ahead() as ahead:
             self._expect(splits, with_pages=self._reads_all())
             batches = self._batches(_pieces(splits), ahead)
             while (batch := self._timed(batches)) is not None:
@@ -170,11 +170,11 @@ class Execution:
         part that overlaps no other, the manifest has that number (invariant 26).
         """
         limit, total = self._plan.limit, 0
-        with self._naming_missing(), self._read_ahead() as ahead:
+        with self._missing_files_named(), self._read_ahead() as ahead:
             self._expect(self._plan.splits)
             tasks = self._counts(ahead)
             if limit is None and self._store.overlaps:
-                tasks = drawn_early(tasks, COUNTS_AHEAD)
+                tasks = with_lookahead(tasks, COUNTS_AHEAD)
             for rows in ahead.results(tasks):
                 total += rows
                 if limit is not None and total >= limit:
@@ -210,8 +210,8 @@ class Execution:
         stored = [part.vector for part in parts if part.vector is not None]
         self._store.expect(places_of_vectors(stored))
 
-    def _naming_missing(self) -> AbstractContextManager[None]:
-        return files_of(self._store, self._plan.version)
+    def _missing_files_named(self) -> AbstractContextManager[None]:
+        return missing_files_named(self._store, self._plan.version)
 
     def _read_ahead(self) -> ReadAhead:
         """The threads of one read. A read with a limit often ends soon: it reads nothing ahead."""
@@ -248,14 +248,14 @@ class Execution:
                     yield partial(_known_result, batch)
                 continue
             reads = [read for piece in same for read in piece.reads]
-            if self._filters_by_key_alone(same[0].parts):
+            if self._filters_by_key_only(same[0].parts):
                 columns = with_columns(self._columns, self._keys)
                 if (kept := live.few_rows_by_key(columns)) is not None:
                     yield from self._in_batches(live.matching_by_key(reads, columns, kept))
                     continue
-            left = live.remaining(reads)
-            live.look_up(left)
-            for read in left:
+            to_read = live.remaining(reads)
+            live.prune(to_read)
+            for read in to_read:
                 reader = self._unordered[read.residual]
                 if self._plan.limit is None:
                     expected = self._expected(live, read, reader)
@@ -296,7 +296,7 @@ class Execution:
         rows = sum(part.data.rows for part in parts if part.data is not None)
         return rows == sum(_row_count(parts, read) for piece in pieces for read in piece.reads)
 
-    def _filters_by_key_alone(self, parts: Sequence[PlannedPart]) -> bool:
+    def _filters_by_key_only(self, parts: Sequence[PlannedPart]) -> bool:
         """Return whether the predicate reads only key columns, and the parts are not resolved yet.
 
         Float keys do not count: 0.0 and -0.0 are one key, but 1 / x differs between them.
@@ -327,7 +327,7 @@ class Execution:
     def _in_order(self, piece: Piece, ahead: ReadAhead) -> Iterator[pa.RecordBatch]:
         """The matching rows of a piece in key order."""
         live = self._live(piece, ahead)
-        live.look_up(piece.reads)
+        live.prune(piece.reads)
         if not piece.needs_merge:
             (read,) = piece.reads
             tasks = self._row_groups(live, read, self._unordered[read.residual])
@@ -371,7 +371,7 @@ class Execution:
             if number % PARTS_TOGETHER == 0:
                 self._prune_together([[each] for each in pieces[number : number + PARTS_TOGETHER]])
             live = self._live(piece, ahead)
-            live.look_up(piece.reads)
+            live.prune(piece.reads)
             for read in piece.reads:
                 reader = self._unordered[read.residual]
                 if reader.predicate is None:
@@ -436,14 +436,14 @@ def refine(plan: ScanPlan, store: ObjectStore) -> ScanPlan:
         (piece.parts[read.part], read) for piece in _pieces(plan.splits) for read in piece.reads
     ]
     files = {part.part_id: part.data for part, read in reads if read.residual and part.data}
-    with files_of(store, plan.version):
+    with missing_files_named(store, plan.version):
         found = find_candidates(store, list(files.values()), plan.filter, plan.schema)
-    left = {part_id: each.rows for part_id, each in zip(files, found, strict=True)}
+    kept = {part_id: each.rows for part_id, each in zip(files, found, strict=True)}
     return with_rows(
         plan,
         (
-            replace(part, rows=part.rows.intersect(left[part.part_id]))
-            if part.part_id in left
+            replace(part, rows=part.rows.intersect(kept[part.part_id]))
+            if part.part_id in kept
             else part
             for part in plan.resolved
         ),

@@ -74,7 +74,7 @@ class LiveRows:
         self._predicate = predicate
         self._kept: list[tuple[RowSet, RowSet]] | None = None  # see `_kept_by_key`
 
-    def look_up(self, reads: Iterable[Read]) -> None:
+    def prune(self, reads: Iterable[Read]) -> None:
         """Prune the row groups and pages of all these reads in one evaluation."""
         if self._predicate is not None and self._resolved is None:
             parts = {read.part for read in reads if read.residual}
@@ -118,7 +118,7 @@ class LiveRows:
         yield from merge(opened, self._streams.order, arrow_schema(columns))
 
     def few_rows_by_key(self, columns: Schema) -> Kept | None:
-        """Rows left after key pruning, if they are few and in several streams; else None."""
+        """Rows that remain after key pruning, if they are few and in several streams; else None."""
         assert self._streams is not None
         kept = self._kept_by_key()
         counts = [len(rows) for both in kept for rows in both if not rows.is_empty]
@@ -215,14 +215,14 @@ class LiveRows:
         return _intersection([rows, self._visible(read), source.undeleted_rows()])
 
     def part_rows(self, read: Read) -> PartRows:
-        """The live rows of a read, with counts of what pruned the others; call `look_up` first."""
+        """The live rows of a read, with counts of what pruned the others; call `prune` first."""
         source = self._sources[read.part]
         asked = self._rows_in_range(read)
         found = Candidates(asked)
         if read.residual and self._predicate is not None:
             found = source.found(self._predicate)
-        left = self.rows(read)
-        rows = asked if left is None else left
+        live = self.rows(read)
+        rows = asked if live is None else live
         return PartRows(
             source.part.part_id,
             rows,
@@ -304,10 +304,10 @@ def _runs(
     """
     for start, batch in batches:
         outcome = evaluate(predicate, batch)
-        left = _taken(batch, np.flatnonzero(outcome.true | outcome.failed))
-        if left.num_rows:
+        relevant = _taken(batch, np.flatnonzero(outcome.true | outcome.failed))
+        if relevant.num_rows:
             hides = shown is None or start not in shown  # a read covers whole row groups
-            yield Run(place, start, left, 0, order.columns(left), hides)
+            yield Run(place, start, relevant, 0, order.columns(relevant), hides)
 
 
 def _matching(groups: Iterator[RowGroup], reader: RowReader, batch_rows: int) -> Iterator[Numbered]:

@@ -57,7 +57,7 @@ def newest_actions(
 
 
 Batches: TypeAlias = Sequence[tuple[bool, pa.RecordBatch]]
-"""Whether they are tombstones, and rows or keys; newest first, each in key order."""
+"""Pairs (are they tombstones, rows or keys); newest first, each in key order."""
 
 
 def _all_batches(streams: Streams, schema: Schema) -> Iterator[tuple[bool, pa.RecordBatch]]:

@@ -198,7 +198,7 @@ class OpenFile:
 
 @cached_per_footer
 def _nested_columns(_: pq.FileMetaData) -> dict[Field, NestedColumn]:
-    """How to read the nested columns of a file, by the table's column."""
+    """The readers of the nested columns of a file, by the table's column."""
     return {}
 
 

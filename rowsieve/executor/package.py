@@ -98,7 +98,7 @@ def take_first(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator
     if limit is None:
         yield from batches
         return
-    left = limit
-    while left > 0 and (batch := next(batches, None)) is not None:
-        yield batch.slice(0, left)
-        left -= batch.num_rows
+    remaining = limit
+    while remaining > 0 and (batch := next(batches, None)) is not None:
+        yield batch.slice(0, remaining)
+        remaining -= batch.num_rows

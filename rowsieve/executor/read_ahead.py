@@ -31,7 +31,7 @@ class ReadAhead:
     def __init__(self, threads: int, reserve_bytes: int) -> None:
         self._threads = threads
         self._pool: ThreadPoolExecutor | None = None  # most reads are done before they need it
-        self._reserve_bytes = self._left_bytes = reserve_bytes
+        self._reserve_bytes = self._free_bytes = reserve_bytes
         self._lock = ForkSafeLock()
 
     def __enter__(self) -> Self:
@@ -91,19 +91,19 @@ class ReadAhead:
         self._release(taken)
 
     def _reserve(self, size_bytes: int) -> int:
-        """Reserve these bytes; returns 0 if fewer are left."""
+        """Reserve these bytes; returns 0 if fewer are free."""
         with self._lock:
-            if size_bytes > self._left_bytes:
+            if size_bytes > self._free_bytes:
                 return 0
-            self._left_bytes -= size_bytes
+            self._free_bytes -= size_bytes
             return size_bytes
 
     def _release(self, size_bytes: int) -> None:
         with self._lock:
-            self._left_bytes += size_bytes
+            self._free_bytes += size_bytes
 
 
-def drawn_early(items: Iterator[T], count: int) -> Iterator[T]:
+def with_lookahead(items: Iterator[T], count: int) -> Iterator[T]:
     """Yield the same items in the same order; draws `count` of them before it yields the first."""
     waiting = deque(islice(items, count))
     for item in items:

@@ -3,7 +3,7 @@
 A window is a few runs of keys, newest first, each in strictly ascending key order. `rank` sorts the
 rows. `repeated_in` is cheaper: it only finds the rows whose key is in an earlier run. Both compare
 packed words where keys pack (`rowsieve.types.ordering.key_words`), compare the columns where equal
-words may be different keys, and use the columns alone where keys do not pack.
+words may be different keys, and use only the columns where keys do not pack.
 """
 
 from __future__ import annotations

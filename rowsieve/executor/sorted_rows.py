@@ -2,8 +2,8 @@
 
 Rows that fit in memory are sorted there. More rows are read twice: the first pass reads only the
 columns of the order and ranks every row; the second one writes each row into the temporary file of
-its bucket, by rank. A bucket holds about as many rows as fit, whatever the values are, and is then
-sorted by rank. Memory: one bucket, and about 50 bytes a row for the order.
+its bucket, by rank. A bucket holds about as many rows as fit, for any distribution of values, and
+is then sorted by rank. Memory: one bucket, and about 50 bytes a row for the order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds the visible rows of overlapping parts from their keys alone.
+"""Finds the visible rows of overlapping parts by comparing only their keys.
 
 A row is hidden if a newer part has its key, in its rows or its tombstones (invariant I3). So every
 key is visible in at most one part: any predicate may be evaluated on each part independently, and

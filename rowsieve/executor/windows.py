@@ -2,8 +2,8 @@
 
 The watermark is the smallest last key of all buffers. A window has the buffered rows of every
 stream up to the watermark: no key of a window occurs later in any stream, so each window can be
-merged alone. A stream is opened when the watermark reaches its first possible key. Memory is one
-batch per open stream, so it depends on how many parts overlap at one key, not on their size.
+merged separately. A stream is opened when the watermark reaches its first possible key. Memory is
+one batch per open stream, so it depends on how many parts overlap at one key, not on their size.
 """
 
 from __future__ import annotations

@@ -150,14 +150,14 @@ def _with_ids(footer: bytes, start: int, mapping: FileMapping, path: str) -> lis
     ids = {name: field_id for field_id, name in mapping.names.items()}
     count, position = read_list_head(footer, start)
     found: list[EncodedStruct] = []
-    left = 0  # remaining elements of the top-level column
+    remaining = 0  # remaining elements of the top-level column
     for i in range(count):
         element, _ = read_struct(footer, position)
         fields, position = raw_fields(footer, position)
-        top = i > 0 and not left
-        left = left - 1 if left else 0
+        top = i > 0 and not remaining
+        remaining = remaining - 1 if remaining else 0
         if i:
-            left += int(element.get(CHILDREN, 0))
+            remaining += int(element.get(CHILDREN, 0))
         field_id = ids.pop(element[NAME].decode("utf-8", "replace"), None) if top else None
         found.append(_element(footer, fields, field_id))
     if ids:

@@ -1,7 +1,7 @@
 """Candidate rows of a file: those that the footer, Bloom filters and page indexes do not refute.
 
 All reads find their candidates here, whether the plan is resolved beforehand or during the read.
-Soundness: a row is left out only if the predicate is FALSE or NULL on it and cannot fail. `only`
+Soundness: a row is dropped only if the predicate is FALSE or NULL on it and cannot fail. `only`
 restricts the columns that may prune: to the key while newer versions of a row matter (trap T1).
 """
 
@@ -90,10 +90,10 @@ def _find(
         for ref, tail in zip(files, tails, strict=True)
     ]
     groups = prune_row_groups(predicate, opened, schema, only=only)
-    left = [place for place, each in enumerate(groups) if each.left]
-    undecided = [(tails[place], groups[place].verdicts) for place in left]
+    places = [place for place, each in enumerate(groups) if each.any_remaining]
+    undecided = [(tails[place], groups[place].verdicts) for place in places]
     pages = prune_pages(predicate, undecided, schema, ROW_GROUP_ROWS, only=only)
-    pages_of = dict(zip(left, pages, strict=True))
+    pages_of = dict(zip(places, pages, strict=True))
     return [
         _candidates(ref, tails[place], groups[place], pages_of.get(place))
         for place, ref in enumerate(files)

@@ -1,7 +1,7 @@
 """Explain why parts and row groups are read or skipped: by which conjunct and which bounds.
 
-Interprets each conjunct alone, after the plan is made, so explanations add no cost to planning.
-Only explanations of row groups read files: footers and Bloom filters.
+Interprets each conjunct separately, after the plan is made, so explanations add no cost to
+planning. Only explanations of row groups read files: footers and Bloom filters.
 """
 
 from __future__ import annotations

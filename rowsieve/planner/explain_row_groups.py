@@ -43,43 +43,43 @@ def explain_row_groups(
     assert part.data is not None
     tail = read_tail(store, part.data)
     metadata = tail.metadata
-    left = np.ones(metadata.num_row_groups, dtype=np.bool_)
+    kept = np.ones(metadata.num_row_groups, dtype=np.bool_)
     skipped: list[RowGroupReason] = []
     if plan.pruning and plan.predicate != TRUE:
         blooms = BloomReader(store, part.data, metadata)
-        left, skipped = _skip(plan, snapshot, metadata, blooms, describe)
+        kept, skipped = _skip(plan, snapshot, metadata, blooms, describe)
     sizes = _column_bytes(plan, snapshot, metadata)
-    pages, pages_left = _pages(plan, snapshot, tail, left)
-    shares = pages_left / np.maximum(pages, 1)
+    pages, pages_kept = _pages(plan, snapshot, tail, kept)
+    shares = pages_kept / np.maximum(pages, 1)
     return PartRowGroups(
-        total=len(left),
-        read=int(left.sum()),
-        pages=int(pages[left].sum()),
-        pages_read=int(pages_left.sum()),
+        total=len(kept),
+        read=int(kept.sum()),
+        pages=int(pages[kept].sum()),
+        pages_read=int(pages_kept.sum()),
         bytes_total=int(sizes.sum()),
-        bytes_read=int((sizes * np.where(pages > 0, shares, left)).sum()),
+        bytes_read=int((sizes * np.where(pages > 0, shares, kept)).sum()),
         skipped=tuple(skipped),
     )
 
 
-def _pages(plan: ScanPlan, snapshot: Snapshot, tail: Tail, left: Mask) -> tuple[Counts, Counts]:
+def _pages(plan: ScanPlan, snapshot: Snapshot, tail: Tail, kept: Mask) -> tuple[Counts, Counts]:
     """(g,) the number of pages of each row group, and of the pages to read; 0 if unknown."""
-    nothing = np.zeros(len(left), dtype=np.int64)
+    nothing = np.zeros(len(kept), dtype=np.int64)
     directory = PageDirectory.of(tail.metadata)
     if directory is None:
         return nothing, nothing
-    pages = np.array([directory.page_count(group) for group in range(len(left))], dtype=np.int64)
+    pages = np.array([directory.page_count(group) for group in range(len(kept))], dtype=np.int64)
     if not plan.pruning or (bound := plan.filter) is None:
         return pages, pages
     verdicts = interpret(
         bound, JoinedStatistics([RowGroupStatistics(tail.metadata, snapshot.schema)])
     )
-    verdicts = np.where(left, verdicts, Verdict.NONE).astype(np.int8)
+    verdicts = np.where(kept, verdicts, Verdict.NONE).astype(np.int8)
     (found,) = prune_pages(bound, [(tail, verdicts)], snapshot.schema, ROW_GROUP_ROWS)
     if found.rows == ROW_GROUP_ROWS:
-        return pages, np.where(left, pages, 0)
-    group_of = np.repeat(np.arange(len(left)), pages)
-    return pages, np.bincount(group_of, weights=found.kept, minlength=len(left)).astype(np.int64)
+        return pages, np.where(kept, pages, 0)
+    group_of = np.repeat(np.arange(len(kept)), pages)
+    return pages, np.bincount(group_of, weights=found.kept, minlength=len(kept)).astype(np.int64)
 
 
 def _skip(
@@ -92,7 +92,7 @@ def _skip(
     """Return the row groups to read, and why the others are skipped: by conjunct, then by bloom."""
     statistics = RowGroupStatistics(metadata, snapshot.schema)
     joined = JoinedStatistics([statistics])
-    left = np.ones(metadata.num_row_groups, dtype=np.bool_)
+    kept = np.ones(metadata.num_row_groups, dtype=np.bool_)
     skipped = []
     terms = [*conjuncts(plan.predicate)]
     whole = [plan.predicate] if len(terms) > 1 else []
@@ -100,16 +100,16 @@ def _skip(
     for term, by_bloom in asked:
         bound = bind(term, snapshot.schema, plan.semantics, now_us=plan.now_us)
         if by_bloom:
-            verdicts = np.where(left, Verdict.SOME, Verdict.NONE).astype(np.int8)
+            verdicts = np.where(kept, Verdict.SOME, Verdict.NONE).astype(np.int8)
             verdicts = probe_blooms(bound, statistics, verdicts, blooms)
         else:
             verdicts = interpret(bound, joined)
-        gone = left & (verdicts == Verdict.NONE)
+        gone = kept & (verdicts == Verdict.NONE)
         if gone.any():
             by = "bloom" if by_bloom else "statistics"
             skipped.append(RowGroupReason(int(gone.sum()), by, describe(term)))
-            left &= ~gone
-    return left, skipped
+            kept &= ~gone
+    return kept, skipped
 
 
 def _column_bytes(

@@ -17,7 +17,7 @@ MOST_LINES = 20  # of one kind in the text; `as_dict` has all
 
 @dataclass(frozen=True, slots=True)
 class ConditionReason:
-    """One conjunct: the number of parts it refutes alone, and a note on what limits it."""
+    """One conjunct: the number of parts it refutes by itself, and a note on what limits it."""
 
     condition: str
     parts_refuted: int

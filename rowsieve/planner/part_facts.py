@@ -3,7 +3,7 @@
 `PartFacts` reads them from the manifest, and only for the parts not yet refuted. `KnownParts` keeps
 them in memory between the plans of one version.
 
-Soundness: kept facts depend on the manifest and the schema alone, never on a predicate. Before the
+Soundness: kept facts depend only on the manifest and the schema, never on a predicate. Before the
 merge, only key columns may judge a part (trap T1). Facts of one version are never used for another
 (invariant 22): the key has the table's uuid, version, commit, schema and the identity of the
 manifest, which the entry keeps alive so that no other manifest can get its id.
@@ -76,11 +76,13 @@ class PartFacts:
         return self.parts.numbers("commit_ts_max"), self.parts.numbers("commit_ts_min")
 
     def judge_by_key(self, predicate: BoundPredicate) -> tuple[Verdicts, int]:
-        """(n,) verdicts by the key columns alone, and the number of contradictory statistics."""
+        """(n,) verdicts by only the key columns, and the number of contradictory statistics."""
         verdicts = np.full(len(self.parts), Verdict.NONE, dtype=np.int8)
-        left = np.flatnonzero(~refuted_by_unions(self.parts, self.schema, predicate, self.key_ids))
-        keys = PartStatistics(_rows_at(self.parts, left), self.schema, self.key_ids)
-        verdicts[left] = interpret(predicate, keys)
+        remaining = np.flatnonzero(
+            ~refuted_by_unions(self.parts, self.schema, predicate, self.key_ids)
+        )
+        keys = PartStatistics(_rows_at(self.parts, remaining), self.schema, self.key_ids)
+        verdicts[remaining] = interpret(predicate, keys)
         return verdicts, keys.contradictions
 
     def judge(
@@ -93,9 +95,9 @@ class PartFacts:
         facts = _rows_at(self.parts.select("key.", *names, *OF_PARTS), kept)
         self._judged = kept, facts
         verdicts = np.full(len(kept), Verdict.NONE, dtype=np.int8)
-        left = np.flatnonzero(~refuted_by_unions(facts, self.schema, predicate))
-        statistics = PartStatistics(_rows_at(facts, left), self.schema)
-        verdicts[left] = interpret(predicate, statistics)
+        remaining = np.flatnonzero(~refuted_by_unions(facts, self.schema, predicate))
+        statistics = PartStatistics(_rows_at(facts, remaining), self.schema)
+        verdicts[remaining] = interpret(predicate, statistics)
         return verdicts, statistics.contradictions
 
     def groups(self, kept: Indices) -> Groups:
@@ -152,7 +154,7 @@ class KnownParts(PartFacts):
         self._sorted: dict[tuple[bytes, ...], Indices] = {}
 
     def judge_by_key(self, predicate: BoundPredicate) -> tuple[Verdicts, int]:
-        """(n,) verdicts by the key columns alone, and the number of contradictory statistics."""
+        """(n,) verdicts by only the key columns, and the number of contradictory statistics."""
         known = PartStatistics(self.parts, self.schema, self.key_ids, decoded=self._decoded)
         return interpret(predicate, known), known.contradictions
 

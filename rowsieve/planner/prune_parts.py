@@ -1,4 +1,4 @@
-"""Prune the parts of a snapshot by the manifest's statistics alone.
+"""Prune the parts of a snapshot by only the manifest's statistics.
 
 Before the merge only key columns may prune (trap T1): a part whose keys cannot satisfy the
 predicate has no version of any key that can. The remaining parts are grouped by overlap. All
@@ -87,18 +87,18 @@ def prune_parts(
             verdicts, contradictions = facts.judge(predicate, kept, names)
             contradicting = max(contradicting, contradictions)
     verdicts[~has_rows] = _NONE  # only tombstones: no row can match
-    left = _needed(facts, kept, facts.groups(kept), verdicts)
+    remaining = _needed(facts, kept, facts.groups(kept), verdicts)
     reasons[kept] = np.where(has_rows, Reason.STATISTICS, Reason.VISIBILITY)
-    reasons[kept[left.members]] = Reason.KEPT
-    verdicts = verdicts[left.members]
-    left = Groups(kept[left.members], left.starts)
+    reasons[kept[remaining.members]] = Reason.KEPT
+    verdicts = verdicts[remaining.members]
+    remaining = Groups(kept[remaining.members], remaining.starts)
     if limit is not None:
         certain = verdicts == _ALL if predicate is not None else verdicts != _NONE
-        enough = _enough(facts, left, certain, limit)
-        reasons[left.members[~enough]] = Reason.LIMIT
-        left, verdicts = left.only(enough), verdicts[enough]
+        enough = _enough(facts, remaining, certain, limit)
+        reasons[remaining.members[~enough]] = Reason.LIMIT
+        remaining, verdicts = remaining.only(enough), verdicts[enough]
     unreadable = parts.columns.unreadable(*names)
-    return Pruning(reasons, left, verdicts != _NONE, verdicts, contradicting, unreadable)
+    return Pruning(reasons, remaining, verdicts != _NONE, verdicts, contradicting, unreadable)
 
 
 def _keys_may_refute(predicate: BoundPredicate, key_ids: frozenset[int]) -> bool:
@@ -166,17 +166,17 @@ def _needed(facts: PartFacts, kept: Indices, groups: Groups, verdicts: Verdicts)
     return Groups(members, np.append(starts, len(members)))
 
 
-def _enough(facts: PartFacts, left: Groups, certain: Mask, limit: int) -> Mask:
+def _enough(facts: PartFacts, remaining: Groups, certain: Mask, limit: int) -> Mask:
     """(n,) the first members that certainly return `limit` rows; all members if none do.
 
     A row is certainly returned if all rows of its part match (`certain`), no other part shares its
     keys, and its part has no deletion vector.
     """
-    alone = np.repeat(np.diff(left.starts) == 1, np.diff(left.starts))
-    vectors = facts.parts.select("dv.path").take(left.members).column("dv.path")
+    alone = np.repeat(np.diff(remaining.starts) == 1, np.diff(remaining.starts))
+    vectors = facts.parts.select("dv.path").take(remaining.members).column("dv.path")
     plain = ~np.asarray(vectors.is_valid().to_numpy())
-    sure = np.where(certain & alone & plain, facts.rows[left.members], 0)
+    sure = np.where(certain & alone & plain, facts.rows[remaining.members], 0)
     before = np.cumsum(sure) - sure
     if sure.sum() < limit:
-        return np.ones(len(left.members), dtype=np.bool_)
+        return np.ones(len(remaining.members), dtype=np.bool_)
     return (sure > 0) & (before < limit)

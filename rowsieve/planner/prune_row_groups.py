@@ -59,19 +59,19 @@ class Blooms(Protocol):
 class PrunedGroups:
     """(g,) `Verdict` values of a file's row groups, and how many only a Bloom filter refuted.
 
-    `left`: whether any row group is left.
+    `any_remaining`: whether any row group is not refuted.
     """
 
     verdicts: Verdicts
     by_bloom: int = 0
-    left: bool = True
+    any_remaining: bool = True
 
     def without(self, refuted: Collection[int]) -> PrunedGroups:
         """Return the same file without these row groups, which Bloom filters refuted."""
         if not refuted:
             return self
         verdicts = _without(self.verdicts, refuted)
-        return PrunedGroups(verdicts, len(refuted), left=bool(verdicts.any()))
+        return PrunedGroups(verdicts, len(refuted), any_remaining=bool(verdicts.any()))
 
 
 def prune_row_groups(
@@ -89,8 +89,8 @@ def prune_row_groups(
     together, statistics = joined_row_groups([metadata for metadata, _ in files], schema, only)
     verdicts = interpret(predicate, together)
     found = [
-        PrunedGroups(own, left=True in left)
-        for own, left in zip(
+        PrunedGroups(own, any_remaining=True in kept)
+        for own, kept in zip(
             cut_by(verdicts, together.part_counts),
             cut_by((verdicts != _NONE).tolist(), together.part_counts),
             strict=True,
@@ -99,7 +99,7 @@ def prune_row_groups(
     undecided = [
         (place, groups)
         for place, each in enumerate(found)
-        if each.left and (groups := (each.verdicts == _SOME).nonzero()[0].tolist())
+        if each.any_remaining and (groups := (each.verdicts == _SOME).nonzero()[0].tolist())
     ]
     points = _points(predicate) if undecided else ()
     if not points:
@@ -151,11 +151,11 @@ def _refuted_by_blooms(
         column = statistics.file_column(point.column.field_id)
         if column is None:
             continue
-        left = [group for group in groups if group not in refuted] if refuted else groups
+        remaining = [group for group in groups if group not in refuted] if refuted else groups
         if len(point.values) == 1:
-            refuted.update(_without_value(blooms, column, left, point.probes(column)))
+            refuted.update(_without_value(blooms, column, remaining, point.probes(column)))
             continue
-        candidates = _candidates(point, column, statistics, left)
+        candidates = _candidates(point, column, statistics, remaining)
         while batch := list(islice(candidates, _FILTERS_AT_ONCE)):
             filters = blooms.filters(column, [group for group, _ in batch])
             for (group, probes), bloom in zip(batch, filters, strict=True):

@@ -86,22 +86,22 @@ class ScanStatistics:
 
 def plan_statistics(plan: ScanPlan, snapshot: Snapshot) -> ScanStatistics:
     """Estimate the result of a plan of this snapshot from the manifest."""
-    left = _Returned.of(plan, snapshot)
-    stored = int(left.rows.sum())
+    returned = _Returned.of(plan, snapshot)
+    stored = int(returned.rows.sum())
     cut = plan.limit is not None and plan.limit < stored
     rows = stored if plan.limit is None else min(plan.limit, stored)
-    whole = left.whole & (not cut)
+    whole = returned.whole & (not cut)
     all_whole = bool(whole.all())
-    statistics = PartStatistics(left.parts, snapshot.schema)
+    statistics = PartStatistics(returned.parts, snapshot.schema)
     columns = {
         column.name: ColumnSummary()
         if column.operand is not None
-        else _column(snapshot.schema.field(column.name), left, statistics, whole, rows)
+        else _column(snapshot.schema.field(column.name), returned, statistics, whole, rows)
         for column in plan.columns
     }
     return ScanStatistics(
         rows=rows,
-        rows_exact=bool(left.counted.all()),
+        rows_exact=bool(returned.counted.all()),
         size_bytes=sum(split.size_bytes for split in plan.splits),
         size_bytes_exact=all_whole and set(snapshot.schema.names) <= columns.keys(),
         columns=columns,
@@ -157,10 +157,10 @@ class _Returned:
 
 
 def _column(
-    field: Field, left: _Returned, statistics: PartStatistics, whole: Mask, rows: int
+    field: Field, returned: _Returned, statistics: PartStatistics, whole: Mask, rows: int
 ) -> ColumnSummary:
-    columns = left.parts.columns
-    nulls = _null_counts(left.parts, field)
+    columns = returned.parts.columns
+    nulls = _null_counts(returned.parts, field)
     null_count = None if (nulls < 0).any() else min(int(nulls.sum()), rows)
     exact = bool(whole.all()) and null_count is not None
     known = statistics.column(BoundColumn(field.id, field.name, field.type))

@@ -193,8 +193,8 @@ MUTANTS = (
     Mutant(
         LIVE,
         "rows that are not asked for hide nothing",
-        "        if left.num_rows:\n            hides",
-        "        if left.num_rows and (shown is None or start in shown):\n            hides",
+        "        if relevant.num_rows:\n            hides",
+        "        if relevant.num_rows and (shown is None or start in shown):\n            hides",
         _READS,
     ),
     Mutant(

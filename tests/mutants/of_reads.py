@@ -141,11 +141,16 @@ MUTANTS = (
         "        if not piece.needs_merge:\n            (read,) =",
         "        if piece.reads:\n            (read, *_) =",
     ),
-    Mutant(PACKAGE, "each batch has a limit of its own", "left -= batch.num_rows", "left -= 0"),
+    Mutant(
+        PACKAGE,
+        "each batch has a limit of its own",
+        "remaining -= batch.num_rows",
+        "remaining -= 0",
+    ),
     Mutant(
         PACKAGE,
         "a limit takes the batch that reaches it whole",
-        "yield batch.slice(0, left)",
+        "yield batch.slice(0, remaining)",
         "yield batch",
     ),
 )

@@ -23,7 +23,7 @@ MUTANTS = (
     Mutant(
         LIVE,
         "hidden rows are put into the plan",
-        "rows = asked if left is None else left",
+        "rows = asked if live is None else live",
         "rows = found.rows.intersect(asked)",
         _TESTS,
     ),

@@ -21,8 +21,8 @@ MUTANTS = (
     Mutant(
         "planner/part_facts.py",
         "the key stage knows every column of parts that are not in memory (trap T1)",
-        "keys = PartStatistics(_rows_at(self.parts, left), self.schema, self.key_ids)",
-        "keys = PartStatistics(_rows_at(self.parts, left), self.schema)",
+        "keys = PartStatistics(_rows_at(self.parts, remaining), self.schema, self.key_ids)",
+        "keys = PartStatistics(_rows_at(self.parts, remaining), self.schema)",
         ("tests/planner/test_prune_parts.py",),
     ),
     Mutant(

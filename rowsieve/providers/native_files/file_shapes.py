@@ -46,7 +46,7 @@ class Filled:
 
 
 Shape: TypeAlias = tuple[Stored | Filled, ...]
-"""Where each of some columns of the table comes from, in the files of one schema."""
+"""The origin of each of some columns of the table, in the files of one schema."""
 
 
 def shape_of(

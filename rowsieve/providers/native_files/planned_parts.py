@@ -33,6 +33,6 @@ def only_parts(plan: ScanPlan, part_ids: Collection[str]) -> ScanPlan:
             )
             for piece in split.pieces
         ]
-        if left := tuple(piece for piece in pieces if piece.reads):
-            splits.append(Split(left))
+        if remaining := tuple(piece for piece in pieces if piece.reads):
+            splits.append(Split(remaining))
     return msgspec.structs.replace(plan, splits=tuple(splits))

@@ -1,6 +1,6 @@
 """Checks that files which an engine reads by itself still exist.
 
-Engines may take a missing file for an empty one. Files of a table are never overwritten, and no
+Engines may treat a missing file as an empty one. Files of a table are never overwritten, and no
 name is used twice: a file that exists now has existed since it was planned.
 """
 
@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.footer import reading
-from rowsieve.storage.log.missing import files_of
+from rowsieve.storage.log.missing import missing_files_named
 from rowsieve.storage.manifests.manifest import FileRef
 
 
 def check_files(store: ObjectStore, version: int, files: Iterable[FileRef]) -> None:
     """Raise SnapshotExpired or CorruptData unless all files exist and have their sizes."""
-    with files_of(store, version):
+    with missing_files_named(store, version):
         for file in files:
             with reading(file.path):
                 size_bytes = store.size(file.path)

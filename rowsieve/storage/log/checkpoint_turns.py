@@ -2,8 +2,8 @@
 
 A checkpoint is due every `checkpoint_interval` versions. A commit that only changes columns writes
 none, so that its time does not grow with the number of parts. The next commit that changes rows
-writes it instead, or the commit at which the next checkpoint is due, whatever that changes. So a
-checkpoint is late by less than one interval.
+writes it instead, or the commit at which the next checkpoint is due, even if that only changes
+columns. So a checkpoint is late by less than one interval.
 
 Soundness: a checkpoint that is missing, early or late changes no result. The rule depends only on
 log entries since the last checkpoint, so processes agree on it, unless one began from a checkpoint

@@ -4,9 +4,9 @@
 - `rowsieve.oldest_base`: no commit may bring files that were written on a version below it, so that
   such files, if no version has them, can be deleted (invariants, rule 15).
 
-Soundness: a floor is committed before the first file is deleted because of it, and it never goes
-down, by no operation (invariants, rule 7). Floors need a writer of protocol 3; older writers, which
-do not know them, refuse the table.
+Soundness: a floor is committed before the first file is deleted because of it, and no operation
+lowers it (invariants, rule 7). Floors need a writer of protocol 3; older writers, which do not know
+them, refuse the table.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from rowsieve.storage.log.log_reader import LogReader
 
 
 @contextmanager
-def files_of(store: ObjectStore, version: int) -> Iterator[None]:
+def missing_files_named(store: ObjectStore, version: int) -> Iterator[None]:
     """Convert SnapshotExpired to CorruptData if `version` is the newest version.
 
     If the version is below the table's floor, the error says which versions are available.

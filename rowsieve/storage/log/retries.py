@@ -14,7 +14,7 @@ from typing import Final
 from rowsieve.errors import CommitConflict, InvalidInput
 
 RETRY_TIMEOUT_S: Final = 60.0
-"""How long a change tries to commit unless `retry_timeout_s` says otherwise."""
+"""The time that a change tries to commit, unless `retry_timeout_s` says otherwise."""
 
 _FIRST_PAUSE_S: Final = 0.002
 _LONGEST_PAUSE_S: Final = 0.25
@@ -29,15 +29,15 @@ class Retries:
         self._started = time.monotonic()
         self.attempts = 0
         self.is_over = False
-        """Whether the deadline has passed, so that no attempt follows."""
+        """True once the deadline has passed: no attempt follows."""
 
     def wait(self, problem: Exception | None = None) -> None:
         """Count a lost attempt and sleep; CommitConflict after the deadline."""
         elapsed_s = time.monotonic() - self._started
-        left_s = self._timeout_s - elapsed_s
+        remaining_s = self._timeout_s - elapsed_s
         longest_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(self.attempts, 30))
         self.attempts += 1
-        if left_s <= 0:
+        if remaining_s <= 0:
             self.is_over = True
             raise CommitConflict(
                 f"{self._operation}: other commits were first in each of {self.attempts} attempts "
@@ -46,7 +46,7 @@ class Retries:
                 attempts=self.attempts,
                 elapsed_s=elapsed_s,
             ) from problem
-        time.sleep(random.uniform(0, min(left_s, longest_s)))  # noqa: S311 - jitter
+        time.sleep(random.uniform(0, min(remaining_s, longest_s)))  # noqa: S311 - jitter
 
 
 def checked_timeout(timeout_s: float) -> float:

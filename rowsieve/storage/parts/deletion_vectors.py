@@ -1,8 +1,8 @@
 """Deletion vectors: the hidden rows of a part, as a roaring bitmap in a separate file.
 
-In tables without a key they alone define which rows are deleted. Vectors only grow; each new one
-has a new name (invariants I3 and 13). A vector is read only through the manifest entry of the
-version being read, which holds its row count and checksum (invariant I4).
+In tables without a key only they define which rows are deleted. Vectors only grow; each new one has
+a new name (invariants I3 and 13). A vector is read only through the manifest entry of the version
+being read, which holds its row count and checksum (invariant I4).
 """
 
 from __future__ import annotations
