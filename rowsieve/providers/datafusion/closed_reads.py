@@ -84,7 +84,7 @@ class ClosedReads:
         return {BATCH_SIZE: rows, SPLIT_FILES: "false"} if rows < _LONG_BATCH_ROWS else {}
 
     def add(self, name: str, own: OwnTable, hybrid: HybridTable | None) -> None:
-        """Read the table through `hybrid`; None: through our dataset alone."""
+        """Read the table through `hybrid`; None: only through our dataset."""
         if hybrid is None:
             return
         check = partial(check_files, own.table.store, own.snapshot.version, hybrid.files)

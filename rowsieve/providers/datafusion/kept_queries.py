@@ -24,6 +24,7 @@ from rowsieve.providers.datafusion.session_settings import (
     temporary_settings,
 )
 from rowsieve.providers.datafusion.statement_tokens import StatementTokens, quoted_path, tokens_of
+from rowsieve.providers.datafusion.statement_words import searchable
 
 if TYPE_CHECKING:
     from rowsieve.providers.datafusion.sql_session import SessionContext
@@ -55,7 +56,7 @@ class KeptQuery:
     def is_named_in(self, text: str) -> bool:
         """Return whether a SQL text may name the view."""
         name = re.escape(self.name[-1].casefold())
-        return re.search(rf"(?<!\w){name}(?!\w)", text.casefold().replace('""', '"')) is not None
+        return re.search(rf"(?<!\w){name}(?!\w)", searchable(text)) is not None
 
 
 class KeptQueries:

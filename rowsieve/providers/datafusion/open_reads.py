@@ -41,7 +41,7 @@ _POLL_S: Final = 0.001
 _QUIET_POLLS: Final = 10
 """Consecutive checks that must find no call in progress: a thread may be about to enter Python."""
 FOREIGN_S: Final = 2.0
-"""How long to wait for threads that Python did not start to leave Python: some never do."""
+"""The longest wait for foreign threads to leave Python: some never do."""
 
 _ENGINES: Final = ("datafusion", "polars")
 

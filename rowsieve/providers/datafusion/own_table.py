@@ -28,6 +28,7 @@ from rowsieve.providers.datafusion.hybrid_table import (
 from rowsieve.providers.datafusion.native_scan import NativeParts, native_parts
 from rowsieve.providers.datafusion.registered_table import PinnedTable, ReadOptions, TableDataset
 from rowsieve.providers.datafusion.scan_conditions import scan_of_nothing
+from rowsieve.providers.datafusion.statement_tokens import folded
 from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.providers.native_files.present_files import check_files
 from rowsieve.storage.snapshot import Snapshot
@@ -198,7 +199,4 @@ class OwnTable:
 
 def name_parts(name: str) -> tuple[str, ...]:
     """Split a name as DataFusion does: unquoted parts are folded to lower case."""
-    parts = _NAME_PART.findall(name)
-    return tuple(
-        part[1:-1].replace('""', '"') if part[:1] == '"' else part.lower() for part in parts
-    )
+    return tuple(map(folded, _NAME_PART.findall(name)))

@@ -145,7 +145,7 @@ class SessionContext(datafusion.SessionContext):
         with self._lock:
             self._catalogs.pop(name, None)
             if isinstance(provider, CatalogTables):
-                # A provider for this session alone, because each statement pins its versions in it.
+                # A provider for only this session, because each statement pins its versions in it.
                 provider = provider_at(provider.catalog, self._version_in_statement)
                 self._catalogs[name] = provider
             super().register_catalog_provider(name, provider)
@@ -306,7 +306,7 @@ class SessionContext(datafusion.SessionContext):
     def _catalogs_in(self, text: str) -> list[str]:
         """The names of Rowsieve catalogs that the text may use."""
         default = self.full_name(("",))[0]
-        plain = text.casefold().replace('""', '"')
+        plain = words.searchable(text)
         return [name for name in self._catalogs if name.casefold() in plain or name == default]
 
     @checked
@@ -335,7 +335,7 @@ class SessionContext(datafusion.SessionContext):
         """Refresh our tables that the text may name; return them by full, quoted name."""
         for catalog in self._catalogs.values():
             catalog.refresh()
-        plain = text.casefold().replace('""', '"')
+        plain = words.searchable(text)
         tables = list(self._own_tables.items())
         found = {name: own for name, own in tables if own.last_name.casefold() in plain}
         for gone in [name for name in found if not self._exists(name)]:  # their schema was dropped

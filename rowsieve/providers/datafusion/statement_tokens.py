@@ -73,6 +73,12 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def folded(written: str) -> str:
+    """Fold an identifier as DataFusion does: without quotes to lower case."""
+    is_quoted = written.startswith('"')
+    return written[1:-1].replace('""', '"') if is_quoted else written.lower()
+
+
 def quoted_path(names: Iterable[str]) -> str:
     """The names as one qualified identifier."""
     return ".".join(map(quoted, names))
@@ -185,9 +191,7 @@ class StatementTokens:
         if not is_quoted and not re.fullmatch(r"[^\W\d][\w$]*", written):
             raise self._unexpected("a name")
         self.at += 1
-        if is_quoted:
-            return written, written[1:-1].replace('""', '"')
-        return written, written.lower() if self._folds else written
+        return written, folded(written) if is_quoted or self._folds else written
 
     def path(self) -> tuple[str, tuple[str, ...]]:
         """Consume a qualified name; return it as written, and its folded parts."""

@@ -27,6 +27,11 @@ UNION: Final = re.compile(r"\bunion\b", re.IGNORECASE)
 SETS: Final = re.compile(r"\s*(re)?set\b", re.IGNORECASE)
 
 
+def searchable(text: str) -> str:
+    """The text in one case, with doubled quotes as one, to search for names in it."""
+    return text.casefold().replace('""', '"')
+
+
 def takes_first(text: str) -> bool:
     """Return whether a statement may be ORDER BY with LIMIT, without UNION."""
     if LIMIT.search(text) is None or ORDER.search(text) is None:

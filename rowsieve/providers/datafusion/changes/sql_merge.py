@@ -38,7 +38,7 @@ from rowsieve.providers.datafusion.changes.sql_changes import (
     inserted,
     selected,
 )
-from rowsieve.providers.datafusion.statement_tokens import quoted
+from rowsieve.providers.datafusion.statement_tokens import folded, quoted
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.conform import canonical_key, conform
 from rowsieve.types.encodings import arrow_schema
@@ -63,7 +63,7 @@ def merge(
     """
     if not queries.table.key:
         raise UnsupportedOperation("merge: the table has no key; create it with key=, or append")
-    if _folded(statement.target.qualifier) == _folded(statement.source_alias):
+    if folded(statement.target.qualifier) == folded(statement.source_alias):
         raise InvalidInput(
             f"merge: the table and the source are both called {statement.source_alias}; give the "
             "source another alias"
@@ -191,11 +191,11 @@ class _Merging:
         for term in re.split(r"\s+AND\s+", on.strip(), flags=re.IGNORECASE):
             if (match := _SAME.fullmatch(term.strip())) is None:
                 return None
-            a, b, c, d = (_folded(each) for each in match.groups())
+            a, b, c, d = (folded(each) for each in match.groups())
             sides = {a: b, c: d}
-            if set(sides) != {_folded(ours), _folded(theirs)}:
+            if set(sides) != {folded(ours), folded(theirs)}:
                 return None
-            found[sides[_folded(ours)]] = sides[_folded(theirs)]
+            found[sides[folded(ours)]] = sides[folded(theirs)]
         if set(found) != set(self.order.names):
             return None
         if any(name not in self._source.column_names for name in found.values()):
@@ -363,8 +363,3 @@ def _is_compared_exactly(one: pa.DataType, other: pa.DataType) -> bool:
     """Return whether DataFusion compares the types without rounding."""
     both_whole = pa.types.is_integer(one) and pa.types.is_integer(other)
     return bool(one == other or both_whole)
-
-
-def _folded(name: str) -> str:
-    """Fold an identifier as DataFusion does."""
-    return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
