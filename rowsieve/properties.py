@@ -37,7 +37,7 @@ PROPERTIES: Mapping[str, str] = {
     "statistics_inline_bytes": "bytes of them in the list of parts itself (default 8192)",
     "critical_columns": "columns whose statistics are never trimmed, in addition to keys and times",
     "text_statistics": "text columns whose values may spell numbers or be compared in one case",
-    "json_statistics": "paths in JSON columns, as payload.user.id; a column alone finds its paths",
+    "json_statistics": "paths in JSON columns, as payload.user.id; a plain column finds its paths",
     "json_shredding": "paths in JSON columns that files also store as columns, to skip pages by",
     "pruning": "on (default); off reads every part; soft does so too, and audits all pruning first",
     "audit_percent": "share of what pruning skips that scans check, 0 to 100 (default 0)",

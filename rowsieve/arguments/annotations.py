@@ -53,6 +53,6 @@ Token: TypeAlias = Annotated[tuple[str, int], Example("('loader', 17)")]
 """(application id, sequence): a write is skipped if its sequence was already committed."""
 
 RetryTimeout: TypeAlias = Annotated[float | None, Example("60.0", "a number of seconds")]
-"""How long a change is retried after conflicts; None means without limit."""
+"""The time for retries of a change after conflicts; None means without limit."""
 
 Percentage: TypeAlias = Annotated[float, Example("1.0", "a percentage from 0 to 100")]

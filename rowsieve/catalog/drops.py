@@ -36,10 +36,10 @@ class Dropping(Places):
     ) -> None:
         """Remove the name `namespace.name`; its files stay where they are, unless `purge` is set.
 
-        A table of the same name may be created again. TableNotFound if it is absent. `purge`
-        closes the table for changes, removes the name and deletes the table's own files, also those
-        that an interrupted call left. UnsupportedOperation if a lease protects the table, if it has
-        another name too, or if it was registered, for then its files are not the catalog's.
+        A table of the same name may be created again. TableNotFound if it is absent. `purge` closes
+        the table for changes, removes the name and deletes the table's own files, also those of an
+        interrupted call. UnsupportedOperation if a lease protects the table, if it has another name
+        too, or if it was registered, because then its files are not the catalog's.
         """
         wanted = table_name(name)
 

@@ -44,7 +44,7 @@ from rowsieve.types.schema import Schema, named_type
 from rowsieve.types.schema_diff import changes_towards, columns_to_add
 
 SchemaMode: TypeAlias = Literal["strict", "merge"]
-"""Whether a write may add the columns of its data to the table."""
+"""`merge`: a write may add the columns of its data to the table."""
 
 
 @checked_methods

@@ -37,7 +37,7 @@ from rowsieve.types.ordering.keys import KeyColumns, KeyOrder, concat_columns
 from rowsieve.types.schema import Schema
 
 Check: TypeAlias = Callable[[LogEntry], bool]
-"""Whether a commit since the snapshot changed something that the change depends on.
+"""Returns True if a commit since the snapshot changed something that the change depends on.
 
 Called only for commits that the conflict matrix marks as CHECK.
 """
@@ -134,7 +134,7 @@ def _newer(log: CommitLog, base: Snapshot, error: Exception) -> Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class TouchesKeys:
-    """Whether a commit wrote or deleted one of these keys."""
+    """A check that is True if a commit wrote or deleted one of these keys."""
 
     store: ObjectStore
     schema: Schema
@@ -164,7 +164,7 @@ class TouchesKeys:
 
 @dataclass(frozen=True, slots=True)
 class TouchesParts:
-    """Whether a commit removed or replaced one of these parts (tables without a key)."""
+    """A check that is True if a commit removed or replaced one of these parts (without a key)."""
 
     part_ids: frozenset[str]
 
@@ -175,7 +175,7 @@ class TouchesParts:
 
 @dataclass(frozen=True, slots=True)
 class AddsMatches:
-    """Whether a commit added a row for which the predicate is TRUE, or fails.
+    """A check that is True if a commit added a row for which the predicate is TRUE, or fails.
 
     A changed row counts as added; a row that was only hidden or removed does not.
     """
@@ -208,7 +208,7 @@ class AddsMatches:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Whether one of several checks holds."""
+    """A check that is True if one of several checks is."""
 
     checks: tuple[Check, ...]
 

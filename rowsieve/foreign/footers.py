@@ -42,8 +42,8 @@ _FIRST_BYTES: Final = 64 * 1024  # read at the end of a file; most footers are s
 class Footer:
     """A file's footer. `schema`: its columns in the types in which they are decoded.
 
-    Files share the schema object if they store the same columns in the same physical form. The
-    tail is the footer, with the page index if it lies right before it. `data`: the footer alone.
+    Files share the schema object if they store the same columns in the same physical form. The tail
+    is the footer, with the page index if it lies right before it. `data`: only the footer.
     """
 
     uri: str

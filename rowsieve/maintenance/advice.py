@@ -8,7 +8,7 @@ parts overlap).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -127,7 +127,7 @@ def advise(snapshot: Snapshot) -> Advice:
     if snapshot.table.properties.get("statistics", "on") == "on":
         recommended += _analyses(sizes, unknown, uncounted)
     recommended += _vectors(snapshot, units, frozenset(chosen), sizes)
-    return Advice(**{**_fields(found), "recommendations": tuple(recommended)})
+    return replace(found, recommendations=tuple(recommended))
 
 
 def _analyses(sizes: Indices, unknown: Indices, uncounted: Indices) -> Iterator[Recommendation]:
@@ -162,10 +162,6 @@ def _vectors(
         why = f"the first read of a process compares the keys of {len(parts):,} parts"
         size_bytes = int(sizes[parts].sum())
         yield Recommendation(Action.BUILD_DELETION_VECTORS, why, len(parts), size_bytes)
-
-
-def _fields(advice: Advice) -> dict[str, Any]:
-    return {name: getattr(advice, name) for name in advice.__dataclass_fields__}
 
 
 def _why_compact(found: Advice) -> str:

@@ -35,7 +35,7 @@ from rowsieve.storage.manifests.shards import digest_of_ids
 from rowsieve.storage.snapshot import Snapshot
 
 KEPT_S: Final = 7 * 86_400.0
-"""How long versions stay readable unless a call says otherwise."""
+"""The time that versions stay readable, unless a call says otherwise."""
 
 _BLOCK: Final = 64  # entries that are read at once
 _log = logging.getLogger(__name__)

@@ -37,7 +37,7 @@ from rowsieve.storage.log.sealed_lines import seal
 
 LEASES: Final = "_rowsieve/leases"
 LEASE_S: Final = 600.0
-"""How long a lease lasts without renewal, unless its holder says otherwise."""
+"""The duration of a lease without renewal, unless its holder says otherwise."""
 
 SECOND_LOOK_S = 1.0
 """The least time between the two listings that find a lease over."""

@@ -2,7 +2,7 @@
 
 Trimming first drops useless statistics. It then truncates text bounds, except dates and times
 written as text, and then drops the largest subjects one by one. Critical columns and the fields
-that contain them are never trimmed (trap T33), so a part may exceed its budget with them alone.
+that contain them are never trimmed (trap T33), so a part may exceed its budget with only these.
 
 Soundness: truncation only widens a bound, and dropped statistics are unknown.
 """

@@ -39,7 +39,7 @@ class Decimal:
 
 
 ANY_DECIMAL: Final = Decimal(38, 18)
-"""What a number without a precision becomes, which engines read with any number of digits."""
+"""The type of a number without a precision, which engines read with any number of digits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def packaged_java_home() -> Path:
             f"Spark needs Java {_OLDEST} or newer, but none was found: set JAVA_HOME, or run "
             f"{_INSTALL}, which installs one"
         ) from error
-    home = Path(tempfile.mkdtemp(prefix="rowsieve-java-"))  # readable by this user alone
+    home = Path(tempfile.mkdtemp(prefix="rowsieve-java-"))  # readable only by this user
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     script = home / "bin" / "java"
     script.parent.mkdir()

@@ -1,6 +1,6 @@
 """Finds names in SQL text that differ in case from the table's, for case-sensitive sessions.
 
-Text finds a column whatever its case, as Spark does by default; a name that matches two columns is
+Text finds a column in any case, as Spark does by default; a name that matches two columns is
 refused. Under `spark.sql.caseSensitive` Spark finds the exact name only, so the read is refused for
 another case. The rows never depend on the setting.
 """

@@ -1,6 +1,6 @@
 """Logical plans of a classic Spark session, made in its JVM.
 
-These classes are internal to Spark: this module alone names them.
+These classes are internal to Spark: only this module names them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def sequence(session: Any, items: list[Any]) -> Any:
 def longs_frame(session: Any, name: str, values: bytes) -> Any:
     """A frame of one row with one column: an array of big-endian longs, as one block of memory.
 
-    Plans print it by the column's name alone, and nothing is run to read it.
+    Plans print only the column's name, and nothing is run to read it.
     """
     jvm = session._jvm
     unsafe_array, generic_row = (

@@ -34,8 +34,8 @@ def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
 def create_views(spark: Any, catalog: Any, namespace: str | None = None) -> dict[str, str]:
     """Create or replace a temporary view of every table; return the tables by view.
 
-    The view of `db.flights` is `db_flights`; with `namespace` it is `flights`, of this namespace
-    alone. Each view reads the version that is the newest now; call again to move on.
+    The view of `db.flights` is `db_flights`; with `namespace` it is `flights`, of only this
+    namespace. Each view reads the version that is the newest now; call again for a newer one.
     """
     tables = catalog.tables(namespace)
     views = {

@@ -34,7 +34,7 @@ Bytes = npt.NDArray[np.uint8]
 
 @dataclass(slots=True)
 class Places:
-    """Where nodes lie: (n,) each. `node`: the number of each; `key`: `Nodes.keys`, or `NO_KEY`.
+    """Positions of nodes, (n,) each. `node`: the number of each; `key`: `Nodes.keys`, or `NO_KEY`.
 
     `start` and `stop` bound the bytes of a value; `keys` and `key_count` are those of its metadata.
     `merged`: whether it holds the remaining fields of an object whose other fields are known.

@@ -1,7 +1,7 @@
 """A DataFrame of a version of a table whose rows are counted without a job of Spark's.
 
-To count rows of a file with hidden rows, Spark numbers all of them and looks each number up. How
-many are visible is known when the frame is made.
+To count rows of a file with hidden rows, Spark numbers all of them and looks each number up. But
+the number of visible rows is known when the frame is made.
 
 Soundness (invariant 26): only the frame of a whole version is counted without Spark, and only while
 Spark would read the files: a cached frame is counted by Spark, which fills the cache, and a missing

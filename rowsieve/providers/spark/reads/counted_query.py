@@ -1,13 +1,14 @@
 """A query that needs no column of some of our tables, only how many rows they have.
 
 `SELECT count(*)` over a table with hidden rows numbers all rows of its files and looks each number
-up. The number of visible rows is known, so a range of as many rows takes the table's place.
+up. The number of visible rows is known, so a range with the same number of rows replaces the table.
 
 Soundness: a plan that Spark optimised for any contents of a table, and that selects none of its
-columns, depends on the number of its rows alone. But somebody may add `filter("id > 3")` to the
+columns, depends only on the number of its rows. But the user may add `filter("id > 3")` to the
 frame of `SELECT 1 FROM t`, which Spark resolves below the selection. So only the calls that run the
-query as it is use the range; all others start from the plan that reads the files. The same plan
-runs if the frame is cached, or if a file is not as it was written, which is Spark's to report.
+query unchanged use the range; all other calls start from the plan that reads the files. That plan
+also runs if the frame is cached, or if a file is missing or has another size, so that Spark reports
+it.
 """
 
 from __future__ import annotations

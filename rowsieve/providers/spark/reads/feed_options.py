@@ -22,7 +22,7 @@ from rowsieve.providers.spark.option_values import (
 READ_FEED: Final = "readchangefeed"
 LATEST: Final = "latest"
 MAX_VERSIONS: Final = 1000
-"""How many commits a batch of a stream has, unless an option says otherwise."""
+"""The commits per batch of a stream, unless an option says otherwise."""
 
 _OF_FEED: Final = (
     "startingversion",

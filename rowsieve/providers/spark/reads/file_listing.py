@@ -1,9 +1,9 @@
-"""Makes Spark's scan of a list of files, also of thousands.
+"""Makes Spark's scan of a list of files, even of thousands.
 
-Given more than 32 paths, Spark starts a job that looks each of them up in a task of its own, and
-Python sends each path to the JVM in a call of its own: 10,000 files took 38 s of CPU. Here the JVM
-gets one text, and looks the files up in the driver, in 0.7 s. They are local to the driver, which
-has read their footers.
+Given more than 32 paths, Spark starts a job with a task for each of them, and Python sends each
+path to the JVM in a separate call: 10,000 files took 38 s of CPU. Here the JVM gets all paths as
+one text, and looks the files up in the driver, in 0.7 s. They are local to the driver, which has
+read their footers.
 
 Soundness: the setting that this changes for the time of the listing only decides where files are
 looked up. A missing file is Spark's error, as before.

@@ -1,10 +1,10 @@
-"""The visible rows of a file as a condition on the row numbers that Spark's Parquet reader makes.
+"""Filters Spark's scan of a file to its visible rows, by the row numbers of Spark's Parquet reader.
 
 The reader fills a column of a certain name with them. `_metadata.row_index` has the same numbers,
 but Spark makes a struct of them for every row, which takes longer than the condition.
 
-Soundness: the row numbers are those of the file, whatever row groups Spark skips. A row number that
-the condition does not know is not visible.
+Soundness: row numbers count from the start of the file, also if Spark skips row groups. A row
+number that the condition does not know is not visible.
 """
 
 from __future__ import annotations

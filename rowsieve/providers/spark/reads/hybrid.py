@@ -5,7 +5,7 @@ scan of its own, under a condition on its row numbers; the source reads the othe
 pushes filters, columns and aggregates into the native scans, as it does for any Parquet file.
 
 Soundness: all scans are of one version (invariants 23 and 32). A missing or damaged file is an
-error, whatever the session's settings say: files are immutable, and page checksums are verified.
+error under all settings of the session: files are immutable, and page checksums are verified.
 """
 
 from __future__ import annotations
@@ -114,15 +114,15 @@ def _files(read: SparkRead, parts: Sequence[PartRoute]) -> list[FileRef]:
 
 
 def _frame(read: SparkRead, routes: SparkRoutes) -> Any:
-    left = routes.on("source")
-    if len(left) == len(routes.parts) and not read.implied:
+    by_source = routes.on("source")
+    if len(by_source) == len(routes.parts) and not read.implied:
         return read.source_frame()
     if not routes.parts:
         schema = output_schema(read.options, read.table.snapshot_for_engines().schema)
         return empty_frame(read.spark, spark_schema(schema))
     frames = [_conditioned(read, frame) for frame in _native_frames(read, routes)]
-    if left:
-        frames.append(read.source_frame([part.part_id for part in left]))
+    if by_source:
+        frames.append(read.source_frame([part.part_id for part in by_source]))
     return _union(frames)
 
 

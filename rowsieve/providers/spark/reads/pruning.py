@@ -379,7 +379,8 @@ def _use(place: _Place, output: Sequence[Any], conditions: Sequence[Any]) -> _Us
 def _may_fail(predicate: ir.Predicate, place: _Place) -> bool:
     """Return whether a call or cast in the predicate may fail on a row, or depends on the time.
 
-    Each is checked alone, because Spark may evaluate one on which the whole value does not depend.
+    Each is checked separately, because Spark may evaluate one on which the whole value does not
+    depend.
     """
     schema, semantics = place.rules.schema, place.rules.semantics
     if (failing := may_fail_at(predicate, schema, semantics)) is None:

@@ -36,7 +36,7 @@ from rowsieve.providers.spark.reads.resolved_conditions import (
 from rowsieve.types.logical import Json, String, type_name
 from rowsieve.types.schema import Schema
 
-# Classes whose meaning depends on their operands alone, and their names in Spark's SQL.
+# Classes whose meaning depends only on their operands, and their names in Spark's SQL.
 _PLAIN: Final[Mapping[str, str]] = {
     "And": "and",
     "Or": "or",

@@ -121,7 +121,7 @@ class RowsieveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._driver: _Driver | None = None  # not sent to tasks: it is created at the first call
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Where a new query starts."""
+        """The offset at which a new query starts."""
         return self._on_driver().initial().plain()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name

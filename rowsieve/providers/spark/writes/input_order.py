@@ -1,8 +1,8 @@
-"""Whether the tasks of a DataFrame hold disjoint ranges of keys, by the footers of its files.
+"""Guesses whether the tasks of a DataFrame hold disjoint ranges of keys, by its files' footers.
 
-`write_spark` writes such a frame as it is, without a shuffle (`one_pass.py`). This is a guess: row
+`write_spark` writes such a frame without a shuffle (`one_pass.py`). The guess may be wrong: row
 groups may be unsorted inside, and files may change. The commit decides by the rows that were
-written, so a wrong guess costs time and no row.
+written, so a wrong guess costs time, but no row.
 """
 
 from __future__ import annotations

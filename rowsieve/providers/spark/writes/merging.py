@@ -118,7 +118,7 @@ class Merge:
 
     @property
     def is_upsert(self) -> bool:
-        """True if it writes every row of the source as it is, whatever the table has."""
+        """True if it writes every row of the source unchanged, for any rows of the table."""
         whens = [clause.when for clause in self._clauses if clause.is_plain]
         return len(self._clauses) == 2 and whens == [When.MATCHED, When.NOT_MATCHED]
 

@@ -2,10 +2,10 @@
 
 `write_spark` range-partitions and sorts rows by key, which costs more than the write itself. A
 DataFrame may have this order already, for example files that were exported by key. With
-`presorted=True` it is first written as it is. The commit decides by the key ranges of the written
-parts, never by the input, whose rows may differ each time Spark computes it. If ranges overlap, it
-removes these files and commits nothing, and `write_spark` writes the DataFrame again with a
-shuffle.
+`presorted=True` it is first written without a shuffle. The commit decides by the key ranges of the
+written parts, never by the input, whose rows may differ each time Spark computes it. If ranges
+overlap, it removes these files and commits nothing, and `write_spark` writes the DataFrame again
+with a shuffle.
 
 A task whose first batch is not sorted by key receives the other batches, but writes nothing.
 """
