@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from xdist.remote import Producer
@@ -67,10 +68,41 @@ def file_of(nodeid: str) -> str:
 
 
 class FilesTogether(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
-    """Whole files to each process, Spark's to one or two."""
+    """Whole files to each process, Spark's to one or two.
+
+    Only tests to come are kept, and each one's place is looked up: xdist counts all tests that a
+    process was ever given after each one, and searches the whole list for each that it gives out.
+    """
+
+    def __init__(self, config: pytest.Config, log: Producer) -> None:
+        super().__init__(config, log)
+        self.places: dict[Any, Mapping[str, int]] = {}
 
     def _split_scope(self, nodeid: str) -> str:
         return share_of(super()._split_scope(nodeid), self.numnodes)
+
+    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+        nodeid = self.registered_collections[node][item_index]
+        work = self.assigned_work[node]
+        del work[scope := self._split_scope(nodeid)][nodeid]
+        if not work[scope]:
+            del work[scope]
+        self._reschedule(node)
+
+    def _pending_of(self, workload: Mapping[str, Mapping[str, bool]]) -> int:
+        return sum(map(len, workload.values()))
+
+    def _assign_work_unit(self, node: Any) -> None:
+        share, tests = self.workqueue.popitem(last=False)
+        self.assigned_work[node][share] = tests
+        node.send_runtest_some([self.places_of(node)[nodeid] for nodeid in tests])
+
+    def places_of(self, node: Any) -> Mapping[str, int]:
+        """The place of each test in the list of a process."""
+        if node not in self.places:
+            ids = self.registered_collections[node]
+            self.places[node] = {nodeid: place for place, nodeid in enumerate(ids)}
+        return self.places[node]
 
 
 @pytest.hookimpl(optionalhook=True)
