@@ -10,7 +10,7 @@ import datetime
 import decimal
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
@@ -31,7 +31,9 @@ from rowsieve.types.logical import (
     Timestamp,
     Uuid,
 )
+from tests.profiles import IS_DEEP
 
+ALONE = 8  # in `make test`, one text of so many is read alone, too
 _WIDTHS = {8: "TINYINT", 16: "SMALLINT", 32: "INTEGER", 64: "BIGINT"}
 
 
@@ -231,3 +233,30 @@ def known_texts() -> Iterator[None]:
     """Pass over what casts a text that its engine reads by rules of its own, which is refused."""
     with suppress(UnreadText):
         yield
+
+
+def read_apart(
+    texts: Sequence[str], read: Callable[[Sequence[str]], list[Any]], refusal: type[Exception]
+) -> dict[str, Any]:
+    """The values of those texts that are not refused; a list that holds a refused one is halved.
+
+    Some texts, in the deep profile all, are read alone, too: each has the value it has in a list.
+    """
+    found = _read_or_halved(list(dict.fromkeys(texts)), read, refusal)
+    for text in list(found)[:: 1 if IS_DEEP else ALONE]:
+        assert repr(read([text])[0]) == repr(found[text]), text
+    assert list(map(repr, read(list(found)))) == list(map(repr, found.values()))
+    return found
+
+
+def _read_or_halved(
+    texts: list[str], read: Callable[[Sequence[str]], list[Any]], refusal: type[Exception]
+) -> dict[str, Any]:
+    try:
+        return dict(zip(texts, read(texts), strict=True))
+    except refusal:
+        if len(texts) == 1:
+            return {}
+    middle = len(texts) // 2
+    halves = (texts[:middle], texts[middle:])
+    return {k: v for half in halves for k, v in _read_or_halved(half, read, refusal).items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Timestamp
 from tests.oracle_spark_texts import java_reads_one
-from tests.oracle_texts import plain
+from tests.oracle_texts import plain, read_apart
 from tests.profiles import IS_DEEP
 
 COUNT = 200 if IS_DEEP else 25  # random texts of each format
@@ -213,15 +214,12 @@ def texts(form: str, seed: int) -> list[str]:
 
 def known(asked: list[str], form: str, zone: str | None = None) -> dict[str, int | None]:
     """Microseconds of those texts that are not refused, None where a text spells none."""
-    found = {}
-    for text in asked:
-        try:
-            target = Timestamp(utc=zone is not None)
-            found[text] = plain(read_times(pa.array([text]), form, target, zone or "UTC").values)[0]
-        except UnreadText:
-            continue
-    together = read_times(pa.array(list(found), pa.string()), form, Timestamp(), "UTC")
-    assert zone is not None or plain(together.values) == list(found.values())
+    target = Timestamp(utc=zone is not None)
+
+    def read(some: Sequence[str]) -> list[int | None]:
+        return plain(read_times(pa.array(some, pa.string()), form, target, zone or "UTC").values)
+
+    found = read_apart(asked, read, refusal=UnreadText)
     assert len(found) > 0.8 * len(set(asked))
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +28,7 @@ from rowsieve.types.logical import (
 )
 from tests import oracle_zones
 from tests.oracle_spark_texts import spark_reads_one
-from tests.oracle_texts import plain
+from tests.oracle_texts import plain, read_apart
 from tests.oracle_values import Failed
 from tests.profiles import IS_DEEP
 
@@ -114,7 +115,7 @@ def texts(seed: int, count: int) -> list[str]:
     return FIRST + [rng.choice(_SPACES) + text + rng.choice(_SPACES) for text in made]
 
 
-def read(texts: list[str], type_: str, semantics: Semantics) -> list[Any]:
+def read(texts: Sequence[str], type_: str, semantics: Semantics) -> list[Any]:
     """What is read here, None where a cast fails."""
     cast = cast_as_written(pa.array(texts), String(), TYPES[type_], semantics, try_=False)
     return plain(cast.values)
@@ -122,14 +123,9 @@ def read(texts: list[str], type_: str, semantics: Semantics) -> list[Any]:
 
 def known(texts: list[str], type_: str, semantics: Semantics) -> dict[str, Any]:
     """The values of those texts that are not refused."""
-    found = {}
-    for text in texts:
-        try:
-            found[text] = read([text], type_, semantics)[0]
-        except UnsupportedOperation:
-            continue
-    together = read(list(found), type_, semantics)
-    assert list(map(repr, together)) == list(map(repr, found.values()))
+    found = read_apart(
+        texts, lambda some: read(some, type_, semantics), refusal=UnsupportedOperation
+    )
     assert len(found) > 0.85 * len(texts)
     return found
 
