@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from rowsieve.errors import UnreadText
@@ -31,6 +30,7 @@ from rowsieve.types.logical import (
     Timestamp,
     Uuid,
 )
+from tests.duckdb_sessions import duckdb_session
 from tests.profiles import IS_DEEP
 
 ALONE = 8  # in `make test`, one text of so many is read alone, too
@@ -73,7 +73,7 @@ def named(type_: LogicalType, reading: TextReading) -> str | None:
 
 def duckdb_reads(texts: list[str], type_: str) -> list[Any]:
     """The values of `TRY_CAST(text AS type_)` in UTC, times as whole numbers, UUIDs as bytes."""
-    with duckdb.connect() as session:
+    with duckdb_session() as session:
         session.register("texts", pa.table({"place": range(len(texts)), "x": texts}))
         session.execute("SET TimeZone = 'UTC'")
         made = session.sql(f"SELECT TRY_CAST(x AS {type_}) AS y FROM texts ORDER BY place")

@@ -17,6 +17,7 @@ from rowsieve.errors import EvaluationError, InvalidInput, RowsieveError, Unsupp
 from rowsieve.predicate.codec import semantics_from_json, semantics_to_json
 from rowsieve.predicate.semantics import Semantics
 from tests.bridges.sql import postgres
+from tests.duckdb_sessions import duckdb_session
 from tests.zones import EDGES
 
 ZONES = ("America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu")
@@ -59,9 +60,7 @@ def keys(scan: rs.Scan) -> list[int]:
 
 
 def in_duckdb(text: str, zone: str) -> list[int]:
-    import duckdb
-
-    connection = duckdb.connect()
+    connection = duckdb_session()
     connection.execute(f"SET TimeZone = '{zone}'")
     connection.register("t", ROWS)
     return sorted(row for (row,) in connection.execute(f"SELECT k FROM t WHERE {text}").fetchall())

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from tests.bridges.sql.postgres import postgres_rows
+from tests.duckdb_sessions import duckdb_session
 
 Judge = Callable[[str, pa.RecordBatch], list[int] | None]
 ROW = "row number"
@@ -87,9 +88,7 @@ JUDGES: Mapping[str, Judge] = {
 
 def duckdb_values(rows: pa.Table) -> Callable[[str], list[Any]]:
     """What DuckDB gives for a text on each of the rows, which stay in memory."""
-    import duckdb
-
-    connection = duckdb.connect()
+    connection = duckdb_session()
     connection.register("rows", rows)
     return lambda text: list(connection.sql(f"SELECT ({text}) FROM rows").fetchall())
 

@@ -23,6 +23,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
 from tests.bridges.sql.postgres import postgres_values
 from tests.cases import cases_in
+from tests.duckdb_sessions import duckdb_session
 
 D = decimal.Decimal
 MOMENTS = [
@@ -206,9 +207,7 @@ Ask = Callable[[str, pa.Table], list[Any]]
 
 
 def _duckdb() -> Ask:
-    import duckdb
-
-    connection = duckdb.connect()
+    connection = duckdb_session()
 
     def ask(text: str, table: pa.Table) -> list[Any]:
         connection.register("t", table)

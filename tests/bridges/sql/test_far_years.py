@@ -21,6 +21,7 @@ from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Date
 from tests.bridges.sql import postgres
 from tests.bridges.sql.engines import JUDGES
+from tests.duckdb_sessions import duckdb_session
 
 DAYS = (
     *(2_932_896, 2_932_897, -719_162, -719_163, -719_528, -719_529, -735_000, -1_084_373),
@@ -77,7 +78,7 @@ def asked(word: str, formatted: str, form: Callable[[str], str]) -> list[tuple[s
 def duckdb_writes(text: str, batch: pa.RecordBatch, zone: str = "UTC") -> Any:
     import duckdb
 
-    connection = duckdb.connect()
+    connection = duckdb_session()
     connection.execute(f"SET TimeZone = '{zone}'").fetchall()
     connection.register("t", pa.table(batch))
     try:

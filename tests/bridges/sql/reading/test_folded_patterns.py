@@ -11,6 +11,7 @@ import rowsieve as rs
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate
 from tests.bridges.sql.postgres import postgres_rows
+from tests.duckdb_sessions import duckdb_session
 
 LETTERS = [
     *sorted(
@@ -43,9 +44,7 @@ PATTERNS = (
 
 
 def in_duckdb(text: str) -> list[int]:
-    import duckdb
-
-    connection = duckdb.connect()
+    connection = duckdb_session()
     connection.register("t", ROWS)
     return sorted(k for (k,) in connection.execute(f"SELECT k FROM t WHERE {text}").fetchall())
 

@@ -19,6 +19,7 @@ from rowsieve.predicate.evaluate import compute
 from rowsieve.types.encodings import schema_of
 from tests import profiles
 from tests.bridges.sql.engines import JUDGES
+from tests.duckdb_sessions import duckdb_session
 from tests.small_tables import fresh_uri
 
 SCHEMA, _ = schema_of(pa.schema([("s", pa.string())]))
@@ -70,7 +71,7 @@ def judged(text: str, expression: str, dialect: str) -> Any:
     if dialect == "duckdb":
         import duckdb
 
-        with duckdb.connect() as session:
+        with duckdb_session() as session:
             try:
                 found = session.execute(f"SELECT {expression} FROM (SELECT ? AS s)", [text])
                 return plain(found.fetchall()[0][0])

@@ -19,6 +19,7 @@ from rowsieve.predicate.evaluate import compute, evaluate, matching
 from rowsieve.predicate.semantics import Semantics, TimestampText
 from rowsieve.types.encodings import schema_of
 from tests.bridges.sql import postgres
+from tests.duckdb_sessions import duckdb_session
 from tests.zones import EDGES
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu")
@@ -64,9 +65,7 @@ def check(dialect: str, zone: str, asked: list[str], rows: Sequence[Sequence[Any
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_duckdb_writes_the_texts_that_we_write(zone: str) -> None:
-    import duckdb
-
-    connection = duckdb.connect()
+    connection = duckdb_session()
     connection.execute(f"SET TimeZone = '{zone}'")
     connection.register("t", pa.table(BATCH))
     asked = texts("VARCHAR")

@@ -20,6 +20,7 @@ from rowsieve.predicate.ir import Call, Column, Literal
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Date, Timestamp
 from tests.bridges.sql import postgres
+from tests.duckdb_sessions import duckdb_session
 from tests.zones import EDGES, NAMES
 
 ARROW = pa.schema(
@@ -110,9 +111,7 @@ def measured(text: str, type_: Any, epochs: str, days: str) -> str:
 
 
 def _in_duckdb(texts: list[str], zone: str) -> list[list[Any]]:
-    import duckdb
-
-    connection = duckdb.connect()
+    connection = duckdb_session()
     connection.execute(f"SET TimeZone = '{zone}'")
     connection.register("t", pa.table(batch()))
     rows = connection.execute(f"SELECT {', '.join(texts)} FROM t ORDER BY k").fetchall()
