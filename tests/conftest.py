@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -125,7 +125,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.driver.extraJavaOptions": (
             "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
-            "-XX:ReservedCodeCacheSize=240m"  # 48 MB else: code is swept and compiled again
+            "-XX:ReservedCodeCacheSize=240m "  # 48 MB else: code is swept and compiled again
+            "-XX:MetaspaceSize=300m"  # until there, each step collects the whole heap
         ),
         "spark.log.level": "OFF",
         "spark.sql.shuffle.partitions": "3",
@@ -142,22 +143,29 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @contextmanager
 def java_classes_found_once() -> Iterator[None]:
-    """Keep each class that is asked for: PySpark asks for `functions` anew with each call of one.
+    """Keep each class and each package that is asked for, as `functions` is with each call of one.
 
-    The JVM then looks for it in the packages before the right one, in each of 280 archives.
+    The JVM looks for a class of such a name in each of 280 archives, as one of the packages that
+    are imported, one after the other. A package is looked for in vain: each step to the class that
+    tells the kind of an error, `py4j.reflection.TypeUtil`, takes as long as a small query.
     """
-    from py4j.java_gateway import JavaClass, JVMView
+    from py4j.java_gateway import JavaClass, JavaPackage, JVMView
 
-    find = JVMView.__getattr__
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in (JVMView, JavaPackage):
+            patch.setattr(kind, "__getattr__", _keeping(kind.__getattr__, JavaClass, JavaPackage))
+        yield
 
+
+def _keeping(find: Callable[[Any, str], Any], class_: type, package: type) -> Callable[..., Any]:
     def find_once(view: Any, name: str) -> Any:
-        if isinstance(found := find(view, name), JavaClass):
+        found = find(view, name)
+        # A name with dots that is no class is a class that is missing: the next call looks again.
+        if isinstance(found, class_) or (isinstance(found, package) and "." not in name):
             vars(view)[name] = found
         return found
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(JVMView, "__getattr__", find_once)
-        yield
+    return find_once
 
 
 @pytest.fixture(autouse=True)
