@@ -13,7 +13,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import rowsieve
+from rowsieve.bridges.languages import BRIDGES
+from rowsieve.bridges.sql.dialects import DIALECTS
 from tests import house
 
 ROOT = Path(rowsieve.__file__).parent
@@ -44,6 +48,7 @@ FLOORS = (
     ("__main__",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+ENGINES = {*DIALECTS, *(bridge.name for bridge in BRIDGES if bridge.name != "rowsieve")}
 LISTS = {"functions", "differences"}  # folders of rows
 NEEDS_NOTHING_ABOVE = {"bridges": {"predicate", "types", "errors", "arguments", "varints"}}
 
@@ -125,6 +130,64 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 def test_no_room_needs_itself_by_way_of_others_even_at_first_use() -> None:
     assert house.room_circles() == []
+
+
+def compared_names(tree: ast.Module) -> list[str]:
+    """Names of engines that a module compares with a value: by `==` or `in`, or in a `match`."""
+    groups = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name)
+    }
+
+    def texts(node: ast.AST) -> set[str]:
+        if isinstance(node, ast.Name) and node.id in groups:
+            node = groups[node.id]
+        if isinstance(node, ast.Call):  # frozenset({...})
+            return set().union(*map(texts, node.args))
+        if isinstance(node, ast.Tuple | ast.List | ast.Set):
+            return set().union(*map(texts, node.elts))
+        return {node.value} if isinstance(node, ast.Constant) and type(node.value) is str else set()
+
+    sides = [
+        side
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare | ast.MatchValue)
+        for side in (
+            [node.left, *node.comparators] if isinstance(node, ast.Compare) else [node.value]
+        )
+    ]
+    return [name for side in sides for name in sorted(texts(side) & ENGINES)]
+
+
+def test_bridges_ask_what_an_engine_does_and_not_for_its_name() -> None:
+    """A row of `sql/dialects.py`, or of a table by dialect, says what an engine does."""
+    found = {
+        path.relative_to(ROOT / "bridges").as_posix(): names
+        for path in (ROOT / "bridges").rglob("*.py")
+        if (names := compared_names(house.tree_of(path)))
+    }
+    assert found == {
+        "functions/row.py": sorted(DIALECTS),  # the registry of the engines that rows speak of
+        "meanings.py": ["iceberg", "trino"],  # engines without numbers of any size, in one place
+    }
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "reader.dialect.name == 'spark'",
+        "if dialect not in ('duckdb', 'postgres'): pass",
+        "KNOWN = frozenset({'trino'})\nname in KNOWN",
+        "KNOWN: Final = ('trino', 'spark')\nname in KNOWN",
+        "match name:\n    case 'datafusion': pass",
+        "(dialect, name) == ('duckdb', 'epoch')",
+    ],
+)
+def test_comparisons_of_names_are_found(code: str) -> None:
+    assert compared_names(ast.parse(code))
 
 
 def test_no_file_has_outgrown_one_idea() -> None:
