@@ -12,7 +12,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -22,7 +22,7 @@ from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.leaves import KeptRows, Leaf, Members, zeros_apart
 from rowsieve.bridges.pyarrow_exprs import comparison_of_column, from_pyarrow, list_of_column
 from rowsieve.bridges.rows import both, reads
-from rowsieve.bridges.translation import Exactness, Row, Translation, reason_of
+from rowsieve.bridges.translation import Row, Translation, reason_of
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation, repr_of
 from rowsieve.predicate import ir
 from rowsieve.predicate.like import after_prefix
@@ -48,20 +48,25 @@ Filters: TypeAlias = list[Filter] | list[list[Filter]]
 MAX_FILTERS = 100_000  # limit of tuples written, because ANDs of ORs multiply
 
 _FLOATS = "floats by IEEE 754"
+_ABOVE = f"{_FLOATS}: NaN is never above"
+_COMPARISONS: Mapping[str, ir.ComparisonOp] = {
+    "=": ir.ComparisonOp.EQ,
+    "!=": ir.ComparisonOp.NE,
+    "<": ir.ComparisonOp.LT,
+    "<=": ir.ComparisonOp.LE,
+    ">": ir.ComparisonOp.GT,
+    ">=": ir.ComparisonOp.GE,
+}
+_READ = {**_COMPARISONS, "==": ir.ComparisonOp.EQ}
+_WRITTEN: Mapping[str, str] = {op.value: text for text, op in _COMPARISONS.items()}
+_NOTES = {"!=": f"{_FLOATS}: TRUE of NaN", ">": _ABOVE, ">=": _ABOVE}
 OPERATORS: tuple[Row, ...] = (
-    both("=", "="),
+    *(both(text, op.value, _NOTES.get(text, "")) for text, op in _COMPARISONS.items()),
     reads("==", "=", "written as ="),
-    both("!=", "<>", f"{_FLOATS}: TRUE of NaN"),
-    both("<", "<"),
-    both("<=", "<="),
-    both(">", ">", f"{_FLOATS}: NaN is never above"),
-    both(">=", ">=", f"{_FLOATS}: NaN is never above"),
     both("in", "InList", "compares bits, NULL with NULL; [None] is IS NULL"),
     both("not in", "Not(InList)", "TRUE for NULL; written with None in the list"),
 )
 _PLAIN = (bool, int, float, str, bytes, decimal.Decimal, datetime.date, datetime.datetime)
-_ROWS = {row.foreign: row for row in OPERATORS}
-_COMPARISONS = {row.ours: row.foreign for row in OPERATORS[:7] if row.writes is Exactness.EXACT}
 
 
 def is_dnf_filters(value: object) -> bool:
@@ -145,8 +150,9 @@ def _read(groups: list[list[Filter]], schema: Schema) -> ir.Predicate:
 def _one(item: Filter, schema: Schema) -> ir.Predicate:
     column, operator, value = item
     type_ = schema.field(column).type
-    if operator not in _ROWS:
-        raise UnsupportedOperation(f"{operator!r} is none of {', '.join(_ROWS)}")
+    if operator not in _READ and operator not in ("in", "not in"):
+        known = ", ".join(row.foreign for row in OPERATORS)
+        raise UnsupportedOperation(f"{operator!r} is none of {known}")
     try:
         if "in" in operator:
             if isinstance(type_, Float | Decimal):
@@ -154,9 +160,7 @@ def _one(item: Filter, schema: Schema) -> ir.Predicate:
             members = value if isinstance(value, pa.Array) else pa.array(value)
             return list_of_column(column, members, schema, negated=operator == "not in")
         if type(value) in _PLAIN:
-            return comparison_of_column(
-                ir.ComparisonOp(_ROWS[operator].ours), column, pa.scalar(value), schema
-            )
+            return comparison_of_column(_READ[operator], column, pa.scalar(value), schema)
         expression = pq.filters_to_expression([(column, operator, value)])
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise UnsupportedOperation(f"pyarrow has no constant of the value: {error}") from error
@@ -245,8 +249,8 @@ class _Writer(KeptRows[_Groups]):
             self._refuse_nan(type_, leaf)
         if isinstance(constant, Members):
             return self._in(name, test, constant, not_nan)
-        if test in _COMPARISONS:
-            made: _Groups = [[(name, _COMPARISONS[test], _value(constant))]]
+        if test in _WRITTEN:
+            made: _Groups = [[(name, _WRITTEN[test], _value(constant))]]
             return self.junction([made, not_nan], all_of=True) if test == "<>" else made
         prefix = str(constant.value)
         after = after_prefix(prefix)

@@ -13,7 +13,7 @@ def matrix(groups: Mapping[str, Sequence[Row]]) -> str:
 
     Rejected constructs without a counterpart share a line if they have one reason.
     """
-    lines = ["| | there | here | reads | writes | note |", "|---|---|---|---|---|---|"]
+    lines = ["| | engine | Rowsieve | reads | writes | note |", "|---|---|---|---|---|---|"]
     for group, rows in groups.items():
         for alike in _alike(rows):
             row = alike[0]

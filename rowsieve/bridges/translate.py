@@ -97,8 +97,8 @@ def _origin(expression: Any, source: str | None) -> Bridge:
     if isinstance(expression, str):
         raise InvalidInput("text needs the name of its SQL dialect, as in source='spark'")
     raise InvalidInput(
-        f"no filter language is known whose expressions are {type(expression).__name__}; name it "
-        "with source="
+        f"{type(expression).__name__} is no expression of a known filter language; name the "
+        "language by source="
     )
 
 

@@ -19,7 +19,7 @@ from rowsieve.bridges.functions.row import Absent, Spelling, function, unverifie
 
 _LOCALE = "its locale decides how letters change case"
 _TRIM = ("trim({0})", "trim(BOTH {1} FROM {0})")
-_SPACES = Absent("it trims other kinds of spaces, too")
+_SPACES = Absent("it also trims other white space")
 
 
 def _padded(name: str) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ _INSTANT = (
     "arrow_cast(arrow_cast({0}, 'Timestamp(Second, Some(\"UTC\"))'), "
     "'Timestamp(Microsecond, Some(\"UTC\"))')"
 )
-_UNJUDGED = "its results have not been compared with DataFusion's"
+_UNJUDGED = "its results have not been compared with ours"
 
 _OTHER_SPELLINGS = "it also accepts other texts, by rules that are unknown to Rowsieve"
 _TO_TIMESTAMPS = tuple(f"to_timestamp_{unit}" for unit in ("seconds", "millis", "micros", "nanos"))

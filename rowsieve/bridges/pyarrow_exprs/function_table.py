@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from rowsieve.bridges.functions.casts import shown
 from rowsieve.bridges.functions.pyarrow import KERNELS
 from rowsieve.bridges.rows import both, reads, refused_all
-from rowsieve.bridges.translation import Row
+from rowsieve.bridges.translation import Exactness, Row
 from rowsieve.predicate.ir import ComparisonOp
 
 COMPARISONS: Mapping[str, ComparisonOp] = {
@@ -128,3 +128,8 @@ FUNCTIONS: tuple[Row, ...] = (
     ),
 )
 ROWS: Mapping[str, Row] = {row.foreign: row for row in FUNCTIONS}
+FORMS: Mapping[str, str] = {
+    ours: "; or ".join(row.note for row in FUNCTIONS if row.ours == ours)
+    for ours in dict.fromkeys(row.ours for row in FUNCTIONS if row.writes is Exactness.EXACT)
+}
+"""By function or node: the arguments for which it is written, as `ROWS` say them."""

@@ -215,9 +215,6 @@ def _is_clock(type_: LogicalType, part: object) -> bool:
 
 
 def _unknown(node: ir.Call) -> UnsupportedOperation:
-    row = next(
-        (row for row in function_table.FUNCTIONS if row.ours.split(" ")[-1] == node.function), None
-    )
-    if row is None:
+    if (form := function_table.FORMS.get(node.function)) is None:
         return UnsupportedOperation(f"the function {node.function!r} has no counterpart in pyarrow")
-    return UnsupportedOperation(f"{node.function} means the same in pyarrow only {row.note}")
+    return UnsupportedOperation(f"{node.function} is exact in pyarrow only in this form: {form}")

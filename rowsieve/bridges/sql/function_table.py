@@ -17,9 +17,9 @@ from rowsieve.bridges.sql.constructs.named_zones import ZONED
 from rowsieve.bridges.sql.constructs.regexes import Flavour
 from rowsieve.bridges.sql.dialects import DIALECTS
 
-_LETTERS = dict.fromkeys(("postgres", "duckdb", "trino"), "other letters may be folded than here")
+_LETTERS = dict.fromkeys(("postgres", "duckdb", "trino"), "case folding may differ")
 _TRY = {
-    name: "other values may fail there" for name, each in DIALECTS.items() if not each.gives_types
+    name: "it may fail for other values" for name, each in DIALECTS.items() if not each.gives_types
 }
 _ZONE = {
     name: "the time zone of the session is not known"
@@ -71,7 +71,7 @@ CONDITIONS: tuple[Construct, ...] = (
         note="as text in spark",
     ),
     Construct("TRY_CAST", "TRY_CAST(i64 AS smallint) = 1", _TRY),
-    Construct("a cast that meets a time zone", "CAST(tz AS date) = '2024-01-01'", _ZONE),
+    Construct("a cast that depends on a time zone", "CAST(tz AS date) = '2024-01-01'", _ZONE),
 )
 
 

@@ -40,7 +40,7 @@ def tokens_of(text: str, grammar: str) -> list[Any]:
 
 
 def condition_of(tokens: Sequence[Any], text: str, grammar: str) -> Any:
-    """Return the tree of a condition or a value, given the tokens by `tokens_of`; None of none."""
+    """Return the tree of a condition or a value from its tokens (`tokens_of`); None for none."""
     parser = Grammar.get_or_raise(grammar).parser()
     kinds = {token.token_type for token in tokens}
     named = kinds & _EQUALITIES and _may_name_fields(tokens, parser)
@@ -52,9 +52,9 @@ def condition_of(tokens: Sequence[Any], text: str, grammar: str) -> Any:
 
 @contextmanager
 def damage_as_parse_error() -> Iterator[None]:
-    """Raise ParseError where the grammar fails of itself, over text without a needed part.
+    """Raise ParseError where the grammar has an internal error, for text without a needed part.
 
-    It goes on with None there: its functions then raise an AttributeError, an IndexError, or, in
+    It continues with None there: its functions then raise an AttributeError, an IndexError, or, in
     the compiled build, a TypeError.
     """
     try:

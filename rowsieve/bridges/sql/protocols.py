@@ -11,7 +11,7 @@ from rowsieve.types.logical import LogicalType
 
 
 class Reads(Protocol):
-    """Reads the nodes of one text; implemented by `reading.nodes.Reader`."""
+    """Reads the nodes of one text; implemented by `reading.read_nodes.Reader`."""
 
     source: Source
     dialect: Dialect

@@ -276,7 +276,7 @@ def _check(what: _Construct, members: _Members, schema: Schema, semantics: Seman
         return
     shown = " and ".join(sorted(type_name(type_) for type_ in numbers))
     raise UnsupportedOperation(
-        f"{what.shown} of {shown}: {semantics.name} brings them to another type than is done here; "
+        f"{what.shown} of {shown}: {semantics.name} converts them to another type than Rowsieve; "
         "cast them to one"
     )
 
