@@ -31,6 +31,7 @@ from rowsieve.cli.progress import CatalogChange, begin
 from rowsieve.cli.writing import Limit, Output, show_rows
 from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.objects import Location
+from rowsieve.providers.datafusion.statement_tokens import quoted
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.table import Table
 from rowsieve.types.logical import type_name
@@ -184,7 +185,7 @@ def _run(sql: str, tables: dict[str, Table]) -> tuple[pa.Schema, Iterator[pa.Rec
     datafusion = imported("datafusion", "datafusion")
     context = datafusion.SessionContext()
     for name, table in tables.items():
-        context.register_table(f'"{name}"', table)
+        context.register_table(quoted(name), table)
     only_read = datafusion.SQLOptions().with_allow_ddl(allow=False)
     only_read = only_read.with_allow_dml(allow=False).with_allow_statements(allow=False)
     try:

@@ -20,6 +20,7 @@ from rowsieve.cli.number_texts import with_number_texts
 from rowsieve.cli.output import print_json, print_table
 from rowsieve.cli.text_table import cell
 from rowsieve.errors import InvalidInput
+from rowsieve.executor.package import take_first
 
 Format: TypeAlias = Literal["text", "csv", "json", "markdown", "parquet"]
 Batches: TypeAlias = Iterator[pa.RecordBatch]
@@ -53,19 +54,7 @@ def show_rows(
 
 def write_rows(schema: pa.Schema, batches: Batches, output: Format, limit: int | None) -> None:
     """Write the first `limit` rows in the format `output`, which is not text."""
-    _WRITERS[output](schema, _first(batches, limit))
-
-
-def _first(batches: Batches, limit: int | None) -> Batches:
-    left = limit
-    for batch in batches:
-        if left is None:
-            yield batch
-            continue
-        if left <= 0:
-            return
-        yield batch.slice(0, left)
-        left -= batch.num_rows
+    _WRITERS[output](schema, take_first(batches, limit))
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:

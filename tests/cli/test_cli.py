@@ -216,6 +216,11 @@ def test_query_joins_tables_by_other_names(flights: Path) -> None:
     ]
 
 
+def test_query_names_a_table_with_quotes_in_its_name(flights: Path) -> None:
+    sql = 'SELECT count(*) AS n FROM "the ""new"" flights"'
+    assert run_rows("query", sql, "--table", f'the "new" flights={flights}') == [{"n": 3}]
+
+
 def test_query_takes_no_two_tables_of_one_name(flights: Path, tmp_path: Path) -> None:
     other = tmp_path / "copies" / flights.name
     shutil.copytree(flights, other)
