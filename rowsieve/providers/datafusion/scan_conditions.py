@@ -35,15 +35,19 @@ def scan_of_nothing(name: str, schema: Schema) -> Any:
     return context.table(name).into_view()
 
 
-def conditions(plan: Any, schemas: Mapping[str, Schema]) -> dict[str, Predicate]:
+def optimised(plan: Any) -> Any:
+    """Return the optimised form of a logical plan; None if DataFusion lacks what this needs."""
+    if (context := _optimiser()) is None:
+        return None
+    return context.create_dataframe_from_logical_plan(plan).optimized_logical_plan()
+
+
+def conditions(optimised: Any, schemas: Mapping[str, Schema]) -> dict[str, Predicate]:
     """For each table, a condition that all rows that the plan needs match; TRUE if none is known.
 
-    `plan` is a logical plan before optimisation. `schemas` has the tables by the names of their
-    scans in the plan. The result omits tables that the plan does not scan.
+    `optimised` is a plan from `optimised`. `schemas` has the tables by the names of their scans in
+    the plan. The result omits tables that the plan does not scan.
     """
-    if (context := _optimiser()) is None:
-        return dict.fromkeys(schemas, TRUE)
-    optimised = context.create_dataframe_from_logical_plan(plan).optimized_logical_plan()
     found: dict[str, list[Predicate]] = {name: [] for name in schemas}
     for name, filters in _scans(optimised, frozenset(schemas)):
         found[name].append(conjoin(_read(each, schemas[name]) for each in filters))

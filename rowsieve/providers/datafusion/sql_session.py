@@ -41,7 +41,7 @@ from rowsieve.providers.datafusion.procedure_calls import (
     run_procedure_statement,
     with_version_names,
 )
-from rowsieve.providers.datafusion.scan_conditions import conditions
+from rowsieve.providers.datafusion.scan_conditions import conditions, optimised
 from rowsieve.providers.datafusion.sealed_frames import sealed, sealed_views
 from rowsieve.providers.datafusion.session_settings import (
     INITIAL_SETTINGS,
@@ -369,14 +369,17 @@ class SessionContext(datafusion.SessionContext):
         }
         stubs = {f"rowsieve_table_{i}": name for i, name in enumerate(many)}
         schemas = {stub: many[name].snapshot.schema for stub, name in stubs.items()}
-        try:
-            views = {name: many[name].stub(stub) for stub, name in stubs.items()}
-            # Planning SELECT … INTO would create a table; prepared statements have no INTO.
-            allowed = read_only() if all(each.is_view for each in kept) else None
-            with self._registered_for_now(views, kept):
-                found = conditions(plan(allowed).logical_plan(), schemas) if many else {}
-        except Exception:  # the statement is planned again without pruning, and reports its errors
+        if not many:
             return {}
+        views = {name: many[name].stub(stub) for stub, name in stubs.items()}
+        # Planning SELECT … INTO would create a table; prepared statements have no INTO.
+        allowed = read_only() if all(each.is_view for each in kept) else None
+        try:
+            with self._registered_for_now(views, kept):
+                optimal = optimised(plan(allowed).logical_plan())
+        except Exception:  # DataFusion's: the statement is planned again, and reports its errors
+            return {}
+        found = {} if optimal is None else conditions(optimal, schemas)
         return {
             stubs[stub]: many[stubs[stub]].read_parts(condition)
             for stub, condition in found.items()
