@@ -22,6 +22,14 @@ PARTS = 4
 
 START = """
 import asyncio, atexit, os, sys, threading
+
+class NoPandas:
+    "pyarrow imports pandas with its first scalar, if it can: half of what a program takes here."
+    def find_spec(self, name, path=None, target=None):
+        if name == "pandas":
+            raise ImportError(name)
+
+sys.meta_path.insert(0, NoPandas())
 import datafusion, rowsieve
 import pyarrow as pa
 
