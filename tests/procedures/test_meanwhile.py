@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -26,6 +27,8 @@ SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.int64()
 EXPECTED = (CommitConflict, SnapshotExpired, UnsupportedOperation)
 Work: TypeAlias = Callable[[rs.Catalog], Any]
 Rows: TypeAlias = list[tuple[Any, ...]]
+Made: TypeAlias = Callable[[Path, Sequence[str] | None], rs.Catalog]
+KEY = ("id",)
 
 
 def rows(*ids: int, v: int) -> pa.Table:
@@ -101,7 +104,21 @@ CHANGES: dict[str, Work] = {
 }
 
 
-def made(folder: Path, key: Sequence[str] | None) -> rs.Catalog:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Copies the catalog of a key into a folder."""
+    folders = {key: tmp_path_factory.mktemp("first") for key in (KEY, None)}
+    for key, folder in folders.items():
+        make(folder, key)
+
+    def copied(folder: Path, key: Sequence[str] | None) -> rs.Catalog:
+        shutil.copytree(folders[KEY if key else None], folder, dirs_exist_ok=True)
+        return rs.Catalog(folder / "lake")
+
+    return copied
+
+
+def make(folder: Path, key: Sequence[str] | None) -> None:
     """A table with overlapping parts, deletes, and a version 3 that a restore has undone."""
     catalog = rs.Catalog(folder / "lake")
     table = catalog.create_table("db.t", SCHEMA, list(key) if key else None)
@@ -119,7 +136,6 @@ def made(folder: Path, key: Sequence[str] | None) -> rs.Catalog:
     table.delete("id IN (2, 22)")
     (folder / "more").mkdir()
     pq.write_table(rows(500, 501, v=8), folder / "more/one.parquet")
-    return catalog
 
 
 def content(catalog: rs.Catalog) -> tuple[list[str], Rows]:
@@ -129,13 +145,14 @@ def content(catalog: rs.Catalog) -> tuple[list[str], Rows]:
 
 
 @pytest.fixture(scope="module")
-def twins(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
+def twins(tmp_path_factory: pytest.TempPathFactory, made: Made) -> Callable[..., Any]:
     """What is in the table after some works, one after the other; an error's class if one fails."""
-    folder = tmp_path_factory.mktemp("twins")
+    # No place is used again: all copies have one UUID, by which a table is known again.
+    folder, places = tmp_path_factory.mktemp("twins"), count()
 
     @cache
     def after(key: Sequence[str] | None, *names: tuple[bool, str]) -> Any:
-        place = folder / str(len(list(folder.iterdir())))
+        place = folder / str(next(places))
         catalog = made(place, key)
         for is_change, name in names:
             try:
@@ -152,11 +169,12 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
 PAIRS = [(p, c) for p in PROCEDURES for c in CHANGES]
 
 
-@pytest.mark.parametrize("key", [("id",), None], ids=["key", "no key"])
+@pytest.mark.parametrize("key", [KEY, None], ids=["key", "no key"])
 @pytest.mark.parametrize(("procedure", "other"), PAIRS if IS_DEEP else PAIRS[::29], ids=str)
 def test_procedure_and_change_are_one_after_the_other(
     tmp_path: Path,
     twins: Callable[..., Any],
+    made: Made,
     monkeypatch: pytest.MonkeyPatch,
     procedure: str,
     other: str,
