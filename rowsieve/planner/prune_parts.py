@@ -69,13 +69,13 @@ def prune_parts(
     `limit` is a number of rows that is enough; any rows will do.
     """
     parts, key_ids = facts.parts, facts.key_ids
-    reasons = np.full(len(parts), Reason.KEY, dtype=np.int8)
+    reasons = np.full(len(parts), int(Reason.KEY), dtype=np.int8)
     kept = np.arange(len(parts))
     contradicting = 0
     by_key: Verdicts | None = None
     if predicate is not None and len(parts) and _keys_may_refute(predicate, key_ids):
         by_key, contradicting = facts.judge_by_key(predicate)
-        kept = np.flatnonzero(by_key != _NONE)
+        kept = (by_key != _NONE).nonzero()[0]
         by_key = by_key[kept]
     names = statistics_names(facts.schema, predicate)
     has_rows = facts.rows[kept] > 0
@@ -88,7 +88,7 @@ def prune_parts(
             contradicting = max(contradicting, contradictions)
     verdicts[~has_rows] = _NONE  # only tombstones: no row can match
     remaining = _needed(facts, kept, facts.groups(kept), verdicts)
-    reasons[kept] = np.where(has_rows, Reason.STATISTICS, Reason.VISIBILITY)
+    reasons[kept] = np.where(has_rows, int(Reason.STATISTICS), int(Reason.VISIBILITY))
     reasons[kept[remaining.members]] = Reason.KEPT
     verdicts = verdicts[remaining.members]
     remaining = Groups(kept[remaining.members], remaining.starts)

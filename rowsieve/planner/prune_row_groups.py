@@ -63,15 +63,8 @@ class PrunedGroups:
     """
 
     verdicts: Verdicts
-    by_bloom: int = 0
-    any_remaining: bool = True
-
-    def without(self, refuted: Collection[int]) -> PrunedGroups:
-        """Return the same file without these row groups, which Bloom filters refuted."""
-        if not refuted:
-            return self
-        verdicts = _without(self.verdicts, refuted)
-        return PrunedGroups(verdicts, len(refuted), any_remaining=bool(verdicts.any()))
+    by_bloom: int
+    any_remaining: bool
 
 
 def prune_row_groups(
@@ -87,31 +80,32 @@ def prune_row_groups(
     versions of a row (trap T1).
     """
     together, statistics = joined_row_groups([metadata for metadata, _ in files], schema, only)
-    verdicts = interpret(predicate, together)
-    found = [
-        PrunedGroups(own, any_remaining=True in kept)
-        for own, kept in zip(
-            cut_by(verdicts, together.part_counts),
-            cut_by((verdicts != _NONE).tolist(), together.part_counts),
-            strict=True,
-        )
-    ]
+    verdicts, counts = interpret(predicate, together), together.part_counts
     undecided = [
-        (place, groups)
-        for place, each in enumerate(found)
-        if each.any_remaining and (groups := (each.verdicts == _SOME).nonzero()[0].tolist())
+        [group for group, some in enumerate(own) if some]
+        for own in cut_by((verdicts == _SOME).tolist(), counts)
     ]
-    points = _points(predicate) if undecided else ()
-    if not points:
-        return found
-    for place, groups in undecided:
-        _expect_filters(points, statistics[place], groups, files[place][1])
-    for place, groups in undecided:
-        blooms = files[place][1]
-        if blooms is not None:
-            refuted = _refuted_by_blooms(points, statistics[place], groups, blooms)
-            found[place] = found[place].without(refuted)
-    return found
+    points = _points(predicate) if any(undecided) else ()
+    asked = [
+        (place, blooms)
+        for place, (_, blooms) in enumerate(files)
+        if points and undecided[place] and blooms is not None
+    ]
+    for place, blooms in asked:
+        _expect_filters(points, statistics[place], undecided[place], blooms)
+    refuted: list[set[int]] = [set() for _ in files]
+    for place, blooms in asked:
+        refuted[place] = _refuted_by_blooms(points, statistics[place], undecided[place], blooms)
+    starts = accumulate(counts, initial=0)
+    verdicts = _without(
+        verdicts,
+        [first + group for first, own in zip(starts, refuted, strict=False) for group in own],
+    )
+    remaining = cut_by((verdicts != _NONE).tolist(), counts)
+    return [
+        PrunedGroups(own, len(groups), any_remaining=True in kept)
+        for own, groups, kept in zip(cut_by(verdicts, counts), refuted, remaining, strict=True)
+    ]
 
 
 def cut_by(values: Values, counts: Sequence[int]) -> list[Values]:
@@ -124,11 +118,11 @@ def _expect_filters(
     points: Sequence[Point],
     statistics: RowGroupStatistics,
     groups: Sequence[int],
-    blooms: Blooms | None,
+    blooms: Blooms,
 ) -> None:
     """Announce the filters that are requested first, for points with one value."""
     for point in points:
-        if blooms is not None and len(point.values) == 1:
+        if len(point.values) == 1:
             column = statistics.file_column(point.column.field_id)
             if column is not None:
                 blooms.expect(column, groups[:_FILTERS_AT_ONCE])
@@ -179,7 +173,7 @@ def _without(verdicts: Verdicts, refuted: Collection[int]) -> Verdicts:
     if not refuted:
         return verdicts
     verdicts = verdicts.copy()
-    verdicts[list(refuted)] = Verdict.NONE
+    verdicts[list(refuted)] = _NONE
     return verdicts
 
 
