@@ -360,8 +360,7 @@ def planned_metrics(plan: ScanPlan) -> ScanMetrics:
     metrics.pruned_by = {group.by: group.parts for group in plan.pruned}
     for part in plan.resolved or ():
         refuted = part.row_groups_by_statistics + part.row_groups_by_bloom
-        metrics.note_row_groups(part.row_groups, refuted)
-        metrics.note_pages(part.pages, part.pages_by_index)
+        metrics.note_pruned(part.row_groups, refuted, part.pages, part.pages_by_index)
     return metrics
 
 

@@ -127,7 +127,7 @@ class RowGroup:
             return None
         rows, decoded = self._within(self.wanted, pages)
         few = FewPages(self, pages, np.arange(decoded) if rows is None else rows, decoded)
-        forms = tuple(file.forms.get(name) for name in names)
+        forms = tuple(map(file.forms.get, names))
         return few, (tuple(names), forms, file.pages.stored_form(names))
 
     def places(self, columns: Schema) -> Iterator[Place]:

@@ -38,6 +38,7 @@ from rowsieve.types.schema import Schema
 
 _SAMPLED_GROUPS = 8  # row groups of a file used to estimate the decoded size of a row group
 _MOST_SIZES = 16  # sets of columns of a file whose sizes are kept
+_NO_ROWS = RowSet.empty(0)  # those of a file that a part lacks
 
 
 class PartSource:
@@ -92,13 +93,13 @@ class PartSource:
     def found(self, predicate: BoundPredicate, only: frozenset[int] | None = None) -> Candidates:
         """`candidates`, with counts of what pruned the other rows."""
         if self.part.data is None:
-            return Candidates(RowSet.empty(0))
+            return Candidates(_NO_ROWS)
         return self._candidates(self.part.data, predicate, only)
 
     def tombstone_candidates(self, predicate: BoundPredicate, key: frozenset[int]) -> RowSet:
         """The tombstones of the row groups and pages where the predicate may be TRUE or fail."""
         if self.part.deletes is None:
-            return RowSet.empty(0)
+            return _NO_ROWS
         return self._candidates(self.part.deletes, predicate, key).rows
 
     def columns_of(self, predicate: BoundPredicate) -> Schema:
@@ -205,8 +206,8 @@ class PartSource:
         only: frozenset[int] | None,
         found: Candidates,
     ) -> None:
-        self.metrics.note_row_groups(found.row_groups, found.by_statistics + found.by_bloom)
-        self.metrics.note_pages(found.pages, found.by_page_index)
+        refuted = found.by_statistics + found.by_bloom
+        self.metrics.note_pruned(found.row_groups, refuted, found.pages, found.by_page_index)
         self._known[ref.path, only] = (predicate, found)
         if only is None and ref is self.part.data:
             self._mostly_match = found.mostly_match
@@ -277,8 +278,8 @@ def candidates_of(
     matter = _columns_that_matter(predicate, only)
     return [
         (
-            RowSet.empty(0) if deletes is None else source._known[deletes.path, matter][1].rows,
-            RowSet.empty(0) if data is None else source._known[data.path, matter][1].rows,
+            _NO_ROWS if deletes is None else source._known[deletes.path, matter][1].rows,
+            _NO_ROWS if data is None else source._known[data.path, matter][1].rows,
         )
         for source in sources
         for data, deletes in [(source.part.data, source.part.deletes)]

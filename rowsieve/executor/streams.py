@@ -40,7 +40,9 @@ class Streams:
 
     def __post_init__(self) -> None:
         counts = [
-            count for source in self.sources for count in (source.tombstone_count, source.row_count)
+            count
+            for source in self.sources
+            for count in (source.part.tombstone_count, source.part.row_count)
         ]
         object.__setattr__(self, "row_counts", counts)
 

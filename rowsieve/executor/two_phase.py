@@ -78,9 +78,8 @@ class RowReader:
         first = self.first_of(group)
         rows = as_stored(group.read_only(first, None, group.wanted), self.predicate_target)
         matches = matching(self.predicate, rows)
-        if not matches.any():
+        if (kept := _only(rows, matches)) is None:
             return None
-        kept = _keep_matching(rows, matches)
         names, read = self.columns.names, frozenset(first.names)
         if rest := tuple(name for name in names if name not in read):
             both = _matching_rows(group, matches)
@@ -91,12 +90,9 @@ class RowReader:
         """The matching rows of units that were joined for `all_columns`; None if there are none."""
         assert self.predicate is not None
         rows = as_stored(read_few_pages(units, self.all_columns), self.predicate_target)
-        matches = matching(self.predicate, rows)
-        if not matches.any():
+        if (kept := _only(rows, matching(self.predicate, rows))) is None:
             return None
-        return as_stored(
-            _keep_matching(rows, matches).select(list(self.columns.names)), self.target
-        )
+        return as_stored(kept.select(list(self.columns.names)), self.target)
 
     def first_of(self, group: RowGroup) -> Schema:
         """The columns that are decoded before the predicate is evaluated."""
@@ -123,11 +119,14 @@ def _matching_rows(group: RowGroup, matches: Mask) -> Rows | RowSet | None:
     return np.flatnonzero(matches) if group.wanted is None else group.wanted.to_ids()[matches]
 
 
-def _keep_matching(rows: pa.RecordBatch, matches: Mask) -> pa.RecordBatch:
-    """The rows that match; text stays in its dictionary."""
-    if matches.all() or not rows.num_columns:
-        return rows.slice(0, int(matches.sum()))
-    keep = selection(np.flatnonzero(matches), rows.num_rows)
+def _only(rows: pa.RecordBatch, matches: Mask) -> pa.RecordBatch | None:
+    """The rows that match, None if there are none; text stays in its dictionary."""
+    count = int(np.count_nonzero(matches))
+    if not count:
+        return None
+    if count == rows.num_rows or not rows.num_columns:
+        return rows.slice(0, count)
+    keep = selection(matches.nonzero()[0], rows.num_rows)
     return pa.RecordBatch.from_arrays([keep(each) for each in rows.columns], rows.schema.names)
 
 

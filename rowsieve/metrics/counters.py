@@ -44,17 +44,13 @@ class ScanMetrics:
     _row_groups_read: set[tuple[str, int]] = field(default_factory=set, repr=False, compare=False)
     _lock: ForkSafeLock = field(default_factory=ForkSafeLock, repr=False, compare=False)
 
-    def note_row_groups(self, considered: int, pruned: int) -> None:
-        """Count row groups that a predicate was checked against, and those it refuted."""
+    def note_pruned(self, row_groups: int, refuted: int, pages: int, refuted_pages: int) -> None:
+        """Count row groups and pages that a predicate was checked against, and those it refuted."""
         with self._lock:
-            self.row_groups_considered += considered
-            self.row_groups_pruned += pruned
-
-    def note_pages(self, considered: int, pruned: int) -> None:
-        """Count pages that a predicate was checked against, and those it refuted."""
-        with self._lock:
-            self.pages_considered += considered
-            self.pages_pruned += pruned
+            self.row_groups_considered += row_groups
+            self.row_groups_pruned += refuted
+            self.pages_considered += pages
+            self.pages_pruned += refuted_pages
 
     def note_row_group(self, part_id: str, place: tuple[str, int], rows: int, size: int) -> None:
         """Count a read of `size` bytes of a row group's columns; `place` is (path, number).

@@ -30,6 +30,7 @@ from rowsieve.errors import CorruptData, SnapshotExpired
 from rowsieve.objects import ObjectNotFound, ObjectStore, Place
 from rowsieve.objects.location import in_place
 from rowsieve.parquet.file_mapping import FileMapping, adapted_tail
+from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.thrift import MalformedThrift
 
 CACHE_BYTES: Final = 32 * 1024 * 1024
@@ -84,10 +85,11 @@ def read_footer(tail: Any) -> pq.FileMetaData:
     return pq.read_metadata(pa.BufferReader(pa.py_buffer(tail)))
 
 
-def starts_of(metadata: pq.FileMetaData) -> list[int]:
+@cached_per_footer
+def starts_of(metadata: pq.FileMetaData) -> tuple[int, ...]:
     """The first row of each row group, and the number of rows."""
     groups = range(metadata.num_row_groups)
-    return [0, *accumulate(int(metadata.row_group(i).num_rows) for i in groups)]
+    return 0, *accumulate(int(metadata.row_group(i).num_rows) for i in groups)
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,7 +204,7 @@ class PageDirectory:
         start, stop = chunk_span(chunk)
         index_start, *offsets = entries["offset"].tolist()
         return ChunkPages(
-            [*(start + offset for offset in offsets), stop],
+            [*[start + offset for offset in offsets], stop],
             entries["digest"][1:].tolist(),
             None if index_start == _NOWHERE else index_start,
             chunk.path_in_schema,

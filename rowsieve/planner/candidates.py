@@ -111,7 +111,6 @@ def _candidates(
         nothing = RowSet.empty(ref.rows)
         return Candidates(nothing, count, count - by_bloom, by_bloom, page_rows=page_rows)
     rows = RowSet.empty(ref.rows)
-    directory = PageDirectory.of(tail.metadata)
     if of_pages.ranges is not None:  # pages of any size
         rows = RowSet.from_ranges(of_pages.ranges, ref.rows)
     elif directory is None:  # row groups of any size

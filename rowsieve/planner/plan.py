@@ -428,4 +428,4 @@ def check_fits(plan: ScanPlan, snapshot: Snapshot) -> None:
 
 def table_columns(names: Sequence[str]) -> tuple[OutputColumn, ...]:
     """Return output columns that are table columns."""
-    return tuple(OutputColumn(name) for name in names)
+    return tuple(map(OutputColumn, names))
