@@ -32,7 +32,7 @@ from rowsieve.providers.datafusion.changes_function import NAME as CHANGES
 from rowsieve.providers.datafusion.changes_function import ChangesFunction
 from rowsieve.providers.datafusion.closed_reads import ClosedReads, closed_frame, closed_reads
 from rowsieve.providers.datafusion.explained_tables import explained
-from rowsieve.providers.datafusion.hybrid_table import HybridTable, VisibleParts, may_skip
+from rowsieve.providers.datafusion.hybrid_table import HybridTable, VisibleParts
 from rowsieve.providers.datafusion.kept_queries import KeptQueries, KeptQuery
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
 from rowsieve.providers.datafusion.own_table import OwnTable, name_parts
@@ -41,7 +41,7 @@ from rowsieve.providers.datafusion.procedure_calls import (
     run_procedure_statement,
     with_version_names,
 )
-from rowsieve.providers.datafusion.scan_conditions import conditions, optimised
+from rowsieve.providers.datafusion.pruned_parts import pruned_parts
 from rowsieve.providers.datafusion.sealed_frames import sealed, sealed_views
 from rowsieve.providers.datafusion.session_settings import (
     INITIAL_SETTINGS,
@@ -361,30 +361,15 @@ class SessionContext(datafusion.SessionContext):
         kept: Sequence[KeptQuery],
         plan: Callable[..., datafusion.DataFrame],
     ) -> dict[str, frozenset[str]]:
-        """The ids of the parts to read, for each table that has parts to skip."""
-        many = {
-            name: own
-            for name, own in named.items()
-            if len(own.snapshot.parts.part_ids) > 1 and may_skip(own.snapshot)
-        }
-        stubs = {f"rowsieve_table_{i}": name for i, name in enumerate(many)}
-        schemas = {stub: many[name].snapshot.schema for stub, name in stubs.items()}
-        if not many:
-            return {}
-        views = {name: many[name].stub(stub) for stub, name in stubs.items()}
+        """Return the ids of the parts to read, for each table that has parts to skip."""
         # Planning SELECT … INTO would create a table; prepared statements have no INTO.
         allowed = read_only() if all(each.is_view for each in kept) else None
-        try:
+
+        def planned(views: Mapping[str, Any]) -> Any:
             with self._registered_for_now(views, kept):
-                optimal = optimised(plan(allowed).logical_plan())
-        except Exception:  # DataFusion's: the statement is planned again, and reports its errors
-            return {}
-        found = {} if optimal is None else conditions(optimal, schemas)
-        return {
-            stubs[stub]: many[stubs[stub]].read_parts(condition)
-            for stub, condition in found.items()
-            if condition != TRUE
-        }
+                return plan(allowed).logical_plan()
+
+        return pruned_parts(named, planned)
 
     def _hybrids(
         self, named: Mapping[str, OwnTable], chosen: Mapping[str, frozenset[str]]
