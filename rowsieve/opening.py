@@ -21,7 +21,6 @@ from rowsieve.arguments.annotations import (
     TableUri,
 )
 from rowsieve.arguments.kinds import ANY_TEXT
-from rowsieve.changes.handle import send_failure
 from rowsieve.changes.ingest import (
     is_spark_schema,
     prepare_appended,
@@ -29,6 +28,7 @@ from rowsieve.changes.ingest import (
     read_data,
 )
 from rowsieve.changes.new_tables import new_table
+from rowsieve.changes.table_handle import send_failure
 from rowsieve.config import current
 from rowsieve.errors import InvalidInput, TableExists
 from rowsieve.metrics import CommitReport, WriterMetrics, send
@@ -38,7 +38,7 @@ from rowsieve.stats.collect import Collecting
 from rowsieve.storage.log.checkpoint import row_count
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.commit_request import CommitRequest, check_request
-from rowsieve.storage.log.resolve import resolve_snapshot
+from rowsieve.storage.log.version_arguments import resolve_snapshot
 from rowsieve.storage.parts.part_writer import write_parts
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table

@@ -20,7 +20,7 @@ from rowsieve.maintenance.maintaining import Maintaining
 from rowsieve.objects import open_store
 from rowsieve.scan import Columns, Scan
 from rowsieve.shown import Shown, html, size_text
-from rowsieve.storage.log.resolve import resolve_snapshot
+from rowsieve.storage.log.version_arguments import resolve_snapshot
 from rowsieve.storage.manifests.part_sketches import distinct_count
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import arrow_schema

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from rowsieve import engines
 from rowsieve.arguments import Example
 from rowsieve.arguments.annotations import ColumnNames, RetryTimeout
-from rowsieve.changes.handle import Handle, changes
+from rowsieve.changes.table_handle import Handle, changes
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
 

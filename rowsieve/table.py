@@ -29,10 +29,16 @@ from rowsieve.arguments.annotations import (
 )
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import places_in, semantics_of, to_operand, to_predicate
-from rowsieve.changes.altering import columns_read
 from rowsieve.changes.change import Change, Question
-from rowsieve.changes.evolving import SchemaMode
-from rowsieve.changes.handle import changes, nothing_done
+from rowsieve.changes.cherry_picks import (
+    PICKED,
+    AlreadyPicked,
+    changes_of,
+    is_picked,
+    operation_of,
+)
+from rowsieve.changes.column_changes import columns_read
+from rowsieve.changes.column_methods import SchemaMode
 from rowsieve.changes.ingest import (
     Changes,
     OnDuplicate,
@@ -51,13 +57,7 @@ from rowsieve.changes.operations import (
     update_planned,
     update_where,
 )
-from rowsieve.changes.picking import (
-    PICKED,
-    AlreadyPicked,
-    changes_of,
-    is_picked,
-    operation_of,
-)
+from rowsieve.changes.table_handle import changes, nothing_done
 from rowsieve.config import OnViolation, Pruning, current
 from rowsieve.errors import EmptyData, InvalidInput, StalePlan, UnsupportedOperation
 from rowsieve.metrics import Reporter, WriterMetrics

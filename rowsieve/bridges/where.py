@@ -143,7 +143,7 @@ def places_in(
     except (InvalidPredicate, UnsupportedOperation) as error:
         if schema is None or not isinstance(text, str) or error.position is not None:
             raise
-        from rowsieve.bridges.sql.places import placed  # noqa: PLC0415 - it imports sqlglot
+        from rowsieve.bridges.sql.error_places import placed  # noqa: PLC0415 - it imports sqlglot
 
         meant = dialect_named(dialect).semantics if semantics is None else semantics
         found = placed(error, text, dialect, schema, meant, is_value=is_value)

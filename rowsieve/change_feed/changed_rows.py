@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from rowsieve.change_feed.commit_parts import CommitParts
 from rowsieve.executor.execute import resolve
-from rowsieve.executor.sources import PartSource
+from rowsieve.executor.part_sources import PartSource
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.part_rows import PartRows
 from rowsieve.planner.pieces import planned_part

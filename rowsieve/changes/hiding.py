@@ -15,7 +15,7 @@ import pyarrow as pa
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.mutation import AddsMatches, Mutation, TouchesParts
 from rowsieve.executor.execute import Execution
-from rowsieve.executor.sources import PartSource
+from rowsieve.executor.part_sources import PartSource
 from rowsieve.executor.windows import Numbered
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan import ScanPlan

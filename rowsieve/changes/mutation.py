@@ -22,7 +22,7 @@ import pyarrow as pa
 from rowsieve.changes.change import Question
 from rowsieve.errors import CommitConflict, EvaluationError, SnapshotExpired
 from rowsieve.executor.execute import Execution
-from rowsieve.executor.sources import PartSource
+from rowsieve.executor.part_sources import PartSource
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.overlap import Bound, KeyRange, key_ranges
 from rowsieve.planner.pieces import planned_part

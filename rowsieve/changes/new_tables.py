@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from rowsieve.changes.settings import check_columns
+from rowsieve.changes.property_changes import check_columns
 from rowsieve.changes.vector_building import with_vectors_protocol
 from rowsieve.storage.snapshot import COLUMN_TAGS, TableInfo
 from rowsieve.types.encodings import schema_of

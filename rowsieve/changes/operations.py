@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.changes.altering import check_restorable
 from rowsieve.changes.change import Change, Question
+from rowsieve.changes.column_changes import check_restorable
 from rowsieve.changes.hiding import hide_and_add, hide_and_append
 from rowsieve.changes.ingest import Changes, prepare_keys
 from rowsieve.changes.mutation import AddsMatches, AnyOf, Mutation, TouchesKeys, key_columns_of

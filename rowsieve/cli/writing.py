@@ -20,7 +20,7 @@ from rowsieve.cli.number_texts import with_number_texts
 from rowsieve.cli.output import print_json, print_table
 from rowsieve.cli.text_table import cell
 from rowsieve.errors import InvalidInput
-from rowsieve.executor.package import take_first
+from rowsieve.executor.output_batches import take_first
 
 Format: TypeAlias = Literal["text", "csv", "json", "markdown", "parquet"]
 Batches: TypeAlias = Iterator[pa.RecordBatch]

@@ -28,7 +28,7 @@ from rowsieve.bridges.sql import to_sql
 from rowsieve.config import OnViolation
 from rowsieve.errors import UnsoundPruning, UnsupportedOperation
 from rowsieve.executor.execute import Execution
-from rowsieve.executor.sources import PartSource
+from rowsieve.executor.part_sources import PartSource
 from rowsieve.metrics import ScanMetrics
 from rowsieve.planner.plan import Piece, PlannedPart, Read, ScanPlan, Split
 from rowsieve.predicate.arrays import Mask

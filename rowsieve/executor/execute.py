@@ -31,10 +31,10 @@ from rowsieve.executor.live_rows import (
     resolves_by_few_keys,
     with_columns,
 )
-from rowsieve.executor.package import Packaging, take_first
+from rowsieve.executor.output_batches import Packaging, take_first
+from rowsieve.executor.part_sources import PartSource
 from rowsieve.executor.read_ahead import ReadAhead, with_lookahead
 from rowsieve.executor.small_start import with_small_start
-from rowsieve.executor.sources import PartSource
 from rowsieve.executor.streams import Streams
 from rowsieve.executor.two_phase import RowReader
 from rowsieve.executor.windows import Numbered
@@ -48,7 +48,7 @@ from rowsieve.planner.resolved import rows_by_part, with_rows
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.storage.log.missing import missing_files_named
+from rowsieve.storage.log.missing_files import missing_files_named
 from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from rowsieve.storage.parts.vector_files import places_of_vectors
 from rowsieve.types.logical import Float

@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.executor.decode_row_group import RowGroup, as_stored, in_slices, selection
-from rowsieve.executor.memory import rows_at_once
 from rowsieve.executor.merge import merge, winners
+from rowsieve.executor.merge_memory import rows_at_once
+from rowsieve.executor.part_sources import PartSource, candidates_of, prune_together
 from rowsieve.executor.repeats import Rows
-from rowsieve.executor.sources import PartSource, candidates_of, prune_together
 from rowsieve.executor.stored_vectors import (
     few_are_fresh,
     fresh_count,

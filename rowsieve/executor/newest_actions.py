@@ -13,8 +13,8 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from rowsieve.executor.part_sources import PartSource
 from rowsieve.executor.read_ahead import ReadAhead
-from rowsieve.executor.sources import PartSource
 from rowsieve.executor.streams import Streams
 from rowsieve.executor.windows import windows
 from rowsieve.objects import FetchingStore, ObjectStore

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.executor.sources import PartSource, candidates_of
+from rowsieve.executor.part_sources import PartSource, candidates_of
 from rowsieve.executor.streams import Kept, Streams
 from rowsieve.executor.visibility import visible_rows
 from rowsieve.objects import ObjectStore

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from rowsieve.arguments.annotations import Metadata, Properties, StorageOptions
-from rowsieve.changes.settings import check_columns
+from rowsieve.changes.property_changes import check_columns
 from rowsieve.errors import InvalidInput, TableExists, UnsupportedOperation
 from rowsieve.foreign.footers import Footer
 from rowsieve.foreign.hive import Partitions

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.errors import KeyViolation, UnsupportedOperation
-from rowsieve.executor.sources import PartSource
+from rowsieve.executor.part_sources import PartSource
 from rowsieve.foreign.many_keys import PlacedFile, read_keys, small_batches
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan import PlannedPart

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from rowsieve.errors import InvalidInput, SchemaMismatch, UnsupportedOperation
-from rowsieve.executor.sources import PartSource
+from rowsieve.executor.part_sources import PartSource
 from rowsieve.foreign.footers import Footer, read_footers
 from rowsieve.foreign.hive import Partitions
 from rowsieve.foreign.joined_columns import JoinedColumns

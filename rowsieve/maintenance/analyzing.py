@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from rowsieve.changes.mutation import Mutation, never
 from rowsieve.errors import InvalidInput
-from rowsieve.executor.sources import PartSource
+from rowsieve.executor.part_sources import PartSource
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.pieces import planned_part
 from rowsieve.stats.collect import StatisticsCollector

@@ -10,11 +10,11 @@ from typing import Annotated, Literal, overload
 
 from rowsieve.arguments import Example
 from rowsieve.arguments.annotations import ColumnNames, Metadata, Moment, Progress, RetryTimeout
-from rowsieve.changes.handle import changes
 from rowsieve.changes.mutation import Mutation
+from rowsieve.changes.table_handle import changes
 from rowsieve.compaction.pace import Pace
 from rowsieve.compaction.pick import pick
-from rowsieve.compaction.run import (
+from rowsieve.compaction.rewrite_passes import (
     COMPACTION_RETRY_TIMEOUT_S,
     MOST_PASSES,
     Compaction,

@@ -8,12 +8,12 @@ from typing import Any
 from rowsieve.arguments.annotations import Metadata, RetryTimeout
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import places_in, semantics_of, to_predicate
-from rowsieve.changes.altering import columns_read
 from rowsieve.changes.change import Question
-from rowsieve.changes.handle import changes
+from rowsieve.changes.column_changes import columns_read
+from rowsieve.changes.table_handle import changes
 from rowsieve.changes.vector_building import plan_vectors
 from rowsieve.changes.vector_merging import plan_merged_vectors
-from rowsieve.compaction.run import COMPACTION_RETRY_TIMEOUT_S
+from rowsieve.compaction.rewrite_passes import COMPACTION_RETRY_TIMEOUT_S
 from rowsieve.predicate.bind import bind
 from rowsieve.retention.retaining import Retaining
 from rowsieve.storage.log.log_entry import Commit

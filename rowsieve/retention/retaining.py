@@ -15,8 +15,8 @@ from typing import Annotated, Final, Self
 
 from rowsieve.arguments import Example
 from rowsieve.arguments.annotations import Metadata, Moment, Progress
-from rowsieve.changes.evolving import Evolving
-from rowsieve.changes.handle import changes
+from rowsieve.changes.column_methods import Evolving
+from rowsieve.changes.table_handle import changes
 from rowsieve.errors import (
     CorruptData,
     InvalidInput,
@@ -42,7 +42,7 @@ from rowsieve.retention.orphans import (
 from rowsieve.retention.removed_files import RemovedFiles
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.floors import check_kept, check_open, floors_of, raised
-from rowsieve.storage.log.resolve import resolve_snapshot
+from rowsieve.storage.log.version_arguments import resolve_snapshot
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.instants import to_microseconds
 

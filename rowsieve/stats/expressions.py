@@ -17,9 +17,9 @@ import numpy as np
 from rowsieve.predicate import ir
 from rowsieve.predicate.arrays import null_mask
 from rowsieve.predicate.interpretation.abstract import AbstractValue, from_column, meet
-from rowsieve.stats.claims import cast_soundly, widen_elsewhere
 from rowsieve.stats.json_expressions import Subjects, cast_of_path, path_of, value_at
 from rowsieve.stats.model import Derived, Subject
+from rowsieve.stats.sound_casts import cast_soundly, widen_elsewhere
 from rowsieve.stats.subjects import (
     AS_INT,
     AS_LOWER,

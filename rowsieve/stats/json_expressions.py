@@ -27,9 +27,9 @@ from rowsieve.predicate.interpretation.abstract import (
     without_contradictions,
 )
 from rowsieve.predicate.ir import BoundColumn, Call, Literal, Operand
-from rowsieve.stats.claims import cast_soundly, widen_elsewhere
 from rowsieve.stats.json_kinds import ANY_INDEX, EVERYTHING, INDICES, Kind, Path, path_subject
 from rowsieve.stats.model import Derived, Subject
+from rowsieve.stats.sound_casts import cast_soundly, widen_elsewhere
 from rowsieve.types.logical import (
     Bool,
     Decimal,

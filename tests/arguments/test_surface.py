@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 import rowsieve as rs
 from rowsieve.arguments import checking
 from rowsieve.arguments.checking import kinds_of
-from rowsieve.changes.evolving import Alteration
+from rowsieve.changes.column_methods import Alteration
 from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.procedures.engine import LocalEngine

@@ -11,7 +11,7 @@ import pytest
 
 import rowsieve
 from rowsieve import Table
-from rowsieve.changes.evolving import Alteration
+from rowsieve.changes.column_methods import Alteration
 from rowsieve.errors import InvalidInput, InvalidSchemaChange, SchemaMismatch
 
 

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rowsieve as rs
-from rowsieve.compaction.run import Compaction
+from rowsieve.compaction.rewrite_passes import Compaction
 from rowsieve.errors import UnsupportedOperation, UnsupportedProtocol
 from rowsieve.executor import live_rows, stored_vectors
 from rowsieve.executor.visibility import VisibilityCache, visible_rows

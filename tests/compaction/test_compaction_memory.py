@@ -19,9 +19,9 @@ CHILD = """
 import sys, tracemalloc
 import pyarrow as pa
 import rowsieve as rs
-from rowsieve.compaction import run
+from rowsieve.compaction import rewrite_passes
 
-run.MEMORY_BYTES = int(sys.argv[2])
+rewrite_passes.MEMORY_BYTES = int(sys.argv[2])
 table = rs.open_table(sys.argv[1])
 tracemalloc.start()
 commit = table.compact()

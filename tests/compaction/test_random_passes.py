@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import rowsieve as rs
 from rowsieve import Table
-from rowsieve.compaction import pick, run, slices
-from rowsieve.compaction.run import Compaction
+from rowsieve.compaction import pick, rewrite_passes, slices
+from rowsieve.compaction.rewrite_passes import Compaction
 from tests.profiles import examples
 from tests.random_tables import tiny_row_groups
 from tests.small_tables import fresh_uri
@@ -78,7 +78,7 @@ def test_passes_at_any_moment_change_no_version(
     )
     versions: list[dict[object, int]] = [{}]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "SLICE_BYTES", slice_bytes)  # -1: every slice is streamed
+        patch.setattr(rewrite_passes, "SLICE_BYTES", slice_bytes)  # -1: every slice is streamed
         patch.setattr(slices, "SLICE_BYTES", abs(slice_bytes))
         patch.setattr(pick, "CUT_RATIO", cut_ratio)  # 0: parts of any size are cut
         for step in history:

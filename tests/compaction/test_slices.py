@@ -11,7 +11,7 @@ import rowsieve as rs
 from rowsieve import Table
 from rowsieve.compaction import slices
 from rowsieve.compaction.pick import pick
-from rowsieve.compaction.run import Compaction
+from rowsieve.compaction.rewrite_passes import Compaction
 from rowsieve.executor.streams import Streams
 from tests.random_tables import tiny_row_groups
 from tests.small_tables import keyed, kv, pairs

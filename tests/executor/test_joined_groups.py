@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rowsieve as rs
-from rowsieve.executor import decode_row_group, live_rows, sources
+from rowsieve.executor import decode_row_group, live_rows, part_sources
 from rowsieve.executor.joined_groups import FEW, units
 from rowsieve.parquet.page_reader import PageReader
 from rowsieve.parquet.pages import Pages
@@ -57,7 +57,7 @@ def table() -> Iterator[rs.Table]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(part_file, "PAGE_ROWS", PAGE_ROWS)
         patch.setattr(part_file, "_DICTIONARY_RATIO", 0.9)
-        for module in (part_file, part_writer, sources, live_rows, candidates, plan, splits):
+        for module in (part_file, part_writer, part_sources, live_rows, candidates, plan, splits):
             patch.setattr(module, "ROW_GROUP_ROWS", GROUP_ROWS)
         numbers = range(ROWS)
         rows = {

@@ -13,7 +13,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import InvalidInput
 from rowsieve.executor import decode_row_group
-from rowsieve.executor.memory import FEWEST_ROWS, Footprint, most_at_once, rows_at_once
+from rowsieve.executor.merge_memory import FEWEST_ROWS, Footprint, most_at_once, rows_at_once
 from rowsieve.executor.windows import Numbered, Stream, windows
 from rowsieve.types.logical import Field, Int
 from rowsieve.types.ordering.keys import KeyOrder
@@ -83,7 +83,7 @@ def test_a_read_in_several_passes_gives_the_same_rows(
             sizes.append(batch.num_rows)
             yield start, batch
 
-    monkeypatch.setattr("rowsieve.executor.sources.in_slices", watched)
+    monkeypatch.setattr("rowsieve.executor.part_sources.in_slices", watched)
     monkeypatch.setattr("rowsieve.executor.live_rows.in_slices", watched)
     small = table.scan(where, order_by_key=order_by_key, memory_bytes=10_000)
     found = small.to_arrow()

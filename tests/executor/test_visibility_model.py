@@ -24,7 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rowsieve as rs
-from rowsieve.executor import memory, stored_vectors
+from rowsieve.executor import merge_memory, stored_vectors
 from rowsieve.executor.execute import Execution
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
@@ -143,7 +143,9 @@ COMPOSITES: tuple[tuple[LogicalType, ...], ...] = (
 @pytest.fixture(autouse=True, scope="module")
 def tiny_row_groups() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory, "FEWEST_ROWS", 2)  # with little memory, row groups come in two pieces
+        patch.setattr(
+            merge_memory, "FEWEST_ROWS", 2
+        )  # with little memory, row groups come in two pieces
         yield from random_tables.tiny_row_groups(3)
 
 

@@ -11,7 +11,7 @@ RACES = ("tests/changes/test_evolving_races.py",)
 NESTED, EVOLUTION, ALTERING = (
     "parquet/nested_columns.py",
     "types/evolution.py",
-    "changes/altering.py",
+    "changes/column_changes.py",
 )
 SUITES = {NESTED: FIELDS, EVOLUTION: FIELDS, ALTERING: WIDER}
 

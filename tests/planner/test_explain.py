@@ -13,7 +13,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve import Scan, Table
-from rowsieve.executor.sources import PartSource
+from rowsieve.executor.part_sources import PartSource
 from rowsieve.planner.explain import explain
 from rowsieve.planner.explanation import MOST_LINES
 from rowsieve.planner.plan_scan import plan_scan

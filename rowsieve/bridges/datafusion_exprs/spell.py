@@ -23,7 +23,7 @@ from rowsieve.bridges.pyarrow_exprs.literals import literal_of, negative_nans, s
 from rowsieve.bridges.sql.constructs.arrow_times import timestamp_named
 from rowsieve.bridges.sql.constructs.render_literals import cast_text, quoted
 from rowsieve.bridges.sql.dialects import DATAFUSION, DATAFUSION_INSTANT
-from rowsieve.bridges.sql.stand_ins import StandIns, TextDepth
+from rowsieve.bridges.sql.placeholders import StandIns, TextDepth
 from rowsieve.bridges.sql.typenames import arrow_shown
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import UnsupportedOperation

@@ -16,10 +16,10 @@ from rowsieve.bridges.chains import flattened
 from rowsieve.bridges.spark_columns.connect_times import check_moments
 from rowsieve.bridges.spark_columns.long_lists import LISTED, SHORT
 from rowsieve.bridges.sql import parse_expression
+from rowsieve.bridges.sql.placeholders import StandIns
 from rowsieve.bridges.sql.spark import spark_words
 from rowsieve.bridges.sql.spark.spark_type_names import cast_target, type_named
 from rowsieve.bridges.sql.spark.spark_words import Form
-from rowsieve.bridges.sql.stand_ins import StandIns
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.ir import ValueSet
 from rowsieve.types.encodings import arrow_type

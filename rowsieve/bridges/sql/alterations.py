@@ -247,7 +247,7 @@ def _evaluated(node: Any, type_: LogicalType, name: str, dialect: Dialect) -> pa
             target=type_,
         )
     except (InvalidPredicate, UnsupportedOperation) as error:
-        from rowsieve.bridges.sql.places import placed  # noqa: PLC0415 - for errors only
+        from rowsieve.bridges.sql.error_places import placed  # noqa: PLC0415 - for errors only
 
         there = placed(error, shown, dialect.name, Schema(0, ()), dialect.semantics, is_value=True)
         raise InvalidInput(

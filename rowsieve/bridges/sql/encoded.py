@@ -16,7 +16,7 @@ from typing import TypeVar
 from rowsieve.bridges.conditions import read_conditions
 from rowsieve.bridges.sql.dialects import Dialect
 from rowsieve.bridges.sql.language import as_engine_means, as_meant
-from rowsieve.bridges.sql.stand_ins import StandIns
+from rowsieve.bridges.sql.placeholders import StandIns
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.bind import bind_operand

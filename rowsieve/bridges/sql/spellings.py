@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from rowsieve.bridges.functions import TABLE, spelling_of
 from rowsieve.bridges.sql.constructs.named_zones import FORMS, ZONE_FUNCTIONS
-from rowsieve.bridges.sql.constructs.parts import ALL_PARTS, part_template
+from rowsieve.bridges.sql.constructs.time_fields import ALL_PARTS, part_template
 from rowsieve.bridges.sql.dialects import DIALECTS, dialect_named
 from rowsieve.predicate.functions.registry import BUILT_IN
 

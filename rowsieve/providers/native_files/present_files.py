@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.footer import reading
-from rowsieve.storage.log.missing import missing_files_named
+from rowsieve.storage.log.missing_files import missing_files_named
 from rowsieve.storage.manifests.manifest import FileRef
 
 

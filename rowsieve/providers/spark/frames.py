@@ -21,7 +21,7 @@ from rowsieve.bridges.spark_columns.java_classes import spark_class
 from rowsieve.bridges.spark_columns.sessions import using
 from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.change_feed.feed_columns import feed_schema
-from rowsieve.changes.handle import nothing_done
+from rowsieve.changes.table_handle import nothing_done
 from rowsieve.config import DEFAULT, current
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.objects.storage_options import flat_options

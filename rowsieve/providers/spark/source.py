@@ -70,7 +70,7 @@ from rowsieve.providers.spark.task_properties import property_of_task
 from rowsieve.providers.spark.writes.stream_sink import RowsieveStreamWriter
 from rowsieve.providers.spark.writes.write_tasks import RowsieveWriter
 from rowsieve.storage.log.commit_log import CommitLog
-from rowsieve.storage.log.resolve import resolve_snapshot
+from rowsieve.storage.log.version_arguments import resolve_snapshot
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import Schema
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rowsieve.bridges.sql.constructs.named_zones import zone_argument
-from rowsieve.bridges.sql.constructs.parts import TRUNCATIONS
+from rowsieve.bridges.sql.constructs.time_fields import TRUNCATIONS
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.predicate.ir import Call, Literal, Operand
 

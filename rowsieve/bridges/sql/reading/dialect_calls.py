@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from rowsieve.bridges.constant_values import text_of, whole_of
 from rowsieve.bridges.sql.constructs.bins import binned
-from rowsieve.bridges.sql.constructs.parts import field_argument
+from rowsieve.bridges.sql.constructs.time_fields import field_argument
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
 from rowsieve.types.logical import Date, Float, Int, String

@@ -20,12 +20,12 @@ from sqlglot.tokenizer_core import TokenType
 from rowsieve.bridges.chains import flattened
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.grammars import condition_of, tokens_of
+from rowsieve.bridges.sql.placeholders import StandIns
 from rowsieve.bridges.sql.reading.lifted_lists import Lifted, lift_lists, stand_in_place
 from rowsieve.bridges.sql.reading.plain_chains import plain_chain
 from rowsieve.bridges.sql.reading.read_nodes import Reader
 from rowsieve.bridges.sql.reading.source_text import Source, is_after_distinct, split_at_and
 from rowsieve.bridges.sql.reading.text_limits import MAX_NESTING, check_length, too_deep
-from rowsieve.bridges.sql.stand_ins import StandIns
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import IsNull, Operand, Predicate
 from rowsieve.predicate.limits import check_text

@@ -19,14 +19,14 @@ from rowsieve.bridges.functions import TABLE
 from rowsieve.bridges.sql.constructs.intervals import moved
 from rowsieve.bridges.sql.constructs.named_zones import at_time_zone, of_local_time, timezone_call
 from rowsieve.bridges.sql.constructs.nested_access import json_operator, json_path
-from rowsieve.bridges.sql.constructs.parts import (
+from rowsieve.bridges.sql.constructs.pattern_calls import substring
+from rowsieve.bridges.sql.constructs.templates import forms, recognise
+from rowsieve.bridges.sql.constructs.time_fields import (
     PARTS,
     field_argument,
     part_named,
     plain_parts,
 )
-from rowsieve.bridges.sql.constructs.pattern_calls import substring
-from rowsieve.bridges.sql.constructs.templates import forms, recognise
 from rowsieve.bridges.sql.constructs.truncations import truncation
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.reading.calls_by_dialect import NAMES, NODES

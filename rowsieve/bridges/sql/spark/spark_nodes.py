@@ -12,7 +12,7 @@ from typing import Any
 from sqlglot import exp
 
 from rowsieve.bridges.constant_values import whole_of
-from rowsieve.bridges.sql.constructs.parts import field_argument
+from rowsieve.bridges.sql.constructs.time_fields import field_argument
 from rowsieve.bridges.sql.constructs.truncations import truncated
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.spark.spark_coercion import QUOTIENT, WHOLE_QUOTIENT

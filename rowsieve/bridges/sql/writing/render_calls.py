@@ -12,11 +12,11 @@ from rowsieve.bridges.sql.constructs.bins import bin_text
 from rowsieve.bridges.sql.constructs.intervals import interval_text
 from rowsieve.bridges.sql.constructs.named_zones import zone_text
 from rowsieve.bridges.sql.constructs.nested_access import PLAIN_PATH
-from rowsieve.bridges.sql.constructs.parts import TRUNCATIONS, part_template
 from rowsieve.bridges.sql.constructs.pattern_calls import FOUND, in_flavour
 from rowsieve.bridges.sql.constructs.regexes import Flavour, from_re2
 from rowsieve.bridges.sql.constructs.render_literals import quoted
 from rowsieve.bridges.sql.constructs.templates import Templated, fill, written
+from rowsieve.bridges.sql.constructs.time_fields import TRUNCATIONS, part_template
 from rowsieve.bridges.sql.constructs.time_formats import FORMATTED, in_words
 from rowsieve.bridges.sql.protocols import Writes
 from rowsieve.bridges.sql.spark.spark_names import WRITTEN

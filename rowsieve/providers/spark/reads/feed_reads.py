@@ -42,7 +42,7 @@ from rowsieve.providers.spark.session_settings import (
 from rowsieve.providers.spark.task_properties import property_of_task
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.next_version import next_version
-from rowsieve.storage.log.resolve import resolve_snapshot
+from rowsieve.storage.log.version_arguments import resolve_snapshot
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.instants import to_microseconds

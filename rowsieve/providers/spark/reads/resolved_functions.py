@@ -17,10 +17,10 @@ from pyspark.sql import functions
 from rowsieve.bridges.spark_columns.classic import Node
 from rowsieve.bridges.sql.dialects import SPARK
 from rowsieve.bridges.sql.encoded import read_encoded
+from rowsieve.bridges.sql.placeholders import StandIns
 from rowsieve.bridges.sql.spark import spark_words
 from rowsieve.bridges.sql.spark.spark_type_names import type_named
 from rowsieve.bridges.sql.spark.spark_words import Call, Form, Names, Words
-from rowsieve.bridges.sql.stand_ins import StandIns
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir

@@ -16,7 +16,7 @@ from rowsieve.changes.operations import NewParts, overwrite_all
 from rowsieve.changes.vector_building import with_eager_vectors
 from rowsieve.errors import CommitConflict, EmptyData
 from rowsieve.executor.merge import repeated_key
-from rowsieve.executor.sources import PartSource
+from rowsieve.executor.part_sources import PartSource
 from rowsieve.executor.windows import Stream
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.planner.overlap import overlap_groups

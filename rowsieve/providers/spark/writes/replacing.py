@@ -19,7 +19,7 @@ from rowsieve.changes.mutation import Mutation, Stale, commit_mutation
 from rowsieve.changes.operations import NewParts, overwrite_where_by_parts
 from rowsieve.changes.vector_building import with_eager_vectors
 from rowsieve.errors import CommitConflict, InvalidInput
-from rowsieve.executor.sources import PartSource
+from rowsieve.executor.part_sources import PartSource
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.pieces import planned_part
 from rowsieve.predicate.bind import bind

@@ -15,7 +15,7 @@ import pytest
 
 from rowsieve.bridges.functions import TABLE, spelling_of
 from rowsieve.bridges.sql import parse_expression
-from rowsieve.bridges.sql.constructs.parts import ALL_PARTS
+from rowsieve.bridges.sql.constructs.time_fields import ALL_PARTS
 from rowsieve.bridges.sql.spellings import OPERATORS, spelling
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.functions.registry import BUILT_IN

@@ -13,12 +13,12 @@ from rowsieve.arguments import checked_methods
 from rowsieve.arguments.annotations import ColumnNames, ColumnPath, Metadata
 from rowsieve.arguments.kinds import described
 from rowsieve.bridges.sql.alterations import actions_of, alterations_of
-from rowsieve.changes.altering import alter_columns
 from rowsieve.changes.change import Change
-from rowsieve.changes.configuring import Configuring
+from rowsieve.changes.column_changes import alter_columns
 from rowsieve.changes.defaults import with_defaults
-from rowsieve.changes.handle import changes, nothing_done
 from rowsieve.changes.ingest import Changes
+from rowsieve.changes.property_methods import Configuring
+from rowsieve.changes.table_handle import changes, nothing_done
 from rowsieve.errors import InvalidInput, InvalidSchemaChange
 from rowsieve.storage.log.commit_log import CommitRequest
 from rowsieve.storage.log.floors import is_given_up

@@ -15,8 +15,8 @@ from typing import Concatenate, Final, ParamSpec, TypeVar, cast
 import pyarrow as pa
 
 from rowsieve.arguments.annotations import Metadata, StorageOptions, Token
-from rowsieve.changes.altering import check_same_columns, check_same_meaning
 from rowsieve.changes.change import Change
+from rowsieve.changes.column_changes import check_same_columns, check_same_meaning
 from rowsieve.changes.ingest import Changes
 from rowsieve.changes.mutation import Mutation, Stale, commit_mutation, never
 from rowsieve.changes.operations import overwrite_all

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from rowsieve.changes.ingest import Changes, prepare_appended, prepare_keys, prepare_rows
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.executor.sources import PartSource
+from rowsieve.executor.part_sources import PartSource
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.overlap import overlap_groups
 from rowsieve.planner.pieces import planned_part

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rowsieve.arguments.annotations import Metadata, Properties, PropertyNames, RetryTimeout
-from rowsieve.changes.handle import Handle, changes, nothing_done
-from rowsieve.changes.settings import change_properties, checked_settings, is_set
+from rowsieve.changes.property_changes import change_properties, checked_settings, is_set
+from rowsieve.changes.table_handle import Handle, changes, nothing_done
 from rowsieve.errors import InvalidInput
 from rowsieve.properties import check_name
 from rowsieve.storage.log.log_entry import Commit
