@@ -83,9 +83,9 @@ class ListRules:
     keyed_elements: bool = False  # element_at(map, 'key')
     one_value_lists: frozenset[str] = frozenset()  # functions of map and key: a list of at most one
     any_of: AnyOf = AnyOf.REFUSED
-    contains: Contains = Contains.NULL
+    contains: Contains = Contains.REFUSED
     overlaps: ListPair = ListPair.NONE
-    contains_all: ListPair = ListPair.WITHOUT_NULL
+    contains_all: ListPair = ListPair.NONE
     in_list_column: bool = False  # value IN list_column
     missing_place_is_zero: bool = False  # array_position of a missing value; otherwise NULL
     dimensions: bool = False  # array_length(x, 1), which is NULL for an empty list

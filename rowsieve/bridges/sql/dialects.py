@@ -94,10 +94,10 @@ class Dialect:
     bare_decimal: Decimal | None = None  # the type of DECIMAL; None: give its digits
     float_is_single: bool = False  # FLOAT has 32 bits, and 64 in the grammar
     arrow_types: Mapping[LogicalType, str] = field(default_factory=dict)  # by `arrow_cast`
-    tries_text: bool = True  # TRY_CAST of text is ours
+    tries_text: bool = False  # TRY_CAST of text is ours
     tries_certain: bool = False  # TRY_CAST of other values that cannot fail, too
     folds_unquoted: bool = False  # names without quotes become lower case
-    reads_our_names: bool = True  # functions without a spelling are read by our names
+    reads_our_names: bool = False  # functions without a spelling are read by our names
     writes_our_names: bool = False  # and written so
     safe_equality: bool = False  # a <=> b is IS NOT DISTINCT FROM, and no distance
     symmetric_between: bool = False  # BETWEEN SYMMETRIC
@@ -161,8 +161,8 @@ POSTGRES = Dialect(
     exponent_is_float=False,
     binary_text=BinaryText.HEX,
     bare_decimal=ANY_DECIMAL,
-    tries_text=False,
     folds_unquoted=True,
+    reads_our_names=True,
     writes_our_names=True,
     symmetric_between=True,
     json_operators=True,
@@ -171,7 +171,6 @@ POSTGRES = Dialect(
         subscripts_nest=False,
         slices=True,
         any_of=AnyOf.STANDARD,
-        contains=Contains.REFUSED,
         overlaps=ListPair.ANY,
         contains_all=ListPair.ANY,
         dimensions=True,
@@ -214,6 +213,8 @@ DUCKDB = Dialect(
     zeros_count=True,
     binary_text=BinaryText.ESCAPED,
     bare_decimal=Decimal(18, 3),
+    tries_text=True,
+    reads_our_names=True,
     lists=ListRules(
         subscripts=Subscripts.BOTH_ENDS,
         slices=True,
@@ -221,6 +222,7 @@ DUCKDB = Dialect(
         any_of=AnyOf.QUERY,
         contains=Contains.FALSE,
         overlaps=ListPair.ANY,
+        contains_all=ListPair.WITHOUT_NULL,
         in_list_column=True,
     ),
     texts=TextRules(
@@ -260,7 +262,9 @@ DATAFUSION = Dialect(
     bare_decimal=Decimal(38, 10),
     float_is_single=True,
     arrow_types=DATAFUSION_TYPES,
+    tries_text=True,
     tries_certain=True,
+    reads_our_names=True,
     folds_unquoted=True,
     safe_equality=True,
     lists=ListRules(
@@ -270,6 +274,7 @@ DATAFUSION = Dialect(
         any_of=AnyOf.FUNCTION,
         contains=Contains.FALSE,
         overlaps=ListPair.WITHOUT_NULL,
+        contains_all=ListPair.WITHOUT_NULL,
         shows_members_of_null=True,
         forgets_null_members=True,
         merges=True,
@@ -307,10 +312,13 @@ SPARK = Dialect(
     divides_integers=False,
     bracket_members=True,
     bare_decimal=Decimal(10, 0),
-    reads_our_names=False,
     safe_equality=True,
     lists=ListRules(
-        subscripts=Subscripts.TYPED, element="get({list}, {index})", missing_place_is_zero=True
+        subscripts=Subscripts.TYPED,
+        element="get({list}, {index})",
+        contains=Contains.NULL,
+        contains_all=ListPair.WITHOUT_NULL,
+        missing_place_is_zero=True,
     ),
     texts=TextRules(strict_escapes=True, like_lists=LikeLists.VALUES, regex_match="{0} RLIKE {1}"),
     times=TimeRules(
@@ -344,7 +352,14 @@ TRINO = Dialect(
     "trino",
     "trino",
     widths=IntegerWidths.NARROW,
-    lists=ListRules(keyed_elements=True, missing_place_is_zero=True),
+    tries_text=True,
+    reads_our_names=True,
+    lists=ListRules(
+        keyed_elements=True,
+        contains=Contains.NULL,
+        contains_all=ListPair.WITHOUT_NULL,
+        missing_place_is_zero=True,
+    ),
     texts=TextRules(like_escape=None, regex_match="regexp_like({0}, {1})"),
     types={
         **{type_: name for type_, name in _COMMON_TYPES.items() if not isinstance(type_, Time)},
