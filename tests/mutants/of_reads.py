@@ -5,7 +5,8 @@ from __future__ import annotations
 from tests.mutants.workshop import Mutant
 
 LIVE, SOURCES, EXECUTE, PACKAGE, READER = (
-    f"executor/{name}.py" for name in ("live_rows", "sources", "execute", "package", "two_phase")
+    f"executor/{name}.py"
+    for name in ("live_rows", "part_sources", "execute", "output_batches", "two_phase")
 )
 _READS = (
     "tests/traps/test_trap_merge.py",
@@ -104,6 +105,7 @@ MUTANTS = (
         "wanted and matching rows are mistaken for one another",
         "group.wanted.to_ids()[matches]",
         "np.flatnonzero(matches)",
+        ("tests/tables/test_random_scans.py",),
     ),
     Mutant(
         READER,
