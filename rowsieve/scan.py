@@ -20,7 +20,7 @@ from rowsieve.arguments.annotations import ColumnNames, StorageOptions
 from rowsieve.bridges.condition_notes import brief
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.sql import to_sql
-from rowsieve.bridges.where import places_in, semantics_of, to_operand, to_predicate
+from rowsieve.bridges.where import locating_errors, semantics_of, to_operand, to_predicate
 from rowsieve.config import OnViolation, Pruning, current
 from rowsieve.errors import InvalidInput, UnprunablePredicate, UnsupportedOperation
 from rowsieve.executor.audit import Auditor
@@ -99,7 +99,7 @@ class Scan:
         output = _output_columns(columns, snapshot, dialect, session)
         started = time.perf_counter()
         if plan is None:
-            with places_in(where, dialect, snapshot.schema, semantics):
+            with locating_errors(where, dialect, snapshot.schema, semantics):
                 predicate = to_predicate(where, dialect, snapshot.schema, semantics, session)
                 self._plan, self._reused = self._planned(
                     predicate, output, semantics, limit, ordered=order_by_key
@@ -414,7 +414,7 @@ def _output_columns(
 
 def _computed(expression: Any, dialect: str, schema: Schema, semantics: Semantics) -> Operand:
     """Read an expression of `columns=`."""
-    with places_in(expression, dialect, schema, semantics, is_value=True):
+    with locating_errors(expression, dialect, schema, semantics, is_value=True):
         operand = to_operand(expression, dialect, schema, semantics)
         if isinstance(expression, str):
             bind_operand(operand, schema, semantics, now_us=0)

@@ -28,7 +28,7 @@ from rowsieve.arguments.annotations import (
     Token,
 )
 from rowsieve.bridges.session import Session
-from rowsieve.bridges.where import places_in, semantics_of, to_operand, to_predicate
+from rowsieve.bridges.where import locating_errors, semantics_of, to_operand, to_predicate
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.cherry_picks import (
     PICKED,
@@ -450,7 +450,7 @@ class Table(Reading, SparkWrites):
                 change, plan, lambda head: update_planned(change, head, plan, operands)
             )
         for name, value in assignments.items():
-            with places_in(value, dialect, schema, semantics, is_value=True):
+            with locating_errors(value, dialect, schema, semantics, is_value=True):
                 field = schema.field(name)
                 bind_operand(Cast(operands[field.name], field.type), schema, semantics, now_us=0)
         question = _question(where, dialect, schema, session)
@@ -565,7 +565,7 @@ class Table(Reading, SparkWrites):
 def _question(where: Any, dialect: str, schema: Schema, session: Session | None) -> Question:
     semantics = semantics_of(dialect, where, session)
     now_us = time.time_ns() // 1000
-    with places_in(where, dialect, schema, semantics):
+    with locating_errors(where, dialect, schema, semantics):
         predicate = to_predicate(where, dialect, schema, semantics, session)
         if isinstance(where, str):
             bind(predicate, schema, semantics, now_us=now_us, simplified=False)

@@ -72,7 +72,7 @@ class Bridge:
         seen = schema if self.semantics.orders_enums else with_text(schema)
         return self.reads(expression, seen, **session)
 
-    def meant(self, expression: Any, session: Session | None = None) -> Semantics:
+    def semantics_for(self, expression: Any, session: Session | None = None) -> Semantics:
         """Return the rules of an expression, in a session of the engine."""
         if self.rules_of is not None:
             return self.rules_of(expression, session)

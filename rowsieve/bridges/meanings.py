@@ -116,7 +116,7 @@ def differ(ours: Semantics, theirs: Semantics) -> bool:
     return replace(ours, name="") != replace(theirs, name="")
 
 
-def with_meaning_kept(root: ir.Predicate, ours: Semantics, theirs: Semantics) -> ir.Predicate:
+def keep_meaning(root: ir.Predicate, ours: Semantics, theirs: Semantics) -> ir.Predicate:
     """Rewrite a bound condition under `ours` to one with the same meaning under `theirs`."""
     # Conditions that depend on the sign of NaN were rejected; DataFusion's writers clear the sign.
     ours, theirs = unsigned(ours), unsigned(theirs)

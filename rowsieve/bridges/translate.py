@@ -19,7 +19,7 @@ import pyarrow as pa
 from rowsieve.arguments import checked
 from rowsieve.bridges.condition_notes import note_on
 from rowsieve.bridges.languages import Bridge, bridge_named, bridge_of
-from rowsieve.bridges.meanings import unsigned, with_meaning_kept
+from rowsieve.bridges.meanings import keep_meaning, unsigned
 from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql.syntax import in_syntax
 from rowsieve.bridges.translation import Exactness, Note, Translation, translated
@@ -62,7 +62,7 @@ def translate(
         return in_syntax(expression, source, target)
     origin, aim = _origin(expression, source), bridge_named(target)
     columns = _columns(schema)
-    meant = origin.meant(expression, session) if semantics is None else semantics
+    meant = origin.semantics_for(expression, session) if semantics is None else semantics
     theirs = in_session(aim.semantics, target_session or aim.running())
     read = _in(origin.read, session, origin)(expression, columns)
     made: Translation[Any, Any] = Translation(None, Exactness.UNSUPPORTED, expression, read.notes)
@@ -160,7 +160,7 @@ def _with_meanings_kept(
     for index, condition in enumerate(conditions):
         bound = bind(condition, schema, meant, simplified=False)
         try:
-            kept[index] = with_meaning_kept(bound.root, meant, theirs)
+            kept[index] = keep_meaning(bound.root, meant, theirs)
         except UnsupportedOperation as error:
             notes.append(note_on(index, len(conditions), condition, error))
     return kept

@@ -44,7 +44,7 @@ def to_predicate(
         return TRUE
     if isinstance(where, Predicate):
         return where
-    with places_in(where, dialect, schema, semantics):
+    with locating_errors(where, dialect, schema, semantics):
         return _read(where, dialect, schema, semantics, session, names_checked=names_checked)
 
 
@@ -94,7 +94,7 @@ def to_operand(
 
     `semantics` are those of the text's session, by default the dialect's.
     """
-    with places_in(expression, dialect, schema, semantics, is_value=True):
+    with locating_errors(expression, dialect, schema, semantics, is_value=True):
         return _read_value(expression, dialect, schema, semantics)
 
 
@@ -125,7 +125,7 @@ def _read_value(
 
 
 @contextmanager
-def places_in(
+def locating_errors(
     text: Any,
     dialect: str,
     schema: Schema | None,
@@ -159,7 +159,7 @@ def semantics_of(dialect: str, where: Any = None, session: Session | None = None
     """
     bridge = _bridge_of(where)
     if bridge is not None and bridge.name != "rowsieve":
-        return bridge.meant(where, session)
+        return bridge.semantics_for(where, session)
     return in_session(dialect_named(dialect).semantics, session)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.bridges.session import Session
-from rowsieve.bridges.where import places_in, semantics_of, to_predicate
+from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
 from rowsieve.change_feed.changed_rows import Narrowing
 from rowsieve.change_feed.images import CHANGE_TYPES, Labelled
 from rowsieve.errors import InvalidInput, UnsupportedOperation
@@ -68,7 +68,7 @@ class FeedColumns:
         """Bind a request to the schema of a version."""
         semantics = semantics_of(dialect, where, session)
         schema = feed_schema(target)
-        with places_in(where, dialect, schema, semantics):
+        with locating_errors(where, dialect, schema, semantics):
             predicate = to_predicate(where, dialect, schema, semantics, session)
             return cls.bound(target, columns, predicate, semantics, now_us)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from rowsieve.arguments.annotations import Metadata, RetryTimeout
 from rowsieve.bridges.session import Session
-from rowsieve.bridges.where import places_in, semantics_of, to_predicate
+from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
 from rowsieve.changes.change import Question
 from rowsieve.changes.column_changes import columns_read
 from rowsieve.changes.table_handle import changes
@@ -46,7 +46,7 @@ class StoringVectors(Retaining):
         schema, question = self._newest.schema, None
         if where is not None:
             semantics = semantics_of(dialect, where, session)
-            with places_in(where, dialect, schema, semantics):
+            with locating_errors(where, dialect, schema, semantics):
                 predicate = to_predicate(where, dialect, schema, semantics, session)
                 bind(predicate, schema, semantics, now_us=0, simplified=False)
             question = Question(predicate, semantics, time.time_ns() // 1000)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from rowsieve.arguments.annotations import Progress
 from rowsieve.bridges.session import Session
-from rowsieve.bridges.where import places_in, semantics_of, to_predicate
+from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
 from rowsieve.errors import CallCancelled, InvalidInput, StoreError, UnsupportedOperation
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import TRUE, Predicate
@@ -126,7 +126,7 @@ class Coordinator:
             semantics = semantics_of(self.dialect, where, self.session)
         if where is None:
             return TRUE, semantics
-        with places_in(where, self.dialect, schema, semantics):
+        with locating_errors(where, self.dialect, schema, semantics):
             predicate = to_predicate(
                 where, self.dialect, schema, semantics, self.session, names_checked=names_checked
             )

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from rowsieve.bridges.meanings import RULES, differ, with_meaning_kept
+from rowsieve.bridges.meanings import RULES, differ, keep_meaning
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind, bind_operand
@@ -56,7 +56,7 @@ def test_random_conditions_are_true_false_and_null_alike(
     ours, theirs = PAIRS[number]
     try:
         bound = bind(predicate, SCHEMA, ours, simplified=False)
-        kept = with_meaning_kept(bound.root, ours, theirs)
+        kept = keep_meaning(bound.root, ours, theirs)
         bind(kept, SCHEMA, theirs, simplified=False)
     except (InvalidPredicate, UnsupportedOperation):
         reject()
@@ -72,14 +72,14 @@ def test_functions_with_other_results_are_rejected(ours: Semantics, theirs: Sema
             continue
         bound = bind(ir.IsNull(call), COLUMNS, ours, simplified=False)
         with pytest.raises(UnsupportedOperation):
-            with_meaning_kept(bound.root, ours, theirs)
+            keep_meaning(bound.root, ours, theirs)
 
 
 @pytest.mark.parametrize("divisor", [ir.Column("i"), ir.Literal(-1)])
 def test_remainders_that_overflow_in_one_engine_are_refused(divisor: ir.Operand) -> None:
     bound = bind(ir.IsNull(ir.Call("modulo", (ir.Column("k"), divisor))), COLUMNS, Semantics.DUCKDB)
     with pytest.raises(UnsupportedOperation, match="modulo of the least whole number by -1"):
-        with_meaning_kept(bound.root, Semantics.DUCKDB, Semantics.SQL)
+        keep_meaning(bound.root, Semantics.DUCKDB, Semantics.SQL)
 
 
 @cache
@@ -142,7 +142,7 @@ def outcome_of_floats(predicate: ir.Predicate, semantics: Semantics) -> Any:
 def test_guards_for_nan_and_zeros_combine(ours: Semantics, theirs: Semantics) -> None:
     for root, wanted in meant(ours):
         try:
-            kept = with_meaning_kept(root, ours, theirs)
+            kept = keep_meaning(root, ours, theirs)
         except UnsupportedOperation as error:
             assert "-0.0" in str(error)  # noqa: PT017 - most are not refused
             continue

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import rowsieve as rs
 from rowsieve.bridges.languages import BRIDGES
-from rowsieve.bridges.meanings import with_meaning_kept
+from rowsieve.bridges.meanings import keep_meaning
 from rowsieve.bridges.sql.dialects import DIALECTS
 from rowsieve.bridges.where import to_predicate
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
@@ -183,7 +183,7 @@ def test_times_of_both_units_are_compared_or_left(target: str) -> None:
 def test_rules_of_nanoseconds_are_not_passed_on(where: str) -> None:
     ours = Semantics.POSTGRES
     root = bind(to_predicate(where, "postgres", COLUMNS), COLUMNS, ours, simplified=False).root
-    assert with_meaning_kept(root, ours, Semantics.SQL) == root
+    assert keep_meaning(root, ours, Semantics.SQL) == root
     for theirs in (Semantics.DUCKDB, Semantics.DATAFUSION, Semantics.SPARK):
         with pytest.raises(UnsupportedOperation, match=r"nanoseconds|timestamp_ns"):
-            with_meaning_kept(root, ours, theirs)
+            keep_meaning(root, ours, theirs)

@@ -13,7 +13,7 @@ from rowsieve.bridges.base.writer import (
     OPERATORS,
     OperatorWriter,
     TreeWriter,
-    part_of_text,
+    as_text_test,
     path_of,
 )
 
@@ -25,7 +25,7 @@ __all__ = [
     "TreeWriter",
     "as_operand",
     "as_predicate",
-    "part_of_text",
+    "as_text_test",
     "path_of",
     "supported",
 ]

@@ -64,7 +64,7 @@ class TreeWriter(ABC, Generic[E]):
             case ir.Cast():
                 return self.cast(node)
             case ir.FieldAccess():
-                return self.member(node)
+                return self.field_access(node)
             case ir.Case():
                 return self.case(node)
             case ir.Now():
@@ -125,7 +125,7 @@ class TreeWriter(ABC, Generic[E]):
         """Write a cast."""
 
     @abstractmethod
-    def member(self, node: ir.FieldAccess) -> E:
+    def field_access(self, node: ir.FieldAccess) -> E:
         """Write a field access."""
 
     @abstractmethod
@@ -173,7 +173,7 @@ def path_of(node: ir.Operand, engine: str) -> tuple[ir.BoundColumn, list[str]]:
     return node, names[::-1]
 
 
-def part_of_text(node: ir.Like) -> tuple[str, str] | None:
+def as_text_test(node: ir.Like) -> tuple[str, str] | None:
     """Return the function (`=`, `starts_with`, …) and text equivalent to a pattern, or None."""
     if node.ignore_case:
         return None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rowsieve.bridges.conditions import write_conditions
 from rowsieve.bridges.sql.dialects import DATAFUSION
 from rowsieve.bridges.sql.encoded import read_encoded
-from rowsieve.bridges.sql.language import in_words_of
+from rowsieve.bridges.sql.language import as_dialect_tree
 from rowsieve.bridges.translation import Translation
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
@@ -67,7 +67,7 @@ def to_datafusion(
 
     return write_conditions(
         predicate,
-        lambda root: build.built(in_words_of(DATAFUSION, root, schema, semantics)),
+        lambda root: build.built(as_dialect_tree(DATAFUSION, root, schema, semantics)),
         build.all_of,
         schema,
         semantics,

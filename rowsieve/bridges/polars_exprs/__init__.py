@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.differences import Direction, check
 from rowsieve.bridges.extras import is_instance
-from rowsieve.bridges.meanings import with_meaning_kept
+from rowsieve.bridges.meanings import keep_meaning
 from rowsieve.bridges.translation import Translation
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
@@ -81,6 +81,6 @@ def to_polars(
 
     def written(root: Predicate) -> Any:
         check(root, "polars", Direction.WRITES)
-        return writer.predicate(with_meaning_kept(root, semantics, theirs))
+        return writer.predicate(keep_meaning(root, semantics, theirs))
 
     return write_conditions(predicate, written, join, schema, semantics, strict=strict)

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.base import OPERATORS, OperatorWriter, part_of_text
+from rowsieve.bridges.base import OPERATORS, OperatorWriter, as_text_test
 from rowsieve.bridges.constant_values import text_of
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.functions import Use, polars
@@ -82,7 +82,7 @@ class Writer(OperatorWriter[Any]):
             raise UnsupportedOperation(f"the name {node.name!r} would be a pattern in polars")
         return self.polars.col(node.name)
 
-    def member(self, node: ir.FieldAccess) -> Any:
+    def field_access(self, node: ir.FieldAccess) -> Any:
         """Write a field of a struct; raise if its name would be a pattern."""
         if any(mark in node.name for mark in "*^"):
             raise UnsupportedOperation(f"the member {node.name!r} would be a pattern in polars")
@@ -157,7 +157,7 @@ class Writer(OperatorWriter[Any]):
     def like(self, node: ir.Like) -> Any:
         """Write a text function, which can be read back, or a regular expression."""
         text = self.operand(node.operand)
-        match part_of_text(node):
+        match as_text_test(node):
             case "=", value:
                 return text == self.polars.lit(value)
             case "contains", value:

@@ -15,7 +15,7 @@ from functools import partial
 import pyarrow.compute as pc
 
 from rowsieve.bridges.conditions import read_conditions, write_conditions
-from rowsieve.bridges.meanings import with_meaning_kept
+from rowsieve.bridges.meanings import keep_meaning
 from rowsieve.bridges.pyarrow_exprs import read, write
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, stored
 from rowsieve.bridges.pyarrow_exprs.nodes import names_in
@@ -79,7 +79,7 @@ def to_pyarrow(
     writer = write.Writer()
     return write_conditions(
         predicate,
-        lambda root: writer.kept(with_meaning_kept(root, semantics, Semantics.PYARROW)),
+        lambda root: writer.kept(keep_meaning(root, semantics, Semantics.PYARROW)),
         partial(writer.junction, all_of=True),
         schema,
         semantics,

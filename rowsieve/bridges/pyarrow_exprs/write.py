@@ -139,7 +139,7 @@ class Writer(OperatorWriter[Expression]):
         )
         return self.operand(node.operand).cast(options=options)
 
-    def member(self, node: ir.FieldAccess) -> Expression:
+    def field_access(self, node: ir.FieldAccess) -> Expression:
         """Write the path from a column into structs."""
         column, names = path_of(node, self.engine)
         return self._pc.field(column.name, *names)

@@ -16,11 +16,11 @@ from typing import Any
 from rowsieve.bridges.chains import balanced
 from rowsieve.bridges.conditions import write_conditions
 from rowsieve.bridges.extras import imported
-from rowsieve.bridges.meanings import with_meaning_kept
+from rowsieve.bridges.meanings import keep_meaning
 from rowsieve.bridges.spark_columns import long_lists
 from rowsieve.bridges.spark_columns.sessions import ColumnSession, check_session, is_client
 from rowsieve.bridges.sql.dialects import SPARK_SETTLED
-from rowsieve.bridges.sql.spark.spark_exact import SparkExact, eased
+from rowsieve.bridges.sql.spark.spark_exact import SparkExact, with_rewritten_rules
 from rowsieve.bridges.sql.writing.render import Writer
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import UnsupportedOperation
@@ -60,7 +60,7 @@ def written(
     columns = _Columns(exact, Writer(SPARK_SETTLED), expr)
 
     def write(root: ir.Predicate) -> Any:
-        return columns.column(with_meaning_kept(root, eased(semantics, theirs), theirs))
+        return columns.column(keep_meaning(root, with_rewritten_rules(semantics, theirs), theirs))
 
     def joined(terms: list[Any]) -> Any:
         return balanced(terms, operator.and_) if terms else functions.expr("TRUE")

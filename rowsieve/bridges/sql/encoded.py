@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from rowsieve.bridges.conditions import read_conditions
 from rowsieve.bridges.sql.dialects import Dialect
-from rowsieve.bridges.sql.language import as_engine_means, as_meant
+from rowsieve.bridges.sql.language import accepted_as_engine, typed_as_engine
 from rowsieve.bridges.sql.placeholders import StandIns
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import UnsupportedOperation
@@ -63,7 +63,7 @@ def read_encoded(
         _check_types(found, stand_ins, schema, rules)
         if elsewhere is not None:
             _check_zone(found, schema, dialect, rules, elsewhere)
-        return as_engine_means(found, schema, dialect, rules)
+        return accepted_as_engine(found, schema, dialect, rules)
 
     return read_conditions(conditions, read, join, schema, rules, shown=shown, strict=strict)
 
@@ -83,7 +83,7 @@ def _check_types(
 def _check_zone(
     found: Predicate, schema: Schema, dialect: Dialect, rules: Semantics, elsewhere: Semantics
 ) -> None:
-    here, there = (as_meant(found, schema, dialect, each)[1] for each in (rules, elsewhere))
+    here, there = (typed_as_engine(found, schema, dialect, each)[1] for each in (rules, elsewhere))
     if here != there:
         raise UnsupportedOperation(
             "the session's time zone is not known, and UTC is not assumed; give time_zone="

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 from rowsieve.bridges.differences import Direction, check
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.exactness.integer_widths import operand_with_widths, with_widths
-from rowsieve.bridges.sql.language import as_engine_means, as_meant
+from rowsieve.bridges.sql.language import accepted_as_engine, typed_as_engine
 from rowsieve.bridges.sql.reading.parse import parsed
 from rowsieve.bridges.sql.reading.read_nodes import Reader
 from rowsieve.bridges.sql.reading.source_text import Source
@@ -139,11 +139,11 @@ def _type_condition(
 ) -> None:
     """Type a condition as `to_predicate` does, or as the bridge of Trino's text."""
     if known.listed_only:
-        found = as_engine_means(node, schema, known, semantics)
+        found = accepted_as_engine(node, schema, known, semantics)
         root = bind(found, schema, semantics, now_us=0, simplified=False).root
         check(root, semantics.name, Direction.READS | Direction.BESIDE)
     elif known.translates_listed or known.gives_types:
-        as_meant(node, with_text(schema), known, semantics)
+        typed_as_engine(node, with_text(schema), known, semantics)
     else:
         bind(with_widths(node, schema, known), schema, semantics, now_us=0, simplified=False)
 

@@ -11,7 +11,7 @@ from functools import partial
 from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.differences import Direction, check
 from rowsieve.bridges.differences.merged_lists import merged_at_top
-from rowsieve.bridges.meanings import with_meaning_kept
+from rowsieve.bridges.meanings import keep_meaning
 from rowsieve.bridges.session import Session, in_session
 from rowsieve.bridges.sql import parse_predicate
 from rowsieve.bridges.sql.constructs.declared_zones import check_zones, with_local_times
@@ -21,7 +21,7 @@ from rowsieve.bridges.sql.exactness.exact import as_exact
 from rowsieve.bridges.sql.exactness.integer_widths import with_widths
 from rowsieve.bridges.sql.exactness.name_rules import check_names
 from rowsieve.bridges.sql.exactness.unknown_texts import check_order, check_texts, orders_text
-from rowsieve.bridges.sql.spark.spark_exact import SparkExact, eased
+from rowsieve.bridges.sql.spark.spark_exact import SparkExact, with_rewritten_rules
 from rowsieve.bridges.sql.spark.spark_types import with_spark_types
 from rowsieve.bridges.sql.writing.render import Writer
 from rowsieve.bridges.translation import Translation
@@ -88,7 +88,7 @@ def _condition(
             f"lists about one value, one of them with columns: {known.name}'s optimiser merges "
             "them and loses the columns"
         )
-    found = as_engine_means(found, schema, known, meant)
+    found = accepted_as_engine(found, schema, known, meant)
     if known.texts.orders_by_collation and orders_text(
         bind(found, schema, meant, simplified=False).root
     ):
@@ -97,11 +97,11 @@ def _condition(
     return found
 
 
-def as_engine_means(
+def accepted_as_engine(
     found: Predicate, schema: Schema, known: Dialect, meant: Semantics
 ) -> Predicate:
     """Type the values of a condition as the engine does; raise if its meaning differs from ours."""
-    found, root = as_meant(found, schema, known, meant)
+    found, root = typed_as_engine(found, schema, known, meant)
     if known.translates_listed:
         as_exact(root, known)
         if not known.listed_only:  # `where=` is evaluated here; no engine evaluates the rest
@@ -120,10 +120,10 @@ def where_text(
     """
     known = dialect_named(dialect)
     meant = known.semantics if semantics is None else semantics
-    return as_meant(parse_predicate(text, dialect), schema, known, meant)[0]
+    return typed_as_engine(parse_predicate(text, dialect), schema, known, meant)[0]
 
 
-def as_meant(
+def typed_as_engine(
     found: Predicate, schema: Schema, known: Dialect, meant: Semantics
 ) -> tuple[Predicate, Predicate]:
     """Return the condition, typed and compared as in the engine, unbound and bound."""
@@ -167,12 +167,12 @@ def to_text(
     zone = None if session is None else session.time_zone
 
     def write(root: Predicate) -> str:
-        return text(in_words_of(known, root, schema, meant, theirs, zone))
+        return text(as_dialect_tree(known, root, schema, meant, theirs, zone))
 
     return write_conditions(predicate, write, _joined, schema, meant, strict=strict)
 
 
-def in_words_of(
+def as_dialect_tree(
     known: Dialect,
     root: Predicate,
     schema: Schema,
@@ -187,10 +187,10 @@ def in_words_of(
     """
     theirs = known.semantics if theirs is None else theirs
     if known.gives_types:
-        kept = with_meaning_kept(root, eased(meant, theirs), theirs)
+        kept = keep_meaning(root, with_rewritten_rules(meant, theirs), theirs)
         check(kept, known.name, Direction.WRITES)
         return SparkExact(known, meant, theirs.is_ansi, zone).predicate(kept)
-    kept = with_meaning_kept(root, meant, theirs)
+    kept = keep_meaning(root, meant, theirs)
     if known.times.declared_zones:
         check_zones(kept, schema)
     check(kept, known.name, Direction.WRITES)

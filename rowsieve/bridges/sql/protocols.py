@@ -22,7 +22,7 @@ class Reads(Protocol):
     def operand(self, node: Any) -> Operand:
         """Read the node as a value; a condition becomes a boolean value."""
 
-    def beside(self, node: Any) -> Operand:
+    def side(self, node: Any) -> Operand:
         """Read an operand of an operator: a condition must be in parentheses."""
 
     def compared(self, node: Any) -> Operand:

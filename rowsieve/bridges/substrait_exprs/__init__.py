@@ -10,7 +10,7 @@ Soundness: every kind of expression and every function is in `function_table`; w
 from __future__ import annotations
 
 from rowsieve.bridges.conditions import read_conditions, write_conditions
-from rowsieve.bridges.meanings import with_meaning_kept
+from rowsieve.bridges.meanings import keep_meaning
 from rowsieve.bridges.substrait_exprs import read, write
 from rowsieve.bridges.translation import Translation
 from rowsieve.predicate.ir import Predicate
@@ -56,7 +56,7 @@ def to_substrait(
     writer = write.Writer(schema)
     return write_conditions(
         predicate,
-        lambda root: writer.predicate(with_meaning_kept(root, semantics, Semantics.SUBSTRAIT)),
+        lambda root: writer.predicate(keep_meaning(root, semantics, Semantics.SUBSTRAIT)),
         writer.message,
         schema,
         semantics,

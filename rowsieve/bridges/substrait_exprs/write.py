@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import pyarrow.compute as pc
 
-from rowsieve.bridges.base import TreeWriter, part_of_text, path_of
+from rowsieve.bridges.base import TreeWriter, as_text_test, path_of
 from rowsieve.bridges.constant_values import value_of
 from rowsieve.bridges.functions import Use, substrait
 from rowsieve.bridges.substrait_exprs import function_table
@@ -181,7 +181,7 @@ class Writer(TreeWriter[bytes]):
 
     def like(self, node: ir.Like) -> bytes:
         """Write a pattern that is equality, a prefix, a suffix or a part."""
-        if (plain := part_of_text(node)) is None:
+        if (plain := as_text_test(node)) is None:
             raise UnsupportedOperation("a pattern that is more than a part of the text")
         name, value = plain
         operand, text = self.operand(node.operand), self.constant(ir.Literal(value, String()))
@@ -211,7 +211,7 @@ class Writer(TreeWriter[bytes]):
         ]
         return part(6, parts(1, clauses), part(2, self.operand(node.otherwise)))
 
-    def member(self, node: ir.FieldAccess) -> bytes:
+    def field_access(self, node: ir.FieldAccess) -> bytes:
         """Write the path from a column into structs."""
         column, names = path_of(node, self.engine)
         places, type_ = [self._places[column.field_id]], column.type

@@ -79,7 +79,7 @@ def difference(reader: Reads, node: Any) -> tuple[Operand, Operand] | None:
                 node, "DataFusion compares days before hours; write the interval in hours"
             )
         reader.only(other, "this", "expression")
-        later, earlier = (reader.beside(side) for side in (other.this, other.expression))
+        later, earlier = (reader.side(side) for side in (other.this, other.expression))
         # The type of one decides how the other is subtracted: what types them drops the second.
         times = Call("epoch_us", (later, earlier)), Call("epoch_us", (earlier, later))
         found: list[Operand] = [Call("subtract", times)] * 2

@@ -38,10 +38,10 @@ def moved(reader: Reads, node: Any) -> Operand | None:
     reader.only(node, "this", "expression")
     minus = isinstance(node, exp.Sub)
     if right is None and left is not None and not minus:
-        return _call(reader, node, reader.beside(node.expression), left)
+        return _call(reader, node, reader.side(node.expression), left)
     if left is not None or right is None:
         raise reader.source.refusal(node, "an interval is added to a date or a timestamp")
-    return _call(reader, node, reader.beside(node.this), right.times(-1 if minus else 1))
+    return _call(reader, node, reader.side(node.this), right.times(-1 if minus else 1))
 
 
 def constant_interval(reader: Reads, node: Any) -> Literal:

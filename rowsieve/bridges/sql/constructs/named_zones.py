@@ -90,7 +90,7 @@ def at_time_zone(reader: Reads, node: Any) -> Operand:
         )
     if isinstance(node.this, exp.Binary) and not isinstance(node.this, exp.Dot):
         raise reader.source.refusal(node, "put the value before AT TIME ZONE in parentheses")
-    return Call("timezone", (zone_argument(reader, node.args["zone"]), reader.beside(node.this)))
+    return Call("timezone", (zone_argument(reader, node.args["zone"]), reader.side(node.this)))
 
 
 def of_local_time(reader: Reads, node: Any) -> Operand:
@@ -100,7 +100,7 @@ def of_local_time(reader: Reads, node: Any) -> Operand:
         return reader.operand(node)
     reader.only(inner, "this", "zone")
     spelled = zone_argument(reader, inner.args["zone"])
-    return zoned.local_time(str(spelled.value), reader.beside(inner.this))
+    return zoned.local_time(str(spelled.value), reader.side(inner.this))
 
 
 def local_time_of(reader: Reads, node: Any) -> Operand | None:
@@ -110,7 +110,7 @@ def local_time_of(reader: Reads, node: Any) -> Operand | None:
     inner = node.expressions[0].unnest()
     if isinstance(inner, exp.AtTimeZone):
         spelled = zone_argument(reader, inner.args["zone"])
-        return zoned.local_time(str(spelled.value), reader.beside(inner.this))
+        return zoned.local_time(str(spelled.value), reader.side(inner.this))
     raise reader.source.refusal(node, "to_local_time takes x AT TIME ZONE 'Area/City'")
 
 

@@ -153,7 +153,7 @@ def json_operator(reader: Reads, node: Any) -> ir.Operand:
         )
     reader.only(node, "this", "expression", only_json_types=True)
     name = "json_get_text" if isinstance(node, exp.JSONExtractScalar) else "json_get"
-    operand = reader.beside(node.this)
+    operand = reader.side(node.this)
     key = _key(reader, node, node.expression)
     if isinstance(operand, ir.Call) and operand.function == "json_get":
         return ir.Call(name, (*operand.arguments, key))
@@ -182,4 +182,4 @@ def json_path(reader: Reads, node: Any) -> ir.Operand:
         raise reader.source.refusal(node, "write the path as in '{member,0}', without quotes in it")
     keys = [ir.Literal(key.strip()) for key in text[1:-1].split(",")]
     name = "json_path_text" if isinstance(node, exp.JSONBExtractScalar) else "json_path"
-    return ir.Call(name, (reader.beside(node.this), *keys))
+    return ir.Call(name, (reader.side(node.this), *keys))

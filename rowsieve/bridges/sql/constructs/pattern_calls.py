@@ -96,7 +96,7 @@ def _call(
     )  # after NOT BETWEEN the grammar adds parentheses that are not in the text
     if isinstance(inner, exp.Not):
         raise reader.source.refusal(node, "cast the condition before it to text, in parentheses")
-    arguments = [reader.beside(node.this), ir.Literal(f"^(?:{pattern})$" if whole else pattern)]
+    arguments = [reader.side(node.this), ir.Literal(f"^(?:{pattern})$" if whole else pattern)]
     if flavour is Flavour.POSTGRES and _by_locale(node):
         arguments.append(ir.Literal(BY_LOCALE))
     return ir.BooleanOperand(ir.Call("regex_matches", tuple(arguments)))

@@ -114,7 +114,7 @@ class Exact:
             case ir.Cast():
                 return self.cast(node)
             case ir.FieldAccess():
-                return self.member(node)
+                return self.field_access(node)
             case _:
                 return ir.map_children(node, self.predicate, self.operand)
 
@@ -258,7 +258,7 @@ class Exact:
         certain = kinds in _NEVER_FAIL or (rule is not None and not rule.can_fail)
         return self.dialect.tries_certain and certain
 
-    def member(self, node: ir.FieldAccess) -> ir.Operand:
+    def field_access(self, node: ir.FieldAccess) -> ir.Operand:
         """Rewrite a field access; with a guard where values below a NULL struct show."""
         inner, type_ = self.operand(node.operand), type_of(node)
         found = ir.FieldAccess(inner, node.name)

@@ -65,7 +65,7 @@ def _between(reader: Reads, node: Any) -> ir.Predicate:
     reader.only(node, "this", "low", "high", "negate", "symmetric")
     if node.args.get("symmetric") and not reader.dialect.symmetric_between:
         raise reader.source.refusal(node, "BETWEEN SYMMETRIC is read in postgres only")
-    value = reader.beside(node.this)
+    value = reader.side(node.this)
     low, high = reader.compared(node.args["low"]), reader.compared(node.args["high"])
     inside: ir.Predicate = between(value, low, high)
     if node.args.get("symmetric"):
@@ -78,12 +78,12 @@ def _in(reader: Reads, node: Any) -> ir.Predicate:
         raise reader.source.refusal(query, "IN takes a list of values, not a query; run it first")
     if node.args.get("field") is not None and reader.dialect.lists.in_list_column:
         reader.only(node, "this", "field")
-        values, sought = reader.operand(node.args["field"]), reader.beside(node.this)
+        values, sought = reader.operand(node.args["field"]), reader.side(node.this)
         return ir.BooleanOperand(ir.Call("list_contains", (values, sought)))
     reader.only(node, "this", "expressions", "negate")
     if (rows := row_among(reader, node)) is not None:
         return ir.Not(rows) if node.args.get("negate") else rows
-    operand = reader.beside(node.this)
+    operand = reader.side(node.this)
     found = _members(reader, operand, node.expressions)
     return ir.Not(found) if node.args.get("negate") else found
 
@@ -104,7 +104,7 @@ def _members(reader: Reads, operand: ir.Operand, nodes: list[Any]) -> ir.Predica
 
 def _is(reader: Reads, node: Any) -> ir.Predicate:
     reader.only(node, "this", "expression", "negate")
-    operand = reader.beside(node.this)
+    operand = reader.side(node.this)
     negate = bool(node.args.get("negate"))
     if isinstance(node.expression, exp.Null):
         return ir.Not(ir.IsNull(operand)) if negate else ir.IsNull(operand)
@@ -147,7 +147,7 @@ def _escape(reader: Reads, node: Any) -> ir.Predicate:
 def _matched(reader: Reads, node: Any, escape: str | None) -> ir.Predicate:
     """Read LIKE; NOT LIKE ANY is an OR of NOT LIKE, NOT LIKE ALL an AND."""
     reader.only(node, "this", "expression", "negate")
-    operand = reader.beside(node.this)
+    operand = reader.side(node.this)
     listed = patterns(reader, node)
     found: list[ir.Predicate] = []
     for item in [node.expression] if listed is None else listed[0]:
@@ -196,7 +196,7 @@ def _glob(reader: Reads, node: Any) -> ir.Predicate:
         )
     literal = re.sub(r"([%_!])", r"!\1", text)
     escape = "!" if literal != text else None
-    return ir.Like(reader.beside(node.this), literal.replace("*", "%"), escape)
+    return ir.Like(reader.side(node.this), literal.replace("*", "%"), escape)
 
 
 def _dangles(pattern: str, escape: str) -> bool:

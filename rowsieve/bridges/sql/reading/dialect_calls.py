@@ -38,7 +38,7 @@ def bits(reader: Reads, node: Any) -> Operand:
     sides = (node.this, node.expression)
     if any(isinstance(side, exp.Binary) and not isinstance(side, exp.Dot) for side in sides):
         raise reader.source.refusal(node, "put the operands of a bitwise operator in parentheses")
-    return Call(_BITS[type(node)], tuple(reader.beside(side) for side in sides))
+    return Call(_BITS[type(node)], tuple(reader.side(side) for side in sides))
 
 
 def refused(reason: str, *arguments: str) -> Callable[[Reads, Any], Operand]:

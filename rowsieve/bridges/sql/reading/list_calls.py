@@ -238,7 +238,7 @@ def compare_with_items(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Pred
     any_of = reader.dialect.lists.any_of
     if any_of is AnyOf.REFUSED:
         raise reader.source.refusal(node, "ANY and ALL are not supported; write IN")
-    value, values = reader.beside(node.this), _items(reader, inner)
+    value, values = reader.side(node.this), _items(reader, inner)
     if (items := _made_items(values)) is not None:
         terms = tuple(ir.Comparison(op, value, item) for item in items)
         return ir.And(terms) if all_of else ir.Or(terms)

@@ -80,7 +80,7 @@ def call(reader: Reads, node: Any) -> ir.Operand:
         return later
     if kind in _OPERATORS:
         reader.only(node, "this", "expression")
-        sides = (reader.beside(node.this), reader.beside(node.expression))
+        sides = (reader.side(node.this), reader.side(node.expression))
         counted = kind is exp.Sub and reader.dialect.times.difference_is_days
         if counted and all(map(_is_date, sides)):
             return ir.Call("days_between", sides)
@@ -154,7 +154,7 @@ def _without_arguments(value: ir.Operand) -> Callable[[Reads, Any], ir.Operand]:
 
 def _divide(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "expression", "typed", "safe")
-    left, right = reader.beside(node.this), reader.beside(node.expression)
+    left, right = reader.side(node.this), reader.side(node.expression)
     if reader.dialect.divides_integers or _is_float(left) or _is_float(right):
         return ir.Call("divide", (left, right))
     return ir.Call("divide", (ir.Cast(left, Float(64)), right))
@@ -186,7 +186,7 @@ def _pipes(reader: Reads, node: Any) -> ir.Operand:
         elif isinstance(item, exp.Add | exp.Sub):
             raise reader.source.refusal(item, "put + and - beside || in parentheses")
         else:
-            parts.append(reader.beside(item))
+            parts.append(reader.side(item))
     return ir.Call("concat_strict", tuple(parts))
 
 

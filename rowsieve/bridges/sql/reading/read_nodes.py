@@ -86,7 +86,7 @@ class Reader:
             return self._nested(lambda item: handler(self, item), node)
         return self._nested(lambda item: _call(self, item), node)
 
-    def beside(self, node: Any) -> ir.Operand:
+    def side(self, node: Any) -> ir.Operand:
         """Read an operand of an operator: a condition there must be in parentheses."""
         if type(node) in PREDICATES or isinstance(node, exp.And | exp.Or):
             raise self.source.refusal(node, _UNCLEAR)
@@ -95,7 +95,7 @@ class Reader:
     def compared(self, node: Any) -> ir.Operand:
         """Read a side of a comparison, a bound or a member of a list."""
         in_list = isinstance(node.parent, exp.In)
-        operand = self.operand(node) if in_list else self.beside(node)
+        operand = self.operand(node) if in_list else self.side(node)
         return as_compared(self, node, operand) if self.dialect.arrow_types else operand
 
     def only(self, node: Any, *arguments: str, **flags: Any) -> None:
@@ -313,7 +313,7 @@ def _negation(reader: Reader, node: Any) -> ir.Operand:
     inner = node.this
     if isinstance(inner, exp.Literal) and not inner.is_string:
         return negated(_number(reader, inner), reader.dialect)
-    return ir.Call("negate", (reader.beside(inner),))
+    return ir.Call("negate", (reader.side(inner),))
 
 
 def _cast(reader: Reader, node: Any) -> ir.Operand:
@@ -360,7 +360,7 @@ def _collated(reader: Reader, node: Any) -> ir.Operand:
     quoted = isinstance(name, exp.Identifier) and name.quoted and name.name == "C"
     if not quoted or not reader.dialect.texts.orders_by_collation:
         raise reader.source.refusal(node, 'the only collation is "C", and in postgres')
-    return reader.beside(node.this)
+    return reader.side(node.this)
 
 
 _OPERANDS: Mapping[type[Any], Callable[[Reader, Any], ir.Operand]] = {

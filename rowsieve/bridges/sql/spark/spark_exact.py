@@ -48,7 +48,7 @@ _LONGEST = Decimal(20, 0)  # holds every uint64
 _FOLDED = (ir.Literal("\u017f\u0130", String()), ir.Literal("s\u00e9", String()))
 
 
-def eased(meant: Semantics, theirs: Semantics) -> Semantics:
+def with_rewritten_rules(meant: Semantics, theirs: Semantics) -> Semantics:
     """Return the rules of a condition; Spark's own where `SparkExact` rewrites the difference."""
     own = ["integer_division_by_zero", "float_division_by_zero", "rounds_half_to_even"]
     own.append("failed_cast")

@@ -56,7 +56,7 @@ def _same(reader: Reads, node: Any) -> ir.Operand:
 
 def _quotient(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "expression", "typed", "safe")
-    sides = reader.beside(node.this), reader.beside(node.expression)
+    sides = reader.side(node.this), reader.side(node.expression)
     floats = [
         isinstance(side, ir.Cast | ir.Literal) and isinstance(side.type, Float) for side in sides
     ]
@@ -65,7 +65,7 @@ def _quotient(reader: Reads, node: Any) -> ir.Operand:
 
 def _whole_quotient(reader: Reads, node: Any) -> ir.Operand:
     reader.only(node, "this", "expression")
-    return ir.Call(WHOLE_QUOTIENT, (reader.beside(node.this), reader.beside(node.expression)))
+    return ir.Call(WHOLE_QUOTIENT, (reader.side(node.this), reader.side(node.expression)))
 
 
 def _array_size(reader: Reads, node: Any) -> ir.Operand:

@@ -250,13 +250,13 @@ class _Typer:
             case ir.Cast():
                 return self.cast(node)
             case ir.FieldAccess(operand=operand, name=name):
-                return self.member(self.value(operand), name)
+                return self.field_access(self.value(operand), name)
             case ir.Call():
                 return self.call(node)
             case _:
                 assert_never(node)
 
-    def member(self, value: Value, name: str) -> Value:
+    def field_access(self, value: Value, name: str) -> Value:
         if isinstance(value.type, Map):
             return held(ir.FieldAccess(value.operand, name), value.type.value.type)
         if not isinstance(value.type, Struct):

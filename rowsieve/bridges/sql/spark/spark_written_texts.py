@@ -1,6 +1,6 @@
 """Write conversions of text for a Spark session: casts, `to_timestamp(s, format)` and similar.
 
-Soundness: `with_meaning_kept` has checked that both sides read the same texts. This module chooses
+Soundness: `keep_meaning` has checked that both sides read the same texts. This module chooses
 the form that fails, or gives NULL, in the session's ANSI mode as the condition does.
 """
 

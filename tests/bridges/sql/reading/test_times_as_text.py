@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rowsieve.bridges.meanings import with_meaning_kept
+from rowsieve.bridges.meanings import keep_meaning
 from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
@@ -161,7 +161,7 @@ def test_a_text_goes_to_no_engine_that_writes_another() -> None:
 
     def moved(text: str, mine: Semantics, theirs: Semantics) -> Any:
         bound = bind(parse_predicate(text), schema, mine, simplified=False)
-        return with_meaning_kept(bound.root, mine, theirs)
+        return keep_meaning(bound.root, mine, theirs)
 
     for mine in (Semantics.POSTGRES, Semantics.DUCKDB):
         moved("CAST(tz AS TEXT) > 'a'", mine, Semantics.POSTGRES)
