@@ -60,18 +60,7 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def tiny_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rowsieve.storage.parts.part_file.PAGE_ROWS", 1)
-    for module in (
-        "storage.part_writer",
-        "planner.candidates",
-        "planner.plan",
-        "planner.splits",
-        "executor.live_rows",
-        "executor.sources",
-    ):
-        monkeypatch.setattr(f"rowsieve.{module}.ROW_GROUP_ROWS", 3)
+pytestmark = pytest.mark.usefixtures("row_groups_of_three")
 
 
 @pytest.fixture(params=("keyed", "plain"))

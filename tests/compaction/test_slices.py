@@ -140,13 +140,16 @@ def test_counts_of_streams_are_taken_once() -> None:
     """A merge of n parts that counts rows of all streams per stream takes n squared."""
     counted = []
 
-    class Source:
+    class Part:
+        tombstone_count = 0
+
         @property
         def row_count(self) -> int:
             counted.append(1)
             return 0
 
-        tombstone_count = 0
+    class Source:
+        part = Part()
 
     streams = Streams(None, [Source()] * 9, None, None, 1, None)  # type: ignore[list-item, arg-type]
     assert [len(streams.row_counts) for _ in range(5)] == [18] * 5

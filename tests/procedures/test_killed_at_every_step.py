@@ -19,7 +19,7 @@ import rowsieve as rs
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.retention import leases
 from rowsieve.storage.log.floors import floors_of
-from tests.procedures.test_meanwhile import PROCEDURES, Work, call, change, content, made
+from tests.procedures.test_meanwhile import PROCEDURES, Work, call, change, content, make
 from tests.profiles import IS_DEEP
 from tests.storage.log_fixtures import Crash
 
@@ -60,7 +60,7 @@ def dying(at: int | None) -> Iterator[list[str]]:
 def origin(folder: Path, key: tuple[str, ...] | None) -> Path:
     """A folder with a lake, to be copied."""
     place = folder / f"origin-{key}"
-    made(place, key)
+    make(place, key)
     return place
 
 
