@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import gc
 import math
+from collections import deque
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any
 
 from rowsieve.bridges.base import path_of
@@ -94,11 +95,11 @@ class Writer(KeptRows[Any]):
         return self.junction(made, all_of=test != "IN")
 
     def _set(self, test: str, path: str, values: list[PhysicalValue], type_: LogicalType) -> Any:
-        """Write a list; pyiceberg validates each literal thrice, so a long one is made at once."""
+        """Write a list; pyiceberg validates each literal thrice; a long one skips that."""
         if len(values) < LONG or type_ == Float(32) or is_recording():
             constants = [self._constant(value, type_) for value in values]
             return self._made(_NAMES[test], path, constants)
-        literals = _literals(type(self._constant(values[0], type_)), values)
+        literals = _literals(self._constant(values[0], type_), values)
         few = self._made(_NAMES[test], path, list(islice(literals, 2)))
         if len(literals) > 2:
             vars(few)["literals"] = literals
@@ -118,12 +119,17 @@ class Writer(KeptRows[Any]):
         return getattr(self._expressions, name)(*arguments)
 
 
-def _literals(kind: Any, values: Sequence[PhysicalValue]) -> set[Any]:
-    """Return literals of a class of pyiceberg's, without validation."""
+def _literals(first: Any, values: Sequence[PhysicalValue]) -> set[Any]:
+    """Return literals with the class and fields of the first one, which pyiceberg made."""
+    kind: Any = type(first)
+    known = first.__pydantic_fields_set__
     was_on = gc.isenabled()
-    gc.disable()  # it would take half of the time; no cycles are made
+    gc.disable()  # it would take most of the time; no cycles are made
     try:
-        return set(map(kind.model_construct, values))
+        made = list(map(kind.__new__, repeat(kind, len(values))))
+        for name, each in (("root", values), ("__pydantic_fields_set__", repeat(known))):
+            deque(map(object.__setattr__, made, repeat(name), each), maxlen=0)
+        return set(made)
     finally:
         if was_on:
             gc.enable()

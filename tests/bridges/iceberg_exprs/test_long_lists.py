@@ -81,3 +81,27 @@ def test_a_long_list_out_of_range_goes_to_the_residual() -> None:
     assert "beyond the column's type" in from_iceberg(numbers, SCHEMA).notes[0]
     decimals = ice.In("d", [decimal.Decimal(number) for number in range(1_200)])
     assert from_iceberg(decimals, SCHEMA).expression is None
+
+
+@pytest.mark.parametrize("column", ["i64", "s"])
+def test_a_long_list_is_read_without_converting_each_literal(
+    column: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`to` takes seconds for a million; the ends of the list are enough."""
+    numbers = range(1_200)
+    expression = ice.In(column, list(numbers) if column == "i64" else list(map(str, numbers)))
+    kind = type(next(iter(expression.literals)))
+    convert, converted = kind.__dict__["to"], []
+
+    def counted(self: Any, type_: Any) -> Any:
+        converted.append(self)
+        return convert.__get__(self, kind)(type_)
+
+    monkeypatch.setattr(kind, "to", counted)
+    assert from_iceberg(expression, SCHEMA).residual is None
+    assert 0 < len(converted) <= 2
+
+
+def test_a_member_below_the_column_type_goes_to_the_residual() -> None:
+    numbers = ice.In("i32", [-(2**40), *range(1_200)])
+    assert "beyond the column's type" in from_iceberg(numbers, SCHEMA).notes[0]
