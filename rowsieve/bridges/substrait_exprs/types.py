@@ -126,10 +126,10 @@ def columns_message(columns: Iterable[logical.Field]) -> Message:
 
 
 @lru_cache(maxsize=1024)
-def type_message(type_: logical.LogicalType) -> bytes:
-    """Write a type of nullable values."""
-    base = fields(one(columns_message([logical.Field(0, "a", type_)]), 4))
-    return raw(one(fields(one(base, 2)), 1))
+def type_message(type_: logical.LogicalType, columns: tuple[logical.Field, ...] = ()) -> bytes:
+    """Write a type of nullable values; unsigned ones refer to the declarations for `columns`."""
+    base = fields(one(columns_message([*columns, logical.Field(0, "", type_)]), 4))
+    return raw(fields(one(base, 2))[1][-1])
 
 
 def _bare(type_: pa.DataType) -> pa.DataType:

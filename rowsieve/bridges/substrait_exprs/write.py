@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache, partial
 
 import pyarrow.compute as pc
 
@@ -63,6 +64,7 @@ class Writer(TreeWriter[bytes]):
         self._places = {field.id: place for place, field in enumerate(schema)}
         self._files: dict[str, int] = {}
         self._functions: dict[tuple[str, str], int] = {}
+        self._type_message = cache(partial(type_message, columns=tuple(schema)))
 
     def message(self, terms: list[bytes]) -> bytes:
         """Write the AND of expressions as a message."""
@@ -288,7 +290,9 @@ class Writer(TreeWriter[bytes]):
         anchor = self._functions.setdefault((file, name), len(self._functions) + 1)
         enums = [part(1, word.encode()) for word in words]
         values = parts(4, [*enums, *(part(3, argument) for argument in arguments)])
-        return part(3, number(1, anchor), part(3, type_message(result)), values, parts(5, options))
+        return part(
+            3, number(1, anchor), part(3, self._type_message(result)), values, parts(5, options)
+        )
 
 
 def _in_zone(moment: ir.Operand) -> tuple[ir.Operand, str] | None:

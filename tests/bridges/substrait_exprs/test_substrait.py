@@ -38,7 +38,7 @@ from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import arrow_field, arrow_schema, arrow_type, schema_of
 from rowsieve.types.logical import Field, Float, Int, String, Time, Timestamp
-from rowsieve.types.schema import named_type
+from rowsieve.types.schema import Schema, named_type
 from tests.bridges.conformance import awkward_batch, check_written, ours
 from tests.profiles import examples
 from tests.strategies import IEEE, SCHEMA, SEMANTICS
@@ -481,3 +481,20 @@ def test_scans_take_messages(tmp_path: Path) -> None:
     assert rs.translate(made.exact(), target="rowsieve", schema=data.schema).exact()
     assert is_substrait_message(message)
     assert not is_substrait_message("id")
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+def test_a_call_names_the_unsigned_type_that_the_message_declares(bits: int) -> None:
+    """Unsigned types are numbered in the order of the columns; `coalesce` has one as its result."""
+    widths = {f"u{width}": width for width in (16, 64, 8, 32)} | {"x": bits, "y": bits}
+    columns = [(name, Int(width, signed=False)) for name, width in widths.items()]
+    schema = Schema(0, tuple(Field(at, *column) for at, column in enumerate(columns, 1)))
+    call = ir.Call("coalesce", (ir.Column("x"), ir.Column("y")))
+    predicate = ir.Comparison(ir.ComparisonOp.EQ, call, ir.Column("y"))
+    message = fields(to_substrait(predicate, schema).exact())
+    declared = [fields(one(fields(raw(item)), 1)) for item in message[2] if raw(item)[0] == 10]
+    names = {one(each, 2, 0): raw(one(each, 3)) for each in declared}
+    equal = fields(one(fields(one(fields(one(message, 3)), 1)), 3))
+    coalesce = fields(one(fields(one(fields(raw(equal[4][0])), 3)), 3))
+    type_ = fields(one(fields(one(coalesce, 3)), 30))
+    assert names[one(type_, 1, 0)] == f"u{bits}".encode()
