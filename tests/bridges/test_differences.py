@@ -9,6 +9,7 @@ import pytest
 
 from rowsieve.bridges.differences import DIFFERENCES, Difference, Direction, check
 from rowsieve.bridges.sql import parse_predicate
+from rowsieve.bridges.sql.language import from_text
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
@@ -80,3 +81,9 @@ def test_rows_name_known_engines_and_their_direction() -> None:
         assert Semantics.named(row.engine).name == row.engine
         assert row.direction
         assert not row.reason.endswith(".")
+
+
+@pytest.mark.parametrize("text", ["i64 IN (1, 'x')", "i64 = 'x' OR i64 = 0", "s = 'a' OR s = 1"])
+def test_constants_of_several_types_are_compared_only_when_bound(text: str) -> None:
+    """The lists of the top AND are examined before the constants have the column's type."""
+    assert from_text(text, SCHEMA, dialect="datafusion").residual == text

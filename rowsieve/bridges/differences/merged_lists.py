@@ -66,7 +66,8 @@ def _lists(node: ir.And | ir.Or) -> Iterator[tuple[ir.Operand, bool, pa.Array]]:
     for term, positive in _terms(node, type(node), positive=True):
         if (listed := _listed(term)) is not None:
             operand, members, is_in = listed
-            yield operand, (is_in is positive) is isinstance(node, ir.And), members
+            array = members if isinstance(members, pa.Array) else pa.array(members)
+            yield operand, (is_in is positive) is isinstance(node, ir.And), array
 
 
 def _one_zero(junction: ir.Node) -> bool:
@@ -134,8 +135,11 @@ def _terms(
         yield node, positive
 
 
-def _listed(term: ir.Predicate) -> tuple[ir.Operand, pa.Array, bool] | None:
-    """Return value, members and whether it is IN, of a list or a chain of equalities."""
+def _listed(term: ir.Predicate) -> tuple[ir.Operand, pa.Array | list[object], bool] | None:
+    """Return value, members and whether it is IN, of a list or a chain of equalities.
+
+    The constants of a chain have several types before it is bound.
+    """
     if isinstance(term, ir.InList):
         return term.operand, term.values.array, True
     if not isinstance(term, ir.And | ir.Or):
@@ -151,7 +155,7 @@ def _listed(term: ir.Predicate) -> tuple[ir.Operand, pa.Array, bool] | None:
         operands.add(each.left)
         if isinstance(each.right, ir.Literal):  # DataFusion finds other members in no other list
             values.append(each.right.value)
-    return operands.pop(), pa.array(values), isinstance(term, ir.Or)
+    return operands.pop(), values, isinstance(term, ir.Or)
 
 
 def _bits(members: pa.Array) -> pa.Array:
