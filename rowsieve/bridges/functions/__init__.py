@@ -36,7 +36,7 @@ def refusal(use: Use, engine: str) -> str:
     spelling = None if row is None else row.spelling(engine)
     reason = "" if row is None else row.reason(engine)
     if row is not None and spelling is None and not reason:
-        return f"{name} has no counterpart in {engine}"
+        return f"{name} has no verified counterpart in {engine}"
     if spelling is None or not spelling.cases:
         return f"{name} may give other values in {engine}" + (f": {reason}" if reason else "")
     if any(case.holds(use) for case in spelling.cases):
