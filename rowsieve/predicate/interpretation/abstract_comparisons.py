@@ -8,7 +8,6 @@ None if NaN has a place in the order.
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.interpretation.abstract import (
@@ -20,6 +19,7 @@ from rowsieve.predicate.interpretation.abstract import (
     spans_of,
 )
 from rowsieve.predicate.ir import ComparisonOp
+from rowsieve.types.logical import Float
 
 
 def compare_values(
@@ -56,7 +56,9 @@ def _ordered_spans(
     if op in (ComparisonOp.GT, ComparisonOp.GE):
         left, right = right, left
         op = ComparisonOp.LT if op is ComparisonOp.GT else ComparisonOp.LE
-    left_upper, right_upper = (_upper(side, is_nan_ordered) for side in (left, right))
+    left_upper, right_upper = left.upper, right.upper
+    if is_nan_ordered and isinstance(left.type, Float):  # both sides have one type
+        left_upper, right_upper = nan_as_upper(left), nan_as_upper(right)
     if op is ComparisonOp.LT:
         true = both & ~known(ComparisonOp.GE, left.lower, right_upper)
         false = both & ~known(ComparisonOp.LT, left_upper, right.lower)
@@ -70,10 +72,6 @@ def _ordered_spans(
         same &= known(ComparisonOp.LE, left_upper, right.lower)
         true, false = both & ~apart, both & ~same
     return true, false
-
-
-def _upper(value: AbstractValue, is_nan_ordered: bool) -> pa.Array:
-    return nan_as_upper(value) if is_nan_ordered else value.upper
 
 
 def distinct(
