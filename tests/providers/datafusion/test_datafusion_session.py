@@ -194,6 +194,19 @@ def test_conditions_of_all_kinds_skip_parts(tmp_path: Path, where: str) -> None:
     assert found
 
 
+def test_a_fault_of_ours_in_reading_conditions_is_not_hidden(
+    table: rs.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("rowsieve.providers.datafusion.pruned_parts.conditions", fails)
+    with pytest.raises(ZeroDivisionError):
+        session(table).sql("SELECT id FROM t WHERE id > 90")
+    monkeypatch.setattr("rowsieve.providers.datafusion.pruned_parts.optimised", fails)
+    assert session(table).sql("SELECT id FROM t WHERE id > 108").to_pylist() == [{"id": 109}]
+
+
 def test_values_of_floats_are_found_by_datafusions_rules(tmp_path: Path) -> None:
     values = [0.0, -0.0, math.nan, 1.0, None, math.inf]
     made = rs.create_table(str(tmp_path / "t"), pa.table({"id": range(6), "f": values}), key=["id"])
