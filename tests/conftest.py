@@ -160,7 +160,7 @@ def java_classes_found_once() -> Iterator[None]:
 def _keeping(find: Callable[[Any, str], Any], class_: type, package: type) -> Callable[..., Any]:
     def find_once(view: Any, name: str) -> Any:
         found = find(view, name)
-        # A name with dots that is no class is a class that is missing: the next call looks again.
+        # A dotted name without a class is a missing class: the next call searches again.
         if isinstance(found, class_) or (isinstance(found, package) and "." not in name):
             vars(view)[name] = found
         return found

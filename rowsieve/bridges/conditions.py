@@ -42,7 +42,9 @@ def read_conditions(
     kept: list[ir.Predicate] = []
     left: list[E] = []
     notes: list[str] = []
-    direction = Direction.READS | Direction.BESIDE if len(conditions) > 1 else Direction.READS
+    direction = (
+        Direction.READS | Direction.IN_CONJUNCTION if len(conditions) > 1 else Direction.READS
+    )
     for index, condition in enumerate(conditions):
         try:
             predicate = read(condition)

@@ -97,8 +97,8 @@ def _origin(expression: Any, source: str | None) -> Bridge:
     if isinstance(expression, str):
         raise InvalidInput("text needs the name of its SQL dialect, as in source='spark'")
     raise InvalidInput(
-        f"{type(expression).__name__} is no expression of a known filter language; name the "
-        "language by source="
+        f"{type(expression).__name__} is not an expression of a known filter language; name "
+        "the language by source="
     )
 
 

@@ -87,7 +87,7 @@ class ProcedureRegistry:
         if found is None:
             names = sorted({*names, *self._offered()})
             hint = did_you_mean(wanted, names) or f"; there are {', '.join(names) or 'none'}"
-            raise NotFound(f"there is no procedure {name!r}{hint}")
+            raise NotFound(f"the procedure {name!r} does not exist{hint}")
         return found
 
     def resolve_distributed(self, name: str) -> DistributedProcedure:

@@ -87,7 +87,7 @@ def test_registry_adds_resolves_and_removes() -> None:
     assert registry.resolve_distributed("unfinished").name == "unfinished"
     with pytest.raises(UnsupportedOperation, match="nothing is not a distributed procedure"):
         registry.resolve_distributed("nothing")
-    with pytest.raises(NotFound, match="'nothin'; did you mean 'nothing'"):
+    with pytest.raises(NotFound, match="'nothin' does not exist; did you mean 'nothing'"):
         registry.resolve("nothin")
     registry.remove("Nothing")
     with pytest.raises(NotFound, match="there are unfinished"):

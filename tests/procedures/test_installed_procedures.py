@@ -93,7 +93,7 @@ def test_broken_entry_point_is_named(tmp_path: Path, name: str, reason: str) -> 
 def test_removed_procedure_is_not_offered_again(tmp_path: Path) -> None:
     catalog = rs.Catalog(tmp_path / "lake")
     catalog.procedures.remove("rows_of")
-    with pytest.raises(NotFound, match="no procedure 'rows_of'"):
+    with pytest.raises(NotFound, match="the procedure 'rows_of' does not exist"):
         catalog.procedures.resolve("rows_of")
 
 

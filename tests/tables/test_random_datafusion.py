@@ -61,7 +61,7 @@ def rendered(where: Predicate) -> str:
     """Its text, unless DataFusion's optimiser makes another condition of it."""
     root = bind(where, EVERYTHING.schema, Semantics.DATAFUSION, simplified=False).root
     try:
-        check(root, "datafusion", Direction.READS | Direction.BESIDE)
+        check(root, "datafusion", Direction.READS | Direction.IN_CONJUNCTION)
         return to_sql(where, "datafusion")
     except UnsupportedOperation:
         reject()

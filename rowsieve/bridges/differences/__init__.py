@@ -55,7 +55,7 @@ def matrix() -> str:
 _SHOWN = {
     Direction.ANSWERS: "text is read",
     Direction.READS: "translated from it",
-    Direction.BESIDE: "translated from it together with other conditions",
+    Direction.IN_CONJUNCTION: "translated from it together with other conditions",
     Direction.WRITES: "written for it",
 }
 

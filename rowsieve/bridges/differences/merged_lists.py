@@ -181,7 +181,7 @@ ROWS = (
         "merges lists about one value with no member in common to TRUE or FALSE, also for NULL",
     ),
     Difference(*("datafusion", Direction.READS, _loses_null_member), _LOSES_NULL),
-    Difference(*("datafusion", Direction.BESIDE, _not_in_null), _LOSES_NULL),
+    Difference(*("datafusion", Direction.IN_CONJUNCTION, _not_in_null), _LOSES_NULL),
     Difference(
         *("datafusion", Direction.ANSWERS, _one_zero),
         "merges so many comparisons of a float to a list, which distinguishes 0.0 from -0.0",

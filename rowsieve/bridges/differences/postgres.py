@@ -153,7 +153,7 @@ ROWS = (
     _read("treats a struct of NULLs as NULL", "pair IS NULL", _tests_struct, _BOTH),
     _read("cannot negate the smallest count", "right(s, i32) = ''", _counts_by_rows),
     _read(
-        "converts other numbers beside a float32 to float32",
+        "converts a number that is combined with a float32 to float32",
         "greatest(f32, i32) = 2147483647",
         _narrows_choice,
     ),

@@ -14,7 +14,7 @@ class Direction(Flag):
 
     ANSWERS = auto()  # the engine's text is read, even if only we evaluate it (`where=`)
     READS = auto()  # translated from the engine
-    BESIDE = auto()  # translated from the engine together with other conditions
+    IN_CONJUNCTION = auto()  # translated from the engine together with other conditions
     WRITES = auto()  # written for the engine
 
 

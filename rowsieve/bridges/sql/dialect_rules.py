@@ -69,7 +69,7 @@ class AtTimeZone(Enum):
 
     REFUSED = "refused"
     CONVERTED = "converted"  # local time of an instant, the instant of a local time
-    DISPLAYED = "displayed"  # the same instant, of which fields and dates are local
+    DISPLAYED = "displayed"  # the same instant; its fields and dates are local
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,7 +141,7 @@ def _type_condition(
     if known.listed_only:
         found = accepted_as_engine(node, schema, known, semantics)
         root = bind(found, schema, semantics, now_us=0, simplified=False).root
-        check(root, semantics.name, Direction.READS | Direction.BESIDE)
+        check(root, semantics.name, Direction.READS | Direction.IN_CONJUNCTION)
     elif known.translates_listed or known.gives_types:
         typed_as_engine(node, with_text(schema), known, semantics)
     else:

@@ -75,7 +75,7 @@ class CatalogTables:
         return set(self._catalog.namespaces())
 
     def schema(self, name: str) -> Any:
-        """The provider of a namespace; None if there is none."""
+        """Return the provider of a namespace, or None if it does not exist."""
         if name not in self.schema_names():
             return None
         base: Any = imported("datafusion.catalog", "datafusion").SchemaProvider
@@ -109,7 +109,7 @@ class CatalogTables:
         return {name.partition(".")[2] for name in self._catalog.tables(namespace)}
 
     def registered(self, name: str) -> Any:
-        """The provider of `namespace.name` or `namespace.name@v12`; None if there is no table."""
+        """Return the provider of `namespace.name[@v12]`, or None if the table does not exist."""
         with self._lock:
             if name not in self._registered:
                 try:
@@ -168,7 +168,7 @@ class _Namespace:
         return _Names(sorted(self._tables.names(self._name)))
 
     def table(self, name: str) -> Any:
-        """The provider of a table; None if there is no table of this name."""
+        """Return the provider of a table, or None if the table does not exist."""
         return self._tables.registered(f"{self._name}.{name}")
 
     def table_exist(self, name: str) -> bool:

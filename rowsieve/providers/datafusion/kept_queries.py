@@ -168,7 +168,7 @@ class KeptQueries:
         self.forget_removed()
 
     def forget_removed(self) -> None:
-        """Forget views that are no longer registered in the session."""
+        """Forget the views that the session has dropped or replaced."""
         for name, view in list(self._views.items()):
             if (now := self._registered(view)) is None or now.kind != "view":
                 del self._views[name]
@@ -227,7 +227,7 @@ class KeptQueries:
             raise
 
     def _registered(self, view: KeptQuery) -> Any:
-        """The table or view registered under the view's name; None if there is none."""
+        """Return the table or view registered under the view's name, or None."""
         catalog, schema, name = view.name
         try:
             return _DATAFUSION.catalog(self._session, catalog).schema(schema).table(name)

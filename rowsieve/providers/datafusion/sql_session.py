@@ -480,7 +480,7 @@ class SessionContext(datafusion.SessionContext):
         return self._settings.get(name)
 
     def changed_table(self, name: tuple[str, ...]) -> Changed | None:
-        """Find the Rowsieve table with this name; None if there is none."""
+        """Return the Rowsieve table with this name, or None."""
         full = self.full_name(name)
         for own in self._own_tables.values():
             if own.parts == full:

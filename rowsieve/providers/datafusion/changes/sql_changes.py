@@ -65,7 +65,7 @@ class Queries(Protocol):
         """Run a query; rows of the changed table that do not match `near` may be missing."""
 
     def condition(self, query: str, at: Snapshot) -> Predicate | None:
-        """Translate the condition of a query of one table; None if there is no exact form."""
+        """Translate the condition of a query on one table; return None if it has no exact form."""
 
     def cast_rows(self, statement: str, at: Snapshot) -> pa.Table:
         """The rows of an INSERT with all columns, cast by DataFusion."""

@@ -88,7 +88,7 @@ class StatementQueries:
             raise
 
     def condition(self, query: str, at: Snapshot) -> Predicate | None:
-        """Translate the condition of a query of one table; None if there is no exact form."""
+        """Translate the condition of a query on one table; return None if it has no exact form."""
         if not self._session.has_default_semantics:
             return None
         plan = self._planned(query, at, TRUE).logical_plan()
