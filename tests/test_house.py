@@ -23,7 +23,7 @@ from tests import house
 ROOT = Path(rowsieve.__file__).parent
 
 FLOORS = (
-    ("checksums", "errors", "locks", "varints"),
+    ("checksums", "computed_property", "errors", "locks", "varints"),
     ("arguments", "byte_cache", "metrics"),
     ("config", "properties", "shown"),
     ("types",),

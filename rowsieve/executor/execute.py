@@ -16,12 +16,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import groupby, islice
 from typing import TypeVar
 
 import pyarrow as pa
 
+from rowsieve.computed_property import computed_property
 from rowsieve.config import DEFAULT
 from rowsieve.executor.decode_row_group import RowGroup
 from rowsieve.executor.joined_files import Task, Unit, joined_tasks
@@ -386,17 +387,17 @@ class Execution:
         reader = RowReader.of(columns, self._packaging.filter, asked, views=views)
         return replace(reader, predicate=None), reader
 
-    @cached_property
+    @computed_property
     def _unordered(self) -> tuple[RowReader, RowReader]:
         """The readers of output in any order."""
         views = self._views and not self._plan.ordered
         return self._readers(self._columns, views=views)
 
-    @cached_property
+    @computed_property
     def _columns(self) -> Schema:
         return self._packaging.columns_to_read(self._schema)
 
-    @cached_property
+    @computed_property
     def _keys(self) -> Schema:
         return self._schema.select(self._order.names if self._order else ())
 

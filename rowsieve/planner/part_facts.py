@@ -12,13 +12,13 @@ manifest, which the entry keeps alive so that no other manifest can get its id.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from rowsieve.byte_cache import ByteCache, Origin
+from rowsieve.computed_property import computed_property
 from rowsieve.errors import CorruptData
 from rowsieve.planner.overlap import Codes, Groups, group_by_codes, key_codes
 from rowsieve.planner.plan import PlannedPart
@@ -60,17 +60,17 @@ class PartFacts:
         self.key_ids = frozenset(field.id for field in fields)
         self._judged: tuple[Indices, PartTable] | None = None
 
-    @cached_property
+    @computed_property
     def rows(self) -> Indices:
         """(n,) rows of each part without tombstones."""
         return self.parts.data_rows()
 
-    @cached_property
+    @computed_property
     def size_bytes(self) -> Indices:
         """(n,) stored bytes of the rows and tombstones of each part."""
         return self.parts.numbers("data.size_bytes") + self.parts.numbers("deletes.size_bytes")
 
-    @cached_property
+    @computed_property
     def commits(self) -> tuple[Indices, Indices]:
         """(n,) the newest and the oldest commit of each part."""
         return self.parts.numbers("commit_ts_max"), self.parts.numbers("commit_ts_min")
@@ -198,7 +198,7 @@ class KnownParts(PartFacts):
             known.update(zip(new, planned_parts(self.parts, new), strict=True))
         return [known[index] for index in wanted]
 
-    @cached_property
+    @computed_property
     def _codes(self) -> tuple[Codes, Codes]:
         assert self.order is not None
         return key_codes(self.parts.select("key.").table, self.order)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final, TypeAlias, assert_never
 
+from rowsieve.computed_property import computed_property
 from rowsieve.errors import InvalidPredicate, UnknownColumn
 from rowsieve.predicate import ir
 from rowsieve.predicate.binding.coerce import compare_operands, convert, typed
@@ -76,12 +76,12 @@ class BoundPredicate:
     schema_id: int
     semantics: Semantics
 
-    @cached_property
+    @computed_property
     def columns(self) -> tuple[ir.BoundColumn, ...]:
         """The columns that the predicate reads, each once, in order of appearance."""
         return _columns(self.root)
 
-    @cached_property
+    @computed_property
     def remembered(self) -> dict[Hashable, Any]:
         """A cache of results derived from this predicate object, with its lifetime.
 

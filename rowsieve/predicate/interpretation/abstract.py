@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.computed_property import computed_property
 from rowsieve.predicate.arrays import (
     Mask,
     as_mask,
@@ -74,7 +74,7 @@ class AbstractColumn:
     all_nan: Mask | None = None
     ranges: tuple[tuple[pa.Array, pa.Array], ...] = ()
 
-    @cached_property
+    @computed_property
     def number_bounds(self) -> NumberBounds | None:
         """The bounds as integers; None if a part has none, or they are of another kind."""
         type_ = self.lower.type

@@ -84,9 +84,7 @@ class CatalogTables:
     def refresh(self) -> None:
         """Forget all opened tables, so that the next statement opens their newest versions."""
         with self._lock:
-            self._tables.clear()
-            self._registered.clear()
-            self._failures.clear()
+            self._tables, self._registered, self._failures = {}, {}, []
 
     @contextmanager
     def serving(self, pins: dict[str, Any]) -> Iterator[None]:
@@ -111,17 +109,23 @@ class CatalogTables:
     def registered(self, name: str) -> Any:
         """Return the provider of `namespace.name[@v12]`, or None if the table does not exist."""
         with self._lock:
-            if name not in self._registered:
-                try:
-                    table = self._catalog.open_table(name)
-                except RowsieveError as error:
-                    self._failures.append(error)
-                    if isinstance(error, NotFound | InvalidInput):
-                        return None
-                    raise
-                self._tables[name] = table
-                self._registered[name] = self._provider(table)
-            return self._registered[name]
+            pins = self._registered
+            if name in pins:
+                return pins[name]
+        try:
+            table = self._catalog.open_table(name)  # no lock is held across I/O (invariant 21)
+        except RowsieveError as error:
+            with self._lock:
+                self._failures.append(error)
+            if isinstance(error, NotFound | InvalidInput):
+                return None
+            raise
+        provider = self._provider(table)
+        with self._lock:
+            # The first of concurrent callers pins the version. `pins` may have been replaced since:
+            # then later statements do not see this version.
+            self._tables[name] = table
+            return pins.setdefault(name, provider)
 
     def _provider(self, table: Table) -> Any:
         if self._version_of is None:

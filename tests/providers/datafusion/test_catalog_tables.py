@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import EvaluationError, InvalidInput, NotFound, StoreError, TableNotFound
+from rowsieve.providers.datafusion.catalog_tables import CatalogTables
 
 IDS = pa.schema([("id", pa.int64())])
 
@@ -100,3 +102,40 @@ def test_provider_keeps_its_versions_until_it_is_refreshed(catalog: rs.Catalog) 
     context.sql("SET datafusion.catalog.information_schema = true")
     assert context.sql(listed).to_pylist() == [{"table_name": "t"}]
     assert provider.schema("none") is None
+
+
+class HeldBack:
+    """A catalog that opens one of its tables only after `go` is set."""
+
+    def __init__(self, catalog: rs.Catalog, slow: str) -> None:
+        self._catalog, self._slow = catalog, slow
+        self.asked, self.go = threading.Event(), threading.Event()
+
+    def open_table(self, name: str) -> Any:
+        """Open a table, once it may be opened."""
+        if name == self._slow:
+            self.asked.set()
+            assert self.go.wait(20)
+        return self._catalog.open_table(name)
+
+
+def test_a_table_that_opens_slowly_holds_up_no_other(catalog: rs.Catalog) -> None:
+    """Invariant 21; and a refresh while a table opens leaves its version to earlier statements."""
+    held = HeldBack(catalog, "db.t")
+    tables = CatalogTables(held)
+    slow: list[Any] = []
+    thread = threading.Thread(target=lambda: slow.append(tables.registered("db.t")), daemon=True)
+    thread.start()
+    assert held.asked.wait(20)
+    fast: list[Any] = []
+    other = threading.Thread(target=lambda: fast.append(tables.registered("other.Mixed")))
+    other.daemon = True
+    other.start()
+    other.join(10)
+    found = len(fast)
+    tables.refresh()
+    held.go.set()
+    thread.join(20)
+    assert found == 1
+    assert tables.registered("db.t") is not slow[0]
+    assert tables.registered("db.t") is tables.registered("db.t")
