@@ -7,6 +7,7 @@ details that a program needs. Rowsieve raises only subclasses of `RowsieveError`
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 
 def repr_of(value: object) -> str:
@@ -30,6 +31,23 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 class RowsieveError(Exception):
     """The root of every error that Rowsieve raises on purpose."""
+
+
+E = TypeVar("E", bound=BaseException)
+
+
+def without_frames(error: E) -> E:
+    """Return an equal error that may be kept: without traceback, cause and context.
+
+    A traceback references the frames of all callers and their variables. An object that such a
+    frame uses would never be freed if it kept the error, and were owned by an engine.
+    """
+    kept: E = type(error).__new__(type(error), *error.args)
+    if isinstance(error, RowsieveError):
+        kept.__dict__.update(error.__dict__)
+    else:
+        kept.__init__(*error.args)  # type: ignore[misc] # the same arguments as before
+    return kept
 
 
 # The call or its data is wrong: correct the call.

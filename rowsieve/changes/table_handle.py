@@ -28,6 +28,7 @@ from rowsieve.errors import (
     InvalidData,
     InvalidPredicate,
     UnsupportedOperation,
+    without_frames,
 )
 from rowsieve.locks import ForkSafeLock
 from rowsieve.metrics import CommitReport, Reporter, WriterMetrics, send
@@ -120,8 +121,19 @@ class Handle:
         self._collecting = Collecting()
         self._reporter: Reporter | None = None
         self._reported_metrics = WriterMetrics()
-        self.engine_error: Exception | None = None
-        """The last exception raised while an engine read this table; engines keep only its text."""
+        self._engine_error: Exception | None = None
+
+    @property
+    def engine_error(self) -> Exception | None:
+        """The last error raised while an engine read this table; engines keep only its text.
+
+        Each call returns a new object: the frames of one that is raised keep their variables alive.
+        """
+        return None if self._engine_error is None else without_frames(self._engine_error)
+
+    @engine_error.setter
+    def engine_error(self, error: Exception | None) -> None:
+        self._engine_error = None if error is None else without_frames(error)
 
     def _change(
         self,

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
 from rowsieve.bridges.extras import imported
-from rowsieve.errors import InvalidInput, NotFound, RowsieveError
+from rowsieve.errors import InvalidInput, NotFound, RowsieveError, without_frames
 from rowsieve.procedures.versioned_names import with_named_versions
 from rowsieve.providers.datafusion.registered_table import PinnedTable, catalog_table
 
@@ -38,8 +39,14 @@ def provider_at(catalog: Any, version_of: Callable[[Table], Snapshot] | None) ->
 
     `version_of` returns the version to read of an opened table; without it, the one it has pinned.
     """
-    base: Any = imported("datafusion.catalog", "datafusion").CatalogProvider
-    return type("RowsieveCatalog", (CatalogTables, base), {})(catalog, version_of)
+    return _subclass(CatalogTables, "CatalogProvider")(catalog, version_of)
+
+
+@cache
+def _subclass(implementation: type, interface: str) -> Any:
+    """The class that implements an interface of `datafusion.catalog`, made once."""
+    base: Any = getattr(imported("datafusion.catalog", "datafusion"), interface)
+    return type(f"Rowsieve{interface}", (implementation, base), {})
 
 
 def query(catalog: Any, statement: str) -> pa.Table:
@@ -78,8 +85,7 @@ class CatalogTables:
         """Return the provider of a namespace, or None if it does not exist."""
         if name not in self.schema_names():
             return None
-        base: Any = imported("datafusion.catalog", "datafusion").SchemaProvider
-        return type("RowsieveNamespace", (_Namespace, base), {})(self, name)
+        return _subclass(_Namespace, "SchemaProvider")(self, name)
 
     def refresh(self) -> None:
         """Forget all opened tables, so that the next statement opens their newest versions."""
@@ -116,7 +122,7 @@ class CatalogTables:
             table = self._catalog.open_table(name)  # no lock is held across I/O (invariant 21)
         except RowsieveError as error:
             with self._lock:
-                self._failures.append(error)
+                self._failures.append(without_frames(error))
             if isinstance(error, NotFound | InvalidInput):
                 return None
             raise
@@ -140,7 +146,7 @@ class CatalogTables:
             if isinstance(found := table.engine_error, RowsieveError):
                 return found
         if self._failures:
-            return self._failures[0]
+            return without_frames(self._failures[0])
         return InvalidInput(f"sql: {str(error).removeprefix('DataFusion error: ')}")
 
 

@@ -17,7 +17,7 @@ from datafusion.catalog import Table as CatalogTable
 
 from rowsieve.change_feed.feed import ChangeFeed, open_feed
 from rowsieve.change_feed.feed_columns import ADDED
-from rowsieve.errors import InvalidInput, RowsieveError
+from rowsieve.errors import InvalidInput, RowsieveError, without_frames
 from rowsieve.predicate.ir import Predicate
 from rowsieve.providers.datafusion.open_reads import OPEN_READS
 from rowsieve.providers.datafusion.pushdown_dataset import (
@@ -49,7 +49,7 @@ class ChangesFunction:
         try:
             return CatalogTable(self._dataset([_constant(argument) for argument in arguments]))
         except RowsieveError as error:
-            self.refusals.last = error
+            self.refusals.last = without_frames(error)
             raise
 
     def _dataset(self, values: list[Any]) -> ChangesDataset:

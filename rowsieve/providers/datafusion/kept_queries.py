@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+from weakref import ref
 
 import datafusion
 
@@ -63,9 +64,15 @@ class KeptQueries:
     """The views and prepared statements of a session that read our tables."""
 
     def __init__(self, session: SessionContext) -> None:
-        self._session = session
+        self._session_reference = ref(session)  # the session owns this object
         self._views: dict[tuple[str, ...], KeptQuery] = {}
         self._prepared: dict[str, KeptQuery] = {}
+
+    @property
+    def _session(self) -> SessionContext:
+        session = self._session_reference()
+        assert session is not None
+        return session
 
     def named(self, text: str) -> tuple[KeptQuery, ...]:
         """Those that a statement may read, directly or through others, dependencies first."""

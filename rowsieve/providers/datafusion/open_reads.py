@@ -24,12 +24,14 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
-from typing import Any, Final, Generic, Self, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Generic, ParamSpec, Self, TypeVar
 
 from rowsieve.errors import RowsieveError
 
 Rows = TypeVar("Rows")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 QUIET_S: Final = 0.25
 """A live object is idle if it has not been called for this many seconds.
@@ -44,6 +46,23 @@ FOREIGN_S: Final = 2.0
 """The longest wait for foreign threads to leave Python: some never do."""
 
 _ENGINES: Final = ("datafusion", "polars")
+
+
+def while_alive(method: Callable[P, R]) -> Callable[P, R]:
+    """Return a function that calls a bound method without keeping its object alive.
+
+    An engine's objects are invisible to the garbage collector: one that kept the Python object
+    which owns it would never be freed. RowsieveError once the object is gone.
+    """
+    reference = weakref.WeakMethod(method)
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        if (bound := reference()) is None:
+            raise RowsieveError("the session that a table of a query belonged to no longer exists")
+        result: R = bound(*args, **kwargs)
+        return result
+
+    return call
 
 
 class Use:

@@ -34,7 +34,7 @@ from rowsieve.providers.datafusion.closed_reads import ClosedReads, closed_frame
 from rowsieve.providers.datafusion.explained_tables import explained
 from rowsieve.providers.datafusion.hybrid_table import HybridTable, VisibleParts
 from rowsieve.providers.datafusion.kept_queries import KeptQueries, KeptQuery
-from rowsieve.providers.datafusion.open_reads import OPEN_READS
+from rowsieve.providers.datafusion.open_reads import OPEN_READS, while_alive
 from rowsieve.providers.datafusion.own_table import OwnTable, name_parts
 from rowsieve.providers.datafusion.plan_checks import has_outer_joins, joins_nothing
 from rowsieve.providers.datafusion.procedure_calls import (
@@ -93,7 +93,8 @@ class SessionContext(datafusion.SessionContext):
         self._has_own_functions = False
         self._versions: dict[str, Snapshot] = {}
         self._kept = KeptQueries(self)
-        self._changes = ChangesFunction(self._version_of)
+        # DataFusion keeps these functions in its session, so they may not keep the session alive.
+        self._changes = ChangesFunction(while_alive(self._version_of))
         self.register_udtf(datafusion.udtf(self._changes, CHANGES))
 
     @property
@@ -146,7 +147,7 @@ class SessionContext(datafusion.SessionContext):
             self._catalogs.pop(name, None)
             if isinstance(provider, CatalogTables):
                 # A provider for only this session, because each statement pins its versions in it.
-                provider = provider_at(provider.catalog, self._version_in_statement)
+                provider = provider_at(provider.catalog, while_alive(self._version_in_statement))
                 self._catalogs[name] = provider
             super().register_catalog_provider(name, provider)
 
@@ -192,7 +193,8 @@ class SessionContext(datafusion.SessionContext):
         try:
             return self._run(query, options, param_values, named_params)
         except Exception as error:
-            if (refusal := self._changes.refusals.last) is not None and refusal is not error:
+            refusal, self._changes.refusals.last = self._changes.refusals.last, None
+            if refusal is not None and refusal is not error:
                 raise refusal from error
             raise
 
