@@ -19,11 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
-import pyarrow.parquet as pq
 
 from rowsieve.cli.csv_quotes import open_quote
 from rowsieve.errors import InvalidData, InvalidInput
-from rowsieve.parquet.shredded_columns import without_shredded
+from rowsieve.parquet.foreign_rows import ForeignRows
+from rowsieve.types.encodings import logical_type
 from rowsieve.types.numeric_bytes import is_stored
 
 _COMPRESSED: Final = (".gz", ".bz2", ".zst")
@@ -99,9 +99,10 @@ def _kind(source: Input) -> str:
     return found
 
 
-def _read_parquet(source: Input, _schema: pa.Schema | None) -> pa.Table:
-    with pq.ParquetFile(source.open() if source.is_stdin else source.path) as file:
-        return without_shredded(file.read(), file.metadata)
+def _read_parquet(source: Input, schema: pa.Schema | None) -> pa.Table:
+    known = {field.name: logical_type(field, lambda: 0) for field in schema or ()}
+    with ForeignRows(source.open() if source.is_stdin else source.path, known) as rows:
+        return rows.read()
 
 
 def _read_ipc(source: Input, _schema: pa.Schema | None) -> pa.Table:

@@ -21,6 +21,7 @@ from rowsieve.parquet.decode import ParquetReader
 from rowsieve.parquet.file_mapping import FileMapping, mapping_of
 from rowsieve.parquet.footer import read_metadata, starts_of
 from rowsieve.parquet.footer_cache import cached_per_footer
+from rowsieve.parquet.foreign_values import conform_foreign
 from rowsieve.parquet.leaf_columns import fields_by_id, leaves_of, names_by_id, schema_id_of
 from rowsieve.parquet.nested_columns import NestedColumn, nested_column
 from rowsieve.parquet.page_reader import PageReader
@@ -28,9 +29,8 @@ from rowsieve.parquet.pages import PageDirectory, Pages
 from rowsieve.parquet.spans import Span, requests
 from rowsieve.parquet.stored_forms import check_format, forms_by_name, in_form_of_type
 from rowsieve.storage.manifests.manifest import FileRef
-from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import arrow_field, arrow_type
-from rowsieve.types.logical import Field, Timestamp, is_nested
+from rowsieve.types.logical import Field, is_nested
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_defaults import constant
 from rowsieve.types.widening import WIDE_TYPES, widened
@@ -148,10 +148,8 @@ class OpenFile:
         """Convert a column of a foreign file: nested ones as they were first, then now."""
         before = mapping.nested_fields().get(field.id)
         if before is None:
-            if mapping.instants and field.type == Timestamp(utc=True):
-                column = _as_instants(column)
-            return _conformed(column, field, self.path)
-        stored = _conformed(column, before, self.path)
+            return _conformed(column, field, mapping, self.path)
+        stored = _conformed(column, before, mapping, self.path)
         matched = nested_column(arrow_field(before), field, mapping.schema, self.path, foreign=True)
         return matched.adapted(stored)
 
@@ -202,18 +200,16 @@ def _nested_columns(_: pq.FileMetaData) -> dict[Field, NestedColumn]:
     return {}
 
 
-def _as_instants(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Give times without a zone the zone UTC."""
-    if not pa.types.is_timestamp(column.type) or column.type.tz is not None:
-        return column
-    return column.cast(pa.timestamp(column.type.unit, "UTC"))
-
-
-def _conformed(column: pa.ChunkedArray, field: Field, path: str) -> pa.ChunkedArray:
+def _conformed(
+    column: pa.ChunkedArray, field: Field, mapping: FileMapping, path: str
+) -> pa.ChunkedArray:
     """Convert a column of a foreign file; SchemaMismatch if a value would change."""
     target = arrow_type(field.type)
     try:
-        chunks = [conform_values(chunk, field.type, field.name) for chunk in column.chunks]
+        chunks = [
+            conform_foreign(chunk, field.type, field.name, instants=mapping.instants)
+            for chunk in column.chunks
+        ]
     except SchemaMismatch as error:
         raise SchemaMismatch(f"cannot read {path}: {error}") from error
     return pa.chunked_array(chunks, target)

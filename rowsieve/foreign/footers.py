@@ -6,7 +6,7 @@ error that names the file. Nothing else of a file is believed without a check.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -19,11 +19,13 @@ from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOper
 from rowsieve.objects import ObjectNotFound, ObjectStore, together
 from rowsieve.parquet.file_mapping import FileMapping, adapted_tail
 from rowsieve.parquet.footer import read_footer, tail_start
+from rowsieve.parquet.foreign_values import INT96_MARK, is_marked
 from rowsieve.parquet.leaf_columns import leaves_by_name
 from rowsieve.parquet.shredded_columns import named_shredding
 from rowsieve.parquet.thrift import MalformedThrift
 from rowsieve.parquet.variant_columns import with_variants
 from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY, GEOARROW_WKB
+from rowsieve.types.leaf_fields import with_leaves
 
 _MAGIC: Final = b"PAR1"
 _ENCRYPTED: Final = b"PARE"
@@ -132,7 +134,7 @@ def _parsed(uri: str, size: int, tail: bytes, known: dict[Any, pa.Schema]) -> Fo
         hidden = named_shredding(metadata)
         shape = bytes(own.serialize()), tuple(forms), hidden and hidden.column
         if (schema := known.get(shape)) is None:
-            schema = _decoded_schema(uri, tail, own, metadata.metadata)
+            schema = _decoded_schema(uri, tail, own, metadata)
             if hidden is not None and hidden.column in schema.names:
                 schema = schema.remove(schema.get_field_index(hidden.column))
             known[shape] = schema
@@ -151,12 +153,11 @@ def _parsed(uri: str, size: int, tail: bytes, known: dict[Any, pa.Schema]) -> Fo
     )
 
 
-def _decoded_schema(
-    uri: str, tail: bytes, own: pa.Schema, pairs: Mapping[bytes, bytes] | None
-) -> pa.Schema:
+def _decoded_schema(uri: str, tail: bytes, own: pa.Schema, metadata: pq.FileMetaData) -> pa.Schema:
     """The types by Parquet's own schema, with the time zones of the stored Arrow schema."""
     adapted = read_footer(adapted_tail(tail, FileMapping({}), uri))
     plain = adapted.schema.to_arrow_schema().remove_metadata()
+    plain = _by_parquet(plain, map(metadata.schema.column, range(metadata.num_columns)))
     if len(set(plain.names)) < len(plain):
         raise InvalidInput(
             f"{uri} has several columns of one name: {', '.join(plain.names)}; rename them"
@@ -170,10 +171,24 @@ def _decoded_schema(
         [
             _with_zone(field, other).with_metadata(_metadata(field, other, kind))
             for field, other, kind in zip(
-                with_variants(plain, tail, pairs), own, kinds, strict=True
+                with_variants(plain, tail, metadata.metadata), own, kinds, strict=True
             )
         ]
     )
+
+
+def _by_parquet(schema: pa.Schema, leaves: Iterator[Any]) -> pa.Schema:
+    """The schema with the types of leaves that Arrow has as bytes: INT96 and the text of enums."""
+
+    def typed(field: pa.Field) -> pa.Field:
+        leaf = next(leaves)
+        if leaf.physical_type == "INT96":
+            return field.with_type(pa.timestamp("ns")).with_metadata(
+                {**(field.metadata or {}), **INT96_MARK}
+            )
+        return field.with_type(pa.string()) if leaf.logical_type.type == "ENUM" else field
+
+    return pa.schema([with_leaves(each, typed) for each in schema])
 
 
 def _metadata(field: pa.Field, own: pa.Field, kind: bytes | None) -> dict[bytes, bytes]:
@@ -182,6 +197,8 @@ def _metadata(field: pa.Field, own: pa.Field, kind: bytes | None) -> dict[bytes,
     `kind` is the logical type of the column's first leaf; of the column if it has no fields.
     """
     found = {key: text for key, text in (own.metadata or {}).items() if key == FIELD_ID_KEY}
+    if is_marked(field):
+        found |= INT96_MARK
     variant = (field.metadata or {}).get(EXTENSION_KEY)
     extension = variant if field.type.num_fields else kind
     return found if extension is None else {**found, EXTENSION_KEY: extension}

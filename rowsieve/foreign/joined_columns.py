@@ -21,8 +21,8 @@ from rowsieve.foreign.footers import Footer
 from rowsieve.foreign.hive import Partitions
 from rowsieve.foreign.nested_in_files import columns_in_file
 from rowsieve.foreign.nullable_fields import nullable_field
+from rowsieve.parquet.foreign_values import check_foreign
 from rowsieve.types import logical
-from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import (
     FIELD_ID_KEY,
     is_list,
@@ -219,7 +219,7 @@ def _fits(type_: logical.LogicalType, field: pa.Field) -> bool:
         return False
     narrow = logical_type(nullable_field(field), _next_of(count()))
     try:
-        conform_values(pa.array([], field.type), type_, field.name)
+        check_foreign(field, type_, field.name)
     except SchemaMismatch:
         return False
     return is_widened(narrow, type_)
@@ -260,8 +260,8 @@ def _check_fits(schema: pa.Schema, field: pa.Field, uri: str) -> None:
     if pa.types.is_null(common.type):  # structs without a field that both have
         return
     try:
-        values = pa.array([], _within(field.type, wanted.type))
-        conform_values(values, logical_type(common, _next_of(count())), field.name)
+        stored = field.with_type(_within(field.type, wanted.type))
+        check_foreign(stored, logical_type(common, _next_of(count())), field.name)
     except SchemaMismatch as error:
         raise SchemaMismatch(f"schema= does not fit {uri}: {error}") from error
 
@@ -283,7 +283,9 @@ def _within(type_: pa.DataType, other: pa.DataType) -> pa.DataType:
         return inner if types.is_null(inner) else pa.list_(type_.value_field.with_type(inner))
     if types.is_map(type_) and types.is_map(other):
         inner = _within(type_.item_type, other.item_type)
-        return inner if types.is_null(inner) else pa.map_(type_.key_type, inner)
+        if types.is_null(inner):
+            return inner
+        return pa.map_(type_.key_field, type_.item_field.with_type(inner))
     return type_
 
 

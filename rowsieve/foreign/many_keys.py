@@ -24,13 +24,13 @@ from rowsieve.foreign.footers import Footer
 from rowsieve.objects import ObjectStore, together
 from rowsieve.parquet.chunks import chunk_span
 from rowsieve.parquet.file_mapping import FileMapping
+from rowsieve.parquet.foreign_values import conform_foreign
 from rowsieve.parquet.leaf_columns import leaves_by_name
 from rowsieve.parquet.mini_file import ColumnPages, FileSchema, GroupPages, mini_file
 from rowsieve.parquet.pages import ChunkPages
 from rowsieve.parquet.spans import Span, requests
 from rowsieve.parquet.thrift import MalformedThrift
 from rowsieve.storage.manifests.manifest import FileRef
-from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.stored_defaults import constant
@@ -81,7 +81,11 @@ def small_batches(files: Sequence[PlacedFile], order: KeyOrder) -> Iterator[Batc
                 continue
             schemas[prefix] = leaves_by_name(file.footer.schema)
         leaves = _leaves_of(order, mapping, schemas[prefix])
-        if leaves is None or (size_bytes := _size_bytes(file, leaves)) > _MOST_BYTES:
+        if (
+            leaves is None
+            or _has_int96(file, leaves)
+            or (size_bytes := _size_bytes(file, leaves)) > _MOST_BYTES
+        ):
             continue
         key = prefix, tuple(leaves.items())
         batch, rows, total = waiting.get(key) or (Batch([], [], leaves), 0, 0)
@@ -109,6 +113,12 @@ def _leaves_of(
     return found or None
 
 
+def _has_int96(file: PlacedFile, leaves: dict[int, tuple[str, int]]) -> bool:
+    """Return whether a key has INT96, which only adapted footers convert."""
+    schema = file.footer.metadata.schema
+    return any(schema.column(leaf).physical_type == "INT96" for _, leaf in leaves.values())
+
+
 def _size_bytes(file: PlacedFile, leaves: dict[int, tuple[str, int]]) -> int:
     return sum(stop - start for spans in _spans(file, leaves) for start, stop in spans)
 
@@ -131,7 +141,6 @@ def read_keys(store: ObjectStore, batch: Batch, order: KeyOrder) -> pa.RecordBat
             pa.BufferReader(file),
             pre_buffer=False,
             page_checksum_verification=True,
-            coerce_int96_timestamp_unit="us",
         )
         table = opened.read(use_threads=False)
         if table.num_rows != sum(each.ref.rows for each in batch.files):
@@ -178,7 +187,7 @@ def _in_order(batch: Batch, table: pa.Table, order: KeyOrder) -> pa.RecordBatch:
     for field in order.fields:
         if field.id in batch.leaves:
             column = table.column(batch.leaves[field.id][0]).combine_chunks()
-            arrays.append(conform_values(_flat(column), field.type, field.name))
+            arrays.append(conform_foreign(_flat(column), field.type, field.name))
         else:
             values = [
                 constant(each.mapping.constants[field.id], field.type) for each in batch.files

@@ -24,11 +24,11 @@ from rowsieve.foreign.key_proof import Ends, prove_key
 from rowsieve.foreign.many_keys import PlacedFile
 from rowsieve.foreign.placed_parts import parts_of
 from rowsieve.objects import ObjectStore
+from rowsieve.parquet.foreign_values import check_foreign
 from rowsieve.planner.plan import PlannedPart
 from rowsieve.storage.manifests.key_bounds import key_bound
 from rowsieve.storage.manifests.manifest import FileRef, PartTable
 from rowsieve.types.aliases import is_opaque
-from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import FIELD_ID_KEY, arrow_type, declared_size
 from rowsieve.types.field_paths import children
 from rowsieve.types.logical import Enum, Field, is_nested, type_name
@@ -114,7 +114,7 @@ def _names_in(footer: Footer, target: Target) -> dict[int, str]:
             )
         _check_sizes(column, field, footer.uri)
         try:
-            conform_values(pa.array([], column.type), field.type, field.name)
+            check_foreign(column, field.type, field.name)
         except SchemaMismatch as error:
             raise SchemaMismatch(f"{footer.uri} does not fit the table: {error}") from error
         found[field.id] = column.name

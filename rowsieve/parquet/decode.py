@@ -44,7 +44,6 @@ class ParquetReader:
                 read_dictionary=dictionary_columns(self.metadata),
                 pre_buffer=self._source is None and self.fetches_together,
                 page_checksum_verification=self._source is None,
-                coerce_int96_timestamp_unit="us",  # nanoseconds wrap beyond the year 2262
             )
 
     def read(self, row_group: int, leaves: Sequence[int]) -> pa.Table:

@@ -3,8 +3,9 @@
 A file of our writer has field ids, and a mark in its footer. A file of another writer is read with
 an adapted footer, which is made when its tail is read: the top-level columns get the table's field
 ids by name, all other ids and key-value pairs are removed, and of the statistics only those that
-are well formed are kept (`rowsieve.parquet.statistics.footer_statistics`). Nothing else changes, so
-the byte ranges of its data are those of the file.
+are well formed are kept (`rowsieve.parquet.statistics.footer_statistics`). INT96 becomes 12 fixed
+bytes, which `rowsieve.parquet.int96` converts. Nothing else changes, so the byte ranges of its data
+are those of the file.
 
 Soundness: an adapted footer never has the marks of our writer (`rowsieve.format`, seals of chunks,
 pages and bloom filters), even if our writer made the file. Its statistics have a mark of their own,
@@ -33,6 +34,7 @@ from rowsieve.parquet.statistics.footer_statistics import (
     leaves_in,
     ordered_list,
     orders_by_type,
+    readable_element,
     sound_row_groups,
 )
 from rowsieve.parquet.thrift import (
@@ -169,11 +171,7 @@ def _with_ids(footer: bytes, start: int, mapping: FileMapping, path: str) -> lis
 
 
 def _element(footer: bytes, fields: list[RawField], field_id: int | None) -> EncodedStruct:
-    values = [
-        (each.number, each.kind, footer[each.start : each.stop])
-        for each in fields
-        if each.number != FIELD_ID
-    ]
+    values = readable_element(footer, fields)
     if field_id is not None:
         values.append((FIELD_ID, *encoded_value(I32(field_id))))
     return join_fields(sorted(values))

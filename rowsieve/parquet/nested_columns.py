@@ -184,7 +184,7 @@ def _where(present: pa.Array | None, values: pa.Array) -> pa.Array:
 def _list_converter(of_items: Convert | None, target: pa.DataType) -> Convert:
     def convert(values: pa.Array) -> pa.Array:
         items = values.values if of_items is None else of_items(values.values)
-        return _with_items(values, as_type(items, target.value_type), target)
+        return with_items(values, as_type(items, target.value_type), target)
 
     return convert
 
@@ -198,12 +198,12 @@ def _map_converter(
         keys = values.keys if of_keys is None else of_keys(values.keys)
         items = values.items if of_values is None else of_values(values.items)
         children = [as_type(keys, members[0].type), as_type(items, members[1].type)]
-        return _with_items(values, pa.StructArray.from_arrays(children, fields=members), target)
+        return with_items(values, pa.StructArray.from_arrays(children, fields=members), target)
 
     return convert
 
 
-def _with_items(values: pa.Array, items: pa.Array, target: pa.DataType) -> pa.Array:
+def with_items(values: pa.Array, items: pa.Array, target: pa.DataType) -> pa.Array:
     """The same lists or maps with other items: offsets and NULLs are shared."""
     return pa.Array.from_buffers(
         target, len(values), values.buffers()[:2], values.null_count, values.offset, [items]

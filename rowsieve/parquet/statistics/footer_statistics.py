@@ -9,10 +9,11 @@ that bounds are in the order of the type: in older files they are ordered by sig
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from rowsieve.parquet.thrift import (
+    I32,
     I64,
     EncodedStruct,
     RawField,
@@ -28,14 +29,15 @@ from rowsieve.varints import encode_varint
 
 SCHEMA, ROW_GROUPS, PAIRS, ORDERS = 2, 4, 5, 7  # field numbers of a footer
 NAME, CHILDREN, FIELD_ID = 4, 5, 9  # of a schema element
-_TYPE, _WIDTH, _CONVERTED, _LOGICAL = 1, 2, 6, 10
+_TYPE, _WIDTH, _REPETITION, _CONVERTED, _LOGICAL = 1, 2, 3, 6, 10
 _UNSIGNED: Final = range(11, 15)  # converted types
 _NO_ORDER: Final = 21  # the converted type of intervals
 _INTEGER, _IS_SIGNED = 10, 2  # a logical type, and its field
 _WITHOUT_ORDER: Final = (15, 16, 17, 18)  # half floats, variants, geometry, geography
+_INT96_BYTES: Final = 12
 _COLUMNS, _ROWS = 1, 3  # of a row group
 _METADATA: Final = 3  # of a column chunk
-_STATISTICS: Final = 12  # of its metadata
+_CHUNK_TYPE, _STATISTICS = 1, 12  # of its metadata
 _OLD_MAX, _OLD_MIN, _NULLS, _MAX, _MIN = 1, 2, 3, 5, 6
 _BOOLEAN, _INT32, _INT64, _INT96, _FLOAT, _DOUBLE, _BYTES, _FIXED = range(8)
 _LENGTHS: Final = {_BOOLEAN: 1, _INT32: 4, _INT64: 8, _FLOAT: 4, _DOUBLE: 8}
@@ -45,6 +47,9 @@ _LIST_AFTER_VERSION: Final = b"\x19"
 _LIST_AFTER_CREATOR: Final = b"\x19"  # the list in the field after the writer's name
 _BY_TYPE: Final = b"\x1c\0\0"
 _WANTED: Final = {ROW_GROUPS: {_COLUMNS: {_METADATA: {_STATISTICS: None}}, _ROWS: None}}
+
+
+_Changes: TypeAlias = dict[int, Callable[[RawField], bytes]]
 
 
 class Leaf(NamedTuple):
@@ -152,9 +157,8 @@ def sound_row_groups(footer: bytes, field: RawField) -> bytes:
     written = [footer[field.start : position]]
     for _ in range(count):
         fields, position = raw_fields(footer, position)
-        written.append(
-            _changed(footer, fields, _COLUMNS, lambda raw: _chunks(footer, raw, leaves, by_type))
-        )
+        columns = {_COLUMNS: lambda raw: _chunks(footer, raw, leaves, by_type)}
+        written.append(_changed(footer, fields, columns))
     return b"".join(written)
 
 
@@ -166,11 +170,12 @@ def _chunks(footer: bytes, field: RawField, leaves: Sequence[Leaf], by_type: boo
 
         def metadata(raw: RawField, leaf: Leaf = leaf) -> bytes:
             inner, _ = raw_fields(footer, raw.start)
-            return _changed(
-                footer, inner, _STATISTICS, lambda own: _statistics(footer, own, leaf, by_type)
-            )
+            changes: _Changes = {_STATISTICS: lambda own: _statistics(footer, own, leaf, by_type)}
+            if leaf.physical == _INT96:
+                changes[_CHUNK_TYPE] = lambda _: encoded_value(I32(_FIXED))[1]
+            return _changed(footer, inner, changes)
 
-        written.append(_changed(footer, fields, _METADATA, metadata))
+        written.append(_changed(footer, fields, {_METADATA: metadata}))
     return b"".join(written)
 
 
@@ -184,16 +189,30 @@ def _statistics(footer: bytes, field: RawField, leaf: Leaf, by_type: bool) -> by
     )
 
 
-def _changed(data: bytes, fields: Sequence[RawField], number: int, encode: Any) -> EncodedStruct:
-    """Re-encode a struct with the value of one field changed."""
+def _changed(data: bytes, fields: Sequence[RawField], changes: _Changes) -> EncodedStruct:
+    """Re-encode a struct with the values of some fields changed."""
     return join_fields(
         (
             each.number,
             each.kind,
-            encode(each) if each.number == number else data[each.start : each.stop],
+            changes[each.number](each) if each.number in changes else data[each.start : each.stop],
         )
         for each in sorted(fields)
     )
+
+
+def readable_element(data: bytes, fields: Sequence[RawField]) -> list[tuple[int, int, bytes]]:
+    """The fields of a schema element without its id, with INT96 as fixed bytes (`int96`)."""
+    values = [
+        (each.number, each.kind, data[each.start : each.stop])
+        for each in fields
+        if each.number != FIELD_ID
+    ]
+    if (_TYPE, *encoded_value(I32(_INT96))) not in values:
+        return values
+    kept = [each for each in values if each[0] in (_REPETITION, NAME)]
+    fixed = {_TYPE: I32(_FIXED), _WIDTH: I32(_INT96_BYTES)}
+    return [*kept, *((number, *encoded_value(value)) for number, value in fixed.items())]
 
 
 def is_bound(bound: Any, leaf: Leaf) -> bool:

@@ -20,7 +20,6 @@ from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.changes.ingest import prepare_appended, read_data
@@ -28,7 +27,7 @@ from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.foreign.paths import has_wildcard
 from rowsieve.objects import Location, ObjectNotFound, ObjectStore, open_store, together
-from rowsieve.parquet.shredded_columns import without_shredded
+from rowsieve.parquet.foreign_rows import ForeignRows
 from rowsieve.procedures.built_ins import placed_additions
 from rowsieve.procedures.parameters import Parameter, ParameterType, Value
 from rowsieve.procedures.procedure import (
@@ -227,14 +226,13 @@ def _copy(work: CopyTask, storage_options: StorageOptions) -> tuple[int, bytes]:
     source = open_store(work.source, storage_options)
     store, schema = open_store(work.table_uri, storage_options), schema_from_json(work.schema)
     writer = PartWriter(store, schema, (), work.properties, work.version)
+    types = {field.name: field.type for field in schema}
     row_count = 0
     for path in work.files:
         try:
             with source.open_input(path) as file:
-                parquet = pq.ParquetFile(file)
-                for batch in parquet.iter_batches(ROW_GROUP_ROWS):
-                    own = without_shredded(batch, parquet.metadata)
-                    rows = read_data(own, f"add_files: {path}", schema)
+                for batch in ForeignRows(file, types).batches(ROW_GROUP_ROWS):
+                    rows = read_data(batch, f"add_files: {path}", schema)
                     writer.write(prepare_appended(rows, schema))
                     row_count += batch.num_rows
         except (pa.ArrowException, OSError) as error:  # OSError: a footer that is not Thrift
