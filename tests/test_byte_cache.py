@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import threading
+from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.byte_cache import ByteCache, Origin
+import rowsieve
+from rowsieve import byte_cache
+from rowsieve.byte_cache import PROCESS_BYTES, Budget, ByteCache, Origin, cached_in
+from rowsieve.metrics import caches
+from tests import house
 from tests.profiles import examples
 
+ROOT = Path(rowsieve.__file__).parent
 STEPS = st.lists(
     st.tuples(st.sampled_from("gpc"), st.integers(0, 5), st.integers(0, 12)), max_size=40
 )
@@ -130,3 +139,144 @@ def test_what_is_noted_of_versions_is_what_is_kept(
         assert sorted(noted) == sorted(cache._entries)
         assert all(len(versions) <= 8 for versions in cache._versions.values())
         assert cache._size_bytes == sum(size for _, _, size in cache._entries) <= limit
+
+
+def test_values_used_once_take_a_small_share() -> None:
+    cache: ByteCache[int, int] = ByteCache(1_000, once_bytes=100)
+    for number in range(50):
+        cache.put(-1 - number, number, 10)
+        assert cache.get(-1 - number) == number  # used again
+    for number in range(5_000):
+        cache.put(number, number, 10)
+        if number % 20 == 0:
+            assert cache.get(-50) is not None
+    assert cache.get(4_999) == 4_999
+    assert cache.get(4_980) is None
+    assert cache.usage().size_bytes <= 1_000
+
+
+def test_caches_of_one_budget_hold_at_most_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    budget = Budget(100)
+    monkeypatch.setattr(byte_cache, "PROCESS", budget)
+    old: ByteCache[int, int] = ByteCache(80, "old")
+    new: ByteCache[int, int] = ByteCache(80, "new")
+    for number in range(8):
+        old.put(number, number, 10)
+    assert old.get(0) == 0  # used after the others
+    for number in range(6):
+        new.put(number, number, 10)
+    assert [each.name for each in budget.usage()] == ["new", "old"]
+    assert budget.size_bytes == sum(each.size_bytes for each in budget.usage()) == 100
+    assert [old.get(number) for number in range(6)] == [0, None, None, None, None, 5]
+    assert len(new) == 6
+    new.clear()
+    assert budget.size_bytes == 40
+
+
+@examples(60)
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from("gpc"), st.booleans(), st.integers(0, 6), st.integers(0, 12)),
+        max_size=60,
+    )
+)
+def test_the_sum_of_a_budget_is_the_sum_of_its_values(
+    steps: list[tuple[str, bool, int, int]],
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        budget = Budget(40)
+        patch.setattr(byte_cache, "PROCESS", budget)
+        caches: list[ByteCache[int, int]] = [
+            ByteCache(30, "one", once_bytes=20),
+            ByteCache(30, "two"),
+        ]
+        for step, which, key, size in steps:
+            cache = caches[which]
+            if step == "p":
+                cache.put(key, size, size)
+            elif step == "g":
+                cache.get(key)
+            else:
+                cache.clear()
+            for each in caches:
+                sizes = {key: entry.size_bytes for key, entry in each._entries.items()}
+                assert each._size_bytes == sum(sizes.values()) <= 30
+                assert each._once_bytes == sum(sizes[key] for key in each._once)
+            assert budget.size_bytes == sum(each._size_bytes for each in caches) <= 40
+
+
+def test_a_decorated_function_is_called_once_for_its_arguments() -> None:
+    cache: ByteCache[Any, Any] = ByteCache(30)
+    calls = []
+
+    @cached_in(cache, lambda result, text, times=1: len(text) * times)
+    def repeated(text: str, times: int = 1) -> str | None:
+        calls.append(text)
+        return text * times or None
+
+    @cached_in(cache, lambda _, text: len(text))
+    def other(text: str) -> str:
+        return text.upper()
+
+    assert [repeated("ab"), repeated("ab"), repeated("ab", times=2), other("ab")] == [
+        *("ab", "ab", "abab", "AB")
+    ]
+    assert calls == ["ab", "ab"]
+    assert repeated("") is repeated("") is None  # None is a result, too
+    assert calls == ["ab", "ab", ""]
+    repeated("x" * 31)
+    repeated("x" * 31)  # larger than the cache
+    assert len(calls) == 5
+
+
+def test_every_cache_of_the_package_has_a_bound_in_bytes() -> None:
+    """A cache of a number of values has no bound, unless the package alone writes its keys."""
+    constant = {
+        "arguments/checking.py": "signatures",
+        "arguments/kinds.py": "annotations",
+        "bridges/datafusion_exprs/build.py": "one session",
+        "bridges/differences/__init__.py": "engines",
+        "bridges/extras.py": "modules",
+        "bridges/sql/constructs/templates.py": "templates of tables",
+        "bridges/sql/reading/lifted_lists.py": "two kinds of strings",
+        "bridges/sql/reading/read_calls.py": "dialects",
+        "bridges/substrait_exprs/types.py": "types",
+        "bridges/substrait_exprs/write.py": "extensions",
+        "parquet/leaf_columns.py": "columns of files",
+        "parquet/mini_file.py": "names and types of leaves",
+        "predicate/functions/nested/json_members.py": "paths",
+        "procedures/procedure_registry.py": "groups of entry points",
+        "providers/datafusion/catalog_tables.py": "two interfaces",
+        "providers/datafusion/plan_checks.py": "one session",
+        "providers/datafusion/scan_conditions.py": "one session",
+        "providers/datafusion/sealed_frames.py": "one plan",
+        "providers/datafusion/session_settings.py": "settings",
+        "providers/spark/java.py": "one folder",
+        "providers/spark/procedure_engine.py": "modules",
+        "providers/spark/reads/audited.py": "names of reporters",
+        "stats/json_shredding.py": "one call",
+        "stats/subjects.py": "types",
+        "types/stored_defaults.py": "defaults of columns",
+        "types/time_zones.py": "zones",
+    }
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in ROOT.rglob("*.py")
+        for node in ast.walk(house.tree_of(path))
+        if isinstance(node, ast.alias) and node.name in ("cache", "lru_cache")
+    }
+    assert found == set(constant)
+
+
+def test_the_caches_of_the_process_are_told() -> None:
+    import rowsieve.table  # noqa: F401 - imports all caches
+
+    names = {each.name for each in caches()}
+    assert names >= {
+        *("bloom filters", "footers", "plans", "plans, resolved", "row group statistics"),
+        *("schemas", "texts", "visibility", "paths of foreign files"),
+    }
+    assert sum(each.size_bytes for each in caches()) <= PROCESS_BYTES
+    settings = (house.REPOSITORY / "docs/reference/settings.md").read_text()
+    (row,) = [line for line in settings.splitlines() if line.startswith("| caches of a process")]
+    assert f"{PROCESS_BYTES // 2**20} MiB" in row

@@ -24,7 +24,8 @@ ROOT = Path(rowsieve.__file__).parent
 
 FLOORS = (
     ("checksums", "computed_property", "errors", "locks", "varints"),
-    ("arguments", "byte_cache", "metrics"),
+    ("byte_cache",),
+    ("arguments", "metrics"),
     ("config", "properties", "shown"),
     ("types",),
     ("predicate", "objects"),
@@ -50,7 +51,9 @@ FLOORS = (
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 ENGINES = {*DIALECTS, *(bridge.name for bridge in BRIDGES if bridge.name != "rowsieve")}
 LISTS = {"functions", "differences"}  # folders of rows
-NEEDS_NOTHING_ABOVE = {"bridges": {"predicate", "types", "errors", "arguments", "varints"}}
+NEEDS_NOTHING_ABOVE = {
+    "bridges": {"predicate", "types", "byte_cache", "errors", "arguments", "varints"}
+}
 
 
 def room_of(path: Path) -> str:

@@ -49,7 +49,7 @@ FEW = 0.5  # share of rows kept by key: up to it, visibility is resolved only am
 FEW_ROWS = 4 * ROW_GROUP_ROWS  # rows kept by key: up to it, they are read and merged at once
 _MERGE_FACTOR = 4  # a merge holds this many times the decoded bytes
 
-_VISIBLE = VisibilityCache()
+_VISIBLE = VisibilityCache(name="visibility")
 
 
 class LiveRows:

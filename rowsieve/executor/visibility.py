@@ -32,8 +32,8 @@ class VisibilityCache:
     computation (invariant 21).
     """
 
-    def __init__(self, limit_bytes: int = CACHE_BYTES) -> None:
-        self._answers: ByteCache[Hashable, tuple[RowSet, ...]] = ByteCache(limit_bytes)
+    def __init__(self, limit_bytes: int = CACHE_BYTES, name: str | None = None) -> None:
+        self._answers: ByteCache[Hashable, tuple[RowSet, ...]] = ByteCache(limit_bytes, name)
         self._begun: dict[Hashable, Future[tuple[RowSet, ...]]] = {}
         self._lock = ForkSafeLock()
         self._process = os.getpid()

@@ -1,10 +1,13 @@
 """Metrics: the counters of scans and writers, reports of them, and reporters."""
 
+from rowsieve.byte_cache import CacheUsage
+from rowsieve.metrics.caches import caches
 from rowsieve.metrics.counters import ScanMetrics, WriterMetrics
 from rowsieve.metrics.prometheus import PrometheusReporter
 from rowsieve.metrics.reports import CommitReport, LoggingReporter, Reporter, ScanReport, send
 
 __all__ = [
+    "CacheUsage",
     "CommitReport",
     "LoggingReporter",
     "PrometheusReporter",
@@ -12,5 +15,6 @@ __all__ = [
     "ScanMetrics",
     "ScanReport",
     "WriterMetrics",
+    "caches",
     "send",
 ]

@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import Final, TypeAlias
 
 from rowsieve.locks import ForkSafeLock
+from rowsieve.metrics.caches import gauge_lines
 from rowsieve.metrics.counters import WriterMetrics
 from rowsieve.metrics.reports import CommitReport, Report, ScanReport
 
@@ -99,7 +100,7 @@ class PrometheusReporter:
             self._latencies.setdefault(_histogram(report), _Latency()).add(report.elapsed_s)
 
     def text(self) -> str:
-        """Return all counters in the text format, by name and labels, then the histograms."""
+        """Return all counters in the text format, by name and labels, histograms, and gauges."""
         with self._lock:
             counters = sorted(self._counters.items())
             latencies = {key: list(self._lines(*key)) for key in sorted(self._latencies)}
@@ -119,6 +120,7 @@ class PrometheusReporter:
                 lines.append(f"# TYPE rowsieve_{name} histogram")
                 last = name
             lines += found
+        lines += gauge_lines()
         return "".join(f"{line}\n" for line in lines)
 
     def _lines(self, name: str, labels: Labels) -> Iterator[str]:

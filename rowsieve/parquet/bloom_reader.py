@@ -130,7 +130,7 @@ def _parsed_if_valid(column: FileColumn, data: memoryview) -> BloomFilter | None
     return found if found is not None and found.blocks.strip(b"\0") else None
 
 
-_CACHE: ByteCache[tuple[object, ...], BloomFilter] = ByteCache(CACHE_BYTES)
+_CACHE: ByteCache[tuple[object, ...], BloomFilter] = ByteCache(CACHE_BYTES, "bloom filters")
 """Filters by file, leaf and row group."""
 
 

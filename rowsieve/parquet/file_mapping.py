@@ -15,7 +15,6 @@ because they need more care (`rowsieve.parquet.statistics.foreign_statistics`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -47,6 +46,7 @@ from rowsieve.parquet.thrift import (
     read_list_head,
     read_struct,
 )
+from rowsieve.predicate.text_cache import cached_by_text
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import schema_from_json
 
@@ -90,7 +90,7 @@ class FileMapping(msgspec.Struct, frozen=True):
         return _decoded(text)
 
 
-@lru_cache(maxsize=1024)
+@cached_by_text
 def _decoded(text: str) -> FileMapping:
     try:
         return msgspec.json.decode(text, type=FileMapping)

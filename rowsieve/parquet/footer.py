@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -24,7 +23,7 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rowsieve.byte_cache import ByteCache
+from rowsieve.byte_cache import PROCESS_BYTES, ByteCache, cached_in
 from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, SnapshotExpired
 from rowsieve.objects import ObjectNotFound, ObjectStore, Place
@@ -33,10 +32,12 @@ from rowsieve.parquet.file_mapping import FileMapping, adapted_tail
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.thrift import MalformedThrift
 
-CACHE_BYTES: Final = 32 * 1024 * 1024
+CACHE_BYTES: Final = PROCESS_BYTES
 NEAR_BYTES: Final = 64 * 1024  # bytes before the tail that a request fetches with it at no cost
 
-_MOST_PATHS: Final = 16_384
+_BYTES_PER_CHUNK: Final = 800  # of pyarrow's metadata of a column chunk; measured
+_BYTES_PER_PATH: Final = 600  # of a parsed path, with its text; measured
+_PATHS: Final[ByteCache[Any, Any]] = ByteCache(8 * 1024 * 1024, "paths of foreign files")
 _AFTER_FOOTER: Final = 8  # its length and the magic number
 
 
@@ -104,6 +105,12 @@ class Tail:
     start: int = 0
 
     @property
+    def size_bytes(self) -> int:
+        """The memory of the bytes and of the parsed footer, estimated."""
+        chunks = int(self.metadata.num_row_groups) * int(self.metadata.num_columns)
+        return len(self.data) + chunks * _BYTES_PER_CHUNK
+
+    @property
     def footer(self) -> memoryview:
         """The bytes of the footer."""
         end = len(self.data) - _AFTER_FOOTER
@@ -138,7 +145,7 @@ def read_tail(store: ObjectStore, ref: ParquetRef) -> Tail:
     if (tail := _CACHE.get(key)) is None:
         with reading(ref.path):
             tail = _read_tail(store, ref)
-        _CACHE.put(key, tail, len(tail.data))
+        _CACHE.put(key, tail, tail.size_bytes)
     return tail
 
 
@@ -166,7 +173,7 @@ def reading(path: str, row_group: int | None = None) -> Iterator[None]:
         ) from error
 
 
-_CACHE: ByteCache[tuple[object, ...], Tail] = ByteCache(CACHE_BYTES)
+_CACHE: ByteCache[tuple[object, ...], Tail] = ByteCache(CACHE_BYTES, "footers")
 """Tails by store, path and checksum; those of local files in place also by their state."""
 
 
@@ -185,7 +192,7 @@ def _stamp(ref: ParquetRef) -> tuple[int, ...] | None:
     return found.st_mtime_ns, found.st_ino, found.st_size
 
 
-@lru_cache(maxsize=_MOST_PATHS)
+@cached_in(_PATHS, lambda _, path: _BYTES_PER_PATH + 2 * len(path))
 def _local_path(path: str) -> Path | None:
     location = in_place(path)
     return Path(location.path) if location is not None and location.scheme == "file" else None

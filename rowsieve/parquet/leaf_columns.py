@@ -21,7 +21,7 @@ from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.types.aliases import is_opaque
 from rowsieve.types.encodings import FIELD_ID_KEY, alias_name
 
-_MOST_SHARED: Final = 4_096
+_MOST_SHARED: Final = 1_024
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.snapshot import Snapshot
 
 CACHE_BYTES: Final = 64 * 1024 * 1024
+ONCE_BYTES: Final = 4 * 1024 * 1024  # most conditions differ in a value and never come again
 _BYTES_PER_PART: Final = 1024  # with its piece, read and file; measured: about 0.9 KB
 _BYTES_PER_NODE: Final = 512
 
@@ -44,9 +45,14 @@ _Answer: TypeAlias = tuple[ScanPlan, object]
 class PlanCache:
     """An LRU cache of plans and resolved plans. Thread-safe."""
 
-    def __init__(self, limit_bytes: int = CACHE_BYTES) -> None:
-        self._plans: ByteCache[Hashable, ScanPlan] = ByteCache(limit_bytes)
-        self._resolved: ByteCache[tuple[int, int, bool], _Answer] = ByteCache(limit_bytes)
+    def __init__(self, limit_bytes: int = CACHE_BYTES, name: str | None = None) -> None:
+        once_bytes = min(limit_bytes, ONCE_BYTES)
+        self._plans: ByteCache[Hashable, ScanPlan] = ByteCache(
+            limit_bytes, name, once_bytes=once_bytes
+        )
+        self._resolved: ByteCache[tuple[int, int, bool], _Answer] = ByteCache(
+            limit_bytes, name and f"{name}, resolved", once_bytes=once_bytes
+        )
 
     def plan(
         self,
@@ -132,5 +138,5 @@ def _size_of_tree(nodes: Sequence[ir.Node]) -> int:
     return 3 * int(values) + len(nodes) * _BYTES_PER_NODE
 
 
-PLANS: Final = PlanCache()
+PLANS: Final = PlanCache(name="plans")
 """The plan cache of this process."""

@@ -5,8 +5,8 @@ them in memory between the plans of one version.
 
 Soundness: kept facts depend only on the manifest and the schema, never on a predicate. Before the
 merge, only key columns may judge a part (trap T1). Facts of one version are never used for another
-(invariant 22): the key has the table's uuid, version, commit, schema and the identity of the
-manifest, which the entry keeps alive so that no other manifest can get its id.
+(invariant 22): they belong to its manifest as an object, and their key has the table's uuid,
+version, commit and schema. They are freed with the manifest.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Final, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from rowsieve.byte_cache import ByteCache, Origin
 from rowsieve.computed_property import computed_property
 from rowsieve.errors import CorruptData
 from rowsieve.planner.overlap import Codes, Groups, group_by_codes, key_codes
@@ -39,11 +38,10 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 OF_PARTS: Final = ("data.rows", "deletes.rows", "schema_id")
-CACHE_BYTES: Final = 64 * 1024 * 1024
 MOST_PARTS: Final = 4_096  # of a version whose facts are kept
 MOST_KEPT: Final = 64  # parts that a predicate keeps; their groups are remembered
 MOST_ANSWERS: Final = 256
-_BYTES_PER_PART: Final = 4_096  # planned part, numbers, decoded bounds of up to 64 subjects
+MOST_SNAPSHOTS: Final = 4  # of one manifest, such as with other schemas
 
 
 class PartFacts:
@@ -207,17 +205,16 @@ class KnownParts(PartFacts):
 def part_facts(snapshot: Snapshot) -> PartFacts:
     """Return the facts of a version's parts, kept if the version has few and they are in memory."""
     parts, schema, table = snapshot.parts, snapshot.schema, snapshot.table
-    few = len(parts) <= MOST_PARTS
-    key = (table.uuid, snapshot.version, snapshot.commit_id, schema, table.key, id(parts))
-    if few and (known := _KNOWN.get(key)) is not None:
-        return known
     order = KeyOrder.of(schema, table.key) if table.key else None
-    if not (few and parts.in_memory):
+    if len(parts) > MOST_PARTS or not parts.in_memory:
         return PartFacts(parts, schema, order)
-    made = KnownParts(parts, schema, order)
-    origin = Origin(table.uuid, snapshot.version)
-    _KNOWN.put(key, made, (1 + len(parts)) * _BYTES_PER_PART, origin)
-    return made
+    key = (table.uuid, snapshot.version, snapshot.commit_id, schema, table.key)
+    known: KnownParts | None = parts.derived.get(key)
+    if known is None:
+        own = PartTable(parts.columns)  # a cycle would be freed only by the garbage collector
+        known = KnownParts(own, schema, order)
+        _remember(parts.derived, key, known, MOST_SNAPSHOTS)
+    return known
 
 
 def refuted_by_unions(
@@ -252,16 +249,12 @@ def planned_parts(parts: PartTable, indices: Indices | Sequence[int]) -> list[Pl
     ]
 
 
-def _remember(known: dict[K, V], key: K, value: V) -> None:
-    """Add a value for the parts that one predicate keeps; at `MOST_ANSWERS` start again."""
-    if len(known) >= MOST_ANSWERS:
+def _remember(known: dict[K, V], key: K, value: V, most: int = MOST_ANSWERS) -> None:
+    """Add a value; start again if there are `most` already."""
+    if len(known) >= most:
         known.clear()
     known[key] = value
 
 
 def _rows_at(parts: PartTable, indices: Indices) -> PartTable:
     return parts if len(indices) == len(parts) else parts.take(indices)
-
-
-_KNOWN: Final[ByteCache[tuple[object, ...], KnownParts]] = ByteCache(CACHE_BYTES)
-"""Facts by table, version, schema and manifest."""

@@ -10,7 +10,6 @@ a column has the statistics of the column's fill default (trap T20).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import lru_cache
 from typing import Final, Protocol, TypeAlias
 
 import numpy as np
@@ -30,6 +29,7 @@ from rowsieve.stats.tabulate import statistics_name
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Float
 from rowsieve.types.schema import Schema
+from rowsieve.types.schema_cache import cached_by_schema
 from rowsieve.types.widening import holds_all_of, widened
 
 Mask = npt.NDArray[np.bool_]
@@ -261,7 +261,7 @@ class PartStatistics:
         return widened(columns.column(name), type_)
 
 
-@lru_cache(maxsize=64)
+@cached_by_schema
 def _subjects_of(schema: Schema) -> Mapping[Subject, Described]:
     return {described.subject: described for described in describe(schema)}
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from rowsieve.predicate.interpretation.abstract import AbstractColumn
+from rowsieve.predicate.text_cache import cached_by_text
 from rowsieve.stats.json_kinds import EVERYTHING, Kind, parsed_path
 from rowsieve.stats.json_paths import JsonCollector
 from rowsieve.stats.model import ColumnStatistics, Derived, Subject
@@ -26,6 +26,7 @@ from rowsieve.stats.subjects import LENGTH, comparables, derived
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Field, Float, Int, Json, List, LogicalType, Map, Struct
 from rowsieve.types.schema import Schema
+from rowsieve.types.schema_cache import cached_by_schema
 from rowsieve.types.stored_defaults import constant, is_nan
 
 
@@ -75,7 +76,7 @@ def fill_for(fills: Fills, written_with: int) -> Fill | None:
     return next((fill for fill in fills if written_with < fill.added), None)
 
 
-@lru_cache(maxsize=64)
+@cached_by_schema
 def fills_of(schema: Schema) -> Mapping[Subject, Fills]:
     """Return the fills of each field that was added, or is inside one; see `fills_at`."""
     return {subject: fills for field in schema for subject, fills in _fills(field, ())}
@@ -154,7 +155,7 @@ def _at_path(document: Fill, subject: Derived) -> Fill | None:
     return Fill(document.added, described.type, lower, upper, maybe_null=True, kinds=kinds)
 
 
-@lru_cache(maxsize=1024)
+@cached_by_text
 def _described(text: str | None, subject: Derived) -> ColumnStatistics | None:
     """The statistics of a JSON path in one document, or NULL; None if they are not collected."""
     path = parsed_path(subject)

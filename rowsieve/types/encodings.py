@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from functools import lru_cache
 from typing import Any, assert_never
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ from rowsieve.errors import SchemaMismatch
 from rowsieve.types import enums, logical, numeric_bytes
 from rowsieve.types.aliases import ALIASES, GEOMETRY, PREFIX, find_alias
 from rowsieve.types.schema import Schema
+from rowsieve.types.schema_cache import cached_by_schema
 from rowsieve.types.variants.variant_json import EXTENSIONS as VARIANT_NAMES
 from rowsieve.types.variants.variant_json import is_marked_by_spark, is_variant
 
@@ -129,7 +129,7 @@ def member_field(field: logical.Field) -> pa.Field:
     return arrow_field(field).with_nullable(nullable=True)
 
 
-@lru_cache(maxsize=1024)
+@cached_by_schema
 def arrow_schema(schema: Schema) -> pa.Schema:
     """Return the Arrow schema of a table's rows; only its fields have metadata."""
     return pa.schema([arrow_field(field) for field in schema])

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ from rowsieve.types import numeric_bytes
 from rowsieve.types.encodings import arrow_field, arrow_type
 from rowsieve.types.logical import Binary, Field, Interval, Json, LogicalType, Numeric, Uuid
 from rowsieve.types.schema import Schema
+from rowsieve.types.schema_cache import cached_by_schema
 
 VALUE_FORMS: Final = "value_forms"
 OPAQUE: Final = "opaque"
@@ -42,7 +42,7 @@ def opaque_form(field: Field) -> str | None:
     return _FORMS.get(type(field.type))
 
 
-@lru_cache(maxsize=256)
+@cached_by_schema
 def opaque(schema: Schema, key: Collection[int]) -> Schema:
     """Return the schema with bytes for each column that has an opaque form and is not in the key.
 

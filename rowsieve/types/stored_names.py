@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -18,6 +17,7 @@ import pyarrow as pa
 from rowsieve.types.encodings import arrow_schema, relabelled
 from rowsieve.types.logical import Field, List, LogicalType, Map, Struct
 from rowsieve.types.schema import Schema
+from rowsieve.types.schema_cache import cached_by_schema
 
 COLUMN_NAMES: Final = "column_names"
 TAG: Final = "tag"
@@ -28,7 +28,7 @@ def has_tags(properties: Mapping[str, str]) -> bool:
     return properties.get(COLUMN_NAMES) == TAG
 
 
-@lru_cache(maxsize=256)
+@cached_by_schema
 def tagged(schema: Schema) -> Schema:
     """Return the schema with a tag for the name of every column and nested field."""
     return Schema(schema.id, tuple(map(_tagged_field, schema.fields)))

@@ -56,7 +56,6 @@ def a_fresh_process(*, withheld: bool = False) -> Iterator[None]:
 
 
 def forget_plans() -> None:
-    part_facts._KNOWN.clear()
     PLANS.clear()
 
 

@@ -210,7 +210,7 @@ def test_remembered_footers_are_bounded_and_the_oldest_goes(
     store: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refs = [write(store, 10) for _ in range(4)]
-    sizes = [ref.size_bytes - ref.tail_start for ref in refs]
+    sizes = [footer.read_tail(store, ref).size_bytes for ref in refs]
     monkeypatch.setattr(footer, "_CACHE", ByteCache(sum(sizes[:2]) + 5))
     counting: Any = CountingStore(store)
     for ref in (refs[0], refs[1], refs[0], refs[2]):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+import weakref
 from typing import Any
 
 import pytest
 
+import rowsieve
 import rowsieve.planner.cache
 from rowsieve import Table
 from rowsieve.bridges.where import to_predicate
 from rowsieve.planner.cache import PLANS, PlanCache
-from rowsieve.planner.part_facts import _KNOWN
+from rowsieve.planner.part_facts import part_facts
 from rowsieve.planner.plan import ScanPlan, table_columns
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.semantics import Semantics
@@ -170,10 +172,25 @@ def test_datafusion_plans_once_per_question(monkeypatch: pytest.MonkeyPatch) -> 
 def test_plans_and_facts_of_replaced_versions_are_forgotten() -> None:
     """A process that changes and reads one table for hours needs no more memory."""
     one, uuids = table(), set()
+    facts = weakref.ref(part_facts(one.snapshot_for_engines()))
     for number in range(40):
         one.upsert(kv((number, number)))
         assert one.scan(where=f"v = {number}").to_arrow().num_rows
         uuids.add(one.snapshot_for_engines().table.uuid)
     (uuid,) = uuids
     assert len(PLANS._plans._versions[one.uri, uuid]) == 8
-    assert len(_KNOWN._versions[uuid]) == 8
+    assert facts() is None
+
+
+def test_facts_are_kept_with_the_manifest_and_freed_with_it() -> None:
+    one = table()
+    snapshot = one.snapshot_for_engines()
+    facts = part_facts(snapshot)
+    assert part_facts(snapshot) is facts
+    other = dataclasses.replace(snapshot, commit_id="another")  # invariant 22
+    assert part_facts(other) is not facts
+    reopened = rowsieve.open_table(one.uri).snapshot_for_engines()
+    assert part_facts(reopened) is not facts
+    gone = weakref.ref(part_facts(reopened))
+    del reopened
+    assert gone() is None  # without the garbage collector

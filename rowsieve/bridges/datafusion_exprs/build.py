@@ -12,7 +12,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -21,11 +21,15 @@ from rowsieve.bridges.datafusion_exprs.long_lists import LONG, found_in
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.sql.dialects import DATAFUSION
 from rowsieve.bridges.sql.writing.render import Writer
+from rowsieve.byte_cache import ByteCache, cached_in
 from rowsieve.predicate import ir
 from rowsieve.types.encodings import arrow_type
 
 if TYPE_CHECKING:
     from datafusion import DataFrame, Expr
+
+_FRAMES: Final[ByteCache[Any, Any]] = ByteCache(8 * 1024 * 1024, "frames of expressions")
+_BYTES_PER_COLUMN: Final = 2_048
 
 
 def built(root: ir.Predicate) -> Expr:
@@ -70,7 +74,7 @@ def _constant(value: bool | None) -> Expr:
     return made
 
 
-@lru_cache(maxsize=64)
+@cached_in(_FRAMES, lambda _, columns: _BYTES_PER_COLUMN * (1 + len(columns)))
 def _frame(columns: tuple[tuple[str, pa.DataType], ...]) -> DataFrame:
     """Return an empty frame with these columns."""
     datafusion = imported("datafusion", "datafusion")

@@ -6,12 +6,12 @@ as the same tree.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.plain_shapes import read_plain
 from rowsieve.predicate.ir import Operand, Predicate
+from rowsieve.predicate.text_cache import cached_by_text
 
 __all__ = ["parse_expression", "parse_predicate", "to_sql"]
 
@@ -38,7 +38,7 @@ def _parse(text: str, dialect: str) -> Predicate:
     return parse.predicate(text, dialect)
 
 
-_read_once = lru_cache(maxsize=256)(_read)
+_read_once = cached_by_text(_read)
 
 
 def parse_expression(text: str, dialect: str = "postgres") -> Operand:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -47,6 +47,7 @@ from rowsieve.stats.model import Derived, Subject
 from rowsieve.stats.subjects import describe
 from rowsieve.types.logical import LogicalType, is_ordered
 from rowsieve.types.schema import Schema
+from rowsieve.types.schema_cache import cached_by_schema
 
 CACHE_BYTES: Final = 32 * 1024 * 1024
 MOST_JOINED: Final = 64  # subjects whose joined statistics are cached
@@ -178,7 +179,7 @@ class RowGroupStatistics:
         return abstract_column(stored, column, type_)
 
 
-@lru_cache(maxsize=64)
+@cached_by_schema
 def _types_of(schema: Schema) -> dict[Subject, LogicalType]:
     """The types of columns and struct fields, by field id."""
     return {each.subject: each.type for each in describe(schema) if not each.repeated}
@@ -281,7 +282,7 @@ def joined_row_groups(
 
 _JOINED: Final[
     ByteCache[tuple[object, ...], tuple[JoinedStatistics, Sequence[RowGroupStatistics]]]
-] = ByteCache(CACHE_BYTES)
+] = ByteCache(CACHE_BYTES, "row group statistics")
 """Joined statistics by footers, schema and usable columns."""
 
 

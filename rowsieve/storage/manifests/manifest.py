@@ -27,7 +27,7 @@ are not ours are never deleted (invariants, rule 15: `owned`). Bounds and counts
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -164,12 +164,17 @@ class InShards(Protocol):
 
 
 class PartTable:
-    """An immutable list of parts; methods that change it return a new object."""
+    """An immutable list of parts; methods that change it return a new object.
 
-    __slots__ = ("_columns",)
+    `derived` has facts that others derived from this object; they are freed with it. Code that adds
+    one must bound their number, and the key must have everything else that they depend on.
+    """
+
+    __slots__ = ("_columns", "derived")
 
     def __init__(self, columns: pa.Table | Columns) -> None:
         self._columns = columns if isinstance(columns, Columns) else Columns.of(columns)
+        self.derived: dict[Hashable, Any] = {}
 
     @classmethod
     def empty(cls) -> PartTable:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from sqlglot import exp
@@ -29,6 +28,7 @@ from rowsieve.bridges.sql.reading.text_limits import MAX_NESTING, check_length, 
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.ir import IsNull, Operand, Predicate
 from rowsieve.predicate.limits import check_text
+from rowsieve.predicate.text_cache import cached_by_text
 
 _STATEMENTS = re.compile(
     "SELECT|WITH|INSERT|UPDATE|DELETE|MERGE|CREATE|DROP|ALTER|TRUNCATE|CALL|EXPLAIN|SET|SHOW|USE|"
@@ -85,7 +85,7 @@ def encoded(text: str, stand_ins: StandIns, dialect: Dialect) -> Predicate:
         return Reader(Source(text, lifted, tokens, dialect, is_encoded=True)).predicate(node)
 
 
-@lru_cache(maxsize=512)
+@cached_by_text
 def _shape(text: str, dialect: str) -> tuple[list[Any], Any]:
     """Return tokens and tree of a short text; constants are names there, so texts repeat."""
     known, lifted = dialect_named(dialect), Lifted(text, {})

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +27,7 @@ from rowsieve.predicate.functions.row import (
 from rowsieve.predicate.functions.texts.patterns import BY_LOCALE, compiles
 from rowsieve.predicate.functions.texts.text_ranges import from_zero
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.text_cache import cached_by_text
 from rowsieve.types.logical import Int, LogicalType, String
 
 _TOKEN = re.compile(
@@ -48,7 +48,7 @@ def group_count(pattern: str) -> int:
     return pattern_tokens(pattern).count("(")
 
 
-@lru_cache(maxsize=256)
+@cached_by_text
 def matches_empty(pattern: str) -> bool:
     """Whether the pattern matches empty text somewhere, even if `^` and `$` hold nowhere."""
     found: bool = pc.match_substring_regex(pa.array([""]), pattern)[0].as_py()

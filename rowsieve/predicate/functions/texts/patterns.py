@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +23,7 @@ from rowsieve.predicate.functions.row import (
     never_fails,
 )
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.text_cache import cached_by_text
 from rowsieve.types.logical import Bool, String
 
 BY_LOCALE = "by locale"
@@ -47,7 +47,7 @@ def literal_prefix(pattern: str) -> str:
     return "".join(pieces)
 
 
-@lru_cache(maxsize=256)
+@cached_by_text
 def compiles(pattern: str) -> bool:
     """Whether RE2 accepts the pattern."""
     try:

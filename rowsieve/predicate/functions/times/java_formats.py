@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
 from typing import Final
+
+from rowsieve.predicate.text_cache import cached_by_text
 
 _NUMBERS: Final[Mapping[str, str]] = {
     "M": "month",
@@ -64,7 +65,7 @@ class UnknownFormat(ValueError):
     """The format is not supported; the message says why."""
 
 
-@cache
+@cached_by_text
 def pattern_of(form: str) -> tuple[str, str]:
     """Return the regular expressions for a format, and for texts whose years are too long.
 

@@ -1,0 +1,37 @@
+"""What the caches of this process hold; their text for Prometheus."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rowsieve.byte_cache import PROCESS, CacheUsage
+
+GAUGES: Final = {
+    "cache_size_bytes": "Estimated memory of the values in a cache of the process.",
+    "cache_values": "Values in a cache of the process.",
+    "cache_limit_bytes": "The limit of all caches of the process together.",
+}
+
+
+def caches() -> tuple[CacheUsage, ...]:
+    """Return what each cache of this process holds, by name.
+
+    All of them together hold at most `rowsieve.byte_cache.PROCESS_BYTES`.
+    """
+    return PROCESS.usage()
+
+
+def gauge_lines() -> list[str]:
+    """Return the gauges of all caches in Prometheus' text format."""
+    found = caches()
+    samples = {
+        "cache_size_bytes": [(f'{{cache="{each.name}"}}', each.size_bytes) for each in found],
+        "cache_values": [(f'{{cache="{each.name}"}}', each.value_count) for each in found],
+        "cache_limit_bytes": [('{cache="all"}', PROCESS.limit_bytes)],
+    }
+    lines: list[str] = []
+    for name, values in samples.items():
+        lines.append(f"# HELP rowsieve_{name} {GAUGES[name]}")
+        lines.append(f"# TYPE rowsieve_{name} gauge")
+        lines += [f"rowsieve_{name}{label} {value}" for label, value in values]
+    return lines

@@ -1,0 +1,19 @@
+"""What is derived from schemas: one cache for all functions of a schema."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from rowsieve.byte_cache import ByteCache, cached_in
+from rowsieve.types.schema import Schema
+
+_CACHE: Final[ByteCache[Any, Any]] = ByteCache(32 * 1024 * 1024, "schemas")
+_BYTES_PER_COLUMN: Final = 1_024  # of the schema in the key, and of the result
+
+
+def _size_bytes(_result: object, schema: Schema, *_arguments: object) -> int:
+    return _BYTES_PER_COLUMN * (1 + len(schema.fields))
+
+
+cached_by_schema = cached_in(_CACHE, _size_bytes)
+"""Decorate a function of a schema and other hashable arguments: its results are cached."""
