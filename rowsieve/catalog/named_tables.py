@@ -251,7 +251,7 @@ class Catalog(Dropping):
         missing, unknown or of another type; NotFound an unknown procedure; TableNotFound a table.
         CommitConflict if a concurrent commit replaced the parts that were rewritten.
         """
-        found = classify(statement)
+        found = classify(statement, dialect)
         if found is None:
             raise InvalidInput(
                 f"call: {statement[:60]!r} is not a statement on procedures; it begins with CALL, "
@@ -263,7 +263,7 @@ class Catalog(Dropping):
         self, statement: str, *, dialect: str = "postgres", session: Session | None = None
     ) -> str:
         """The plan of a call, a node a line; nothing runs."""
-        found = classify(statement)
+        found = classify(statement, dialect)
         if isinstance(found, Explain):
             found = found.call
         if not isinstance(found, Call):
@@ -281,7 +281,7 @@ class Catalog(Dropping):
         `namespace.name FOR VERSION AS OF 12` and `namespace."name@v12"` are version 12. All parts
         of a query read one version of a table.
         """
-        if classify(statement) is not None:
+        if classify(statement, "datafusion") is not None:
             return self.call(statement, engine=engine, dialect="datafusion")
         if (found := name_statement(statement)) is not None:
             return self._on_names(found)

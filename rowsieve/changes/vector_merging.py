@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from rowsieve.changes.mutation import Mutation
 from rowsieve.changes.vector_building import FILE_BYTES, vectors_mutation
@@ -30,29 +31,48 @@ class PlacedVector:
     row_count: int
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class MergeOptions:
+    """Selects the files of vectors to rewrite, and the size of the new ones.
+
+    Files of less than half of `target_file_size_bytes` are rewritten if there are at least
+    `min_input_files`, files with vectors of removed parts always, and all with `rewrite_all`.
+    """
+
+    target_file_size_bytes: int | None = None  # FILE_BYTES
+    min_input_files: int = 2
+    rewrite_all: bool = False
+
+
+DEFAULT_OPTIONS: Final = MergeOptions()
+
+
 def new_files(
-    snapshot: Snapshot, chosen: frozenset[str] | None = None
+    snapshot: Snapshot,
+    chosen: frozenset[str] | None = None,
+    options: MergeOptions = DEFAULT_OPTIONS,
 ) -> list[tuple[PlacedVector, ...]]:
     """The vectors of each file to be written; none if no file is worth it.
 
     `chosen`: only files with a vector of one of these parts are written again.
     """
+    target = options.target_file_size_bytes or FILE_BYTES
     small: list[list[PlacedVector]] = []
     has_gone = False
     for vectors in _by_file(snapshot).values():
         if chosen is not None and chosen.isdisjoint(each.part_id for each in vectors):
             continue
         file_bytes, used = vectors[0].ref.file_bytes, sum(each.ref.size_bytes for each in vectors)
-        if used < file_bytes or file_bytes < FILE_BYTES // 2:
+        if options.rewrite_all or used < file_bytes or file_bytes < target // 2:
             small.append(vectors)
             has_gone = has_gone or used < file_bytes
-    if len(small) < 2 and not has_gone:
+    if not options.rewrite_all and len(small) < max(2, options.min_input_files) and not has_gone:
         return []
     found: list[list[PlacedVector]] = []
-    size = FILE_BYTES
+    size = target
     for vectors in small:
         for each in vectors:
-            if size >= FILE_BYTES:
+            if size >= target:
                 found.append([])
                 size = 0
             found[-1].append(each)

@@ -54,18 +54,21 @@ class Unit:
     """Parts that must be rewritten together: an overlap group, or one part without a key.
 
     `parts` are indices. `hidden_row_count` counts tombstones and rows of deletion vectors.
+    `is_one_commit`: all rows have one commit_ts, so no key is in two parts (rule 10); their bounds
+    overlap only where long keys are cut.
     """
 
     parts: tuple[int, ...]
     size_bytes: int
     row_count: int
     hidden_row_count: int
+    is_one_commit: bool
     has_opaque_values: bool = False
 
     @property
     def dirty(self) -> bool:
         """True if a newer version or a delete may hide one of its rows."""
-        return len(self.parts) > 1 or self.hidden_row_count > 0
+        return (len(self.parts) > 1 and not self.is_one_commit) or self.hidden_row_count > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,10 @@ def pick(snapshot: Snapshot) -> Picked:
 
     found = runs_of(units, lambda unit: outdated(unit) or wanted(unit))
     worth = (
-        run for run in found if len(run) > 1 or any(unit.dirty or outdated(unit) for unit in run)
+        run
+        for run in found
+        if sum(len(unit.parts) for unit in run) > 1
+        or any(unit.dirty or outdated(unit) for unit in run)
     )
     return Picked(runs=tuple(tuple(part for unit in run for part in unit.parts) for run in worth))
 
@@ -180,9 +186,9 @@ def units_of(parts: PartTable, order: KeyOrder | None) -> list[Unit]:
     rows = parts.numbers("data.rows")
     opaque = parts.numbers("format_version") > STRUCTURED_FORMAT
     hidden = parts.numbers("deletes.rows") + parts.numbers("dv.rows")
+    oldest, newest = (parts.numbers(f"commit_ts_{end}") for end in ("min", "max"))
     if order is None:
-        ages = parts.numbers("commit_ts_max")
-        groups = [[int(i)] for i in np.argsort(ages, kind="stable")]
+        groups = [[int(i)] for i in np.argsort(newest, kind="stable")]
     else:
         groups = list(overlap_groups(parts.select("key.").table, order))
     return [
@@ -191,6 +197,7 @@ def units_of(parts: PartTable, order: KeyOrder | None) -> list[Unit]:
             size_bytes=int(sizes[group].sum()),
             row_count=int(rows[group].sum()),
             hidden_row_count=int(hidden[group].sum()),
+            is_one_commit=bool(oldest[group].min() == newest[group].max()),
             has_opaque_values=bool(opaque[group].any()),
         )
         for group in groups

@@ -1,6 +1,7 @@
-"""Reads the name and the arguments of a call of a procedure, with Trino's grammar of sqlglot.
+"""Reads the name and the arguments of a call of a procedure, with a grammar of sqlglot.
 
-Separate from `call_statement`, which classifies statements: sqlglot takes 0.2 s to import.
+It is Trino's, or that of a dialect whose texts may have double quotes, as Spark's. Separate from
+`call_statement`, which classifies statements: sqlglot takes 0.2 s to import.
 """
 
 from __future__ import annotations
@@ -12,19 +13,23 @@ from typing import Any, Final
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.dialects.trino import Trino
+from sqlglot.dialects.dialect import Dialect as Grammar
 from sqlglot.tokenizer_core import Token
 
+from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.grammars import damage_as_parse_error
 from rowsieve.errors import InvalidInput
-from rowsieve.procedures.parameters import Value
+from rowsieve.procedures.parameters import Argument, TimeLiteral
 
+_GRAMMAR: Final = "trino"
 _TIMES: Final = exp.DataType.TEMPORAL_TYPES
 
 
-def read_call(text: str) -> tuple[str, Sequence[Value], Mapping[str, Value], str | None]:
+def read_call(
+    text: str, dialect: str
+) -> tuple[str, Sequence[Argument], Mapping[str, Argument], str | None]:
     """Read `[catalog.][system.]name(…)`: name, arguments by position and by name, catalog."""
-    node, catalog = _parsed(text), None
+    node, catalog = _parsed(text, dialect), None
     if isinstance(node, exp.Dot):  # [catalog.][system.]name(…)
         first, node = node.parts[0], node.parts[-1]
         if first is not node and first.name.lower() != "system":
@@ -34,9 +39,9 @@ def read_call(text: str) -> tuple[str, Sequence[Value], Mapping[str, Value], str
             f"CALL {_shown(text)}: name a procedure and its arguments, as in "
             "CALL system.rewrite_data_files('db', 'table')"
         )
-    positional: list[Value] = []
-    named: dict[str, Value] = {}
-    name = str(node.this).strip('"').lower()
+    positional: list[Argument] = []
+    named: dict[str, Argument] = {}
+    name = node.name.strip('"').lower()
     for argument in node.expressions:
         if isinstance(argument, exp.Kwarg):
             key = str(argument.this.name)
@@ -52,11 +57,13 @@ def read_call(text: str) -> tuple[str, Sequence[Value], Mapping[str, Value], str
     return name, positional, named, catalog
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str, dialect: str) -> Any:
     """Parse a call to a tree; its name gets the prefix `system`, as it may be a keyword."""
+    rules = dialect_named(dialect)
+    grammar = Grammar.get_or_raise(rules.grammar if rules.backslash_strings else _GRAMMAR)
     try:
         whole = f"system.{text.lstrip()}"
-        tokens = Trino().tokenize(whole)
+        tokens = grammar.tokenize(whole)
         while tokens and tokens[-1].token_type is sqlglot.TokenType.SEMICOLON:
             tokens.pop()
         if any(token.token_type is sqlglot.TokenType.SEMICOLON for token in tokens):
@@ -64,9 +71,9 @@ def _parsed(text: str) -> Any:
                 f"CALL {_shown(text)}: a second statement follows after a semicolon; run one "
                 "statement at a time"
             )
-        tokens = _with_varied_maps(tokens)
+        tokens = _with_varied_maps(_with_doubled_quotes(tokens, whole))
         with damage_as_parse_error():
-            return Trino().parser().parse(tokens, whole)[0]
+            return grammar.parser().parse(tokens, whole)[0]
     except sqlglot.errors.ParseError as error:
         if isinstance(error.__cause__, IndexError):  # a map with an odd number of arguments
             raise InvalidInput(
@@ -85,6 +92,24 @@ def _shown(text: str) -> str:
     return repr(text.strip()[:60])
 
 
+def _with_doubled_quotes(tokens: Sequence[Any], text: str) -> list[Any]:
+    """Join texts that touch, such as `'it''s'`, which Spark's grammar reads as two of them."""
+    found: list[Any] = []
+    for token in tokens:
+        before = found[-1] if found else None
+        if (
+            before is not None
+            and before.token_type == token.token_type == sqlglot.TokenType.STRING
+            and before.end + 1 == token.start
+        ):
+            span = (before.line, before.col, before.start, token.end)
+            joined = f"{before.text}{text[token.start]}{token.text}"
+            found[-1] = Token(sqlglot.TokenType.STRING, joined, *span)
+        else:
+            found.append(token)
+    return found
+
+
 def _with_varied_maps(tokens: Sequence[Any]) -> list[Any]:
     """Replace the token `map` by VAR_MAP, sqlglot's map of alternating keys and values.
 
@@ -100,7 +125,7 @@ def _with_varied_maps(tokens: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _value(procedure: str, node: Any) -> Value:
+def _value(procedure: str, node: Any) -> Argument:
     """Return the value of a literal."""
     match node:
         case exp.Null():
@@ -113,7 +138,7 @@ def _value(procedure: str, node: Any) -> Value:
             if re.fullmatch(r"-?\d{1,38}", whole := node.sql(), re.ASCII):
                 return int(whole)
         case exp.Cast(this=exp.Literal(), to=exp.DataType(this=kind)) if kind in _TIMES:
-            return str(node.this.this)  # TIMESTAMP '…': its text
+            return TimeLiteral(str(node.this.this))  # TIMESTAMP '…'
         case exp.VarMap() | exp.Map():
             return _map(procedure, node)
     raise InvalidInput(

@@ -3,7 +3,8 @@
     Output <- TableFinish <- CallDistributedProcedure <- Filter <- TableScan
 
 `optimised` pushes the filter into the scan, which prunes parts by it; then the target of the call
-is refreshed from the scan, so that the procedure begins with the pushed condition.
+is refreshed from the scan, so that the procedure begins with the pushed condition. The filter stays
+above the scan: a scan of whole parts may return rows that do not match.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
 from rowsieve.predicate.ir import TRUE, Predicate
-from rowsieve.procedures.parameters import Value
+from rowsieve.procedures.parameters import Value, literal
 from rowsieve.procedures.procedure import DistributedProcedure, TargetScan
 from rowsieve.procedures.task_reports import REPORT
 
@@ -87,13 +88,12 @@ def plan_call(
 def optimised(plan: OutputNode) -> OutputNode:
     """Push the filter into the scan, and refresh the target from it."""
     call = plan.source.source
-    match call.source:
-        case FilterNode(source=table, predicate=predicate):
-            table = TableScanNode(replace(table.scan, predicate=predicate))
-        case TableScanNode() as table:
-            pass
-    target = replace(call.target, scan=table.scan)
-    return OutputNode(TableFinishNode(CallDistributedProcedureNode(table, target)))
+    if not isinstance(call.source, FilterNode):
+        return plan
+    scan = replace(call.source.source.scan, predicate=call.source.predicate)
+    source = FilterNode(TableScanNode(scan), call.source.predicate)
+    target = replace(call.target, scan=scan)
+    return OutputNode(TableFinishNode(CallDistributedProcedureNode(source, target)))
 
 
 def explained(plan: OutputNode) -> str:
@@ -116,7 +116,7 @@ def _line(node: PlanNode) -> str:
         case CallDistributedProcedureNode(target=target):
             defaults = {each.name: each.default for each in target.procedure.parameters}
             given = ", ".join(
-                f"{name} => {value!r}"
+                f"{name} => {literal(value)}"
                 for name, value in target.arguments.items()
                 if value != defaults[name]
             )

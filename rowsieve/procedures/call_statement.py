@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from rowsieve.errors import InvalidInput
-from rowsieve.procedures.parameters import Value
+from rowsieve.procedures.parameters import Argument
 
 _LONGEST: Final = 1_000_000  # characters of a statement
 _ENDS: Final = "; \t\r\n"
@@ -41,8 +41,8 @@ class Call:
     """
 
     procedure: str
-    positional: tuple[Value, ...] = ()
-    named: Mapping[str, Value] = field(default_factory=dict)
+    positional: tuple[Argument, ...] = ()
+    named: Mapping[str, Argument] = field(default_factory=dict)
     catalog: str | None = None
 
 
@@ -68,16 +68,17 @@ class Explain:
 Statement: TypeAlias = Call | Explain | ShowProcedures | DescribeProcedure
 
 
-def classify(text: str) -> Statement | None:
+def classify(text: str, dialect: str = "postgres") -> Statement | None:
     """Read a statement; None for one that does not concern procedures.
 
-    InvalidInput for a call that cannot be read.
+    `dialect` decides how its texts and names are quoted. InvalidInput for a call that cannot be
+    read.
     """
     text = _without_comments(text)
     if found := _CALL.fullmatch(text):
-        return _call(found[1])
+        return _call(found[1], dialect)
     if found := _EXPLAIN.fullmatch(text):
-        explained = classify(found[1])
+        explained = classify(found[1], dialect)
         return Explain(explained) if isinstance(explained, Call) else None
     text = text.rstrip(_ENDS)
     if _SHOW.fullmatch(text):
@@ -85,7 +86,7 @@ def classify(text: str) -> Statement | None:
     if found := _DESCRIBE.fullmatch(text):
         return DescribeProcedure(name_parts(found[1])[-1].lower())
     if found := _EXECUTE.fullmatch(text):
-        return _execution(*found.groups())
+        return _execution(*found.groups(), dialect=dialect)
     return None
 
 
@@ -118,27 +119,29 @@ def _without_comments(text: str) -> str:
     return text[place:].strip()
 
 
-def _call(text: str) -> Call:
+def _call(text: str, dialect: str) -> Call:
     from rowsieve.procedures.call_arguments import read_call  # noqa: PLC0415 - it imports sqlglot
 
-    name, positional, named, catalog = read_call(text)
+    name, positional, named, catalog = read_call(text, dialect)
     return Call(name, tuple(positional), named, catalog)
 
 
-def _execution(table: str, command: str, arguments: str | None, where: str | None) -> Call:
+def _execution(
+    table: str, command: str, arguments: str | None, where: str | None, *, dialect: str
+) -> Call:
     """Convert `ALTER TABLE … EXECUTE command(arguments) WHERE …` to the equivalent call."""
     if (procedure := _PROCEDURES_OF_TABLES.get(command.lower())) is None:
         raise InvalidInput(
             f"ALTER TABLE … EXECUTE {command}: only {', '.join(_PROCEDURES_OF_TABLES)} can be "
             "executed; call other procedures with CALL system.name(…)"
         )
-    inner = _call(f"{command}{arguments or '()'}")
+    inner = _call(f"{command}{arguments or '()'}", dialect)
     if inner.positional:
         raise InvalidInput(
             f"EXECUTE {command}: name the arguments, as in (file_size_threshold => …)"
         )
     options = {name.replace("_", "-"): str(value) for name, value in inner.named.items()}
-    named: dict[str, Value] = {"table": table}
+    named: dict[str, Argument] = {"table": table}
     if where is not None:
         named["where"] = where
     if options:

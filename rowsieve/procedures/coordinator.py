@@ -17,10 +17,11 @@ import pyarrow as pa
 from rowsieve.arguments.annotations import Progress
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
-from rowsieve.errors import CallCancelled, InvalidInput, StoreError, UnsupportedOperation
+from rowsieve.errors import CallCancelled, StoreError, UnsupportedOperation
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.procedures.bound_call import bound_arguments
 from rowsieve.procedures.call_plan import OutputNode, explained, optimised, plan_call
 from rowsieve.procedures.call_statement import (
     Call,
@@ -28,10 +29,9 @@ from rowsieve.procedures.call_statement import (
     Explain,
     ShowProcedures,
     Statement,
-    name_parts,
 )
 from rowsieve.procedures.engine import Engine, Job, LocalEngine, ReadsText
-from rowsieve.procedures.parameters import Value, bind_arguments
+from rowsieve.procedures.parameters import Value, literal
 from rowsieve.procedures.procedure import (
     FILTER,
     SCHEMA,
@@ -83,7 +83,7 @@ class Coordinator:
         arguments = self._bound(procedure, call)
         if isinstance(procedure, DistributedProcedure):
             return explained(self._planned(procedure, arguments))
-        given = ", ".join(f"{k} => {v!r}" for k, v in arguments.items() if v is not None)
+        given = ", ".join(f"{k} => {literal(v)}" for k, v in arguments.items() if v is not None)
         columns = ", ".join(procedure.columns.names)
         return f"Output [{columns}]\n  Call [{procedure.name}({given})]"
 
@@ -103,8 +103,7 @@ class Coordinator:
         return rows
 
     def _bound(self, procedure: AnyProcedure, call: Call) -> dict[str, Value]:
-        positional, named = call.positional, _expanded(procedure.name, call.named)
-        return bind_arguments(procedure.name, procedure.parameters, positional, named)
+        return bound_arguments(procedure, call, _time_zone(self.engine, self.session))
 
     def _planned(
         self, procedure: DistributedProcedure, arguments: Mapping[str, Value]
@@ -135,6 +134,13 @@ class Coordinator:
 
     def _table(self, arguments: Mapping[str, Value]) -> Table:
         return self.find(str(arguments[SCHEMA.name]), str(arguments[TABLE_NAME.name]))
+
+
+def _time_zone(engine: object, session: Session | None) -> str:
+    """The zone of times without one: that of `session`, or else of the engine's session."""
+    if session is not None:
+        return session.time_zone
+    return engine.time_zone if isinstance(engine, ReadsText) else "UTC"
 
 
 def _semantics_in(engine: object, dialect: str, text: str, schema: Schema) -> Semantics | None:
@@ -236,27 +242,6 @@ def _run_stages(
                 raise
             _log.warning("%s: a stage was not committed: %s", procedure.name, error)
             procedure.stage_failed(handle, number)
-
-
-def _expanded(procedure: str, named: Mapping[str, Value]) -> dict[str, Value]:
-    """The named arguments; Spark's `table => 'db.t'` and `where` become schema, name, filter."""
-    found = dict(named)
-    if "where" in found:
-        if FILTER.name in found:
-            raise InvalidInput(f"{procedure}: where and {FILTER.name} are the same; give one")
-        found[FILTER.name] = found.pop("where")
-    if "table" in found:
-        table = found.pop("table")
-        names = name_parts(table) if isinstance(table, str) else ()
-        if len(names) not in (2, 3):  # Spark's and Trino's have the catalog in front
-            raise InvalidInput(
-                f"{procedure}: table is {table!r}; give the namespace and the name, as in "
-                "table => 'db.events'"
-            )
-        if {SCHEMA.name, TABLE_NAME.name} & found.keys():
-            raise InvalidInput(f"{procedure}: give table, or schema and table_name, not both")
-        found[SCHEMA.name], found[TABLE_NAME.name] = names[-2:]
-    return found
 
 
 def _shown(registry: ProcedureRegistry) -> pa.Table:

@@ -64,6 +64,10 @@ class ReadsText(Protocol):
     def dialect(self) -> str:
         """The dialect of the session's SQL."""
 
+    @property
+    def time_zone(self) -> str:
+        """The time zone that the session has now."""
+
     def semantics_of(self, text: str, schema: Schema) -> Semantics:
         """The semantics of a condition on a table, by the settings that the session has now."""
 

@@ -1,20 +1,40 @@
 """Parameters of procedures, and the binding of a call's arguments to them.
 
-An argument is a plain value: text, a whole number, a boolean, a map of texts, or None. Positional
-arguments bind in the order of the parameters, named ones by name, in any order after them.
+An argument is a plain value: text, a whole number, a boolean, a map of texts, or None; or the text
+of a time, which becomes an instant when it binds. Positional arguments bind in the order of the
+parameters, named ones by name, in any order after them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
+from zoneinfo import ZoneInfo
 
-from rowsieve.errors import InvalidInput, did_you_mean
+from rowsieve.errors import InvalidInput, InvalidPredicate, did_you_mean
+from rowsieve.types.instants import from_microseconds, to_microseconds
+from rowsieve.types.time_zones import fixed_offset, zone_name
 
-Value: TypeAlias = str | int | bool | Mapping[str, str] | None
-"""A value of an argument."""
+Value: TypeAlias = str | int | bool | datetime | Mapping[str, str] | None
+"""A value of an argument; times have a zone."""
+
+_ZONED: Final = re.compile(r"(.+?)\s+([A-Za-z][\w/+-]*)", re.ASCII)
+"""A time and the name of its zone."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLiteral:
+    """The text of `TIMESTAMP '…'` or `DATE '…'`; without a zone it is a time of the session's."""
+
+    text: str
+
+
+Argument: TypeAlias = Value | TimeLiteral
+"""An argument as a statement gives it."""
 
 
 class ParameterType(Enum):
@@ -23,6 +43,7 @@ class ParameterType(Enum):
     TEXT = "varchar"
     WHOLE = "bigint"
     FLAG = "boolean"
+    INSTANT = "timestamp with time zone"
     OPTIONS = "map(varchar, varchar)"
 
 
@@ -30,6 +51,7 @@ _EXAMPLES: Mapping[ParameterType, str] = {
     ParameterType.TEXT: "'text'",
     ParameterType.WHOLE: "5",
     ParameterType.FLAG: "TRUE",
+    ParameterType.INSTANT: "TIMESTAMP '2026-01-31 12:00:00'",
     ParameterType.OPTIONS: "MAP(ARRAY['rewrite-all'], ARRAY['true'])",
 }
 
@@ -53,10 +75,14 @@ class Parameter:
 def bind_arguments(
     procedure: str,
     parameters: Sequence[Parameter],
-    positional: Sequence[Value],
-    named: Mapping[str, Value],
+    positional: Sequence[Argument],
+    named: Mapping[str, Argument],
+    time_zone: str = "UTC",
 ) -> dict[str, Value]:
-    """Return the value of every parameter; InvalidInput names the argument, type and an example."""
+    """Return the value of every parameter; InvalidInput names the argument, type and an example.
+
+    Times without a zone are in `time_zone`.
+    """
     if len(positional) > len(parameters):
         raise InvalidInput(
             f"{procedure} takes at most {len(parameters)} arguments "
@@ -72,10 +98,17 @@ def bind_arguments(
         if known in given:
             raise InvalidInput(f"{procedure}: the argument {known} is given twice; remove one")
         given[known] = value
-    return {parameter.name: _bound(procedure, parameter, given) for parameter in parameters}
+    return {each.name: _bound(procedure, each, given, time_zone) for each in parameters}
 
 
-def _bound(procedure: str, parameter: Parameter, given: Mapping[str, Value]) -> Value:
+def literal(value: Value) -> str:
+    """The value as a plan shows it."""
+    return f"TIMESTAMP '{value}'" if isinstance(value, datetime) else repr(value)
+
+
+def _bound(
+    procedure: str, parameter: Parameter, given: Mapping[str, Argument], time_zone: str
+) -> Value:
     value = given.get(parameter.name)
     if value is None:
         if parameter.required:
@@ -84,6 +117,10 @@ def _bound(procedure: str, parameter: Parameter, given: Mapping[str, Value]) -> 
                 f"add for example {parameter.example}"
             )
         return parameter.default
+    if parameter.type is ParameterType.INSTANT and isinstance(value, str | TimeLiteral):
+        return _instant(procedure, parameter, value, time_zone)
+    if isinstance(value, TimeLiteral):
+        value = value.text
     if not _fits(value, parameter.type):
         raise InvalidInput(
             f"{procedure}: the argument {parameter.name} is {parameter.type.value}, and "
@@ -100,8 +137,42 @@ def _fits(value: Value, type_: ParameterType) -> bool:
             return isinstance(value, int) and not isinstance(value, bool)
         case ParameterType.FLAG:
             return isinstance(value, bool)
+        case ParameterType.INSTANT:
+            return isinstance(value, datetime)
         case ParameterType.OPTIONS:
             return isinstance(value, Mapping)
+
+
+def _instant(
+    procedure: str, parameter: Parameter, value: str | TimeLiteral, time_zone: str
+) -> datetime:
+    """The point in time of a text; only the time of a literal may lack an offset.
+
+    A local time that occurs twice is the earlier one.
+    """
+    try:
+        if isinstance(value, str):
+            return from_microseconds(to_microseconds(value))
+        text, name = value.text.strip(), time_zone
+        if (zoned := _ZONED.fullmatch(text)) is not None:
+            text, name = zoned.groups()
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=_zone(name))
+        return from_microseconds(to_microseconds(moment))
+    except (ValueError, InvalidInput, InvalidPredicate) as error:
+        raise InvalidInput(
+            f"{procedure}: the argument {parameter.name} is {parameter.type.value}, and "
+            f"{value.text if isinstance(value, TimeLiteral) else value!r} is not: {error}; give "
+            f"for example {parameter.example}, a time of the session's zone"
+        ) from error
+
+
+def _zone(name: str) -> timezone | ZoneInfo:
+    if (offset := fixed_offset(name)) is not None:
+        return timezone(timedelta(seconds=offset))
+    found = zone_name(name)
+    return UTC if found == "UTC" else ZoneInfo(found)
 
 
 def _unknown(procedure: str, name: str, parameters: Sequence[Parameter]) -> str:

@@ -87,7 +87,7 @@ class Handle:
 
 
 class Procedure(ABC):
-    """A procedure that runs where it is called."""
+    """A procedure on a table; it runs where it is called unless it is distributed."""
 
     name: str
     meaning: str = ""
@@ -126,14 +126,17 @@ class CatalogProcedure(ABC):
         """Run on the catalog; return rows with `columns`."""
 
 
-class DistributedProcedure(ABC):
+class DistributedProcedure(Procedure):
     """A procedure whose tasks run on the workers of an engine."""
 
-    name: str
-    meaning: str = ""
     parameters: tuple[Parameter, ...] = (SCHEMA, TABLE_NAME, FILTER)
-    columns: pa.Schema
-    """The columns of the result."""
+
+    def call(self, table: Table, arguments: Mapping[str, Value]) -> pa.Table:
+        """Raise UnsupportedOperation: a coordinator plans the tasks, and an engine runs them."""
+        del table, arguments
+        raise UnsupportedOperation(
+            f"{self.name} runs in tasks on an engine; call it with Catalog.call"
+        )
 
     def begin(self, context: CallContext, arguments: Mapping[str, Value]) -> Handle:
         """Pin a version and cut the work into tasks, on the coordinator."""
@@ -179,7 +182,7 @@ class DistributedProcedure(ABC):
         )
 
 
-AnyProcedure = Procedure | CatalogProcedure | DistributedProcedure
+AnyProcedure = Procedure | CatalogProcedure
 
 
 def check_procedure(procedure: AnyProcedure) -> None:

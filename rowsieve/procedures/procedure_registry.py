@@ -39,9 +39,9 @@ class ProcedureRegistry:
         self._lock = Lock()
         self._procedures: dict[str, AnyProcedure] = {}
         self._removed: set[str] = set()
+        self._connectors: dict[str, tuple[AnyProcedure, ...]] = {}
         self._group = group
-        for procedure in procedures:
-            self.add(procedure)
+        self._add(procedures)
 
     def __iter__(self) -> Iterator[AnyProcedure]:
         """The procedures, by name. Skips and logs one that cannot be loaded."""
@@ -55,17 +55,29 @@ class ProcedureRegistry:
 
     def add(self, procedure: AnyProcedure) -> None:
         """Add a procedure; InvalidInput if its name is taken or its parameters are wrong."""
-        name = getattr(procedure, "name", None)
-        if not isinstance(name, str) or _NAME.fullmatch(name) is None:
-            raise InvalidInput(
-                "a procedure's name consists of a-z, 0-9 and _, and begins with a letter: "
-                f"{repr_of(name)}"
-            )
-        check_procedure(procedure)
+        self._add((procedure,))
+
+    def add_procedures(self, connector: str, procedures: Sequence[AnyProcedure]) -> None:
+        """Add the procedures of a connector, all or none; `remove_procedures` takes its name.
+
+        InvalidInput if one of them cannot be added, or if the connector has added some already.
+        """
+        self._add(procedures, connector)
+
+    def remove_procedures(self, connector: str) -> None:
+        """Remove all procedures that a connector has added; NotFound if it has added none.
+
+        One that was removed by name, and perhaps replaced, is passed over.
+        """
         with self._lock:
-            if name in self._procedures:
-                raise InvalidInput(f"a procedure {name} exists already; remove it first")
-            self._procedures[name] = procedure
+            if (owned := self._connectors.pop(connector, None)) is None:
+                known = ", ".join(sorted(self._connectors)) or "none"
+                raise NotFound(
+                    f"the connector {connector!r} has added no procedures; others have: {known}"
+                )
+            for each in owned:
+                if self._procedures.get(each.name) is each:
+                    del self._procedures[each.name]
 
     def remove(self, name: str) -> None:
         """Remove a procedure; NotFound if there is none of the name."""
@@ -106,6 +118,21 @@ class ProcedureRegistry:
         except NotFound:
             return False
 
+    def _add(self, procedures: Sequence[AnyProcedure], connector: str | None = None) -> None:
+        """Add all of these or, if one of them cannot be added, none."""
+        names = [_checked_name(each) for each in procedures]
+        with self._lock:
+            if connector in self._connectors:
+                raise InvalidInput(
+                    f"the connector {connector!r} has added procedures already; remove them first"
+                )
+            for place, name in enumerate(names):
+                if name in self._procedures or name in names[:place]:
+                    raise InvalidInput(f"a procedure {name} exists already; remove it first")
+            self._procedures.update(zip(names, procedures, strict=True))
+            if connector is not None:
+                self._connectors[connector] = tuple(procedures)
+
     def _offered(self) -> list[str]:
         """The names of entry points that are not loaded; a procedure that was added comes first."""
         if self._group is None:
@@ -130,7 +157,7 @@ class ProcedureRegistry:
                 f"the procedure {name} cannot be loaded from {where}: "
                 f"{type(error).__name__}: {error}"
             ) from error
-        if not isinstance(procedure, Procedure | CatalogProcedure | DistributedProcedure):
+        if not isinstance(procedure, Procedure | CatalogProcedure):
             raise InvalidInput(
                 f"{where} is not a procedure but {type(procedure).__name__}; offer a Procedure, a "
                 "CatalogProcedure or a DistributedProcedure"
@@ -146,6 +173,18 @@ class ProcedureRegistry:
             with self._lock:
                 if name not in self._procedures:  # otherwise another thread has added it
                     raise
+
+
+def _checked_name(procedure: AnyProcedure) -> str:
+    """The name of a procedure; InvalidInput if it, the parameters or the columns are wrong."""
+    name = getattr(procedure, "name", None)
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+        raise InvalidInput(
+            "a procedure's name consists of a-z, 0-9 and _, and begins with a letter: "
+            f"{repr_of(name)}"
+        )
+    check_procedure(procedure)
+    return name
 
 
 @cache

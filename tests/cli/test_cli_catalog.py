@@ -10,6 +10,7 @@ import pytest
 
 import rowsieve as rs
 from tests.cli.test_cli import run, run_json, run_rows
+from tests.procedures.test_bound_call import FORMS, five_parts
 
 
 @pytest.fixture
@@ -40,6 +41,23 @@ def test_commands_take_tables_by_name(lake: Path, rows: Path) -> None:
     (called,) = run_rows("--catalog", lake, "call", "CALL system.compact('db', 't')")
     assert called["version"] == 2
     assert run_rows("call", lake, "CALL system.compact('db', 't')")[0]["version"] == 2
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_all_forms_of_a_call_are_read(form: str, lake: Path) -> None:
+    five_parts(lake)
+    (row,) = run_rows("call", lake, form.format(c="lake"))
+    assert (row["rewritten_data_files_count"], row["added_data_files_count"]) == (5, 1)
+    (again,) = run_rows("--catalog", lake, "sql", "ALTER TABLE db.t EXECUTE optimize")
+    assert again["version"] == row["version"]
+
+
+@pytest.mark.parametrize(("zone", "count"), [("UTC", 5), ("Asia/Tokyo", 0)])
+def test_times_of_a_call_are_in_the_zone_that_is_given(lake: Path, zone: str, count: int) -> None:
+    at = five_parts(lake).open_table("db.t").history(1)[0].timestamp.replace(tzinfo=None)
+    call = f"CALL system.expire_snapshots('db.t', TIMESTAMP '{at}')"
+    (row,) = run_rows("call", lake, call, "--time-zone", zone)
+    assert row["expired_versions_count"] == count
 
 
 def test_name_of_a_dropped_table_is_created_anew(lake: Path, rows: Path) -> None:

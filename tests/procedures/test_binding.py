@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import rowsieve as rs
 from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.procedures.engine import LocalEngine
-from rowsieve.procedures.parameters import Parameter, ParameterType, Value, bind_arguments
+from rowsieve.procedures.parameters import (
+    Argument,
+    Parameter,
+    ParameterType,
+    TimeLiteral,
+    Value,
+    bind_arguments,
+)
 from rowsieve.procedures.procedure import (
     FILTER,
     SCHEMA,
@@ -94,6 +104,36 @@ def test_registry_adds_resolves_and_removes() -> None:
         registry.remove("nothing")
 
 
+def test_a_distributed_procedure_is_a_procedure_that_only_an_engine_runs(tmp_path: Path) -> None:
+    assert issubclass(DistributedProcedure, Procedure)
+    table = rs.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    with pytest.raises(UnsupportedOperation, match="unfinished runs in tasks on an engine"):
+        Unfinished().call(table, {})
+
+
+def test_procedures_of_a_connector_are_added_and_removed_at_once() -> None:
+    registry = ProcedureRegistry([Nothing()])
+    first, second = Unfinished(), Unfinished()
+    second.name = "second"
+    with pytest.raises(InvalidInput, match="a procedure nothing exists already"):
+        registry.add_procedures("lake", [first, Nothing()])
+    with pytest.raises(InvalidInput, match="a procedure unfinished exists already"):
+        registry.add_procedures("lake", [first, second, first])
+    assert [each.name for each in registry] == ["nothing"]  # all or none
+    registry.add_procedures("lake", [first, second])
+    assert registry.resolve_distributed("second") is second
+    with pytest.raises(InvalidInput, match="the connector 'lake' has added procedures already"):
+        registry.add_procedures("lake", [])
+    registry.remove("second")
+    third = Unfinished()
+    third.name = "second"
+    registry.add(third)  # another one of this name, which is not the connector's
+    registry.remove_procedures("lake")
+    assert [each.name for each in registry] == ["nothing", "second"]
+    with pytest.raises(NotFound, match="'lake' has added no procedures; others have: none"):
+        registry.remove_procedures("lake")
+
+
 def test_registry_rejects_procedures_that_cannot_be_called() -> None:
     registry = ProcedureRegistry([Nothing()])
     with pytest.raises(InvalidInput, match="exists already"):
@@ -134,6 +174,52 @@ def test_a_procedure_without_name_table_or_columns_is_refused() -> None:
         with pytest.raises(InvalidInput, match=reason):
             registry.add(odd)
     assert list(registry) == []
+
+
+AT = Parameter("at", ParameterType.INSTANT)
+
+
+@pytest.mark.parametrize(
+    ("value", "zone", "wanted"),
+    [
+        (TimeLiteral("2021-06-30 00:00:00.000"), "UTC", "2021-06-30T00:00:00"),
+        (TimeLiteral("2021-06-30 00:00:00.000"), "America/New_York", "2021-06-30T04:00:00"),
+        (TimeLiteral("2021-06-30"), "+05:30", "2021-06-29T18:30:00"),
+        (TimeLiteral("2021-06-30T00:00:00.5+01:00"), "Asia/Tokyo", "2021-06-29T23:00:00.500000"),
+        (TimeLiteral("2021-06-30 00:00 Europe/Paris"), "Asia/Tokyo", "2021-06-29T22:00:00"),
+        (TimeLiteral("2021-06-30 00:00:00 UTC"), "Asia/Tokyo", "2021-06-30T00:00:00"),
+        (TimeLiteral("2021-11-07 01:30:00"), "America/New_York", "2021-11-07T05:30:00"),  # twice
+        ("2021-06-30T00:00:00-04:00", "Asia/Tokyo", "2021-06-30T04:00:00"),
+    ],
+)
+def test_a_time_without_a_zone_is_in_that_of_the_session(
+    value: Argument, zone: str, wanted: str
+) -> None:
+    bound = bind_arguments("f", (AT,), (), {"at": value}, zone)["at"]
+    assert bound == datetime.fromisoformat(wanted).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "2021-06-30 00:00:00",  # only a literal has the zone of the session
+        "yesterday",
+        TimeLiteral("yesterday"),
+        TimeLiteral("2021-06-30 00:00:00 Mars/Olympus"),
+        TimeLiteral("2021-02-30"),
+        TimeLiteral("0001-01-01 00:00:00+01:00"),
+        5,
+        True,
+    ],
+)
+def test_what_is_no_time_is_refused(value: Argument) -> None:
+    with pytest.raises(InvalidInput, match="f: the argument at is timestamp with time zone, and"):
+        bind_arguments("f", (AT,), (value,), {})
+
+
+def test_a_time_is_text_where_a_text_is_wanted() -> None:
+    text = Parameter("note", ParameterType.TEXT)
+    assert bind_arguments("f", (text,), (TimeLiteral("2021-06-30"),), {}) == {"note": "2021-06-30"}
 
 
 @pytest.mark.parametrize("odd", [True, 1.5, "2", 10**30])

@@ -16,6 +16,7 @@ from rowsieve.procedures.call_statement import (
     classify,
     name_parts,
 )
+from rowsieve.procedures.parameters import TimeLiteral
 
 REWRITE = "rewrite_data_files"
 
@@ -46,7 +47,10 @@ REWRITE = "rewrite_data_files"
         ("CALL f(o => map('a', 'x'))", Call("f", (), {"o": {"a": "x"}})),
         ("CALL f(o => map())", Call("f", (), {"o": {}})),
         ("CALL f(map => 'x')", Call("f", (), {"map": "x"})),
-        ("CALL f(TIMESTAMP '2024-01-02 03:04:05 UTC')", Call("f", ("2024-01-02 03:04:05 UTC",))),
+        (
+            "CALL f(TIMESTAMP '2024-01-02 03:04:05 UTC', d => DATE '2024-01-02')",
+            Call("f", (TimeLiteral("2024-01-02 03:04:05 UTC"),), {"d": TimeLiteral("2024-01-02")}),
+        ),
         ("CALL f(\n  'a',\n  n => 5\n)", Call("f", ("a",), {"n": 5})),
         ("ALTER TABLE db.t EXECUTE optimize", Call(REWRITE, (), {"table": "db.t"})),
         (
@@ -75,6 +79,30 @@ REWRITE = "rewrite_data_files"
 )
 def test_statement_is_read(text: str, statement: Statement) -> None:
     assert classify(text) == statement
+
+
+@pytest.mark.parametrize(
+    ("text", "statement"),
+    [
+        (
+            """CALL `my cat`.system.`f`(`table` => "db.t", where => 'a = "x"')""",
+            Call("f", (), {"table": "db.t", "where": 'a = "x"'}, "my cat"),
+        ),
+        (r"CALL f('it\'s', '\\d')", Call("f", ("it's", r"\d"))),
+        (
+            "EXPLAIN CALL f(map('a', \"b\"), MAP(ARRAY['a'], ARRAY['b']))",
+            Explain(Call("f", ({"a": "b"}, {"a": "b"}))),
+        ),
+        ("CALL f(TIMESTAMP '2024-01-02')", Call("f", (TimeLiteral("2024-01-02"),))),
+        ("CALL f('''a''b''', '', 'c')", Call("f", ("'a'b'", "", "c"))),
+        (
+            'ALTER TABLE `db`.t EXECUTE optimize(file_size_threshold => "1GB")',
+            Call(REWRITE, (), {"table": "`db`.t", "options": {"file-size-threshold": "1GB"}}),
+        ),
+    ],
+)
+def test_spark_quotes_texts_and_names_as_its_sql_does(text: str, statement: Statement) -> None:
+    assert classify(text, "spark") == statement
 
 
 @pytest.mark.parametrize(

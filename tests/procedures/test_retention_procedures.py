@@ -59,7 +59,7 @@ def test_each_returns_its_row_and_deletes_nothing_in_a_dry_run(catalog: rs.Catal
     [
         ("retain_last => 0", "keep at least 1"),
         ("retain_last => 'x'", "retain_last is bigint"),
-        ("older_than => 5", "older_than is varchar"),
+        ("older_than => 5", "older_than is timestamp with time zone, and 5 is not"),
         ("older_than => 'yesterday'", "not a time"),
         ("older_than => '2999-01-01T00:00:00Z'", "in the future"),
         ("retain => 1", "did you mean 'retain_last'"),

@@ -26,6 +26,7 @@ from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.procedures.built_ins.table_procedures import COMMIT_COLUMNS, commit_row
 from rowsieve.procedures.built_ins.vector_tasks import PartVector, VectorsProcedure, VectorsTask
+from rowsieve.procedures.parameters import Value
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.manifests.vector_columns import VectorRef
 from rowsieve.storage.parts.vector_files import write_vectors
@@ -47,9 +48,14 @@ class BuildDeletionVectors(VectorsProcedure):
     columns = COMMIT_COLUMNS
 
     def pieces(
-        self, store: ObjectStore, snapshot: Snapshot, question: Question | None
+        self,
+        store: ObjectStore,
+        snapshot: Snapshot,
+        question: Question | None,
+        arguments: Mapping[str, Value],
     ) -> Iterator[tuple[bytes, int]]:
         """The overlap groups; UnsupportedOperation for a table without a key."""
+        del arguments
         if not snapshot.table.key:
             raise UnsupportedOperation(
                 f"{self.name}: {store.uri} has no key, so its deletes have stored vectors already"

@@ -8,15 +8,24 @@ Soundness (invariants I3 and I4): a vector stays complete through the same versi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 import msgspec
 import pyarrow as pa
 
 from rowsieve.changes.change import Question
 from rowsieve.changes.vector_building import chosen_parts
-from rowsieve.changes.vector_merging import PlacedVector, new_files, write_merged
+from rowsieve.changes.vector_merging import MergeOptions, PlacedVector, new_files, write_merged
 from rowsieve.objects import ObjectStore, Uploads
+from rowsieve.procedures.built_ins.option_readers import (
+    Reader,
+    flag,
+    read_options,
+    size_bytes,
+    whole_number,
+)
 from rowsieve.procedures.built_ins.vector_tasks import PartVector, VectorsProcedure, VectorsTask
+from rowsieve.procedures.parameters import Parameter, ParameterType, Value
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.manifests.vector_columns import VectorRef
 from rowsieve.storage.snapshot import Snapshot
@@ -27,6 +36,15 @@ class RewritePositionDeleteFiles(VectorsProcedure):
 
     name = "rewrite_position_delete_files"
     meaning = "write the stored deletion vectors of small files into as few files as possible"
+    parameters = (
+        *VectorsProcedure.parameters,
+        Parameter(
+            "options",
+            ParameterType.OPTIONS,
+            default={},
+            meaning="rewrite-all, min-input-files, target-file-size-bytes",
+        ),
+    )
     columns = pa.schema(
         [
             ("rewritten_delete_files_count", pa.int64()),
@@ -38,10 +56,15 @@ class RewritePositionDeleteFiles(VectorsProcedure):
     )
 
     def pieces(
-        self, store: ObjectStore, snapshot: Snapshot, question: Question | None
+        self,
+        store: ObjectStore,
+        snapshot: Snapshot,
+        question: Question | None,
+        arguments: Mapping[str, Value],
     ) -> Iterator[tuple[bytes, int]]:
         """The vectors of each file to write."""
-        for vectors in new_files(snapshot, chosen_parts(store, snapshot, question)):
+        options = _merge_options(self.name, arguments)
+        for vectors in new_files(snapshot, chosen_parts(store, snapshot, question), options):
             yield msgspec.msgpack.encode(vectors), sum(each.ref.size_bytes for each in vectors)
 
     def written(
@@ -67,6 +90,19 @@ class RewritePositionDeleteFiles(VectorsProcedure):
         return pa.Table.from_pylist(
             [dict(zip(self.columns.names, row, strict=True))], schema=self.columns
         )
+
+
+_READERS: Final[Mapping[str, tuple[str, Reader]]] = {
+    "target-file-size-bytes": ("target_file_size_bytes", size_bytes),
+    "min-input-files": ("min_input_files", whole_number),
+    "rewrite-all": ("rewrite_all", flag),
+}
+
+
+def _merge_options(procedure: str, arguments: Mapping[str, Value]) -> MergeOptions:
+    given = arguments.get("options") or {}
+    assert isinstance(given, Mapping)
+    return MergeOptions(**read_options(procedure, given, _READERS))
 
 
 def _sizes(refs: Sequence[VectorRef | None]) -> dict[str, int]:

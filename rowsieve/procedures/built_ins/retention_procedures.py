@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from datetime import UTC, datetime
+from typing import Any, Final
 
 import pyarrow as pa
 
 from rowsieve.arguments.annotations import Progress
+from rowsieve.errors import InvalidInput
 from rowsieve.procedures.parameters import Parameter, ParameterType, Value
 from rowsieve.procedures.procedure import SCHEMA, TABLE_NAME, Procedure
 from rowsieve.retention.removed_files import RemovedFiles
@@ -72,8 +74,8 @@ class _RetentionProcedure(Procedure):
 
 _OLDER_THAN = Parameter(
     "older_than",
-    ParameterType.TEXT,
-    meaning="keep versions that were the newest at this time or later, in ISO 8601 with an offset",
+    ParameterType.INSTANT,
+    meaning="keep versions that were the newest at this time or later",
 )
 _RETAIN_LAST = Parameter(
     "retain_last", ParameterType.WHOLE, meaning="keep this many of the last versions"
@@ -87,6 +89,24 @@ _DRY_RUN = Parameter(
     "dry_run", ParameterType.FLAG, default=False, meaning="only count what would be deleted"
 )
 
+_BEGAN_BEFORE = Parameter(
+    "older_than",
+    ParameterType.INSTANT,
+    meaning="spare the files of writes that began at this time or later; in place of grace_s",
+)
+
+
+def _remove_orphans(
+    table: Table, *, older_than: datetime | None = None, **given: Any
+) -> RemovedFiles:
+    """Remove orphans, with the grace period since `older_than` if it is given."""
+    if older_than is not None:
+        if "grace_s" in given:
+            raise InvalidInput("remove_orphan_files: give older_than or grace_s, not both")
+        given["grace_s"] = max(0.0, (datetime.now(UTC) - older_than).total_seconds())
+    return table.remove_orphans(**given)
+
+
 RETENTION_PROCEDURES: Final = (
     _RetentionProcedure(
         "expire_snapshots",
@@ -97,8 +117,8 @@ RETENTION_PROCEDURES: Final = (
     _RetentionProcedure(
         "remove_orphan_files",
         "delete files that no version has, as failed writes leave them",
-        (_GRACE, _DRY_RUN),
-        Table.remove_orphans,
+        (_GRACE, _DRY_RUN, _BEGAN_BEFORE),
+        _remove_orphans,
     ),
     _RetentionProcedure(
         "vacuum",

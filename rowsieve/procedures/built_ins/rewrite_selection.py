@@ -40,14 +40,21 @@ def groups_to_rewrite(
     selected = _selected(snapshot, scan, strict=options.strict)
     if only is not None:
         selected = only if selected is None else selected & only
+    parts = snapshot.parts
     rules = _Rules(
-        options, selected, _delete_files(snapshot.parts), snapshot.parts.sort_orders(), sort_order
+        options,
+        selected,
+        _delete_files(parts),
+        _too_large(parts, options),
+        parts.sort_orders(),
+        sort_order,
     )
     groups = [
         group
         for run in runs_of(units, rules.is_candidate)
         if rules.is_worth(run)
         for group in _cut(run, options.max_file_group_size_bytes)
+        if rules.is_improved(group)
     ]
     return [
         snapshot.parts.take([part for unit in group for part in unit.parts])
@@ -57,11 +64,15 @@ def groups_to_rewrite(
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """Decides which units, and which runs of them, are rewritten; `deletes`: (n,) by part."""
+    """Decides which units, and which runs of them, are rewritten.
+
+    `deletes`, `too_large`: (n,) by part.
+    """
 
     options: RewriteOptions
     selected: frozenset[int] | None
     deletes: np.ndarray
+    too_large: np.ndarray
     orders: Sequence[str | None]
     sort_order: str | None
 
@@ -70,8 +81,10 @@ class _Rules:
         if self.selected is not None and self.selected.isdisjoint(unit.parts):
             return False
         options = self.options
-        may_gain = options.rewrite_all or unit.dirty or not _fits(unit, options)
-        return may_gain or self._is_unsorted(unit)
+        if options.rewrite_all or unit.dirty or self._is_too_large(unit):
+            return True
+        is_small = unit.size_bytes < options.min_file_size_bytes * len(unit.parts)
+        return is_small or self._is_unsorted(unit)
 
     def is_worth(self, run: Sequence[Unit]) -> bool:
         """Return whether a run of candidates is worth a rewrite."""
@@ -83,18 +96,34 @@ class _Rules:
             return True
         return _is_worth(run, self.options)
 
+    def is_improved(self, group: Sequence[Unit]) -> bool:
+        """Return whether a rewrite of the group would not write the same parts again."""
+        options = self.options
+        if options.rewrite_all or any(
+            unit.dirty or self._is_too_large(unit) or self._is_unsorted(unit) for unit in group
+        ):
+            return True
+        size_bytes = sum(unit.size_bytes for unit in group)
+        task_bytes = min(options.target_file_size_bytes, options.max_file_group_size_bytes)
+        tasks = -(-size_bytes // task_bytes) or 1
+        # One task for each new part, which may leave the rest of its rows in a second one. In a
+        # unit of several parts, these would be neighbours, and candidates for ever.
+        most = tasks if all(len(unit.parts) == 1 for unit in group) else 2 * tasks
+        return sum(len(unit.parts) for unit in group) > most
+
+    def _is_too_large(self, unit: Unit) -> bool:
+        return bool(self.too_large[list(unit.parts)].any())
+
     def _is_unsorted(self, unit: Unit) -> bool:
         if self.sort_order is None:
             return False
         return any(self.orders[part] != self.sort_order for part in unit.parts)
 
 
-def _fits(unit: Unit, options: RewriteOptions) -> bool:
-    """Return whether the size is within the limits, or no rewrite can bring it there."""
-    divides = unit.row_count > ROW_GROUP_ROWS  # parts consist of whole row groups
-    return options.min_file_size_bytes <= unit.size_bytes and not (
-        divides and unit.size_bytes > options.max_file_size_bytes
-    )
+def _too_large(parts: PartTable, options: RewriteOptions) -> np.ndarray:
+    """Whether each part is above the limit, and can be cut: it has several row groups."""
+    sizes, rows = parts.numbers("data.size_bytes"), parts.numbers("data.rows")
+    return np.asarray((rows > ROW_GROUP_ROWS) & (sizes > options.max_file_size_bytes))
 
 
 def has_deletes(parts: PartTable) -> list[bool]:

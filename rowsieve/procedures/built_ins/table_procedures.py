@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Final
 
 import pyarrow as pa
@@ -82,9 +83,9 @@ _VERSION = Parameter(
 )
 _TIMESTAMP = Parameter(
     "timestamp",
-    ParameterType.TEXT,
+    ParameterType.INSTANT,
     required=True,
-    meaning="restore the version of this time, in ISO 8601 with an offset",
+    meaning="restore the version of this time",
 )
 
 
@@ -98,7 +99,9 @@ def _whole(value: Value) -> int:
 
 
 def _restored_as_of(table: Table, arguments: Mapping[str, Value]) -> Commit:
-    return table.restore(table.scan(as_of=str(arguments["timestamp"])).version)
+    moment = arguments["timestamp"]
+    assert isinstance(moment, datetime)
+    return table.restore(table.scan(as_of=moment).version)
 
 
 TABLE_PROCEDURES: Final[tuple[Procedure, ...]] = (

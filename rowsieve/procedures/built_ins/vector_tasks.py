@@ -24,7 +24,7 @@ from rowsieve.changes.table_handle import nothing_done
 from rowsieve.changes.vector_building import vectors_request
 from rowsieve.objects import ObjectStore, Uploads, open_store
 from rowsieve.predicate.ir import TRUE
-from rowsieve.procedures.parameters import Value
+from rowsieve.procedures.parameters import Parameter, Value
 from rowsieve.procedures.procedure import (
     FILTER,
     SCHEMA,
@@ -66,11 +66,15 @@ class _Pinned:
 class VectorsProcedure(DistributedProcedure):
     """Writes vectors on workers, and commits them once."""
 
-    parameters = (SCHEMA, TABLE_NAME, FILTER)
+    parameters: tuple[Parameter, ...] = (SCHEMA, TABLE_NAME, FILTER)
 
     @abstractmethod
     def pieces(
-        self, store: ObjectStore, snapshot: Snapshot, question: Question | None
+        self,
+        store: ObjectStore,
+        snapshot: Snapshot,
+        question: Question | None,
+        arguments: Mapping[str, Value],
     ) -> Iterator[tuple[bytes, int]]:
         """The pieces of work on a snapshot, each with the bytes that a task reads for it.
 
@@ -91,7 +95,6 @@ class VectorsProcedure(DistributedProcedure):
 
     def begin(self, context: CallContext, arguments: Mapping[str, Value]) -> Handle:
         """Pin the version, and cut the pieces that the filter selects into tasks."""
-        del arguments
         started_s = time.perf_counter()
         table, target = context.table, context.target
         snapshot = table.snapshot_for_engines()
@@ -100,7 +103,7 @@ class VectorsProcedure(DistributedProcedure):
             question = Question(target.predicate, target.semantics, target.now_us)
         tasks: list[list[bytes]] = []
         size = _TASK_BYTES
-        for piece, size_bytes in self.pieces(table.store, snapshot, question):
+        for piece, size_bytes in self.pieces(table.store, snapshot, question, arguments):
             if size >= _TASK_BYTES:
                 tasks.append([])
                 size = 0

@@ -12,39 +12,76 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.errors import InvalidInput
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.procedures.bound_call import named_catalog
 from rowsieve.procedures.call_statement import Call, Explain, classify
+from rowsieve.procedures.engine import LocalEngine
 from rowsieve.procedures.versioned_names import with_named_versions
 from rowsieve.providers.datafusion.catalog_tables import CatalogTables
+from rowsieve.types.schema import Schema
 
+DIALECT: Final = "datafusion"
 _LONGEST: Final = 100_000  # characters of a call; longer statements insert rows
 _MAY_CALL: Final = re.compile(r"\b(call|execute|procedures?)\b", re.IGNORECASE)
 _VERSION: Final = re.compile(r"\bfor\s+version\s+as\s+of\b", re.IGNORECASE)
 
 
+class SessionEngine(LocalEngine):
+    """Runs tasks in this process; times without a zone are those of a session."""
+
+    dialect: Final = DIALECT
+
+    def __init__(self, time_zone: str | None) -> None:
+        super().__init__()
+        self._time_zone = time_zone
+
+    @property
+    def time_zone(self) -> str:
+        """The time zone of the session; UTC if it has none."""
+        return self._time_zone or "UTC"
+
+    def semantics_of(self, text: str, schema: Schema) -> Semantics:
+        """The semantics of a condition: only its constants depend on the zone, which they name."""
+        del text, schema
+        return dialect_named(DIALECT).semantics
+
+
 def run_procedure_statement(
-    statement: str, catalogs: Mapping[str, CatalogTables], default: str, given: tuple[Any, ...]
+    statement: str,
+    catalogs: Mapping[str, CatalogTables],
+    default: str,
+    given: tuple[Any, ...],
+    zone: str | None,
 ) -> list[pa.RecordBatch] | None:
     """Run a statement on procedures and return its rows; None for every other statement.
 
     `given` are the options and parameter values of the call to `sql`; these statements take none.
+    `zone` is the time zone of the session.
     """
     if len(statement) > _LONGEST or _MAY_CALL.search(statement) is None:
         return None
-    if (found := classify(statement)) is None:
+    if (found := classify(statement, DIALECT)) is None:
         return None
     if any(given):
         raise InvalidInput("sql: a statement on procedures takes no options and no values")
     call = found.call if isinstance(found, Explain) else found
-    name = call.catalog if isinstance(call, Call) else None
+    name = _named(catalogs, call) if isinstance(call, Call) else None
     tables = _chosen(catalogs, name, default)
-    rows: pa.Table = tables.catalog.call(statement, dialect="datafusion")
+    rows: pa.Table = tables.catalog.call(statement, dialect=DIALECT, engine=SessionEngine(zone))
     return rows.to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
 
 
 def with_version_names(statement: str) -> str:
     """Replace every `name FOR VERSION AS OF n` by the name of that version, `name@vn`."""
     return statement if _VERSION.search(statement) is None else with_named_versions(statement)
+
+
+def _named(catalogs: Mapping[str, CatalogTables], call: Call) -> str | None:
+    """The catalog that a call or its table names; None without one."""
+    names = (named_catalog(tables.catalog.procedures, call) for tables in catalogs.values())
+    return next((name for name in names if name is not None), call.catalog)
 
 
 def _chosen(catalogs: Mapping[str, CatalogTables], name: str | None, default: str) -> CatalogTables:

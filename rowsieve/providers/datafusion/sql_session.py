@@ -208,7 +208,8 @@ class SessionContext(datafusion.SessionContext):
         """Run a statement that calls a procedure or changes a table; plan any other statement."""
         default = self.full_name(("",))[0]
         given = (options, param_values, named_params)
-        rows = run_procedure_statement(query, self._catalogs, default, given)
+        zone = self.setting("datafusion.execution.time_zone")
+        rows = run_procedure_statement(query, self._catalogs, default, given, zone)
         if rows is not None:
             return self.read_batches(rows)
         if self._catalogs:

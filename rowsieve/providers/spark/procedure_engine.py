@@ -29,7 +29,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.procedures.engine import Job
 from rowsieve.procedures.task_reports import REPORT, run_task
 from rowsieve.providers.spark.job_errors import condition_of, own_error
-from rowsieve.providers.spark.session_settings import semantics_of_session
+from rowsieve.providers.spark.session_settings import TIME_ZONE, semantics_of_session
 from rowsieve.types.schema import Schema
 
 _NUMBER, _PARTITION, _TASK = "number", "partition", "task"
@@ -89,6 +89,11 @@ class SparkEngine:
         """Call `progress` unless it is None."""
         if self._progress is not None:
             self._progress(done, total)
+
+    @property
+    def time_zone(self) -> str:
+        """The time zone of the session."""
+        return str(self._spark.conf.get(TIME_ZONE))
 
     def semantics_of(self, text: str, schema: Schema) -> Semantics:
         """The semantics of a filter under the settings of the session, as of `where=` of a read."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from rowsieve.errors import InvalidInput
-from rowsieve.procedures.call_statement import classify
+from rowsieve.procedures.bound_call import named_catalog
+from rowsieve.procedures.call_statement import Call, Explain, Statement, classify
 from rowsieve.providers.spark.procedure_engine import SparkEngine
 from rowsieve.providers.spark.reads.pruning import pruned
+
+_DIALECT: Final = "spark"
 
 
 def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
@@ -15,20 +18,32 @@ def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
 
     CALL, ALTER TABLE … EXECUTE, SHOW PROCEDURES and DESCRIBE PROCEDURE run in `catalog`, a
     `rowsieve.Catalog`, with their tasks on the session's workers; filters are Spark SQL. Spark runs
-    every other statement, and queries are pruned as `prune` does it.
+    every other statement, also a call that names one of its own catalogs, and queries are pruned as
+    `prune` does it.
     """
     if not hasattr(spark, "sql"):
         raise InvalidInput(f"sql: spark must be a SparkSession, not {type(spark).__name__}")
     if not isinstance(statement, str):
         raise InvalidInput(f"sql: a statement is text, not {type(statement).__name__}")
-    if classify(statement) is None:
+    if (found := classify(statement, _DIALECT)) is None:
         return pruned(spark.sql(statement))
+    if _is_for_spark(spark, found, catalog):
+        return spark.sql(statement)
     if catalog is None:
         raise InvalidInput(
             "sql: a statement on procedures needs a catalog; give rowsieve.Catalog(uri) as catalog"
         )
-    rows = catalog.call(statement, engine=SparkEngine(spark), dialect="spark")
+    rows = catalog.call(statement, engine=SparkEngine(spark), dialect=_DIALECT)
     return spark.createDataFrame(rows)
+
+
+def _is_for_spark(spark: Any, statement: Statement, catalog: Any) -> bool:
+    """Return whether a call names a catalog that the session has, such as one of Iceberg."""
+    call = statement.call if isinstance(statement, Explain) else statement
+    if not isinstance(call, Call):
+        return False
+    name = call.catalog if catalog is None else named_catalog(catalog.procedures, call)
+    return name is not None and spark.conf.get(f"spark.sql.catalog.{name}", None) is not None
 
 
 def create_views(spark: Any, catalog: Any, namespace: str | None = None) -> dict[str, str]:

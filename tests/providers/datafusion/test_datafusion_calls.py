@@ -11,6 +11,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import InvalidInput, NotFound
 from rowsieve.providers.datafusion import SessionContext
+from tests.procedures.test_bound_call import FORMS, five_parts
 
 
 @pytest.fixture
@@ -85,3 +86,37 @@ def test_versions_are_read_by_their_numbers(context: SessionContext) -> None:
         "ON now.id = t.id WHERE now.v > t.v AND 'FOR VERSION AS OF 9' <> ''"
     )
     assert joined.to_pylist() == [{"more": 18}]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_all_forms_are_called_in_the_session(form: str, tmp_path: Path) -> None:
+    context = SessionContext()
+    context.register_catalog_provider("lake", five_parts(tmp_path / "five").to_datafusion())
+    (row,) = context.sql(form.format(c="lake")).to_pylist()
+    assert (row["rewritten_data_files_count"], row["added_data_files_count"]) == (5, 1)
+
+
+def test_a_table_is_found_in_the_catalog_that_its_name_begins_with(
+    tmp_path: Path, context: SessionContext
+) -> None:
+    context.register_catalog_provider("other", five_parts(tmp_path / "five").to_datafusion())
+    for call in ("compact('other.db.t')", "compact(table => 'other.db.t')"):
+        (plan, _) = context.sql(f"EXPLAIN CALL system.{call}").to_pylist()
+        assert plan["plan"].startswith("Output [version")
+    assert context.sql("CALL system.compact('other.db.t')").to_pylist()[0]["version"] == 6
+    assert context.sql("CALL system.compact('lake.db.t')").to_pylist()[0]["version"] == 2
+    with pytest.raises(InvalidInput, match="no Rowsieve catalog 'third'"):
+        context.sql("CALL system.compact('third.db.t')")
+    with pytest.raises(InvalidInput, match="is in the catalog other, and the call is for lake"):
+        context.sql("CALL lake.system.compact('other.db.t')")
+
+
+@pytest.mark.parametrize(("zone", "count"), [("+00:00", 1), ("+09:00", 0)])
+def test_times_are_in_the_zone_of_the_session(
+    catalog: rs.Catalog, context: SessionContext, zone: str, count: int
+) -> None:
+    at = catalog.open_table("db.t").history(1)[0].timestamp.replace(tzinfo=None)
+    context.sql(f"SET datafusion.execution.time_zone = '{zone}'")
+    call = f"expire_snapshots('db.t', older_than => TIMESTAMP '{at}')"
+    (row,) = context.sql(f"CALL lake.system.{call}").to_pylist()
+    assert row["expired_versions_count"] == count

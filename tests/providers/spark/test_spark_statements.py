@@ -16,6 +16,7 @@ from rowsieve.errors import InvalidInput, UnknownColumn, UnsupportedOperation
 from rowsieve.providers.spark import sql
 from rowsieve.providers.spark.procedure_engine import SparkEngine
 from rowsieve.providers.spark.statements import create_views
+from tests.procedures.test_bound_call import FORMS, five_parts
 
 pytestmark = pytest.mark.spark
 
@@ -129,3 +130,36 @@ def test_a_filter_follows_the_other_settings_of_the_session(spark: Any, times: r
         pytest.raises(UnsupportedOperation, match="doubleQuotedIdentifiers is true"),
     ):
         sql(spark, other_case, times)
+
+
+@pytest.mark.parametrize("form", [*FORMS[:3], FORMS[6]])
+def test_all_forms_are_called_in_spark(form: str, spark: Any, tmp_path: Path) -> None:
+    row = sql(spark, form.format(c="lake"), five_parts(tmp_path)).first()
+    assert (row.rewritten_data_files_count, row.added_data_files_count) == (5, 1)
+
+
+def test_texts_and_times_are_those_of_the_session(spark: Any, tmp_path: Path) -> None:
+    catalog = rs.Catalog(tmp_path)
+    table = catalog.create_table("db.sample", pa.table({"id": [3], "name": ["foo"]}), ["id"])
+    table.upsert(pa.table({"id": [4], "name": ["bar"]}))
+    call = """
+        CALL `catalog_name`.system.rewrite_data_files(table => "db.sample",
+            where => 'id = 3 and name = "foo"', options => map('rewrite-all', 'true'))
+    """
+    assert sql(spark, call, catalog).first().rewritten_data_files_count == 1
+    at = table.history(1)[0].timestamp.replace(tzinfo=None)
+    call = f"CALL c.system.expire_snapshots('db.sample', TIMESTAMP '{at}', dry_run => true)"
+    for zone, count in (("Asia/Tokyo", 0), ("UTC", 2)):
+        with settings(spark, {"spark.sql.session.timeZone": zone}):
+            assert sql(spark, call, catalog).first().expired_versions_count == count
+
+
+def test_a_call_for_a_catalog_of_spark_goes_to_spark(spark: Any, catalog: rs.Catalog) -> None:
+    session = spark.newSession()
+    session.conf.set("spark.sql.catalog.ice", "org.example.NoSuchCatalog")
+    for call in ("CALL ice.system.compact('db.flights')", "CALL system.compact('ice.db.flights')"):
+        with pytest.raises(Exception, match=r"NoSuchCatalog|UNRESOLVED_ROUTINE"):
+            sql(session, call, catalog)
+    with pytest.raises(Exception, match="NoSuchCatalog"):
+        sql(session, "CALL ice.system.compact('db.flights')")
+    assert catalog.open_table("db.flights").version == 5
