@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -22,10 +23,16 @@ from rowsieve.parquet.footer import read_footer, tail_start
 from rowsieve.parquet.foreign_values import INT96_MARK, is_marked
 from rowsieve.parquet.leaf_columns import leaves_by_name
 from rowsieve.parquet.shredded_columns import named_shredding
+from rowsieve.parquet.statistics.footer_statistics import (
+    leaves_in,
+    row_group_statistics,
+    value_in,
+)
 from rowsieve.parquet.thrift import MalformedThrift
 from rowsieve.parquet.variant_columns import with_variants
+from rowsieve.types.days import NANOS_OF_MICRO
 from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY, GEOARROW_WKB
-from rowsieve.types.leaf_fields import with_leaves
+from rowsieve.types.leaf_fields import leaf_paths, with_leaves
 
 _MAGIC: Final = b"PAR1"
 _ENCRYPTED: Final = b"PARE"
@@ -55,6 +62,19 @@ class Footer:
     metadata: pq.FileMetaData
     schema: pa.Schema
     data: bytes
+
+    def finer_than_micros(self) -> Iterator[str]:
+        """The paths of leaves whose bounds have nanoseconds that microseconds do not hold."""
+        schema = self.metadata.schema
+        fine = [i for i in range(len(schema)) if _has_nanoseconds(schema.column(i))]
+        if not fine:
+            return
+        paths = list(leaf_paths(schema.to_arrow_schema()))
+        groups = list(row_group_statistics(self.data, leaves := leaves_in(self.data)))
+        for i in fine:
+            bounds = (bound for _, group in groups for bound in (group[i].lower, group[i].upper))
+            if any(bound and value_in(bound, leaves[i]) % NANOS_OF_MICRO for bound in bounds):
+                yield paths[i]
 
 
 def read_footers(store: ObjectStore, uris: Sequence[str]) -> list[Footer]:
@@ -177,10 +197,17 @@ def _decoded_schema(uri: str, tail: bytes, own: pa.Schema, metadata: pq.FileMeta
     )
 
 
+def _has_nanoseconds(leaf: Any) -> bool:
+    """Return whether the type of a leaf of pyarrow's Parquet schema is TIMESTAMP(NANOS)."""
+    if leaf.logical_type.type != "TIMESTAMP":
+        return False
+    return bool(msgspec.json.decode(leaf.logical_type.to_json())["timeUnit"] == "nanoseconds")
+
+
 def _by_parquet(schema: pa.Schema, leaves: Iterator[Any]) -> pa.Schema:
     """The schema with the types of leaves that Arrow has as bytes: INT96 and the text of enums."""
 
-    def typed(field: pa.Field) -> pa.Field:
+    def typed(field: pa.Field, _: str) -> pa.Field:
         leaf = next(leaves)
         if leaf.physical_type == "INT96":
             return field.with_type(pa.timestamp("ns")).with_metadata(

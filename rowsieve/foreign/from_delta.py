@@ -33,7 +33,8 @@ from rowsieve.foreign.created_in_place import NewTable, PlacedFiles, check_outsi
 from rowsieve.foreign.footers import Footer, read_footers
 from rowsieve.foreign.hive import Partitions
 from rowsieve.foreign.joined_columns import JoinedColumns
-from rowsieve.foreign.nested_in_files import by_key, columns_in_file
+from rowsieve.foreign.names_in_files import names_in_file
+from rowsieve.foreign.nested_in_files import by_key, columns_in_file, refuse_without_ids
 from rowsieve.foreign.nullable_fields import nullable_field
 from rowsieve.foreign.open_parquet import view_of
 from rowsieve.objects import Location, ObjectStore, open_store
@@ -248,17 +249,13 @@ class _Mapped:
 
     def names_in(self, footer: Footer, schema: Schema, partitions: Partitions) -> dict[int, str]:
         """The columns of the table that a file has; others were added later or are partitions."""
-        names = {name: name for name in footer.schema.names}
         if self.by_id:
-            names = {
-                (field.metadata or {}).get(FIELD_ID_KEY, b"").decode(): field.name
-                for field in footer.schema
-            }
-            if "" in names:
-                raise UnsupportedOperation(
-                    f"from_delta: columns are mapped by id, and column {names['']!r} of "
-                    f"{footer.uri} has none; read the table with deltalake"
-                )
+            refuse_without_ids(
+                footer.metadata.schema.to_arrow_schema(), f"from_delta: {footer.uri}"
+            )
+            names = {_key_of(field): field.name for field in footer.schema if _key_of(field)}
+        else:
+            names = names_in_file([self.keys[field.id] for field in schema], footer)
         return {
             field.id: names[self.keys[field.id]]
             for field in schema
@@ -270,18 +267,15 @@ class _Mapped:
         own = footer.metadata.schema.to_arrow_schema()
 
         def key_of(member: pa.Field) -> str:
-            if not self.by_id:
-                return str(member.name)
-            found = str((member.metadata or {}).get(FIELD_ID_KEY, b"").decode())
-            if not found:
-                raise UnsupportedOperation(
-                    f"from_delta: columns are mapped by id, and the field {member.name!r} inside a "
-                    f"column of {footer.uri} has none; read the table with deltalake"
-                )
-            return found
+            return _key_of(member) if self.by_id else str(member.name)
 
         stored = {field_id: own.field(name) for field_id, name in names.items()}
         return columns_in_file(schema, stored, by_key(self.keys, key_of))
+
+
+def _key_of(field: pa.Field) -> str:
+    """The Parquet field id; empty if there is none, as in a column that only the file has."""
+    return str((field.metadata or {}).get(FIELD_ID_KEY, b"").decode())
 
 
 def _keys(field: Field, described: Any, key: str | None) -> Iterator[tuple[int, str]]:

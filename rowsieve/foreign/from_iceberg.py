@@ -32,8 +32,9 @@ from rowsieve.errors import CorruptData, InvalidInput, UnsupportedOperation, Ver
 from rowsieve.foreign.created_in_place import NewTable, PlacedFiles, check_outside
 from rowsieve.foreign.footers import Footer, read_footers
 from rowsieve.foreign.hive import Partitions
+from rowsieve.foreign.iceberg_names import NamesOfFields, id_of
 from rowsieve.foreign.joined_columns import JoinedColumns
-from rowsieve.foreign.nested_in_files import by_key, columns_in_file
+from rowsieve.foreign.nested_in_files import columns_in_file
 from rowsieve.foreign.nullable_fields import nullable_field
 from rowsieve.foreign.open_parquet import view_of
 from rowsieve.foreign.puffin import deleted_rows
@@ -44,11 +45,11 @@ from rowsieve.table import Table
 from rowsieve.types import logical
 from rowsieve.types.encodings import (
     EXTENSION_KEY,
-    FIELD_ID_KEY,
     NANOS_EXTENSION,
     arrow_type,
     logical_type,
 )
+from rowsieve.types.leaf_fields import with_leaves
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_defaults import constant_text
 
@@ -141,7 +142,8 @@ def _placed(scan: Any, files: Sequence[_File], table: Any, store: ObjectStore) -
     defaults = _initial_defaults(scan.projection(), schema)
     footers = read_footers(store, [file.uri for file in files])
     distinct = {id(footer.schema): footer for footer in footers}
-    stored = {place: _stored_columns(footer) for place, footer in distinct.items()}
+    mapped = NamesOfFields.of(table, schema)
+    stored = {place: mapped.columns_of(footer) for place, footer in distinct.items()}
     names = {
         place: {field.id: own[field.id].name for field in schema if field.id in own}
         for place, own in stored.items()
@@ -149,9 +151,7 @@ def _placed(scan: Any, files: Sequence[_File], table: Any, store: ObjectStore) -
     partitions = _partitions(schema, files, footers, names, defaults)
     used = max((field_id for field in schema for field_id in _ids(field)), default=0)
     next_id = 1 + max(used, int(table.metadata.last_column_id))  # dropped columns had ids, too
-    keys = {field_id: str(field_id) for field in schema for field_id in _ids(field)}
-    field_in = by_key(keys, lambda member: str(_id_of(member)))
-    nested = {place: columns_in_file(schema, own, field_in) for place, own in stored.items()}
+    nested = {place: columns_in_file(schema, own, mapped.field_in) for place, own in stored.items()}
     hidden = _hidden(store, files, footers)
     return PlacedFiles(footers, JoinedColumns(schema, next_id, names, nested), partitions, hidden)
 
@@ -178,39 +178,26 @@ def _schema_of(iceberg: Any) -> Schema:
     arrow: Any = imported("pyiceberg.io.pyarrow", "iceberg")
     found = []
     for field in arrow.schema_to_pyarrow(iceberg):
-        ids = iter([_id_of(member) for member in _members(field.type)])
-        type_ = logical_type(nullable_field(_with_nanos(field)), _next_of(ids))
-        found.append(logical.Field(_id_of(field), field.name, type_))
+        ids = iter([id_of(member) for member in _members(field.type)])
+        type_ = logical_type(nullable_field(with_leaves(field, _with_nanos)), _next_of(ids))
+        found.append(logical.Field(id_of(field), field.name, type_))
     if not found:
         raise InvalidInput("from_iceberg: the table has no columns")
     return Schema(0, tuple(found))
 
 
-def _with_nanos(field: pa.Field) -> pa.Field:
-    """The field with our extension for nanoseconds, which are a type of their own in Iceberg too.
+def _with_nanos(leaf: pa.Field, _: str) -> pa.Field:
+    """The leaf with our extension for nanoseconds, which are a type of their own in Iceberg too.
 
     Iceberg has no finer unit than microseconds under another name.
     """
-    type_ = field.type
-    if pa.types.is_timestamp(type_) and type_.unit == "ns":
-        return field.with_metadata({**(field.metadata or {}), EXTENSION_KEY: NANOS_EXTENSION})
-    if pa.types.is_map(type_):
-        type_ = pa.map_(_with_nanos(type_.key_field), _with_nanos(type_.item_field))
-    elif pa.types.is_struct(type_):
-        type_ = pa.struct([_with_nanos(type_.field(i)) for i in range(type_.num_fields)])
-    elif pa.types.is_large_list(type_):
-        type_ = pa.large_list(_with_nanos(type_.value_field))
-    elif pa.types.is_list(type_):
-        type_ = pa.list_(_with_nanos(type_.value_field))
-    return field.with_type(type_)
+    if pa.types.is_timestamp(leaf.type) and leaf.type.unit == "ns":
+        return leaf.with_metadata({**(leaf.metadata or {}), EXTENSION_KEY: NANOS_EXTENSION})
+    return leaf
 
 
 def _next_of(ids: Iterator[int]) -> Callable[[], int]:
     return lambda: next(ids)
-
-
-def _id_of(field: pa.Field) -> int:
-    return int((field.metadata or {}).get(FIELD_ID_KEY, b"-1"))
 
 
 def _members(type_: pa.DataType) -> Iterator[pa.Field]:
@@ -256,20 +243,6 @@ def _file(task: Any, table: Any) -> _File:
     return _File(_location(file.file_path).uri, constants, tuple(task.delete_files))
 
 
-def _stored_columns(footer: Footer) -> dict[int, pa.Field]:
-    """The file's columns by field id; UnsupportedOperation for one without an id."""
-    stored = footer.metadata.schema.to_arrow_schema()
-    for column in stored:
-        for field in (column, *_members(column.type)):
-            if _id_of(field) == -1:
-                raise UnsupportedOperation(
-                    f"from_iceberg: column {column.name!r} of {footer.uri} has no field id, or a "
-                    "field inside it has none, as after add_files; open the files with "
-                    "open_parquet, which finds columns by name"
-                )
-    return {_id_of(field): field for field in stored}
-
-
 def _initial_defaults(iceberg: Any, schema: Schema) -> dict[int, str | None]:
     """The text of the value that rows have in files which lack a column, by field id."""
     conversions: Any = imported("pyiceberg.conversions", "iceberg")
@@ -284,7 +257,9 @@ def _initial_defaults(iceberg: Any, schema: Schema) -> dict[int, str | None]:
         if value is None:
             continue
         try:
-            if isinstance(value, str) and not isinstance(field.type, logical.String):
+            if isinstance(field.type, logical.Float):
+                value = _nearest(value, field.type)
+            elif isinstance(value, str) and not isinstance(field.type, logical.String):
                 value = conversions.from_json(own.field_type, value)
             found[field.id] = _text(value, field)
         except (InvalidInput, ValueError, TypeError) as error:
@@ -292,6 +267,17 @@ def _initial_defaults(iceberg: Any, schema: Schema) -> dict[int, str | None]:
                 f"from_iceberg: column {field.name!r} has the initial default {value!r}, which "
                 f"cannot be read: {error}; rewrite the files of the table, which then have it"
             ) from error
+    return found
+
+
+def _nearest(value: float | str, type_: logical.Float) -> float:
+    """The number of the type that is nearest to a default, whose JSON text has a few digits."""
+    if type_.bits == 64:
+        return float(value)
+    with np.errstate(over="ignore"):
+        found = float(np.float32(value))
+    if np.isinf(found) and not np.isinf(float(value)):
+        raise ValueError("it is beyond float")
     return found
 
 

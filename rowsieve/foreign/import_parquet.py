@@ -38,17 +38,18 @@ def from_parquet(
     hive: HiveTypes | None = None,
     schema: pa.Schema | None = None,
     match: Literal["name", "field_id"] = "name",
+    binary_as_string: bool = False,
     properties: Properties | None = None,
     storage_options: StorageOptions | None = None,
     metadata: Metadata | None = None,
 ) -> Table:
     """Create a table of Parquet files where they are, as version 0; copies no rows.
 
-    `paths`, `hive` and `schema` are those of `open_parquet`. With a key, the key columns are read
-    once to prove that every file is sorted by it and that no key occurs twice; KeyViolation
-    otherwise. `match="field_id"` matches the columns of different files by their ids in Parquet.
-    The files are never changed or deleted, and must stay as they are. TableExists if a table exists
-    at `uri`.
+    `paths`, `hive`, `schema` and `binary_as_string` are those of `open_parquet`. With a
+    key, the key columns are read once to prove that every file is sorted by it and that no key
+    occurs twice; KeyViolation otherwise. `match="field_id"` matches the columns of
+    different files by their ids in Parquet. The files are never changed or deleted, and must stay
+    as they are. TableExists if a table exists at `uri`.
     """
     if match not in ("name", "field_id"):
         raise InvalidInput(f"from_parquet: match must be 'name' or 'field_id', not {match!r}")
@@ -57,5 +58,11 @@ def from_parquet(
     new.check([file.location for file in files])
     footers = read_footers(new.store, [file.uri for file in files])
     partitions = partitions_of(files, hive)
-    joined = join_columns(footers, partitions, schema=schema, by_field_id=match == "field_id")
+    joined = join_columns(
+        footers,
+        partitions,
+        schema=schema,
+        by_field_id=match == "field_id",
+        binary_as_string=binary_as_string,
+    )
     return new.create(PlacedFiles(footers, joined, partitions))

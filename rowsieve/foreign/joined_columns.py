@@ -17,8 +17,10 @@ from typing import Any
 import pyarrow as pa
 
 from rowsieve.errors import InvalidInput, SchemaMismatch
+from rowsieve.foreign.declared_types import Declared
 from rowsieve.foreign.footers import Footer
 from rowsieve.foreign.hive import Partitions
+from rowsieve.foreign.names_in_files import names_in_file, refuse_other_case
 from rowsieve.foreign.nested_in_files import columns_in_file
 from rowsieve.foreign.nullable_fields import nullable_field
 from rowsieve.parquet.foreign_values import check_foreign
@@ -62,18 +64,26 @@ def join_columns(
     *,
     schema: pa.Schema | None = None,
     by_field_id: bool = False,
+    binary_as_string: bool = False,
 ) -> JoinedColumns:
-    """Join the columns of the files and their directories; SchemaMismatch if types contradict."""
+    """Join the columns of the files and their directories; SchemaMismatch if types contradict.
+
+    Times of which a file shows nanoseconds have nanoseconds in all files.
+    """
     distinct = {id(footer.schema): footer for footer in footers}
-    own: dict[int, dict[str, pa.Field]] = {
-        place: _own_columns(footer, by_field_id=by_field_id) for place, footer in distinct.items()
+    declare = _declared(footers, schema, binary_as_string=binary_as_string)
+    own = {
+        place: _own_columns(footer, declare, schema, by_field_id=by_field_id)
+        for place, footer in distinct.items()
     }
     of_files = [(footer.uri, own[place]) for place, footer in distinct.items()]
     inside: set[str] = set()
-    if schema is None:
-        joined = _joined_fields(of_files, by_id=by_field_id)
+    if schema is not None:
+        joined, inside = _wanted_fields(of_files, schema, by_id=by_field_id)
     else:
-        joined, inside = _wanted_fields(of_files, schema)
+        if not by_field_id:
+            refuse_other_case({uri: _paths(columns) for uri, columns in of_files})
+        joined = _joined_fields(of_files, by_id=by_field_id)
     labels = {key: field.name for key, field in joined.items()}
     _refuse_twice(partitions, frozenset(labels.values()))
     found = list(joined.values())
@@ -103,20 +113,37 @@ def _by_name(struct: logical.Struct, member: pa.Field) -> logical.Field | None:
 
 def _refuse_twice(partitions: Partitions, names: frozenset[str]) -> None:
     """Raise for a column that is in the files and in the names of their directories."""
+    folded = {name.lower(): name for name in names}
     for name in partitions.types:
-        if name in names:
+        if (known := folded.get(name.lower())) is not None:
             raise InvalidInput(
-                f"column {name!r} is in the files and in the names of their directories; pass "
+                f"column {known!r} is in the files and in the names of their directories; pass "
                 "hive=False to read that of the files"
             )
 
 
-def _own_columns(footer: Footer, *, by_field_id: bool) -> dict[str, pa.Field]:
-    """The columns of a file by the name or field id that matches them."""
+def _declared(
+    footers: Sequence[Footer], schema: pa.Schema | None, *, binary_as_string: bool
+) -> Declared:
+    """The types that the files do not declare; `schema=` has all types."""
+    if schema is not None:
+        return Declared(frozenset[str](), binary_as_string=False)
+    finer = frozenset(path for footer in footers for path in footer.finer_than_micros())
+    return Declared(finer, binary_as_string)
+
+
+def _own_columns(
+    footer: Footer, declare: Declared, schema: pa.Schema | None, *, by_field_id: bool
+) -> dict[str, pa.Field]:
+    """The columns of a file by the field id or name that matches them; names are of `schema=`."""
+    columns = [declare.column(field) for field in footer.schema]
     if not by_field_id:
-        return {field.name: field for field in footer.schema}
+        by_name = {field.name: field for field in columns}
+        if schema is None:
+            return by_name
+        return {name: by_name[own] for name, own in names_in_file(schema.names, footer).items()}
     found: dict[str, pa.Field] = {}
-    for field in footer.schema:
+    for field in columns:
         key = (field.metadata or {}).get(FIELD_ID_KEY, b"").decode()
         if not key or key in found:
             what = "no field id" if not key else f"the field id {key}, as another column has,"
@@ -141,17 +168,18 @@ def _joined_fields(
 
 
 def _wanted_fields(
-    of_files: Iterable[tuple[str, Mapping[str, pa.Field]]], schema: pa.Schema
+    of_files: Iterable[tuple[str, Mapping[str, pa.Field]]], schema: pa.Schema, *, by_id: bool
 ) -> tuple[dict[str, pa.Field], set[str]]:
     """The columns of `schema=` as files have them, and the paths of the fields inside these."""
     found: dict[str, pa.Field] = {}
     inside: set[str] = set()
     for uri, columns in of_files:
         for key, field in columns.items():
-            if field.name in schema.names:
-                found.setdefault(key, field)
-                _check_fits(schema, field, uri)
-                inside.update(_fields_inside(field.type, field.name))
+            known = field if by_id else field.with_name(key)
+            if known.name in schema.names:
+                found.setdefault(key, known)
+                _check_fits(schema, known, uri)
+                inside.update(_fields_inside(known.type, known.name))
     return found, inside
 
 
@@ -287,6 +315,13 @@ def _within(type_: pa.DataType, other: pa.DataType) -> pa.DataType:
             return inner
         return pa.map_(type_.key_field, type_.item_field.with_type(inner))
     return type_
+
+
+def _paths(columns: Mapping[str, pa.Field]) -> Iterator[str]:
+    """The paths of columns and of the fields of structs inside them."""
+    for field in columns.values():
+        yield field.name
+        yield from _fields_inside(field.type, field.name)
 
 
 def _fields_inside(type_: pa.DataType, path: str) -> Iterator[str]:

@@ -10,15 +10,16 @@ field that is added later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 
 import pyarrow as pa
 
+from rowsieve.errors import UnsupportedOperation
 from rowsieve.foreign.nullable_fields import nullable_field
 from rowsieve.types import logical
-from rowsieve.types.encodings import is_list, logical_type
+from rowsieve.types.encodings import FIELD_ID_KEY, is_list, logical_type
 from rowsieve.types.schema import Schema
 
 FieldIn = Callable[[logical.Struct, pa.Field], logical.Field | None]
@@ -64,6 +65,35 @@ def _as_stored(
             return replace(field, type=logical.Map(*pair))
         case _:
             return field
+
+
+def refuse_without_ids(columns: Iterable[pa.Field], where: str) -> None:
+    """Raise UnsupportedOperation if no column, or no field of a struct, has a Parquet field id.
+
+    One without an id beside others with ids belongs to the file only; without any, all values would
+    be lost.
+    """
+    fields = list(columns)
+    if fields and not any(FIELD_ID_KEY in (each.metadata or {}) for each in fields):
+        raise UnsupportedOperation(
+            f"{where} has no field ids at {', '.join(repr(each.name) for each in fields[:3])}, and "
+            "columns are found by them; rewrite the file with its table's engine, or open the "
+            "files with open_parquet, which finds columns by name"
+        )
+    for each in fields:
+        for struct in _structs_in(each.type):
+            refuse_without_ids(struct, where)
+
+
+def _structs_in(type_: pa.DataType) -> Iterator[pa.DataType]:
+    """The structs of a type that are not inside another one."""
+    if pa.types.is_struct(type_):
+        yield type_
+    elif pa.types.is_map(type_):
+        yield from _structs_in(type_.key_type)
+        yield from _structs_in(type_.item_type)
+    elif type_.num_fields:
+        yield from _structs_in(type_.value_type)
 
 
 def by_key(keys: Mapping[int, str], key_of: Callable[[pa.Field], str]) -> FieldIn:

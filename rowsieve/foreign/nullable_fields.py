@@ -1,6 +1,7 @@
 """Convert fields of foreign files to fields of a table: nullable, of any size.
 
-A file's declarations about NULL are not trusted.
+A file's declarations about NULL are not trusted. A field that never has a value (Parquet's UNKNOWN,
+Delta's void, Iceberg's unknown) is an int32, which is how files store it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ def _of_any_size(type_: pa.DataType) -> pa.DataType:
 
 def _nullable_type(type_: pa.DataType) -> pa.DataType:
     types = pa.types
+    if types.is_null(type_):
+        return pa.int32()
     if types.is_map(type_):
         key = pa.field("key", _nullable_type(_of_any_size(type_.key_type)), nullable=False)
         return pa.map_(key, nullable_field(type_.item_field).with_name("value"))

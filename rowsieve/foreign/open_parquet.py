@@ -52,6 +52,7 @@ def open_parquet(
     *,
     hive: HiveTypes | None = None,
     schema: pa.Schema | None = None,
+    binary_as_string: bool = False,
     storage_options: StorageOptions | None = None,
 ) -> Table:
     """Open Parquet files as a read-only table with one version; reads only their footers.
@@ -60,13 +61,14 @@ def open_parquet(
     matched by name, and a column that a file lacks is NULL there. `hive`: directories such as
     `year=2024` below the given one are columns (default); False ignores them, True takes those of
     the whole path, and a mapping gives their types. `schema` chooses columns and their types.
+    `binary_as_string`: bytes without a type of Parquet are text, as some writers store it.
     NotFound if there are no files; SchemaMismatch if their columns do not fit together.
     """
     files = find_files(paths, storage_options)
     store = open_store(root_of(files).uri, storage_options)
     footers = read_footers(store, [file.uri for file in files])
     partitions = partitions_of(files, hive)
-    joined = join_columns(footers, partitions, schema=schema)
+    joined = join_columns(footers, partitions, schema=schema, binary_as_string=binary_as_string)
     if not len(joined.schema):
         raise InvalidInput("open_parquet: the files have no columns; give files with columns")
     parts = parts_of(footers, joined, partitions)

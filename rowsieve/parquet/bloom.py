@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from rowsieve.parquet.leaf_columns import FileColumn
+from rowsieve.parquet.leaf_columns import FileColumn, as_text
 from rowsieve.parquet.thrift import MalformedThrift, read_struct
 from rowsieve.predicate.arrays import filled, plain_numbers
 from rowsieve.types.widening import holds_all_of
@@ -123,7 +123,7 @@ def plain_encoded(values: pa.Array, column: FileColumn) -> list[bytes | None] | 
 
     None instead of a list if it is uncertain how the file stores these values.
     """
-    type_ = column.type
+    type_ = as_text(column, values.type).type
     if not holds_all_of(values.type, type_):
         return None
     if pa.types.is_decimal128(type_):

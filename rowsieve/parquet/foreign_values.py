@@ -68,7 +68,9 @@ def check_foreign(field: pa.Field, type_: LogicalType, name: str) -> None:
                 f"column {name!r} is {type_name(type_)} in the table, and INT96 in the file, which "
                 f"has times only; give it the type {type_name(Timestamp())}"
             )
-    decoded = with_leaves(field, lambda leaf: leaf.with_type(STORED) if is_marked(leaf) else leaf)
+    decoded = with_leaves(
+        field, lambda leaf, _: leaf.with_type(STORED) if is_marked(leaf) else leaf
+    )
     conform_foreign(pa.array([], decoded.type), type_, name)
 
 

@@ -8,7 +8,7 @@ found, so their statistics are unknown.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Final
@@ -77,6 +77,15 @@ def _single_leaves(field: pa.Field, first: int) -> Iterator[tuple[int, str, pa.F
         for index, path, leaf in _single_leaves(member, first):
             yield index, f"{field.name}.{path}", leaf
         first += leaf_count(member.type)
+
+
+def as_text(column: FileColumn, target: pa.DataType) -> FileColumn:
+    """Return a column of bytes without the annotation UTF8 as text, if the table has text.
+
+    Both have the same bytes in the same order; bounds that are not UTF-8 cannot be decoded.
+    """
+    is_unmarked = column.physical == "BYTE_ARRAY" and pa.types.is_binary(column.type)
+    return replace(column, type=target) if is_unmarked and target == pa.string() else column
 
 
 def leaves_by_name(schema: pa.Schema) -> dict[str, list[int]]:

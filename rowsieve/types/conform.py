@@ -228,7 +228,7 @@ def _finer(source: pa.DataType, type_: logical.LogicalType) -> str:
     finer = logical.type_name(logical.Nanos(type_.utc))
     return (
         f"; a column of the type {finer} has nanoseconds: add one by that name, or "
-        "create the table from a field with the metadata "
+        "create the table, or read the files with schema=, from a field with the metadata "
         "{'ARROW:extension:name': 'rowsieve.timestamp_ns.1'}"
     )
 

@@ -197,8 +197,8 @@ def test_columns_of_contradicting_types_are_an_error_that_names_both_files(tmp_p
 
 
 def test_a_schema_chooses_columns_and_types(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"a": [1], "b": ["x"], "odd": pa.nulls(1)}), tmp_path / "1.parquet")
-    with pytest.raises(SchemaMismatch, match="'odd' has the type null"):
+    pq.write_table(pa.table({"a": [1], "b": ["x"], "o\0d": [1]}), tmp_path / "1.parquet")
+    with pytest.raises(SchemaMismatch, match="has a zero byte"):
         rs.open_parquet(tmp_path)
     table = rs.open_parquet(tmp_path, schema=pa.schema({"b": pa.string(), "a": pa.int8()}))
     assert table.to_arrow().to_pylist() == [{"b": "x", "a": 1}]

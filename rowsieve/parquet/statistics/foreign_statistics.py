@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.parquet.leaf_columns import FileColumn
+from rowsieve.parquet.leaf_columns import FileColumn, as_text
 from rowsieve.parquet.statistics.stored_bounds import StoredBounds, physical_bound
 from rowsieve.predicate.arrays import Mask, as_mask, as_type, without
 from rowsieve.predicate.interpretation.abstract import AbstractColumn, inverted
@@ -32,6 +32,7 @@ _NANOSECONDS: Final = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1
 def foreign_column(stored: StoredBounds, column: FileColumn, type_: LogicalType) -> AbstractColumn:
     """The statistics in the storage type of the table's column; never narrower than the values."""
     target = arrow_type(type_)
+    column = as_text(column, target)
     sane = (stored.nulls >= 0) & (stored.nulls <= stored.rows)
     empty = sane & (stored.nulls == stored.rows)
     may_be_null = ~(sane & (stored.nulls == 0))
