@@ -1,39 +1,40 @@
 """Reads the footers of many foreign files, and the types of their columns.
 
-Soundness: a file whose footer cannot be parsed, or whose row groups contradict its row count, is an
-error that names the file. Nothing else of a file is believed without a check.
+Soundness: a footer is checked before a decoder sees it (`rowsieve.parquet.foreign_footer`), and one
+that is not valid or not supported is an error that names the file. The rows are those of the row
+groups; a footer that counts others is logged. Nothing of a file is believed without a check.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.objects import ObjectNotFound, ObjectStore, together
-from rowsieve.parquet.file_mapping import FileMapping, adapted_tail
-from rowsieve.parquet.footer import read_footer, tail_start
-from rowsieve.parquet.foreign_values import INT96_MARK, is_marked
+from rowsieve.parquet.file_mapping import as_tail
+from rowsieve.parquet.footer import read_footer
+from rowsieve.parquet.foreign_footer.checked_footer import CheckedFooter
+from rowsieve.parquet.foreign_footer.chunk_checks import UnreadableFooter
+from rowsieve.parquet.foreign_footer.read_footer import check_footer
+from rowsieve.parquet.foreign_values import INT96_MARK, is_marked, typed_leaves
 from rowsieve.parquet.leaf_columns import leaves_by_name
 from rowsieve.parquet.shredded_columns import named_shredding
-from rowsieve.parquet.statistics.footer_statistics import (
-    leaves_in,
-    row_group_statistics,
-    value_in,
-)
+from rowsieve.parquet.statistics.foreign_chunks import stored_chunks
 from rowsieve.parquet.thrift import MalformedThrift
 from rowsieve.parquet.variant_columns import with_variants
 from rowsieve.types.days import NANOS_OF_MICRO
 from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY, GEOARROW_WKB
-from rowsieve.types.leaf_fields import leaf_paths, with_leaves
+from rowsieve.types.leaf_fields import leaf_paths
 
+_LOG: Final = logging.getLogger("rowsieve")
 _MAGIC: Final = b"PAR1"
 _ENCRYPTED: Final = b"PARE"
 _AFTER_FOOTER: Final = 8
@@ -52,7 +53,8 @@ class Footer:
     """A file's footer. `schema`: its columns in the types in which they are decoded.
 
     Files share the schema object if they store the same columns in the same physical form. The tail
-    is the footer, with the page index if it lies right before it. `data`: only the footer.
+    is the footer, with the page index if it lies right before it. `metadata`: as a decoder sees it,
+    without row groups; these are in `checked`.
     """
 
     uri: str
@@ -61,19 +63,17 @@ class Footer:
     tail_checksum: str
     metadata: pq.FileMetaData
     schema: pa.Schema
-    data: bytes
+    checked: CheckedFooter
 
     def finer_than_micros(self) -> Iterator[str]:
         """The paths of leaves whose bounds have nanoseconds that microseconds do not hold."""
-        schema = self.metadata.schema
-        fine = [i for i in range(len(schema)) if _has_nanoseconds(schema.column(i))]
+        fine = [i for i, leaf in enumerate(self.checked.leaves) if leaf.has_nanoseconds]
         if not fine:
             return
-        paths = list(leaf_paths(schema.to_arrow_schema()))
-        groups = list(row_group_statistics(self.data, leaves := leaves_in(self.data)))
+        paths = list(leaf_paths(self.metadata.schema.to_arrow_schema()))
         for i in fine:
-            bounds = (bound for _, group in groups for bound in (group[i].lower, group[i].upper))
-            if any(bound and value_in(bound, leaves[i]) % NANOS_OF_MICRO for bound in bounds):
+            stored = stored_chunks(self.checked, i)
+            if any(bound and bound % NANOS_OF_MICRO for bound in (*stored.lower, *stored.upper)):
                 yield paths[i]
 
 
@@ -105,13 +105,9 @@ def _checksum(store: ObjectStore, uri: str, start: int, stop: int) -> str:
 
 def _index_start(footer: Footer) -> int | None:
     """The start of the page index, if it lies between the data and the footer; else None."""
-    metadata = footer.metadata
-    if not metadata.num_row_groups:
+    if not footer.checked.has_page_index:
         return None
-    group = metadata.row_group(0)
-    if not any(group.column(leaf).has_column_index for leaf in range(group.num_columns)):
-        return None
-    start, end = tail_start(metadata), footer.tail_start
+    start, end = footer.checked.data_end, footer.tail_start
     return start if end - _MOST_INDEX_BYTES <= start < end else None
 
 
@@ -146,38 +142,42 @@ def _read(store: ObjectStore, uri: str) -> tuple[int, bytes]:
 
 def _parsed(uri: str, size: int, tail: bytes, known: dict[Any, pa.Schema]) -> Footer:
     try:
-        metadata = read_footer(tail)
+        checked = check_footer(tail[:-_AFTER_FOOTER])
+        metadata = _schema_footer(checked, checked.pairs)
         own = metadata.schema.to_arrow_schema().remove_metadata()
-        own = with_variants(own, tail, metadata.metadata)
-        leaves = map(metadata.schema.column, range(metadata.num_columns))
-        forms = [(leaf.path, leaf.physical_type, leaf.length) for leaf in leaves]
+        own = with_variants(own, checked)
+        leaves = [(leaf.path, leaf.physical, leaf.width) for leaf in checked.leaves]
         hidden = named_shredding(metadata)
-        shape = bytes(own.serialize()), tuple(forms), hidden and hidden.column
+        shape = bytes(own.serialize()), tuple(leaves), hidden and hidden.column
         if (schema := known.get(shape)) is None:
-            schema = _decoded_schema(uri, tail, own, metadata)
+            schema = _decoded_schema(uri, checked, own)
             if hidden is not None and hidden.column in schema.names:
                 schema = schema.remove(schema.get_field_index(hidden.column))
             known[shape] = schema
+    except UnreadableFooter as error:
+        raise UnsupportedOperation(f"{uri}: {error}") from error
     except (pa.ArrowException, OSError, MalformedThrift, UnicodeDecodeError) as error:
         raise CorruptData(
             f"the footer of {uri} cannot be read: {error}; write the file again"
         ) from error
-    groups = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-    if sum(groups) != metadata.num_rows or min(groups, default=0) < 0:
-        raise CorruptData(
-            f"{uri} says that it has {metadata.num_rows} rows, and its row groups have "
-            f"{sum(groups)}; write the file again"
-        )
-    return Footer(
-        uri, size, size - len(tail), checksum(tail), metadata, schema, tail[:-_AFTER_FOOTER]
-    )
+    if checked.claimed_rows != checked.row_count:
+        _LOG.warning(
+            "%s says that it has %d rows, and its row groups have %d: the rows of the row groups "
+            "are read", uri, checked.claimed_rows, checked.row_count,
+        )  # fmt: skip
+    return Footer(uri, size, size - len(tail), checksum(tail), metadata, schema, checked)
 
 
-def _decoded_schema(uri: str, tail: bytes, own: pa.Schema, metadata: pq.FileMetaData) -> pa.Schema:
+def _schema_footer(checked: CheckedFooter, pairs: Mapping[bytes, bytes]) -> pq.FileMetaData:
+    """A decoder's footer with the file's schema, its field ids and these pairs, without chunks."""
+    elements = [(each, each.field_id) for each in checked.elements]
+    return read_footer(as_tail(checked.sanitised(elements, pairs, with_groups=False)))
+
+
+def _decoded_schema(uri: str, checked: CheckedFooter, own: pa.Schema) -> pa.Schema:
     """The types by Parquet's own schema, with the time zones of the stored Arrow schema."""
-    adapted = read_footer(adapted_tail(tail, FileMapping({}), uri))
-    plain = adapted.schema.to_arrow_schema().remove_metadata()
-    plain = _by_parquet(plain, map(metadata.schema.column, range(metadata.num_columns)))
+    adapted = _schema_footer(checked, {})
+    plain = typed_leaves(adapted.schema.to_arrow_schema().remove_metadata(), checked.leaves)
     if len(set(plain.names)) < len(plain):
         raise InvalidInput(
             f"{uri} has several columns of one name: {', '.join(plain.names)}; rename them"
@@ -190,32 +190,9 @@ def _decoded_schema(uri: str, tail: bytes, own: pa.Schema, metadata: pq.FileMeta
     return pa.schema(
         [
             _with_zone(field, other).with_metadata(_metadata(field, other, kind))
-            for field, other, kind in zip(
-                with_variants(plain, tail, metadata.metadata), own, kinds, strict=True
-            )
+            for field, other, kind in zip(with_variants(plain, checked), own, kinds, strict=True)
         ]
     )
-
-
-def _has_nanoseconds(leaf: Any) -> bool:
-    """Return whether the type of a leaf of pyarrow's Parquet schema is TIMESTAMP(NANOS)."""
-    if leaf.logical_type.type != "TIMESTAMP":
-        return False
-    return bool(msgspec.json.decode(leaf.logical_type.to_json())["timeUnit"] == "nanoseconds")
-
-
-def _by_parquet(schema: pa.Schema, leaves: Iterator[Any]) -> pa.Schema:
-    """The schema with the types of leaves that Arrow has as bytes: INT96 and the text of enums."""
-
-    def typed(field: pa.Field, _: str) -> pa.Field:
-        leaf = next(leaves)
-        if leaf.physical_type == "INT96":
-            return field.with_type(pa.timestamp("ns")).with_metadata(
-                {**(field.metadata or {}), **INT96_MARK}
-            )
-        return field.with_type(pa.string()) if leaf.logical_type.type == "ENUM" else field
-
-    return pa.schema([with_leaves(each, typed) for each in schema])
 
 
 def _metadata(field: pa.Field, own: pa.Field, kind: bytes | None) -> dict[bytes, bytes]:

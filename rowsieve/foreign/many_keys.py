@@ -22,8 +22,9 @@ import pyarrow.parquet as pq
 from rowsieve.errors import RowsieveError
 from rowsieve.foreign.footers import Footer
 from rowsieve.objects import ObjectStore, together
-from rowsieve.parquet.chunks import chunk_span
 from rowsieve.parquet.file_mapping import FileMapping
+from rowsieve.parquet.foreign_footer.footer_fields import PHYSICAL
+from rowsieve.parquet.foreign_footer.schema_tree import INT96
 from rowsieve.parquet.foreign_values import conform_foreign
 from rowsieve.parquet.leaf_columns import leaves_by_name
 from rowsieve.parquet.mini_file import ColumnPages, FileSchema, GroupPages, mini_file
@@ -71,12 +72,12 @@ def small_batches(files: Sequence[PlacedFile], order: KeyOrder) -> Iterator[Batc
     waiting: dict[Any, tuple[Batch, int, int]] = {}
     for number, file in enumerate(files):
         mapping = file.mapping
-        if file.ref.rows > _SMALL or mapping.instants or not file.footer.metadata.num_row_groups:
+        if file.ref.rows > _SMALL or mapping.instants or not len(file.footer.checked.rows):
             continue
-        prefix = next((each for each in schemas if file.footer.data.startswith(each)), None)
+        prefix = next((each for each in schemas if file.footer.checked.data.startswith(each)), None)
         if prefix is None:
             try:
-                prefix = file.footer.data[: FileSchema(file.footer.data).stop]
+                prefix = file.footer.checked.data[: FileSchema(file.footer.checked.data).stop]
             except (MalformedThrift, KeyError, IndexError, UnicodeDecodeError):
                 continue
             schemas[prefix] = leaves_by_name(file.footer.schema)
@@ -115,8 +116,8 @@ def _leaves_of(
 
 def _has_int96(file: PlacedFile, leaves: dict[int, tuple[str, int]]) -> bool:
     """Return whether a key has INT96, which only adapted footers convert."""
-    schema = file.footer.metadata.schema
-    return any(schema.column(leaf).physical_type == "INT96" for _, leaf in leaves.values())
+    stored = file.footer.checked.leaves
+    return any(stored[leaf].physical == INT96 for _, leaf in leaves.values())
 
 
 def _size_bytes(file: PlacedFile, leaves: dict[int, tuple[str, int]]) -> int:
@@ -125,9 +126,11 @@ def _size_bytes(file: PlacedFile, leaves: dict[int, tuple[str, int]]) -> int:
 
 def _spans(file: PlacedFile, leaves: dict[int, tuple[str, int]]) -> list[list[Span]]:
     """The byte ranges of the key chunks, by row group."""
-    metadata = file.footer.metadata
-    groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
-    return [[chunk_span(group.column(leaf)) for _, leaf in leaves.values()] for group in groups]
+    checked = file.footer.checked
+    return [
+        [checked.span(group, leaf) for _, leaf in leaves.values()]
+        for group in range(len(checked.rows))
+    ]
 
 
 def read_keys(store: ObjectStore, batch: Batch, order: KeyOrder) -> pa.RecordBatch | None:
@@ -136,7 +139,7 @@ def read_keys(store: ObjectStore, batch: Batch, order: KeyOrder) -> pa.RecordBat
         fetched = together(store, [partial(_fetched, store, each, batch) for each in batch.files])
         groups = [group for found in fetched for group in found]
         names = [name for name, _ in batch.leaves.values()]
-        file = mini_file(FileSchema(batch.files[0].footer.data).begin(names), groups)
+        file = mini_file(FileSchema(batch.files[0].footer.checked.data).begin(names), groups)
         opened = pq.ParquetFile(
             pa.BufferReader(file),
             pre_buffer=False,
@@ -152,7 +155,7 @@ def read_keys(store: ObjectStore, batch: Batch, order: KeyOrder) -> pa.RecordBat
 
 def _fetched(store: ObjectStore, file: PlacedFile, batch: Batch) -> list[GroupPages]:
     """The key chunks of a file, by row group."""
-    metadata = file.footer.metadata
+    checked = file.footer.checked
     by_group = _spans(file, batch.leaves)
     read = [
         (start, memoryview(store.get_range(file.ref.path, start, stop)))
@@ -160,23 +163,21 @@ def _fetched(store: ObjectStore, file: PlacedFile, batch: Batch) -> list[GroupPa
     ]
     found = []
     for number, spans in enumerate(by_group):
-        group = metadata.row_group(number)
         columns = []
         for (_, leaf), (start, stop) in zip(batch.leaves.values(), spans, strict=True):
-            chunk = group.column(leaf)
             first, data = next(each for each in reversed(read) if each[0] <= start)
-            own, page = data[start - first : stop - first], chunk.data_page_offset - start
+            own, page = data[start - first : stop - first], checked.data_start(number, leaf) - start
             pages = ChunkPages(
                 starts=(),
                 digests=(),
                 index_start=None,
-                path=chunk.path_in_schema,
-                physical=chunk.physical_type,
-                codec=chunk.compression,
+                path=".".join(checked.leaves[leaf].path),
+                physical=PHYSICAL[checked.leaves[leaf].physical],
+                codec=checked.codec(number, leaf),
                 repeats=False,
             )
             columns.append(ColumnPages(pages, own[:page], [own[page:]]))
-        found.append(GroupPages(columns, int(group.num_rows)))
+        found.append(GroupPages(columns, int(checked.rows[number])))
     return found
 
 

@@ -8,29 +8,23 @@ if each of its row groups has one, or only NULLs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from rowsieve.foreign.footers import Footer
 from rowsieve.foreign.hive import Partitions
 from rowsieve.foreign.joined_columns import JoinedColumns
 from rowsieve.parquet.file_mapping import FileMapping
+from rowsieve.parquet.foreign_footer.footer_fields import PHYSICAL
 from rowsieve.parquet.leaf_columns import FileColumn, leaves_by_name
-from rowsieve.parquet.statistics.footer_statistics import (
-    ChunkStatistics,
-    Leaf,
-    leaves_in,
-    row_group_statistics,
-    value_in,
-)
+from rowsieve.parquet.statistics.foreign_chunks import stored_chunks
 from rowsieve.parquet.statistics.foreign_statistics import foreign_column
-from rowsieve.parquet.statistics.stored_bounds import StoredBounds
+from rowsieve.parquet.statistics.stored_bounds import StoredBounds, joined_bounds
 from rowsieve.stats.tabulate import statistics_name
 from rowsieve.storage.manifests.manifest import DeletionVectorRef, FileRef, PartTable, placed_parts
 from rowsieve.types import logical
@@ -41,32 +35,16 @@ from rowsieve.types.stored_defaults import constant, is_nan
 Counts = npt.NDArray[np.int64]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Chunks:
-    """Statistics of one column of files of one physical form: lists by row group."""
+    """Statistics of one column, by row group, of files that store it in one physical form.
+
+    `files`, shape (n,): the place of the row group's file.
+    """
 
     column: FileColumn
-    leaf: Leaf
-    file: list[int] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)
-    nulls: list[int] = field(default_factory=list)
-    bounded: list[bool] = field(default_factory=list)
-    lower: list[Any] = field(default_factory=list)
-    upper: list[Any] = field(default_factory=list)
-
-    def add(self, file: int, rows: int, found: ChunkStatistics) -> None:
-        """Add the statistics of one row group."""
-        self.file.append(file)
-        self.rows.append(rows)
-        self.nulls.append(-1 if found.nulls is None else found.nulls)
-        self.bounded.append(found.lower is not None)
-        self.lower.append(None if found.lower is None else value_in(found.lower, self.leaf))
-        self.upper.append(None if found.upper is None else value_in(found.upper, self.leaf))
-
-    def stored(self) -> StoredBounds:
-        """Return all statistics in the form that `foreign_column` takes."""
-        rows, nulls = np.array(self.rows, np.int64), np.array(self.nulls, np.int64)
-        return StoredBounds(rows, nulls, np.array(self.bounded, np.bool_), self.lower, self.upper)
+    files: Counts
+    stored: StoredBounds
 
 
 def parts_of(
@@ -116,7 +94,7 @@ def _file_refs(
         refs.append(
             FileRef(
                 footer.uri,
-                int(footer.metadata.num_rows),
+                footer.checked.row_count,
                 footer.size_bytes,
                 "",
                 footer.tail_start,
@@ -130,52 +108,53 @@ def _file_refs(
 def statistics_of(footers: Sequence[Footer], joined: JoinedColumns) -> dict[str, pa.Array]:
     """Return the columns of the manifest with the statistics of these files."""
     found: dict[str, pa.Array] = {}
-    gathered = _gathered(footers, joined)
+    columns = _flat_columns(footers, joined)
+    counts = np.array([footer.checked.row_count for footer in footers], np.int64)
     for column in joined.schema:
-        if not logical.is_ordered(column.type):
-            continue
-        chunks = [each for (field_id, *_), each in gathered.items() if field_id == column.id]
-        counts = np.array([footer.metadata.num_rows for footer in footers], np.int64)
-        held = [column.id in joined.names_of(footer) for footer in footers]
-        found.update(_of_column(column, chunks, counts, np.array(held, np.bool_)))
+        if logical.is_ordered(column.type):
+            held = [column.id in joined.names_of(footer) for footer in footers]
+            chunks = _gathered(footers, [each.get(column.id) for each in columns])
+            found.update(_of_column(column, chunks, counts, np.array(held, np.bool_)))
     return found
 
 
-def _gathered(footers: Sequence[Footer], joined: JoinedColumns) -> Mapping[Any, _Chunks]:
-    """The statistics of flat columns, by field id and physical form."""
-    found: dict[Any, _Chunks] = {}
-    known: dict[int, list[tuple[int, FileColumn]]] = {}
-    for number, footer in enumerate(footers):
-        metadata = footer.metadata
-        shape = id(footer.schema)
-        if (columns := known.get(shape)) is None:
-            columns = known[shape] = list(_flat_columns(footer, metadata, joined))
-        targets = []
-        leaves = leaves_in(footer.data) if columns else []
-        for field_id, column in columns:
-            leaf = leaves[column.index]
-            key = field_id, column.physical, column.type, column.width, leaf
-            if (chunks := found.get(key)) is None:
-                chunks = found[key] = _Chunks(column, leaf)
-            targets.append((column.index, chunks))
-        for rows, statistics in row_group_statistics(footer.data, leaves) if columns else ():
-            for index, chunks in targets:
-                chunks.add(number, rows, statistics[index])
-    return found
+def _gathered(footers: Sequence[Footer], columns: Sequence[FileColumn | None]) -> Sequence[_Chunks]:
+    """The statistics of a column in all files that have it, by physical form."""
+    forms: dict[Any, list[tuple[int, FileColumn, StoredBounds]]] = {}
+    for number, (footer, column) in enumerate(zip(footers, columns, strict=True)):
+        if column is not None:
+            form = column.physical, column.type, column.width
+            stored = stored_chunks(footer.checked, column.index)
+            forms.setdefault(form, []).append((number, column, stored))
+    return [
+        _Chunks(
+            found[0][1],
+            np.repeat([number for number, *_ in found], [len(each.rows) for *_, each in found]),
+            joined_bounds([each for *_, each in found]),
+        )
+        for found in forms.values()
+    ]
 
 
 def _flat_columns(
-    footer: Footer, metadata: pq.FileMetaData, joined: JoinedColumns
-) -> Iterator[tuple[int, FileColumn]]:
-    leaves = leaves_by_name(footer.schema)
+    footers: Sequence[Footer], joined: JoinedColumns
+) -> list[Mapping[int, FileColumn]]:
+    """The flat columns of each file by field id; files of one schema share the mapping."""
     types = {column.id: column.type for column in joined.schema}
-    for field_id, name in joined.names_of(footer).items():
-        if logical.is_ordered(types[field_id]) and len(leaves[name]) == 1:
-            leaf = metadata.schema.column(leaves[name][0])
-            type_ = footer.schema.field(name).type
-            if leaf.path == name and not type_.num_fields:
-                physical, width = str(leaf.physical_type), int(leaf.length)
-                yield field_id, FileColumn(leaves[name][0], name, type_, physical, width)
+    known: dict[int, dict[int, FileColumn]] = {}
+    for footer in footers:
+        if id(footer.schema) in known:
+            continue
+        leaves = leaves_by_name(footer.schema)
+        found = known[id(footer.schema)] = {}
+        for field_id, name in joined.names_of(footer).items():
+            if logical.is_ordered(types[field_id]) and len(leaves[name]) == 1:
+                index = leaves[name][0]
+                leaf, type_ = footer.checked.leaves[index], footer.schema.field(name).type
+                if leaf.path == (name,) and not leaf.repetitions and not type_.num_fields:
+                    physical = PHYSICAL[leaf.physical]
+                    found[field_id] = FileColumn(index, name, type_, physical, leaf.width)
+    return [known[id(footer.schema)] for footer in footers]
 
 
 def _of_column(
@@ -187,9 +166,8 @@ def _of_column(
     type_ = arrow_type(column.type)
     bounds = {"lower": pa.nulls(count, type_), "upper": pa.nulls(count, type_)}
     for each in chunks:
-        stored = each.stored()
+        stored, files = each.stored, each.files
         known = foreign_column(stored, each.column, column.type)
-        files = np.array(each.file, np.int64)
         sane = (stored.nulls >= 0) & (stored.nulls <= stored.rows)
         unsure = np.bincount(files[~sane], minlength=count) > 0
         summed = np.bincount(files, weights=np.where(sane, stored.nulls, 0), minlength=count)

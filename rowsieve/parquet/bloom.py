@@ -49,10 +49,12 @@ class BloomFilter:
     blocks: bytes
 
     @classmethod
-    def parse(cls, column: FileColumn, data: bytes | memoryview) -> BloomFilter | None:
+    def parse(
+        cls, column: FileColumn, data: bytes | memoryview, *, exact_length: bool = False
+    ) -> BloomFilter | None:
         """Parse a filter with its header; None for an unknown algorithm, hash or compression.
 
-        Malformed bytes raise `MalformedThrift`.
+        Malformed bytes raise `MalformedThrift`; with `exact_length`, bytes after the filter too.
         """
         header, start = read_struct(data)
         size_bytes = header.get(1)
@@ -61,26 +63,26 @@ class BloomFilter:
         for field in (_BLOCK, _XXHASH, _UNCOMPRESSED):
             if not isinstance(member := header.get(field), dict) or set(member) != {1}:
                 return None
-        if len(data) - start < size_bytes:
-            raise MalformedThrift(
-                f"the header says {size_bytes} bytes, but {len(data) - start} follow"
-            )
+        rest = len(data) - start
+        if rest < size_bytes or (exact_length and rest > size_bytes):
+            raise MalformedThrift(f"the header says {size_bytes} bytes, but {rest} follow")
         return cls(column, bytes(data[start : start + size_bytes]))
 
     def may_contain_any(self, probes: Probes | None) -> bool:
         """Return whether the filter may contain one of these values, encoded for this column."""
         if probes is None:
             return True
+        return any(probe is not None and self._has(*probe) for probe in probes)
+
+    def may_contain(self, encoded: bytes) -> bool:
+        """Return whether the filter may contain a value, given as the file stores it."""
+        return self._has(*_probe(encoded))
+
+    def _has(self, share: int, bits: int) -> bool:
         count = len(self.blocks) // BLOCK_BYTES
-        for probe in probes:
-            if probe is None:
-                continue
-            share, bits = probe
-            start = (share * count >> 32) * BLOCK_BYTES
-            block = int.from_bytes(self.blocks[start : start + BLOCK_BYTES], "little")
-            if block & bits == bits:
-                return True
-        return False
+        start = (share * count >> 32) * BLOCK_BYTES
+        block = int.from_bytes(self.blocks[start : start + BLOCK_BYTES], "little")
+        return block & bits == bits
 
 
 Probes: TypeAlias = Sequence[tuple[int, int] | None]

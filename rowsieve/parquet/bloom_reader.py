@@ -3,7 +3,9 @@
 One flipped bit in a filter hides rows, and Parquet has no checksum for filters. Soundness: in a
 file of our writer, a filter without a digest is ignored, and one that differs from its digest is
 `CorruptData`. The filters of foreign files have no digests and are believed, as their data pages
-are; one that is malformed, of an unknown kind or outside of the file is ignored (trap T32).
+are; one that is malformed, of an unknown kind, of another length than its header says, outside of
+the file, without the bounds of its chunk, or of a writer with a known fault is ignored (trap T32,
+invariant 45).
 """
 
 from __future__ import annotations
@@ -17,12 +19,14 @@ from rowsieve.byte_cache import ByteCache
 from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.bloom import BloomFilter
-from rowsieve.parquet.file_mapping import mapping_of
 from rowsieve.parquet.footer import ParquetRef, reading
 from rowsieve.parquet.footer_cache import cached_per_footer
+from rowsieve.parquet.foreign_footer.read_footer import foreign_footer
 from rowsieve.parquet.leaf_columns import FileColumn
 from rowsieve.parquet.seals import ReadSpan, blank, digest, entry_at, fill, sealed
 from rowsieve.parquet.spans import GAP_BYTES, requests
+from rowsieve.parquet.statistics.foreign_chunks import chunk_statistics
+from rowsieve.parquet.statistics.known_faults import Claim
 from rowsieve.parquet.thrift import MalformedThrift
 
 SEAL_KEY: Final = "rowsieve.blooms"
@@ -30,6 +34,7 @@ CACHE_BYTES: Final = 32 * 1024 * 1024
 MOST_FOREIGN_BYTES: Final = 16 * 1024 * 1024
 """Larger filters of foreign files are not read."""
 
+_WHOLE_BOUNDS: Final = ("INT32", "INT64")
 FilterPlace = tuple[int, int]  # row group, leaf
 
 
@@ -107,7 +112,7 @@ class BloomReader:
         where = f"{self._ref.path}, row group {group}, column {column.name!r}"
         advice = "restore the file from a copy, or the table to a version without it"
         if not written:
-            return _parsed_if_valid(column, data)
+            return self._parsed_if_valid(column, group, data)
         if digest(data) != written:
             raise CorruptData(
                 f"the bloom filter of {where} is damaged at bytes {start} to {stop}: checksum "
@@ -120,14 +125,26 @@ class BloomReader:
                 f"the bloom filter of {where} cannot be read: {error}; {advice}"
             ) from error
 
+    def _parsed_if_valid(
+        self, column: FileColumn, group: int, data: memoryview
+    ) -> BloomFilter | None:
+        """Parse a filter without a digest; None if it is malformed, or lacks the chunk's bounds.
 
-def _parsed_if_valid(column: FileColumn, data: memoryview) -> BloomFilter | None:
-    """Parse a filter without a digest; None if it is malformed, or has no bit of any value."""
-    try:
-        found = BloomFilter.parse(column, data)
-    except MalformedThrift:
-        return None
-    return found if found is not None and found.blocks.strip(b"\0") else None
+        The bounds of integers are stored whole, so they are values of the chunk.
+        """
+        try:
+            found = BloomFilter.parse(column, data, exact_length=True)
+        except MalformedThrift:
+            return None
+        if found is None or not found.blocks.strip(b"\0"):
+            return None
+        footer = foreign_footer(self._metadata)
+        if footer is not None and column.physical in _WHOLE_BOUNDS:
+            chunk = chunk_statistics(footer, group, column.index)
+            for bound in (chunk.lower, chunk.upper):
+                if bound is not None and not found.may_contain(bound):
+                    return None
+        return found
 
 
 _CACHE: ByteCache[tuple[object, ...], BloomFilter] = ByteCache(CACHE_BYTES, "bloom filters")
@@ -139,13 +156,15 @@ def _sealed_of(
     metadata: pq.FileMetaData, ref: ParquetRef
 ) -> dict[FilterPlace, tuple[int, int, str]]:
     """`BloomReader._sealed`: asking a footer for all of its filters takes longer than a probe."""
-    places = list(_filter_ranges(metadata))
-    if mapping_of(metadata) is not None:
+    if (checked := foreign_footer(metadata)) is not None:
         return {
-            place: (start, stop, "")
-            for place, (start, stop) in places
-            if 0 < start < stop <= ref.size_bytes and stop - start <= MOST_FOREIGN_BYTES
+            (group, leaf): (start, stop, "")
+            for (group, leaf), (start, stop) in checked.filter_spans()
+            if 0 < start < stop <= ref.size_bytes
+            and stop - start <= MOST_FOREIGN_BYTES
+            and not checked.leaves[leaf].doubts & Claim.BLOOMS
         }
+    places = list(_filter_ranges(metadata))
     seal = sealed(metadata, SEAL_KEY, len(places))
     return {
         place: (start, stop, entry_at(seal, i))

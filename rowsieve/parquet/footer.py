@@ -25,11 +25,13 @@ import pyarrow.parquet as pq
 
 from rowsieve.byte_cache import PROCESS_BYTES, ByteCache, cached_in
 from rowsieve.checksums import checksum
-from rowsieve.errors import CorruptData, SnapshotExpired
+from rowsieve.errors import CorruptData, SnapshotExpired, UnsupportedOperation
 from rowsieve.objects import ObjectNotFound, ObjectStore, Place
 from rowsieve.objects.location import in_place
 from rowsieve.parquet.file_mapping import FileMapping, adapted_tail
 from rowsieve.parquet.footer_cache import cached_per_footer
+from rowsieve.parquet.foreign_footer.chunk_checks import UnreadableFooter
+from rowsieve.parquet.foreign_footer.read_footer import foreign_footer
 from rowsieve.parquet.thrift import MalformedThrift
 
 CACHE_BYTES: Final = PROCESS_BYTES
@@ -166,6 +168,8 @@ def reading(path: str, row_group: int | None = None) -> Iterator[None]:
             "open the table again and read its latest version",
             path=path,
         ) from error
+    except UnreadableFooter as error:
+        raise UnsupportedOperation(f"{where}: {error}") from error
     except (pa.ArrowException, OSError, KeyError, MalformedThrift) as error:
         raise CorruptData(
             f"{where} cannot be decoded, so its bytes differ from those that were written: "
@@ -207,6 +211,9 @@ def _read_tail(store: ObjectStore, ref: ParquetRef) -> Tail:
             f"footer): checksum {found}, but {ref.tail_checksum} was written; restore the file "
             "from a copy, or the table to a version without it"
         )
-    if ref.columns is not None:
-        tail = adapted_tail(tail, FileMapping.from_text(ref.columns), ref.path)
-    return Tail(memoryview(tail), read_footer(tail), ref.tail_start)
+    if ref.columns is None:
+        return Tail(memoryview(tail), read_footer(tail), ref.tail_start)
+    adapted, checked = adapted_tail(tail, FileMapping.from_text(ref.columns), ref.path)
+    metadata = read_footer(adapted)
+    foreign_footer(metadata, checked)
+    return Tail(memoryview(adapted), metadata, ref.tail_start)

@@ -5,19 +5,29 @@ Files in place are read by `rowsieve.executor`. Soundness: that of `foreign_valu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Self
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rowsieve.parquet.file_mapping import FileMapping, adapted_tail
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.parquet.file_mapping import as_tail
 from rowsieve.parquet.footer import read_footer
-from rowsieve.parquet.foreign_values import as_declared
+from rowsieve.parquet.foreign_footer.checked_footer import CheckedFooter
+from rowsieve.parquet.foreign_footer.chunk_checks import UnreadableFooter
+from rowsieve.parquet.foreign_footer.footer_fields import ENCRYPTED_MAGIC, MAGIC
+from rowsieve.parquet.foreign_footer.read_footer import check_footer
+from rowsieve.parquet.foreign_footer.schema_tree import INT96, Leaf
+from rowsieve.parquet.foreign_values import as_declared, typed_leaves
 from rowsieve.parquet.leaf_columns import leaves_by_name
 from rowsieve.parquet.shredded_columns import without_shredded
+from rowsieve.parquet.thrift import MalformedThrift
 from rowsieve.types.encodings import logical_type
 from rowsieve.types.logical import LogicalType
+
+_AFTER_FOOTER: Final = 8  # its length and the magic number
 
 
 class ForeignRows:
@@ -27,12 +37,13 @@ class ForeignRows:
     """
 
     def __init__(self, source: Any, types: Mapping[str, LogicalType]) -> None:
-        self._file = pq.ParquetFile(source)
-        self._metadata = self._file.metadata
+        checked = _checked(source)
+        elements = [(each, each.field_id) for each in checked.elements]
+        self._metadata = read_footer(as_tail(checked.sanitised(elements, checked.pairs)))
         self._types = {name.lower(): type_ for name, type_ in types.items()} | dict(types)
-        if columns := _with_int96(self._metadata):
-            self._types = {field.name: _own_type(field) for field in columns} | self._types
-            self._file = pq.ParquetFile(source, metadata=_adapted(self._metadata))
+        fields = _with_int96(self._metadata.schema.to_arrow_schema(), checked.leaves)
+        self._types = {field.name: _own_type(field) for field in fields} | self._types
+        self._file = pq.ParquetFile(source, metadata=self._metadata)
 
     def batches(self, row_count: int) -> Iterator[pa.RecordBatch]:
         """The rows in batches of at most `row_count`."""
@@ -66,22 +77,41 @@ class ForeignRows:
         return self._types.get(name) or self._types.get(name.lower())
 
 
-def _with_int96(metadata: pq.FileMetaData) -> list[pa.Field]:
-    """The columns with INT96 at any depth."""
-    schema = metadata.schema.to_arrow_schema()
+def _checked(source: Any) -> CheckedFooter:
+    """The footer of a file; ArrowInvalid for bytes that are none, as the decoder raises."""
+    opened = pa.OSFile(os.fspath(source), "rb") if isinstance(source, str | os.PathLike) else source
+    try:
+        size = opened.seek(0, os.SEEK_END)
+        opened.seek(max(0, size - _AFTER_FOOTER))
+        end = opened.read(_AFTER_FOOTER)
+        length = int.from_bytes(end[:4], "little")
+        if end[4:] not in (MAGIC, ENCRYPTED_MAGIC) or length > size - _AFTER_FOOTER:
+            raise pa.ArrowInvalid("it does not end with a footer and PAR1")
+        if end[4:] == ENCRYPTED_MAGIC:
+            raise UnsupportedOperation("an encrypted Parquet file is not supported; decrypt it")
+        opened.seek(size - _AFTER_FOOTER - length)
+        return check_footer(bytes(opened.read(length)))
+    except MalformedThrift as error:
+        raise pa.ArrowInvalid(f"its footer is not valid: {error}") from error
+    except UnreadableFooter as error:
+        raise UnsupportedOperation(f"a Parquet file cannot be read: {error}") from error
+    finally:
+        if opened is source:
+            opened.seek(0)
+        else:
+            opened.close()
+
+
+def _with_int96(schema: pa.Schema, stored: Sequence[Leaf]) -> Iterator[pa.Field]:
+    """The columns with INT96 at any depth, which have times there."""
     leaves = leaves_by_name(schema)
-    physical = [metadata.schema.column(i).physical_type for i in range(metadata.num_columns)]
-    return [field for field in schema if "INT96" in {physical[i] for i in leaves[field.name]}]
+    for field in typed_leaves(schema, stored):
+        if any(stored[i].physical == INT96 for i in leaves[field.name]):
+            yield field
 
 
 def _own_type(field: pa.Field) -> LogicalType:
     return logical_type(field, lambda: 0)
-
-
-def _adapted(metadata: pq.FileMetaData) -> pq.FileMetaData:
-    encoded = pa.BufferOutputStream()
-    metadata.write_metadata_file(encoded)
-    return read_footer(adapted_tail(encoded.getvalue(), FileMapping({}), "the file"))
 
 
 def _no_rows(schema: pa.Schema) -> pa.RecordBatch:

@@ -9,12 +9,13 @@ or with an error. Bytes become text only if they are valid UTF-8.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
 
 from rowsieve.errors import SchemaMismatch
+from rowsieve.parquet.foreign_footer.schema_tree import INT96, Leaf
 from rowsieve.parquet.int96 import STORED, is_int96, times_of
 from rowsieve.parquet.nested_columns import with_items
 from rowsieve.types.conform import conform_values
@@ -72,6 +73,21 @@ def check_foreign(field: pa.Field, type_: LogicalType, name: str) -> None:
         field, lambda leaf, _: leaf.with_type(STORED) if is_marked(leaf) else leaf
     )
     conform_foreign(pa.array([], decoded.type), type_, name)
+
+
+def typed_leaves(schema: pa.Schema, leaves: Sequence[Leaf]) -> pa.Schema:
+    """The schema with the types of leaves that Arrow has as bytes: INT96 and the text of enums."""
+    rest = iter(leaves)
+
+    def typed(field: pa.Field, _: str) -> pa.Field:
+        leaf = next(rest)
+        if leaf.physical == INT96:
+            return field.with_type(pa.timestamp("ns")).with_metadata(
+                {**(field.metadata or {}), **INT96_MARK}
+            )
+        return field.with_type(pa.string()) if leaf.is_enum else field
+
+    return pa.schema([with_leaves(each, typed) for each in schema])
 
 
 def is_marked(leaf: pa.Field) -> bool:

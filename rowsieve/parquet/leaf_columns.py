@@ -146,6 +146,6 @@ def dictionary_columns(metadata: pq.FileMetaData) -> list[str]:
 
 def leaf_count(type_: pa.DataType) -> int:
     """The number of leaves of a type."""
-    if not type_.num_fields:
+    if not type_.num_fields and not pa.types.is_struct(type_):  # a group may be empty
         return 1
     return sum(leaf_count(type_.field(i).type) for i in range(type_.num_fields))

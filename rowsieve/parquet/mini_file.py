@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from rowsieve.parquet.footer import Tail
 from rowsieve.parquet.footer_cache import cached_per_footer
+from rowsieve.parquet.foreign_footer.footer_fields import CODECS, PHYSICAL
 from rowsieve.parquet.pages import ChunkPages
 from rowsieve.parquet.thrift import (
     I32,
@@ -46,27 +47,8 @@ _FIRST_PAGE: Final = b"\x26"  # the next field number but one
 _DICTIONARY: Final = b"\x26"
 _END: Final = b"\x00"
 _ENCODINGS: Final = (I32(0), I32(3), I32(5), I32(8))  # plain, run lengths, deltas, dictionary
-_PHYSICAL: Final = {
-    name: I32(number)
-    for number, name in enumerate(
-        (
-            "BOOLEAN",
-            "INT32",
-            "INT64",
-            "INT96",
-            "FLOAT",
-            "DOUBLE",
-            "BYTE_ARRAY",
-            "FIXED_LEN_BYTE_ARRAY",
-        )
-    )
-}
-_CODECS: Final = {
-    name: I32(number)
-    for number, name in enumerate(
-        ("UNCOMPRESSED", "SNAPPY", "GZIP", "LZO", "BROTLI", "LZ4", "ZSTD", "LZ4_RAW")
-    )
-}
+_PHYSICAL: Final = {name: I32(number) for number, name in enumerate(PHYSICAL)}
+_CODECS: Final = {name: I32(number) for number, name in enumerate(CODECS)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,11 +85,8 @@ def raw_fields(data: bytes, position: int) -> tuple[list[RawField], int]:
     try:
         while head := data[position]:
             position += 1
-            kind, delta = head & 15, head >> 4
-            if delta:
-                number += delta
-            else:
-                number, position = _signed(data, position)
+            kind = head & 15
+            number, position = field_number(data, position, number, head)
             if kind == _STRUCT:
                 stop = _skip_struct(data, position, 1)
             else:
@@ -103,6 +100,29 @@ def raw_fields(data: bytes, position: int) -> tuple[list[RawField], int]:
     except OverflowError as error:
         raise MalformedThrift(str(error)) from error
     return found, position + 1
+
+
+def field_number(
+    data: bytes | memoryview, position: int, before: int, head: int
+) -> tuple[int, int]:
+    """The number of the field with this header after the field `before`, and its value's start.
+
+    Numbers have 16 bits: readers drop the others, so 65537 is 1.
+    """
+    if head >> 4:
+        return before + (head >> 4), position
+    number, position = _signed(data, position)
+    return (number + 2**15) % 2**16 - 2**15, position
+
+
+def zigzag(value: int) -> int:
+    """Decode a signed number from an unsigned one."""
+    return (value >> 1) ^ -(value & 1)
+
+
+def skip_value(data: bytes, position: int, kind: int) -> int:
+    """The end of a field's value; IndexError or a position after the data if it is cut off."""
+    return _skip_value(data, position, kind, 0)
 
 
 def join_fields(values: Iterable[tuple[int, int, bytes]]) -> EncodedStruct:
@@ -188,7 +208,7 @@ def _struct(data: memoryview, position: int, depth: int) -> tuple[ThriftStruct, 
         if delta:
             number += delta
         else:
-            number, position = _signed(data, position)
+            number, position = field_number(data, position, number, head)
         if kind in (_TRUE, _FALSE):
             fields[number] = kind == _TRUE
         elif kind in _INTEGERS and data[position] < 128:  # most fields of a footer
@@ -242,7 +262,7 @@ def _list(data: memoryview, position: int, depth: int) -> tuple[list[Any], int]:
 
 def _signed(data: memoryview | bytes, position: int) -> tuple[int, int]:
     value, position = decode_varint(data, position)
-    return (value >> 1) ^ -(value & 1), position
+    return zigzag(value), position
 
 
 def _fields(data: bytes, position: int, wanted: Wanted, depth: int) -> tuple[ThriftStruct, int]:
@@ -257,7 +277,7 @@ def _fields(data: bytes, position: int, wanted: Wanted, depth: int) -> tuple[Thr
         if delta:
             number += delta
         else:
-            number, position = _signed(data, position)
+            number, position = field_number(data, position, number, head)
         if number not in wanted:
             if kind == _STRUCT:
                 position = _skip_struct(data, position, depth + 1)

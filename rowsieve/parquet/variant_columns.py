@@ -7,22 +7,20 @@ Soundness: a struct without such a mark stays a struct; names of members prove n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
 
-from rowsieve.parquet.statistics.footer_statistics import CHILDREN, NAME, SCHEMA
-from rowsieve.parquet.thrift import MalformedThrift, read_fields
+from rowsieve.parquet.foreign_footer.checked_footer import CheckedFooter
+from rowsieve.parquet.foreign_footer.schema_tree import LOGICAL, Element
 from rowsieve.types.encodings import EXTENSION_KEY
 from rowsieve.types.variants.variant_json import EXTENSIONS, is_variant, may_have_variant
 
-_LOGICAL: Final = 10
 _VARIANT: Final = 16  # of the union LogicalType
 _SPARK_SCHEMA: Final = b"org.apache.spark.sql.parquet.row.metadata"
-_DEEPEST: Final = 200
 _MARK: Final = {EXTENSION_KEY: EXTENSIONS[0]}
 
 
@@ -33,17 +31,12 @@ class _Element:
     members: list[_Element] = field(default_factory=list)
 
 
-def with_variants(
-    schema: pa.Schema, footer: bytes, pairs: Mapping[bytes, bytes] | None
-) -> pa.Schema:
-    """Return the schema with Variant's extension on the fields that are Variants.
-
-    `footer`: the encoded footer that the schema is of; `pairs`: its key-value pairs.
-    """
+def with_variants(schema: pa.Schema, footer: CheckedFooter) -> pa.Schema:
+    """Return the schema of a footer with Variant's extension on the fields that are Variants."""
     if not any(may_have_variant(each.type) for each in schema):
         return schema
-    root = _tree(read_fields(footer, 0, {SCHEMA: None})[SCHEMA])
-    named = _named_by_spark((pairs or {}).get(_SPARK_SCHEMA))
+    root = _tree(footer.elements)
+    named = _named_by_spark(footer.pairs.get(_SPARK_SCHEMA))
     return pa.schema(
         [
             _marked(each, element, marked=each.name in named and is_variant(each.type))
@@ -52,20 +45,16 @@ def with_variants(
     )
 
 
-def _tree(elements: list[dict[int, Any]]) -> _Element:
+def _tree(elements: Sequence[Element]) -> _Element:
     """Build the tree of columns from a list in which members follow their parent."""
-    rest = iter(elements)
-
-    def read(depth: int) -> _Element:
-        element = next(rest, None)
-        if element is None or depth > _DEEPEST:
-            raise MalformedThrift(f"its schema is cut off or has more than {_DEEPEST} levels")
-        is_variant = _VARIANT in element.get(_LOGICAL, {})
-        found = _Element(element[NAME].decode("utf-8", "replace"), is_variant)
-        found.members = [read(depth + 1) for _ in range(int(element.get(CHILDREN, 0)))]
-        return found
-
-    return read(0)
+    path: list[_Element] = []
+    for each in elements:
+        is_variant = _VARIANT in each.values.get(LOGICAL, {})
+        found = _Element(each.name, is_variant)
+        if each.depth:
+            path[each.depth - 1].members.append(found)
+        path[each.depth :] = [found]
+    return path[0]
 
 
 def _marked(each: pa.Field, element: _Element, *, marked: bool = False) -> pa.Field:

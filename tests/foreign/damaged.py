@@ -6,7 +6,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rowsieve.parquet.thrift import I64, encoded_value, join_fields, raw_fields, read_list_head
+from rowsieve.parquet.thrift import (
+    I64,
+    encoded_value,
+    join_fields,
+    raw_fields,
+    read_list_head,
+    zigzag,
+)
+from rowsieve.varints import decode_varint
 
 Fields = dict[int, tuple[int, bytes]]
 """The fields of an encoded struct: kind and bytes by number."""
@@ -49,6 +57,43 @@ def edit_footer(path: Path, change: Callable[[Fields], None]) -> None:
     path.write_bytes(data[:start] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
 
 
+def edit_chunks(path: Path, change: Callable[[int, int, Fields], None]) -> None:
+    """Change the column chunks of a file: called with the row group, the leaf and the chunk."""
+
+    def of_group(place: int, group: Fields) -> None:
+        kind, data = group[COLUMNS]
+        group[COLUMNS] = kind, edit_list(data, lambda leaf, chunk: change(place, leaf, chunk))
+
+    def of_footer(footer: Fields) -> None:
+        kind, data = footer[ROW_GROUPS]
+        footer[ROW_GROUPS] = kind, edit_list(data, of_group)
+
+    edit_footer(path, of_footer)
+
+
+def edit_metadata(path: Path, change: Callable[[int, int, Fields], None]) -> None:
+    """Change the metadata of the column chunks of a file, as `edit_chunks` does."""
+
+    def of_chunk(place: int, leaf: int, chunk: Fields) -> None:
+        kind, data = chunk[METADATA]
+        metadata = fields_of(data)
+        change(place, leaf, metadata)
+        chunk[METADATA] = kind, struct_of(metadata)
+
+    edit_chunks(path, of_chunk)
+
+
+def set_created_by(path: Path, created_by: str | None) -> None:
+    """Set the writer that a footer names; None removes it."""
+
+    def change(footer: Fields) -> None:
+        footer.pop(CREATED_BY, None)
+        if created_by is not None:
+            footer[CREATED_BY] = encoded_value(created_by.encode())
+
+    edit_footer(path, change)
+
+
 def set_statistics(
     path: Path, column: int, values: Mapping[int, Any] | None, *, only: int | None = None
 ) -> None:
@@ -57,28 +102,15 @@ def set_statistics(
     `only`: the number of the row group; all of them without it.
     """
 
-    def of_chunk(number: int, chunk: Fields) -> None:
-        if number != column:
+    def of_chunk(place: int, leaf: int, metadata: Fields) -> None:
+        if leaf != column or (only is not None and place != only):
             return
-        kind, data = chunk[METADATA]
-        metadata = fields_of(data)
         metadata.pop(STATISTICS, None)
         if values is not None:
             encoded = {number: encoded_value(value) for number, value in values.items()}
             metadata[STATISTICS] = (12, struct_of(encoded))
-        chunk[METADATA] = kind, struct_of(metadata)
 
-    def of_group(place: int, group: Fields) -> None:
-        if only is not None and place != only:
-            return
-        kind, data = group[COLUMNS]
-        group[COLUMNS] = kind, edit_list(data, of_chunk)
-
-    def of_footer(footer: Fields) -> None:
-        kind, data = footer[ROW_GROUPS]
-        footer[ROW_GROUPS] = kind, edit_list(data, of_group)
-
-    edit_footer(path, of_footer)
+    edit_metadata(path, of_chunk)
 
 
 def without_orders(path: Path, created_by: str = "somebody") -> None:
@@ -93,3 +125,31 @@ def without_orders(path: Path, created_by: str = "somebody") -> None:
 
 def nulls(count: int) -> I64:
     return I64(count)
+
+
+def column_index(path: Path, leaf: int) -> tuple[int, int]:
+    """The byte range of the column index of a leaf in the first row group."""
+    found: list[tuple[int, int]] = []
+
+    def of_chunk(place: int, number: int, chunk: Fields) -> None:
+        if place == 0 and number == leaf:
+            start, size = (read_number(chunk[field][1]) for field in (6, 7))
+            found.append((start, start + size))
+
+    edit_chunks(path, of_chunk)
+    return found[0]
+
+
+def read_number(data: bytes) -> int:
+    return zigzag(decode_varint(data, 0)[0])
+
+
+def texts_of(data: bytes) -> list[bytes]:
+    """The texts of an encoded list."""
+    count, position = read_list_head(data, 0)
+    found = []
+    for _ in range(count):
+        length, position = decode_varint(data, position)
+        found.append(data[position : position + length])
+        position += length
+    return found

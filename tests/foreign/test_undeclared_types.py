@@ -12,7 +12,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import SchemaMismatch
-from rowsieve.parquet.statistics.footer_statistics import SCHEMA
+from rowsieve.parquet.foreign_footer.footer_fields import SCHEMA
 from rowsieve.parquet.thrift import (
     I32,
     encoded_value,

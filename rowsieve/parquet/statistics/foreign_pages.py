@@ -14,7 +14,7 @@ is used only if the footer declares the order of bounds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -25,18 +25,23 @@ from rowsieve.parquet.chunks import chunk_span
 from rowsieve.parquet.file_mapping import PAGE_INDEX_KEY, mapping_of
 from rowsieve.parquet.footer import Tail, starts_of
 from rowsieve.parquet.footer_cache import cached_per_footer
-from rowsieve.parquet.leaf_columns import FileColumn
-from rowsieve.parquet.statistics.footer_statistics import (
-    Leaf,
-    checked,
-    is_bound,
-    leaves_in,
-    value_in,
+from rowsieve.parquet.foreign_footer.checked_footer import CheckedFooter
+from rowsieve.parquet.foreign_footer.footer_fields import (
+    COLUMN_INDEX,
+    COLUMN_INDEX_BYTES,
+    OFFSET_INDEX,
+    OFFSET_INDEX_BYTES,
 )
+from rowsieve.parquet.foreign_footer.many_structs import Path
+from rowsieve.parquet.foreign_footer.read_footer import foreign_footer
+from rowsieve.parquet.foreign_footer.schema_tree import Leaf
+from rowsieve.parquet.leaf_columns import FileColumn
+from rowsieve.parquet.statistics.foreign_chunks import chunk_statistics, is_bound, value_in
 from rowsieve.parquet.statistics.foreign_statistics import foreign_column
 from rowsieve.parquet.statistics.index_checks import contradicts
+from rowsieve.parquet.statistics.known_faults import Claim
 from rowsieve.parquet.statistics.row_groups import RowGroupStatistics
-from rowsieve.parquet.statistics.stored_bounds import StoredBounds
+from rowsieve.parquet.statistics.stored_bounds import StoredBounds, joined_bounds
 from rowsieve.parquet.thrift import MalformedThrift, Wanted, read_fields
 from rowsieve.predicate.interpretation.abstract import AbstractColumn
 from rowsieve.stats.model import Derived, Subject
@@ -44,8 +49,6 @@ from rowsieve.types.logical import is_ordered
 
 Numbers = npt.NDArray[np.int64]
 _MOST_PAGES: Final = 100_000  # of a column chunk; for more, the check costs more than it saves
-# The row groups of a footer, their chunks, the statistics of each, and where its indexes lie.
-_PLACES: Final[Wanted] = {4: {1: {3: {12: None}, 4: None, 5: None, 6: None, 7: None}}}
 _LOCATIONS: Final[Wanted] = {1: dict.fromkeys((1, 2, 3))}
 _INDEX: Final[Wanted] = dict.fromkeys((1, 2, 3, 4, 5))
 
@@ -123,7 +126,7 @@ class ForeignCells:
                 pages.append(index.stored)
                 places.append(np.searchsorted(index.starts, starts, side="right") - 1 + first)
             first += len(pages[-1].rows)
-        return _taken(foreign_column(_joined(pages), column, type_), np.concatenate(places))
+        return _taken(foreign_column(joined_bounds(pages), column, type_), np.concatenate(places))
 
     def kinds(self, subject: Derived) -> None:
         """None: foreign files have no columns of JSON paths."""
@@ -142,65 +145,51 @@ def _unknown() -> StoredBounds:
     return StoredBounds(np.zeros(1, np.int64), count, np.zeros(1, np.bool_), [None], [None])
 
 
-def _joined(pages: Sequence[StoredBounds]) -> StoredBounds:
-    return StoredBounds(
-        np.concatenate([each.rows for each in pages]),
-        np.concatenate([each.nulls for each in pages]),
-        np.concatenate([each.bounded for each in pages]),
-        [value for each in pages for value in each.lower],
-        [value for each in pages for value in each.upper],
-    )
-
-
 @cached_per_footer
-def _known(_: pq.FileMetaData) -> dict[Any, Any]:
-    """The parsed indexes, by row group and leaf; and where they lie."""
+def _known(_: pq.FileMetaData) -> dict[tuple[int, int], ChunkIndex | None]:
+    """The parsed indexes, by row group and leaf."""
     return {}
 
 
 def _index_of(tail: Tail, group: int, column: FileColumn) -> ChunkIndex | None:
     """The index of a column chunk; None if it has none that may be used."""
-    known = _known(tail.metadata)
+    known, footer = _known(tail.metadata), foreign_footer(tail.metadata)
+    assert footer is not None
     if (place := (group, column.index)) not in known:
         try:
-            known[place] = _parsed(tail, group, column, _places(tail, known))
+            known[place] = _parsed(tail, group, column, footer)
         except (MalformedThrift, KeyError, IndexError, TypeError, ValueError, OverflowError):
             known[place] = None
-    found: ChunkIndex | None = known[place]
-    return found
+    return known[place]
 
 
-def _places(tail: Tail, known: dict[Any, Any]) -> tuple[Any, list[Leaf]]:
-    if (found := known.get("places")) is None:
-        footer = bytes(tail.footer)
-        found = known["places"] = read_fields(footer, 0, _PLACES)[4], leaves_in(footer)
-    places: tuple[Any, list[Leaf]] = found
-    return places
-
-
-def _parsed(
-    tail: Tail, group: int, column: FileColumn, found: tuple[Any, list[Leaf]]
-) -> ChunkIndex | None:
-    places, leaves = found
-    chunk, leaf = places[group][1][column.index], leaves[column.index]
-    if not leaf.has_order:
+def _parsed(tail: Tail, group: int, column: FileColumn, footer: CheckedFooter) -> ChunkIndex | None:
+    leaf, place = footer.leaves[column.index], group * len(footer.leaves) + column.index
+    if not leaf.has_order or leaf.doubts & Claim.PAGE_BOUNDS or footer.suspicious[place]:
         return None
     metadata = tail.metadata.row_group(group)
-    locations = _struct(tail, chunk[4], chunk[5], _LOCATIONS)[1]
-    index = _struct(tail, chunk[6], chunk[7], _INDEX)
+    locations = _struct(tail, footer, place, (OFFSET_INDEX, OFFSET_INDEX_BYTES), _LOCATIONS)[1]
+    index = _struct(tail, footer, place, (COLUMN_INDEX, COLUMN_INDEX_BYTES), _INDEX)
     starts = np.array([each[3] for each in locations], np.int64)
     if not 0 < len(starts) <= _MOST_PAGES or not _fits(locations, starts, metadata, column.index):
         return None
     rows = np.diff(np.append(starts, metadata.num_rows))
     stored = _stored(index, rows, leaf)
-    of_chunk = checked(chunk[3].get(12), leaf, by_type=True)  # others were removed from the footer
+    of_chunk = chunk_statistics(footer, group, column.index)
     if stored is None or contradicts(stored, of_chunk, leaf, index.get(4)):
         return None
+    if leaf.doubts & Claim.NULLS:
+        stored = replace(stored, nulls=np.full(len(rows), -1, np.int64))
     return ChunkIndex(starts, stored)
 
 
-def _struct(tail: Tail, start: int, length: int, wanted: Wanted) -> Mapping[int, Any]:
+def _struct(
+    tail: Tail, footer: CheckedFooter, place: int, at: tuple[Path, Path], wanted: Wanted
+) -> Mapping[int, Any]:
     """The wanted fields of a struct in the page index; MalformedThrift if it lies elsewhere."""
+    if any(footer.chunks.stops[path][place] < 0 for path in at):
+        raise MalformedThrift("a chunk has no index")
+    start, length = (int(footer.chunks.values[path][place]) for path in at)
     first = start - tail.start
     if first < 0 or length <= 0 or first + length > len(tail.data) - len(tail.footer):
         raise MalformedThrift("an index lies outside of the tail of its file")

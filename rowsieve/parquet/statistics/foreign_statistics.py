@@ -3,7 +3,7 @@
 Other writers leave out, truncate, invert or miscompute bounds. Soundness, by column and row group:
 
 - bounds that are malformed, or not in the order of the type, have been removed before
-  (`rowsieve.parquet.statistics.footer_statistics`);
+  (`rowsieve.parquet.statistics.foreign_chunks`);
 - a lower bound above the upper bound, a NaN bound, and counts above the row count are unknown;
 - a float column may have NaN even if it has bounds, so it has no upper bound (trap T13);
 - INT96, half floats and types that the table does not just widen have no bounds;
@@ -42,11 +42,10 @@ def foreign_column(stored: StoredBounds, column: FileColumn, type_: LogicalType)
     if bounded.any():
         lower, upper = _bounds(stored, bounded, column, target) or (nothing, nothing)
     floats = pa.types.is_floating(target)
+    wrong = inverted(lower, upper)
+    lower, upper = without(lower, wrong), without(upper, wrong)
     if floats:
         lower, upper = without(lower, as_mask(pc.is_nan(lower))), nothing
-    else:
-        wrong = inverted(lower, upper)
-        lower, upper = without(lower, wrong), without(upper, wrong)
     return AbstractColumn(lower, upper, empty, may_be_null, ~empty if floats else None)
 
 

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from rowsieve.parquet.statistics.footer_statistics import ChunkStatistics, Leaf, value_in
+from rowsieve.parquet.foreign_footer.schema_tree import Leaf
+from rowsieve.parquet.statistics.foreign_chunks import ChunkStatistics, value_in
 from rowsieve.parquet.statistics.stored_bounds import StoredBounds
 
 _NUMBERS: Final = (0, 1, 2, 4, 5)  # physical types: booleans, integers and floats

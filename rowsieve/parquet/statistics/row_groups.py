@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 from rowsieve.byte_cache import ByteCache
 from rowsieve.parquet.file_mapping import mapping_of
 from rowsieve.parquet.footer_cache import cached_per_footer
+from rowsieve.parquet.foreign_footer.read_footer import foreign_footer
 from rowsieve.parquet.leaf_columns import FileColumn, file_columns, schema_id_of
 from rowsieve.parquet.shredded_columns import (
     PathFacts,
@@ -34,6 +35,7 @@ from rowsieve.parquet.shredded_columns import (
     shredded_columns,
     value_at_path,
 )
+from rowsieve.parquet.statistics.foreign_chunks import stored_chunks
 from rowsieve.parquet.statistics.foreign_statistics import foreign_column
 from rowsieve.parquet.statistics.stored_bounds import StoredBounds, abstract_column
 from rowsieve.parquet.stored_forms import FORMAT_KEY, FORMATS
@@ -173,10 +175,9 @@ class RowGroupStatistics:
         column = self.file_column(field_id)
         if column is None or not is_ordered(type_):
             return None
-        stored = read_chunks(self._metadata, column)
-        if self._footer.foreign:
-            return foreign_column(stored, column, type_)
-        return abstract_column(stored, column, type_)
+        if (checked := foreign_footer(self._metadata)) is not None:
+            return foreign_column(stored_chunks(checked, column.index), column, type_)
+        return abstract_column(read_chunks(self._metadata, column), column, type_)
 
 
 @cached_by_schema
@@ -297,7 +298,7 @@ def _all(column: AbstractColumn) -> Mask:
 
 
 def read_chunks(metadata: pq.FileMetaData, column: FileColumn) -> StoredBounds:
-    """Read one column's statistics of every row group, as the file stores them."""
+    """Read one column's statistics of every row group of a file of our writer."""
     count = metadata.num_row_groups
     rows, nulls = np.zeros(count, dtype=np.int64), np.full(count, -1, dtype=np.int64)
     bounded = np.zeros(count, dtype=np.bool_)

@@ -7,6 +7,7 @@ have NaN.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -38,6 +39,17 @@ class StoredBounds:
     bounded: Mask
     lower: list[Any]
     upper: list[Any]
+
+
+def joined_bounds(pages: Sequence[StoredBounds]) -> StoredBounds:
+    """The statistics of several runs of row groups or pages, one after another."""
+    return StoredBounds(
+        np.concatenate([each.rows for each in pages]),
+        np.concatenate([each.nulls for each in pages]),
+        np.concatenate([each.bounded for each in pages]),
+        [value for each in pages for value in each.lower],
+        [value for each in pages for value in each.upper],
+    )
 
 
 def abstract_column(

@@ -1,0 +1,98 @@
+"""Checks of the chunks in a footer: what is refused, and what contradicts the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from rowsieve.parquet.foreign_footer.footer_fields import (
+    CRYPTO,
+    DEFINITIONS,
+    FILE,
+    GEOMETRY,
+    MAX,
+    MIN,
+    MOST,
+    NOT_NEGATIVE,
+    NULLS,
+    OLD_MAX,
+    OLD_MIN,
+    REPETITIONS,
+    REQUIRED,
+    TEXT_BYTES,
+    TYPE,
+    VALUES,
+)
+from rowsieve.parquet.foreign_footer.many_structs import Numbers, Structs
+from rowsieve.parquet.foreign_footer.schema_tree import BYTES, FIXED, INT96, LENGTHS, Leaf
+from rowsieve.parquet.thrift import MalformedThrift
+
+
+class UnreadableFooter(ValueError):
+    """The footer is valid, but the file needs what is not supported; the text says what to do."""
+
+
+def refuse(chunks: Structs, leaves: Sequence[Leaf]) -> None:
+    """Refuse chunks that cannot be read at all."""
+    stops, values = chunks.stops, chunks.values
+
+    def first(wrong: npt.NDArray[np.bool_]) -> str | None:
+        place = int(np.argmax(wrong)) if wrong.any() else None
+        return None if place is None else ".".join(leaves[place % len(leaves)].path)
+
+    if (name := first(stops[CRYPTO] >= 0)) is not None:
+        raise UnreadableFooter(
+            f"its column {name!r} is encrypted, which is not supported; decrypt it, and write the "
+            "file again"
+        )
+    if (name := first((stops[FILE] >= 0) & (stops[FILE] > values[FILE]))) is not None:
+        raise UnreadableFooter(
+            f"its column {name!r} lies in another file, which is not supported; write the file "
+            "again with all of its columns"
+        )
+    for path in REQUIRED:
+        if (name := first(stops[path] < 0)) is not None:
+            raise MalformedThrift(f"a chunk of column {name!r} lacks its field {path[-1]}")
+    for path in NOT_NEGATIVE:
+        wrong = (values[path] < 0) | (values[path] > MOST)
+        if (name := first(wrong)) is not None:
+            raise MalformedThrift(
+                f"a chunk of column {name!r} has an impossible value in its field {path[-1]}"
+            )
+
+
+def contradictions(
+    chunks: Structs, leaves: Sequence[Leaf], rows: Numbers
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """The chunks that contradict the schema, and those with statistics a decoder must not see."""
+    groups, step = len(rows), len(leaves)
+
+    def repeated(values: Sequence[int]) -> Numbers:
+        return np.tile(np.array(values, np.int64), groups)
+
+    values, stops = chunks.values, chunks.stops
+    flat = repeated([leaf.repetitions == 0 for leaf in leaves]) == 1
+    suspicious = values[TYPE] != repeated([leaf.physical for leaf in leaves])
+    suspicious |= flat & (values[VALUES] != np.repeat(rows, step))
+    length = repeated([_length(leaf) for leaf in leaves])
+    is_int96 = repeated([leaf.physical == INT96 for leaf in leaves]) == 1
+    unfit = is_int96 | (stops[GEOMETRY] >= 0) | ((stops[NULLS] >= 0) & (values[NULLS] < 0))
+    for path in (OLD_MAX, OLD_MIN, MAX, MIN):
+        size = stops[path] - values[path]
+        unfit |= (stops[path] >= 0) & (length >= 0) & (size != length)
+    for path, levels in (
+        (REPETITIONS, [leaf.repetitions for leaf in leaves]),
+        (DEFINITIONS, [leaf.definitions for leaf in leaves]),
+    ):
+        count = values[path]
+        unfit |= (stops[path] >= 0) & (count != 0) & (count != repeated(levels) + 1)
+    is_text = repeated([leaf.physical == BYTES for leaf in leaves]) == 1
+    unfit |= (stops[TEXT_BYTES] >= 0) & ~is_text
+    return suspicious, unfit
+
+
+def _length(leaf: Leaf) -> int:
+    """The bytes of a bound; -1 for any."""
+    return leaf.width if leaf.physical == FIXED else LENGTHS.get(leaf.physical, -1)

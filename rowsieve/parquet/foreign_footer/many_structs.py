@@ -1,0 +1,295 @@
+"""Parses many Thrift structs of few shapes at once: a footer has one struct per column chunk.
+
+The first struct is walked byte by byte. Its *shape* is the sequence of field headers, list heads
+and value kinds, and most other structs have the same: only their numbers and texts differ. So a
+shape is applied, by numpy, to every place where a struct of this shape may begin. Soundness: a
+guessed place counts only if the walk from struct to struct arrives at it, so each struct begins
+where the one before it ends; a struct of another shape is walked byte by byte in its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from rowsieve.parquet.thrift import MalformedThrift, field_number
+from rowsieve.varints import decode_varint
+
+Numbers: TypeAlias = npt.NDArray[np.int64]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+Path: TypeAlias = tuple[int, ...]
+"""The field numbers from the struct to a nested field."""
+
+INTEGERS: Final = (4, 5, 6)
+BINARY, LIST, STRUCT = 8, 9, 12
+_TRUE, _FALSE, _BYTE, _DOUBLE, _SET = 1, 2, 3, 7, 10
+_LITERAL, _VARINT, _BINARY, _SKIP, _START, _STOP = range(6)
+_NOTHING: Final = -1
+_MOST_DEEP: Final = 16
+_MOST_GUESSED: Final = 64  # shapes whose places are guessed; each costs a pass over the footer
+_PADDING: Final = 32  # zero bytes after the data, so that lanes that left it read something
+_LONGEST_VARINT: Final = 10
+_LONGEST_SHAPE: Final = 4_096
+
+
+class _Token(NamedTuple):
+    """A step of a shape: what is read, its literal bytes or their number, and its slot."""
+
+    step: int
+    literal: bytes = b""
+    size: int = 0
+    slot: int = _NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Structs:
+    """Fields of n structs, by path. `stops`, shape (n,), is where a value ends; -1 if absent.
+
+    `values`, shape (n,): a number; the number of items of a list; the start of bytes or a struct.
+    `starts`, `ends`: where the structs lie.
+    """
+
+    starts: Numbers
+    ends: Numbers
+    values: Mapping[Path, Numbers]
+    stops: Mapping[Path, Numbers]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+
+class ManyStructs:
+    """Finds the structs in `data` on a walk from one to the next.
+
+    `wanted`: the kind of each wanted field, by path; a field of another kind counts as absent, as
+    readers skip it.
+    """
+
+    def __init__(self, data: bytes, wanted: Mapping[Path, int]) -> None:
+        self._data = data
+        self._padded = np.frombuffer(data + bytes(_PADDING), np.uint8)
+        self._wanted = wanted
+        self._slots = {path: slot for slot, path in enumerate(wanted)}
+        self._parts: list[_Lanes] = []
+        self._known: dict[int, int] = {}  # the row of a struct by its start
+        self._ends: list[int] = []
+
+    def walk(self, position: int, count: int, rows: list[int]) -> int:
+        """Append the rows of `count` structs from `position` on; returns where the last ends."""
+        if count > len(self._data) - position:
+            raise MalformedThrift(f"a list of {count} values exceeds the data")
+        known, ends = self._known, self._ends
+        for _ in range(count):
+            row = known.get(position)
+            if row is None:
+                row = self._find(position)
+            rows.append(row)
+            position = ends[row]
+        return position
+
+    def structs(self, rows: Sequence[int]) -> Structs:
+        """The structs in the order of the walk."""
+        taken = np.array(rows, np.int64)
+
+        def joined(arrays: list[Numbers]) -> Numbers:
+            return np.concatenate([np.zeros(0, np.int64), *arrays])[taken]
+
+        parts, slots = self._parts, self._slots.items()
+        return Structs(
+            joined([each.starts for each in parts]),
+            joined([each.at for each in parts]),
+            {
+                path: joined([each.column(each.values, slot) for each in parts])
+                for path, slot in slots
+            },
+            {
+                path: joined([each.column(each.stops, slot) for each in parts])
+                for path, slot in slots
+            },
+        )
+
+    def _find(self, position: int) -> int:
+        shape = _Shape(self._data, self._wanted, self._slots)
+        shape.add_struct(position, (), 0)
+        starts = np.array([position], np.int64)
+        if len(self._parts) < _MOST_GUESSED:
+            begins = self._padded[position : len(self._data)] == self._data[position]
+            starts = np.flatnonzero(begins) + position
+        found = _Lanes(starts, len(self._data))
+        for token in shape.tokens:
+            found.take(self._padded, token)
+        found.drop_failed()
+        if not len(found.starts) or found.starts[0] != position:
+            raise MalformedThrift("a struct cannot be read")
+        first = len(self._ends)
+        self._ends += found.at.tolist()
+        self._parts.append(found)
+        for row, start in enumerate(found.starts.tolist(), first):
+            self._known.setdefault(start, row)
+        return self._known[position]
+
+
+class _Lanes:
+    """Places that may have a struct of one shape, all read by the same steps; slots by number."""
+
+    def __init__(self, starts: Numbers, size: int) -> None:
+        self.starts = starts
+        self.at = starts.copy()
+        self._good = np.ones(len(starts), np.bool_)
+        self._size = size
+        self.values: dict[int, Numbers] = {}
+        self.stops: dict[int, Numbers] = {}
+
+    def column(self, of: Mapping[int, Numbers], slot: int) -> Numbers:
+        """The values of a slot; -1 if this shape lacks it."""
+        return of[slot] if slot in of else np.full(len(self.starts), -1, np.int64)
+
+    def take(self, data: Bytes, token: _Token) -> None:
+        """Read one step in every lane."""
+        if token.step == _LITERAL:
+            for place, byte in enumerate(token.literal):
+                self._good &= data[self.at + place] == byte
+            self._move(len(token.literal))
+            if np.count_nonzero(self._good) < 3 * len(self._good) // 4:
+                self.drop_failed()
+        elif token.step == _VARINT:
+            value = self._varint(data)
+            if token.slot >= 0:
+                self._set(token.slot, (value >> np.uint64(1)).view(np.int64)
+                          ^ -(value & np.uint64(1)).view(np.int64))  # fmt: skip
+        elif token.step == _BINARY:
+            length = self._varint(data).view(np.int64)
+            start = self.at.copy()
+            self._move(length)
+            if token.slot >= 0:
+                self._set(token.slot, start)
+        elif token.step == _SKIP:
+            self._move(token.size)
+        elif token.step == _START:
+            self.values[token.slot] = self.at.copy() if token.size < 0 else np.full(
+                len(self.at), token.size, np.int64)  # fmt: skip
+        else:
+            self.stops[token.slot] = self.at.copy()
+
+    def drop_failed(self) -> None:
+        """Forget the lanes that are no struct of this shape."""
+        if not self._good.all():
+            kept = np.flatnonzero(self._good)
+            self.starts, self.at, self._good = self.starts[kept], self.at[kept], self._good[kept]
+            self.values = {slot: each[kept] for slot, each in self.values.items()}
+            self.stops = {slot: each[kept] for slot, each in self.stops.items()}
+
+    def _set(self, slot: int, values: Numbers) -> None:
+        self.values[slot] = values
+        self.stops[slot] = self.at.copy()
+
+    def _move(self, length: Numbers | int) -> None:
+        """Move on; lanes that leave the data fail, and stay at its end."""
+        outside = (length < 0) | (length > self._size - self.at)
+        self._good &= ~outside
+        self.at = np.where(outside, self._size, self.at + length)
+
+    def _varint(self, data: Bytes) -> npt.NDArray[np.uint64]:
+        byte = data[self.at]
+        value = (byte & 127).astype(np.uint64)
+        self.at = np.minimum(self.at + 1, self._size)
+        more = np.flatnonzero(byte > 127)
+        for group in range(1, _LONGEST_VARINT):
+            if not len(more):
+                return value
+            at = self.at[more]
+            byte = data[at]
+            value[more] |= (byte & 127).astype(np.uint64) << np.uint64(7 * group)
+            self.at[more] = np.minimum(at + 1, self._size)
+            more = more[byte > 127]
+        self._good[more] = False
+        return value
+
+
+class _Shape:
+    """The steps that read one struct, found byte by byte."""
+
+    def __init__(self, data: bytes, wanted: Mapping[Path, int], slots: Mapping[Path, int]) -> None:
+        self._data = data
+        self._wanted = wanted
+        self._slots = slots
+        self.tokens: list[_Token] = []
+
+    def add_struct(self, position: int, path: Path, depth: int) -> int:
+        """Add the steps of the struct at `position`; returns its end."""
+        if depth > _MOST_DEEP or len(self.tokens) > _LONGEST_SHAPE:
+            raise MalformedThrift("a struct has too many fields or levels")
+        data, number = self._data, 0
+        try:
+            while head := data[position]:
+                start, kind = position, head & 15
+                position += 1
+                number, position = field_number(data, position, number, head)
+                self._literal(data[start:position])
+                position = self._add_value(position, kind, (*path, number), depth)
+        except IndexError as error:
+            raise MalformedThrift("the bytes end within a struct") from error
+        except OverflowError as error:
+            raise MalformedThrift(str(error)) from error
+        self._literal(b"\0")
+        return position + 1
+
+    def _add_value(self, position: int, kind: int, path: Path, depth: int) -> int:
+        slot = self._slots[path] if self._wanted.get(path) == kind else _NOTHING
+        if kind in INTEGERS:
+            self.tokens.append(_Token(_VARINT, slot=slot))
+            return decode_varint(self._data, position)[1]
+        match kind:
+            case 1 | 2:  # in the header of the field
+                return position
+            case 3 | 7:
+                size = 1 if kind == _BYTE else 8
+                self.tokens.append(_Token(_SKIP, size=size))
+                return position + size
+            case 8:
+                self.tokens.append(_Token(_BINARY, slot=slot))
+                length, position = decode_varint(self._data, position)
+                return position + length
+            case 9 | 10:
+                return self._add_list(position, slot, path, depth)
+            case 12:
+                if slot >= 0:
+                    self.tokens.append(_Token(_START, size=-1, slot=slot))
+                position = self.add_struct(position, path, depth + 1)
+                if slot >= 0:
+                    self.tokens.append(_Token(_STOP, slot=slot))
+                return position
+        raise MalformedThrift(f"a field of the unexpected kind {kind}")
+
+    def _add_list(self, position: int, slot: int, path: Path, depth: int) -> int:
+        start, head = position, self._data[position]
+        count, kind, position = head >> 4, head & 15, position + 1
+        if count == 15:
+            count, position = decode_varint(self._data, position)
+        self._literal(self._data[start:position])
+        if count > min(_LONGEST_SHAPE, len(self._data) - position):
+            raise MalformedThrift(f"a list of {count} values within a column chunk")
+        if slot >= 0:
+            self.tokens.append(_Token(_START, size=count, slot=slot))
+        for _ in range(count):
+            if kind in (_TRUE, _FALSE):
+                self.tokens.append(_Token(_SKIP, size=1))
+                position += 1
+            else:  # no field number: items have no slots
+                position = self._add_value(position, kind, (*path, 0), depth + 1)
+        if slot >= 0:
+            self.tokens.append(_Token(_STOP, slot=slot))
+        return position
+
+    def _literal(self, data: bytes) -> None:
+        """Add bytes that every struct of this shape has here, if possible to the last step."""
+        if self.tokens and self.tokens[-1].step == _LITERAL:
+            data = self.tokens.pop().literal + data
+        if len(data) > _PADDING // 2:
+            self.tokens.append(_Token(_LITERAL, data[: _PADDING // 2]))
+            data = data[_PADDING // 2 :]
+        self.tokens.append(_Token(_LITERAL, data))

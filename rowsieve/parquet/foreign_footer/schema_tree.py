@@ -1,0 +1,208 @@
+"""The schema elements of a footer: checked as a tree, with its leaf columns.
+
+A decoder walks the list as a tree and trusts its counts. Soundness: a list that is no tree, an
+unknown physical type or repetition, and a leaf without a length that it needs are `MalformedThrift`
+before a decoder sees them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from rowsieve.parquet.foreign_footer.footer_fields import PHYSICAL
+from rowsieve.parquet.statistics.known_faults import Claim, Kind, dictionary_leaves, doubted
+from rowsieve.parquet.thrift import (
+    MalformedThrift,
+    RawField,
+    ThriftStruct,
+    raw_fields,
+    read_list_head,
+    read_struct,
+)
+
+TYPE, WIDTH, REPETITION, NAME, CHILDREN, CONVERTED = range(1, 7)
+FIELD_ID, LOGICAL = 9, 10
+BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTES, FIXED = range(8)
+LENGTHS: Final = {BOOLEAN: 1, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8}
+_OPTIONAL, _REPEATED = 1, 2
+_UNSIGNED: Final = range(11, 15)  # converted types
+_NO_ORDER: Final = 21  # the converted type of intervals
+_ENUM_CONVERTED, _DECIMAL_CONVERTED = 4, 5
+_TIMES_CONVERTED: Final = range(6, 11)
+_ENUM, _DECIMAL, _TIMES = 4, 5, (6, 7, 8)  # logical types
+_TIMESTAMP, _UNIT, _NANOS = 8, 2, 3  # a logical type, its field, and a member of that
+_INTEGER, _IS_SIGNED = 10, 2  # a logical type, and its field
+_WITHOUT_ORDER: Final = (15, 16, 17, 18)  # half floats, variants, geometry, geography
+_KINDS: Final[Mapping[int, type]] = {
+    **dict.fromkeys((TYPE, WIDTH, REPETITION, CHILDREN, CONVERTED, FIELD_ID), int),
+    NAME: bytes,
+    LOGICAL: dict,
+}
+_DEEPEST: Final = 100
+_WIDEST: Final = 2**24  # bytes of a fixed-length value
+
+
+class Leaf(NamedTuple):
+    """A leaf column: its physical type, the bytes of a fixed-length value, and what orders it.
+
+    `path`: the names from the top-level column on. `definitions`, `repetitions`: its highest
+    levels. `doubts`: the claims that its writer is known to make wrongly. `is_enum`: whether its
+    bytes are the text of an enum. `has_nanoseconds`: whether it has timestamps in nanoseconds.
+    """
+
+    physical: int
+    width: int
+    is_signed: bool
+    has_order: bool
+    path: tuple[str, ...] = ()
+    definitions: int = 0
+    repetitions: int = 0
+    doubts: Claim = Claim.NOTHING
+    is_enum: bool = False
+    has_nanoseconds: bool = False
+
+    @property
+    def decoded(self) -> int:
+        """The physical type that a decoder is told: INT96 is read as fixed bytes (`int96`)."""
+        return FIXED if self.physical == INT96 else self.physical
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A schema element, its encoded fields, and the number of elements above it."""
+
+    values: ThriftStruct
+    fields: tuple[RawField, ...]
+    depth: int
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        name: bytes = self.values[NAME]
+        return name.decode()
+
+    @property
+    def field_id(self) -> int | None:
+        """Its own field id; None for one beyond 32 bits."""
+        found: int | None = self.values.get(FIELD_ID)
+        return found if found is not None and -(2**31) <= found < 2**31 else None
+
+
+def read_schema(footer: bytes, start: int) -> list[Element]:
+    """Read the list of schema elements; MalformedThrift if it is not a tree of known elements."""
+    count, position = read_list_head(footer, start)
+    found: list[Element] = []
+    open_: list[int] = []  # missing children of each ancestor
+    for number in range(count):
+        values, _ = read_struct(footer, position)
+        fields, position = raw_fields(footer, position)
+        values = {
+            number: value
+            for number, value in values.items()
+            if number in _KINDS and isinstance(value, _KINDS[number])
+        }
+        while open_ and not open_[-1]:
+            open_.pop()
+        if number and not open_:
+            raise MalformedThrift("its schema has elements that belong to no column")
+        if open_:
+            open_[-1] -= 1
+        children = _checked(values, is_root=not number)
+        found.append(Element(values, tuple(fields), len(open_)))
+        if children < 0 or children > count or len(open_) > _DEEPEST:
+            raise MalformedThrift(f"its schema has more than {_DEEPEST} levels, or false counts")
+        open_.append(children)
+    if not found or any(open_):
+        raise MalformedThrift("its schema is cut off")
+    return _without_empty_groups(found)
+
+
+def _without_empty_groups(elements: Sequence[Element]) -> list[Element]:
+    """Leave out groups without a leaf: nothing is stored for them, not even NULL."""
+    kept: list[Element] = []
+    counts: dict[int, int] = {}  # the kept elements of each depth since the last one above
+    for element in reversed(elements):
+        children = counts.pop(element.depth + 1, 0)
+        if TYPE in element.values or children or not element.depth:
+            if TYPE not in element.values and children != element.values.get(CHILDREN, 0):
+                kept.append(replace(element, values={**element.values, CHILDREN: children}))
+            else:
+                kept.append(element)
+            counts[element.depth] = counts.get(element.depth, 0) + 1
+    return kept[::-1]
+
+
+def _checked(values: ThriftStruct, *, is_root: bool) -> int:
+    """The number of children of an element; MalformedThrift if the element is not valid."""
+    try:
+        name = values[NAME].decode()
+    except (KeyError, UnicodeDecodeError) as error:
+        raise MalformedThrift("a column has no name, or none in UTF-8") from error
+    children = int(values.get(CHILDREN, 0))
+    physical = values.get(TYPE)
+    if physical is not None and (is_root or children):
+        raise MalformedThrift(f"column {name!r} has a type and fields")
+    if not is_root and values.get(REPETITION) not in (0, _OPTIONAL, _REPEATED):
+        raise MalformedThrift(f"column {name!r} has no known repetition")
+    if physical is not None and not 0 <= physical < len(PHYSICAL):
+        raise MalformedThrift(f"column {name!r} has the unknown physical type {physical}")
+    if physical == FIXED and not 0 < values.get(WIDTH, 0) <= _WIDEST:
+        raise MalformedThrift(f"column {name!r} has values of {values.get(WIDTH, 0)} bytes")
+    return children
+
+
+def leaves_in(
+    elements: Sequence[Element], created_by: str, pairs: Mapping[bytes, bytes]
+) -> list[Leaf]:
+    """The leaf columns of a schema, in their order."""
+    dictionaries = dictionary_leaves(pairs, sum(TYPE in each.values for each in elements))
+    path: list[Element] = []
+    found: list[Leaf] = []
+    for element in elements:
+        path[element.depth :] = [element]
+        if TYPE in element.values:
+            may_be = dictionaries[len(found)] and element.values[TYPE] == BYTES
+            found.append(_leaf(path[1:], created_by, may_be_dictionary=may_be))
+    return found
+
+
+def _leaf(path: Sequence[Element], created_by: str, *, may_be_dictionary: bool) -> Leaf:
+    values = path[-1].values
+    physical, converted = int(values[TYPE]), values.get(CONVERTED)
+    logical = values.get(LOGICAL, {})
+    integer = logical.get(_INTEGER)
+    signed = not isinstance(integer, dict) or integer.get(_IS_SIGNED) is not False
+    repetitions = [each.values[REPETITION] for each in path]
+    kind = _kind(physical, converted, logical)
+    if may_be_dictionary:
+        kind |= Kind.DICTIONARY
+    return Leaf(
+        physical,
+        int(values.get(WIDTH, 0)),
+        physical not in (BYTES, FIXED) and converted not in _UNSIGNED and signed,
+        physical != INT96
+        and converted != _NO_ORDER
+        and not any(each in logical for each in _WITHOUT_ORDER),
+        tuple(each.name for each in path),
+        sum(each != 0 for each in repetitions),
+        sum(each == _REPEATED for each in repetitions),
+        doubted(created_by, kind),
+        converted == _ENUM_CONVERTED or _ENUM in logical,
+        _is_nanos(logical.get(_TIMESTAMP)),
+    )
+
+
+def _is_nanos(timestamp: object) -> bool:
+    """Return whether the unit of this logical type is nanoseconds."""
+    unit = timestamp.get(_UNIT) if isinstance(timestamp, dict) else None
+    return isinstance(unit, dict) and _NANOS in unit
+
+
+def _kind(physical: int, converted: object, logical: ThriftStruct) -> Kind:
+    if physical in (BYTES, FIXED):
+        is_decimal = converted == _DECIMAL_CONVERTED or _DECIMAL in logical
+        return Kind.DECIMAL_BYTES if is_decimal else Kind.BYTES
+    is_time = converted in _TIMES_CONVERTED or any(each in logical for each in _TIMES)
+    return Kind.TIME if is_time else Kind.OTHER
