@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import CorruptData, InvalidInput, UnsupportedProtocol
 from rowsieve.planner.overlap import Groups, overlap_groups
 from rowsieve.storage.log.conflicts import OPERATIONS, Kind
 from rowsieve.storage.manifests.manifest import PartTable
@@ -27,6 +27,9 @@ from rowsieve.types.ordering.keys import KeyOrder
 
 _SILENT = frozenset({Kind.REWRITING, Kind.SETTING, Kind.ALTERING})
 """Kinds of commits that change no rows."""
+
+_REPEATING = frozenset({"restore", "rewrite_rows"})
+"""Operations that may move a row to another part unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class CommitParts:
     @property
     def may_repeat_rows(self) -> bool:
         """True if parts may differ without a change, as where a key's row moved to another file."""
-        return OPERATIONS.get(self.operation or "") is None or self.operation == "restore"
+        return self.operation is None or self.operation in _REPEATING
 
     @property
     def size_bytes(self) -> int:
@@ -106,14 +109,21 @@ def parts_of_commit(
 ) -> CommitParts | None:
     """The parts to compute the changes of a commit from; None if it changes no rows.
 
-    `before` is None for the first version. `target` has the schema that rows are read with.
+    `before` is None for the first version. `target` has the schema that rows are read with. An
+    operation without a kind is UnsupportedProtocol (invariant 34).
     """
-    if OPERATIONS.get(operation or "") in _SILENT:
+    if operation is not None and _kind_of(operation, after) in _SILENT:
         return None
     old = PartTable.empty() if before is None else before.parts
     touched = touched_parts(old, after.parts)
     if not touched:
         return None
+    if operation is None and not target.table.key:  # keys would tell which rows are the same
+        raise CorruptData(
+            f"changes: the log entry of version {after.version} of table {after.table.uuid} is "
+            "absent, so it is unknown whether its commit changed rows or only moved them; restore "
+            "it from a copy, or begin after this version"
+        )
     near = touched
     if target.table.key:
         near = _overlapping(old, after.parts, touched, target)
@@ -134,6 +144,17 @@ def parts_of_rows(snapshot: Snapshot) -> CommitParts | None:
 def touched_parts(before: PartTable, after: PartTable) -> frozenset[str]:
     """The ids of parts that one version lacks, or that have another deletion vector in it."""
     return frozenset(part_id for part_id, _ in _identities(before) ^ _identities(after))
+
+
+def _kind_of(operation: str, version: Snapshot) -> Kind:
+    """The kind of a commit; UnsupportedProtocol if this library does not know the operation."""
+    if (kind := OPERATIONS.get(operation)) is None:
+        raise UnsupportedProtocol(
+            f"changes: version {version.version} of table {version.table.uuid} is by the operation "
+            f"{operation!r}, which this version of rowsieve does not know, so it may have changed "
+            "rows or only moved them; upgrade rowsieve, or begin after this version"
+        )
+    return kind
 
 
 def _identities(parts: PartTable) -> set[tuple[str, str | None]]:

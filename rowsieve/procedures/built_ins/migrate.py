@@ -21,6 +21,7 @@ class Migrate(RewriteDataFiles):
     """Rewrites files of an older form on workers and commits once."""
 
     name = "migrate"
+    moving_operation = "migrate"
     meaning = "rewrite files that were imported in place or have older columns"
     parameters = (
         SCHEMA,

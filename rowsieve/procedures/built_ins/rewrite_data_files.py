@@ -113,6 +113,7 @@ class RewriteDataFiles(DistributedProcedure):
 
     name = "rewrite_data_files"
     meaning = "rewrite small, large and overlapping parts into parts of the target size"
+    moving_operation = "rewrite_data_files"  # in the log, if values stay as they are
     parameters: tuple[Parameter, ...] = (
         SCHEMA,
         TABLE_NAME,
@@ -230,6 +231,12 @@ class RewriteDataFiles(DistributedProcedure):
         del notes
         return rows
 
+    @property
+    def operation(self) -> str:
+        """The operation of its commits in the log: it says whether values change."""
+        changes_values = type(self).changed is not RewriteDataFiles.changed
+        return "rewrite_rows" if changes_values else self.moving_operation
+
     def commit_stage(
         self,
         context: CallContext,
@@ -285,9 +292,10 @@ class RewriteDataFiles(DistributedProcedure):
             )
         )
         request = CommitRequest(
-            operation=self.name,
+            operation=self.operation,
             added=added,
             removed=tuple(sorted(removed.part_ids)),
+            metadata={} if self.name == self.operation else {"procedure": self.name},
             rows_written=int(added.numbers("data.rows").sum()),
         )
         commit = context.table.commit_rewrite(

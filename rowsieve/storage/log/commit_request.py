@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import CommitConflict, InvalidInput
 from rowsieve.objects import Uploads
+from rowsieve.storage.log.conflicts import OPERATIONS
 from rowsieve.storage.log.floors import check_bases, check_not_lowered
 from rowsieve.storage.log.log_entry import LogEntry
 from rowsieve.storage.log.sealed_lines import seal
@@ -62,6 +63,12 @@ def check_request(request: CommitRequest) -> None:
     """Raise InvalidInput for a request that could not be written or read back."""
     if _OPERATION.fullmatch(request.operation) is None:
         raise InvalidInput(f"operation {request.operation!r} is not a lower-case word")
+    if request.operation not in OPERATIONS:  # invariant 34: the feed must know what it did
+        raise InvalidInput(
+            f"operation {request.operation!r} has no kind, so neither concurrent writers nor the "
+            "change feed would know whether it changes rows; commit as one of "
+            f"{', '.join(sorted(OPERATIONS))}, and name the procedure in the metadata"
+        )
     if len(set(request.removed)) != len(request.removed):
         raise InvalidInput(f"this {request.operation} removes a part twice")
     if request.metadata:

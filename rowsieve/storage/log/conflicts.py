@@ -1,6 +1,6 @@
 """The conflict matrix: how a commit reacts to commits that were published since it was based.
 
-| ours / theirs | blind    | reading  | overwrite, restore | compact  | set      | alter    |
+| ours / theirs | blind    | reading  | replacing          | compact  | set      | alter    |
 |---------------|----------|----------|--------------------|----------|----------|----------|
 | blind         | REBASE   | REBASE   | REBASE             | REBASE   | REBASE   | REBASE   |
 | reading       | CHECK    | CHECK    | CONFLICT           | REBASE   | CONFLICT | CONFLICT |
@@ -15,9 +15,10 @@
   read-modify-write (invariant I7). CHECK tests whether a concurrent commit changed rows that they
   read; if so, they are computed again. The table's isolation level defines which rows count as
   read.
-- Replacing operations are `restore` and `overwrite` of the whole table. The log uses one name for
-  both kinds of overwrite.
-- `compact`, `rewrite_data_files`, `analyze`, `build_deletion_vectors` and
+- Replacing operations are `restore`, `overwrite` of the whole table, and `rewrite_rows`, a rewrite
+  of parts that changes values. The log uses one name for both kinds of overwrite. `create` is the
+  first commit, which no other precedes.
+- `compact`, `rewrite_data_files`, `migrate`, `analyze`, `build_deletion_vectors` and
   `rewrite_position_delete_files` (compact) do not change the table's rows (invariants, rule 12).
   They conflict with operations that replace the table's content (rule 13).
   The commit log itself checks that their input parts, with their deletion vectors, are still live:
@@ -39,8 +40,9 @@ row that was read (in tables without a key: its part), or added a row that the c
 Under `snapshot` CHECK looks only at the touched rows: it misses a row that a concurrent commit
 makes match, and two changes that read each other's rows may both commit (write skew).
 
-Soundness: an operation that is not in the matrix conflicts. An unknown isolation level means
-`serializable`.
+Soundness: an operation without a kind is never committed. One of another writer's conflicts with
+everything, and the change feed refuses it: it may have changed rows, or only moved them. An unknown
+isolation level means `serializable`.
 """
 
 from __future__ import annotations
@@ -77,6 +79,7 @@ class Isolation(Enum):
 
 
 OPERATIONS: Final[Mapping[str, Kind]] = {
+    "create": Kind.REPLACING,
     "append": Kind.BLIND,
     "upsert": Kind.BLIND,
     "apply": Kind.BLIND,
@@ -87,8 +90,10 @@ OPERATIONS: Final[Mapping[str, Kind]] = {
     "merge": Kind.READING,
     "overwrite": Kind.REPLACING,  # by condition, or of the whole table
     "restore": Kind.REPLACING,
+    "rewrite_rows": Kind.REPLACING,  # of a procedure that changes values in place
     "compact": Kind.REWRITING,
     "rewrite_data_files": Kind.REWRITING,
+    "migrate": Kind.REWRITING,
     "analyze": Kind.REWRITING,
     "build_deletion_vectors": Kind.REWRITING,
     "rewrite_position_delete_files": Kind.REWRITING,
