@@ -192,6 +192,7 @@ class Maintaining(StoringVectors):
         pace = Pace(max_bytes_per_s)
 
         def work() -> Maintenance:
+            self._check_newest()  # before a commit takes the number of a lost entry
             before = usage_of(self._store)
             compactions = self._passes(metadata, progress, pace)
             analyzed = self._collect_missing(metadata)

@@ -1,9 +1,9 @@
 """Expire versions: choose the oldest version to keep, then delete files that only older ones need.
 
-Soundness (invariants, rules 6 and 16): the caller commits the floor before it calls
-`delete_expired`, and passes the oldest version that a lease protects, of leases listed after that
-commit. Data files go first, the log after them, so that an interrupted call can be repeated: the
-log still names the remaining files. Log entries go in ascending order, and only below a version
+Soundness (invariants, rules 6 and 16): the caller commits the floor, then lists the leases, then
+proves what is kept (`kept_versions`); nothing goes that the proof has, whatever was listed. Data
+files go first, the log after them, so that an interrupted call can be repeated: the log still names
+the remaining files. Log entries go in ascending order, and only below a version
 whose checkpoint was read back and is of the commit that the log has there; a checkpoint of a later
 version is verified too, as the fallback.
 """
@@ -18,13 +18,9 @@ from rowsieve.arguments.annotations import Progress
 from rowsieve.errors import CorruptData, InvalidInput, NotFound, SnapshotExpired, VersionNotFound
 from rowsieve.objects import ObjectStore
 from rowsieve.retention.deleting import Deletion
-from rowsieve.retention.garbage import (
-    LogFiles,
-    expired_files,
-    needed_files,
-    parts_path_of,
-    read_entries,
-)
+from rowsieve.retention.garbage import expired_files, parts_path_of
+from rowsieve.retention.kept_versions import BLOCK, KeptVersions, read_entries
+from rowsieve.retention.listing import Listing
 from rowsieve.storage.log.checkpoint import checkpoint_path, read_checkpoint, write_checkpoint
 from rowsieve.storage.log.conflicts import RETENTION_OPERATIONS
 from rowsieve.storage.log.floors import floors_of
@@ -37,7 +33,6 @@ from rowsieve.storage.snapshot import Snapshot
 KEPT_S: Final = 7 * 86_400.0
 """The time that versions stay readable, unless a call says otherwise."""
 
-_BLOCK: Final = 64  # entries that are read at once
 _log = logging.getLogger(__name__)
 
 
@@ -70,7 +65,7 @@ def _last_versions(log: LogReader, store: ObjectStore, newest: int, floor: int, 
     """
     oldest = newest
     while oldest >= floor and count > 0:
-        versions = range(oldest, max(oldest - min(count, _BLOCK), floor - 1), -1)
+        versions = range(oldest, max(oldest - min(count, BLOCK), floor - 1), -1)
         for entry in read_entries(log, store, versions):
             oldest = entry.version
             count -= entry.operation not in RETENTION_OPERATIONS
@@ -91,30 +86,28 @@ def checked_retain_last(retain_last: int | None) -> None:
 def delete_expired(
     log: LogReader,
     store: ObjectStore,
-    oldest: int,
-    head: Snapshot,
+    listing: Listing,
+    kept: KeptVersions,
     *,
     dry_run: bool,
     progress: Progress | None = None,
 ) -> dict[str, int]:
-    """Delete the files that only versions below `oldest` need; return their sizes by path.
+    """Delete listed files that only versions before the kept ones need; return sizes by path.
 
     If the checkpoints cannot be verified, the log stays whole and a later call tries again.
     """
-    files = LogFiles.of(store)
-    oldest = max(oldest, files.first_version)  # a lease on a version that was deleted before
-    if all(version >= oldest for version in (*files.entries, *files.checkpoints)):
+    if all(version >= kept.oldest for version in (*listing.entries, *listing.checkpoints)):
         return {}
-    needed = needed_files(log, store, oldest, head)
-    expired = expired_files(log, store, files, oldest)
-    garbage = {path: size for path, size in sorted(expired.sizes.items()) if path not in needed}
-    of_log = dict.fromkeys(_expired_log(store, files, oldest, expired.commit_ids))
-    log_sizes = {path: files.details[path].size_bytes for path in of_log if path in files.details}
+    expired = expired_files(log, store, listing, kept.oldest)
+    garbage = {path: size for path, size in sorted(expired.sizes.items()) if path not in kept.paths}
+    of_log = dict.fromkeys(_expired_log(store, listing, kept.oldest, expired.commit_ids))
+    details = listing.details
+    log_sizes = {path: details[path].size_bytes for path in of_log if path in details}
     if dry_run:
         return garbage | log_sizes
     deletion = Deletion(store, len(garbage) + len(log_sizes), progress)
     deletion.delete([*garbage])
-    if not _ensure_checkpoints(log, store, files, oldest, head):
+    if not _ensure_checkpoints(log, store, listing, kept):
         return garbage
     deletion.delete([*log_sizes])
     return garbage | log_sizes
@@ -129,7 +122,7 @@ def _newest_at(log: LogReader, timestamp_us: int) -> int:
 
 
 def _expired_log(
-    store: ObjectStore, files: LogFiles, oldest: int, ids: Mapping[int, str]
+    store: ObjectStore, listing: Listing, oldest: int, ids: Mapping[int, str]
 ) -> Iterator[str]:
     """Yield the log's files below a version: by version, each entry after all that it names.
 
@@ -137,27 +130,34 @@ def _expired_log(
     The newest checkpoint below it stays if it is in shards: a process that opened the table by it
     may not have read all columns of the parts yet.
     """
-    versions = [version for version in files.entries if version < oldest]
-    checkpoints = [version for version in files.checkpoints if version < oldest]
+    versions = [version for version in listing.entries if version < oldest]
+    checkpoints = [version for version in listing.checkpoints if version < oldest]
     for version in sorted({*versions, *checkpoints}):
         if version in checkpoints:
             parts = parts_path_of(store, version)
             if version != checkpoints[-1] or parts is None or not parts.endswith(".shards"):
                 yield from [parts] if parts else []
                 yield checkpoint_path(version)
-        yield from files.lists.get(ids.get(version, ""), ())
+        yield from listing.lists.get(ids.get(version, ""), ())
         if version in ids:
             yield log_path(version)
 
 
 def _ensure_checkpoints(
-    log: LogReader, store: ObjectStore, files: LogFiles, oldest: int, head: Snapshot
+    log: LogReader, store: ObjectStore, listing: Listing, kept: KeptVersions
 ) -> bool:
-    """Return whether the version and a later one have verified checkpoints; writes missing ones."""
-    if oldest == head.version:
-        return False  # no later version exists as a fallback
-    later = [version for version in files.checkpoints if oldest < version < head.version]
-    return _has_checkpoint(log, store, log.read_version(oldest)) and (
+    """Return whether the oldest version and a later one have verified checkpoints.
+
+    Writes missing ones. False if the oldest one cannot be read: the log stays for its lease.
+    SnapshotExpired if another call has removed its entry since it was proved.
+    """
+    oldest, head = kept.first, kept.head
+    if log.entry(oldest.version) is None:
+        raise SnapshotExpired(f"version {oldest.version} of {store.uri} has just expired")
+    if oldest.version == head.version or oldest.version > kept.oldest:
+        return False  # without a later version there is no fallback
+    later = [version for version in listing.checkpoints if oldest.version < version < head.version]
+    return _has_checkpoint(log, store, oldest) and (
         any(_has_checkpoint(log, store, log.read_version(each)) for each in reversed(later))
         or _has_checkpoint(log, store, head)
     )

@@ -31,7 +31,7 @@ from collections.abc import Collection, Iterable
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from rowsieve.errors import InvalidInput, RowsieveError
+from rowsieve.errors import InvalidInput, RowsieveError, StoreError
 from rowsieve.objects import ObjectStore, put_fresh
 from rowsieve.storage.log.sealed_lines import seal
 
@@ -45,6 +45,7 @@ SECOND_LOOK_S = 1.0
 LONGEST_S: Final = 30 * 86_400.0
 _SHORTEST_S: Final = 0.1
 _RENEWALS: Final = 3  # per duration, so that one may fail
+_LISTINGS: Final = 3  # that may miss a lease which is just being renewed
 _LOOK_S: Final = 0.25  # between two looks of a holder at its clock
 _NAME: Final = re.compile(
     rf"{LEASES}/(?P<version>\d{{20}})\.(?P<duration_ms>\d{{1,12}})\.(?P<id>[0-9a-f]{{32}})"
@@ -237,6 +238,14 @@ class LeaseWatch:
         return oldest_leased(again, over), {lease.path: lease.size_bytes for lease in over}
 
     def _other_leases(self) -> tuple[list[LeaseFile], int]:
-        leases = lease_files(self._store)
-        now_us = max((lease.modified_us for lease in leases if lease.id == self._own.id), default=0)
-        return [lease for lease in leases if lease.id != self._own.id], now_us
+        """List the others; StoreError if the listing lacks our own lease, and so may lack more."""
+        for _ in range(_LISTINGS):
+            leases = lease_files(self._store)
+            own_us = [lease.modified_us for lease in leases if lease.id == self._own.id]
+            if own_us:
+                return [lease for lease in leases if lease.id != self._own.id], max(own_us)
+        raise StoreError(
+            f"the listing of {LEASES} in {self._store.uri} lacks the lease {self._own.path}, which "
+            "was created before: the store's listings lag, so other leases may be missing too. "
+            "Nothing was deleted; try again later"
+        )

@@ -3,12 +3,12 @@
 Failed and interrupted writes leave such files. Their names say on which version their writer was
 based.
 
-Soundness (invariants, rule 15): the caller commits a floor F, and since then every commit with
-files that were based on a version below F is refused. A file listed before that commit, with a base
-below F and in no kept version, is unreferenced for ever; no clock is involved. Lists of parts in
-the folder of the log follow the same rule by their commit ids; ids of older writers name no
-version, and such writers refuse a table with a floor. `grace_s` is patience with writers that are
-slow.
+Soundness (invariants, rule 15): the caller lists the files, proves what is kept (`kept_versions`)
+and commits a floor F; since then every commit with files that were based on a version below F is
+refused. A file listed before, with a base below F and in no kept version, is unreferenced for ever;
+no clock is involved. Lists of parts in the folder of the log follow the same rule by their commit
+ids, and belong to every entry that can be read by its number; ids of older writers name no version,
+and such writers refuse a table with a floor. `grace_s` is patience with writers that are slow.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rowsieve.arguments.annotations import Progress
-from rowsieve.errors import CorruptData, SnapshotExpired, VersionNotFound
+from rowsieve.errors import CorruptData, NotFound, SnapshotExpired, VersionNotFound
 from rowsieve.objects import ObjectStore
 from rowsieve.retention.deleting import Deletion
-from rowsieve.retention.garbage import (
-    LogFiles,
-    added_files,
-    needed_files,
-    parts_path_of,
+from rowsieve.retention.kept_versions import (
+    KeptVersions,
+    entries_between,
+    entries_down_from,
     read_entries,
 )
+from rowsieve.retention.listing import Listing
+from rowsieve.storage.log.checkpoint import CHECKPOINTS, checkpoint_file, read_checkpoint
 from rowsieve.storage.log.commit_ids import base_of
-from rowsieve.storage.log.floors import DATA_FILE, base_of_path
+from rowsieve.storage.log.floors import DATA_FILE, base_of_path, paths_of
 from rowsieve.storage.log.log_reader import LogReader
 from rowsieve.storage.snapshot import Snapshot
 
@@ -80,23 +81,25 @@ def floor_for(log: LogReader, head: Snapshot, grace_s: float) -> int:
 
 
 def find_orphans(
-    log: LogReader, store: ObjectStore, head: Snapshot, oldest: int, floor: int, grace_s: float
+    log: LogReader,
+    store: ObjectStore,
+    listing: Listing,
+    kept: KeptVersions,
+    floor: int,
+    grace_s: float,
 ) -> Orphans:
-    """Find the orphans at the head; versions from `oldest` on are kept."""
-    listed = store.details("data")  # before the head's log: a later file is not in it
-    files = LogFiles.of(store)
-    _check_head(log, store, head, [*listed, *files.lists])
-    data = {path: each.size_bytes for path, each in listed.items() if _is_below(path, floor)}
-    if data:
-        oldest = max(oldest, files.first_version)
-        for path in needed_files(log, store, oldest, head):
-            data.pop(path, None)
+    """Find listed files that no kept version and no entry of the log has."""
+    data = {
+        path: each.size_bytes
+        for path, each in listing.data.items()
+        if _is_below(path, floor) and path not in kept.paths
+    }
     return Orphans(
-        head,
+        kept.head,
         floor,
         data,
-        _lists(log, store, files, floor),
-        _leftovers(store, files, oldest, grace_s),
+        _lists(log, store, listing, kept, floor),
+        _leftovers(store, listing, kept, grace_s),
     )
 
 
@@ -108,32 +111,17 @@ def delete_orphans(
     progress: Progress | None = None,
 ) -> Orphans:
     """Delete the files that are still orphans at `now`, which has the floor; return their sizes."""
-    kept = added_files(log, store, found.head, now)
-    data = {path: size for path, size in found.data.items() if path not in kept}
-    lists = found.lists
-    if lists:
-        versions = range(found.head.version + 1, now.version + 1)
-        ids = {entry.commit_id for entry in read_entries(log, store, versions)}
-        lists = {path: size for path, size in lists.items() if _id_of(path) not in ids}
+    paths: set[str] = set()
+    ids: set[str] = set()
+    for entry in entries_between(log, store, found.head, now):
+        ids.add(entry.commit_id)
+        if entry.added is not None:
+            paths.update(paths_of(entry.added))
+    data = {path: size for path, size in found.data.items() if path not in paths}
+    lists = {path: size for path, size in found.lists.items() if _id_of(path) not in ids}
     deleted = Orphans(now, found.floor, data, lists, found.others)
     Deletion(store, len(deleted.sizes), progress).delete(list(deleted.sizes))
     return deleted
-
-
-def _check_head(log: LogReader, store: ObjectStore, head: Snapshot, names: Sequence[str]) -> None:
-    """Raise CorruptData if a file's name proves that a version was read which the log lacks.
-
-    In that case the newest entries of the log were lost, and files that only they name are not
-    orphans.
-    """
-    bases = (base_of_path(name) if "/" in name else base_of(name) for name in names)
-    newest = max((base for base in bases if base is not None), default=-1)
-    if newest > head.version and newest > (found := log.latest().version):
-        raise CorruptData(
-            f"{store.uri} has files that were written on version {newest}, but the newest version "
-            f"of its log is {found}: later entries of the log were lost. Nothing was deleted; "
-            "restore the log from a copy"
-        )
 
 
 def _is_below(path: str, floor: int) -> bool:
@@ -142,34 +130,43 @@ def _is_below(path: str, floor: int) -> bool:
     return base is not None and base < floor
 
 
-def _lists(log: LogReader, store: ObjectStore, files: LogFiles, floor: int) -> dict[str, int]:
-    """Return the lists of parts whose commit id no entry has."""
+def _lists(
+    log: LogReader, store: ObjectStore, listing: Listing, kept: KeptVersions, floor: int
+) -> dict[str, int]:
+    """Return the lists of parts whose commit id no entry has.
+
+    Entries are read by number, from the head to the oldest, and those that are listed below a gap.
+    """
     candidates = {
         id_: paths
-        for id_, paths in files.lists.items()
+        for id_, paths in listing.lists.items()
         if (base := base_of(id_)) is None or base < floor
     }
     if not candidates or not floor:
         return {}
-    taken = {entry.commit_id for entry in read_entries(log, store, files.entries)}
+    lowest, taken = kept.head.version + 1, set[str]()
+    for entry in entries_down_from(log, store, kept.head.version):
+        lowest = entry.version
+        taken.add(entry.commit_id)
+    if lowest > kept.first.version + 1:
+        raise CorruptData(
+            f"entry {lowest - 1} of {store.uri} was read and is absent; nothing was deleted"
+        )
+    rest = [version for version in listing.entries if version < lowest]
+    taken.update(entry.commit_id for entry in read_entries(log, store, rest))
     return _sizes(
-        files, [p for id_, paths in candidates.items() if id_ not in taken for p in paths]
+        listing, [p for id_, paths in candidates.items() if id_ not in taken for p in paths]
     )
 
 
-def _leftovers(store: ObjectStore, files: LogFiles, oldest: int, grace_s: float) -> dict[str, int]:
+def _leftovers(
+    store: ObjectStore, listing: Listing, kept: KeptVersions, grace_s: float
+) -> dict[str, int]:
     """Return parts of checkpoints that were never finished, and temporary files.
 
-    A checkpoint without its parts is skipped by readers, and a put that loses its temporary file
-    fails. So neither needs a floor.
+    A put that loses its temporary file fails, so these need no floor.
     """
-    unclaimed = {
-        id_: path
-        for id_, path in files.checkpoint_parts.items()
-        if (base := base_of(id_)) is None or base < oldest
-    }
-    claimed = {parts_path_of(store, version) for version in files.checkpoints} if unclaimed else ()
-    found = _sizes(files, [path for path in unclaimed.values() if path not in claimed])
+    found = _sizes(listing, _unfinished(store, listing, kept))
     last_us = time.time_ns() // 1000 - round(max(grace_s, _TEMPORARY_S) * 1_000_000)
     for path, detail in store.leftovers().items():
         if detail.modified_us <= last_us:
@@ -177,8 +174,47 @@ def _leftovers(store: ObjectStore, files: LogFiles, oldest: int, grace_s: float)
     return found
 
 
-def _sizes(files: LogFiles, paths: Sequence[str]) -> dict[str, int]:
-    return {path: files.details[path].size_bytes for path in paths}
+def _unfinished(store: ObjectStore, listing: Listing, kept: KeptVersions) -> list[str]:
+    """The parts of checkpoints that have no file which names them, and that nothing will need.
+
+    These are of versions before a checkpoint from which the kept versions are read: another call
+    that finishes such a checkpoint now cannot rely on it. Their ids say which file would name them;
+    ids of older writers do not, so their files stay.
+    """
+    bases = {id_: base for id_ in listing.checkpoint_parts if (base := base_of(id_)) is not None}
+    if not any(base < kept.first.version for base in bases.values()):
+        return []
+    start = _newest_readable(store, [v for v in listing.checkpoints if v <= kept.first.version])
+    return [
+        listing.checkpoint_parts[id_]
+        for id_, base in bases.items()
+        if base < start and not _may_have(store, base, listing.checkpoint_parts[id_])
+    ]
+
+
+def _newest_readable(store: ObjectStore, checkpoints: Sequence[int]) -> int:
+    """The newest of the checkpoints that reads back; -1 without one."""
+    for version in reversed(checkpoints):
+        try:
+            read_checkpoint(store, version)
+        except (CorruptData, NotFound):
+            continue
+        return version
+    return -1
+
+
+def _may_have(store: ObjectStore, version: int, path: str) -> bool:
+    """Return whether the checkpoint of a version exists and may name the file of its parts."""
+    try:
+        return f"{CHECKPOINTS}/{checkpoint_file(store, version)}" == path
+    except NotFound:
+        return False
+    except CorruptData:
+        return True
+
+
+def _sizes(listing: Listing, paths: Sequence[str]) -> dict[str, int]:
+    return {path: listing.details[path].size_bytes for path in paths}
 
 
 def _id_of(path: str) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Final, Self
+from typing import Annotated, Final, Self, TypeVar
 
 from rowsieve.arguments import Example
 from rowsieve.arguments.annotations import Metadata, Moment, Progress
@@ -30,8 +30,14 @@ from rowsieve.retention.expiring import (
     delete_expired,
     oldest_to_keep,
 )
-from rowsieve.retention.garbage import LogFiles
+from rowsieve.retention.kept_versions import (
+    KeptVersions,
+    lower_version,
+    prove_kept,
+    proven_head,
+)
 from rowsieve.retention.leases import LEASE_S, Lease, LeaseWatch, lease_files, oldest_leased
+from rowsieve.retention.listing import Listing
 from rowsieve.retention.orphans import (
     GRACE_S,
     Orphans,
@@ -50,6 +56,7 @@ _CLOCKS_DIFFER_US: Final = 60_000_000
 _RETRIES: Final = 3  # when another call expires versions at the same time
 _OWN_LEASE_S: Final = 300.0
 
+T = TypeVar("T")
 Seconds = Annotated[float, Example("60.0", "a number of seconds")]
 
 
@@ -122,38 +129,95 @@ class Retaining(Evolving):
         check_open("expire_versions", head)
         wanted = oldest_to_keep(self._log, self._store, head, older_than_us, retain_last)
         if dry_run:
-            leased = oldest_leased(lease_files(self._store))
-            return self._expired(head, head, lower_version(wanted, leased), leased, dry_run=True)
+            return self._expired(head, wanted, lambda: oldest_leased(lease_files(self._store)))
+        listing = Listing.of(self._store)
         floor = floors_of(head.table.properties).oldest_version
-        if wanted <= floor <= LogFiles.of(self._store).first_version:
+        if wanted <= floor <= listing.is_trimmed_at:
             return RemovedFiles("expire_versions", oldest_version=floor)
         with Lease(self._store, head.table.uuid, wanted, _OWN_LEASE_S, "expire_versions") as own:
             watch = LeaseWatch(self._store, own)
             oldest = lower_version(wanted, watch.oldest)
-            now = self._latest()
+            now = proven_head(self._log, self._store, listing, watch.oldest)
             if oldest > floors_of(now.table.properties).oldest_version:
-                now = self._raise_floors("expire_versions", metadata, oldest_version=oldest)
-            return self._delete_given_up(head, now, watch, grace_s, progress)
+                self._raise_floors("expire_versions", metadata, oldest_version=oldest)
+            return self._delete_given_up(head, watch, grace_s, progress)
 
     def _delete_given_up(
-        self,
-        before: Snapshot,
-        now: Snapshot,
-        watch: LeaseWatch,
-        grace_s: float,
-        progress: Progress | None,
+        self, before: Snapshot, watch: LeaseWatch, grace_s: float, progress: Progress | None
     ) -> RemovedFiles:
         """Look at the leases again, then delete the files of versions below the floor."""
-        leased, over = watch.look_again(grace_s)
-        self._store.delete(list(over))
-        for _ in range(_RETRIES):
-            oldest = lower_version(floors_of(now.table.properties).oldest_version, leased)
+        over: dict[str, int] = {}
+
+        def look_again() -> int | None:
+            nonlocal grace_s
+            leased, ended = watch.look_again(grace_s)
+            grace_s = 0.0
+            self._store.delete(list(ended))
+            over.update(ended)
+            return leased
+
+        removed = self._expired(before, None, look_again, progress=progress)
+        return dataclasses.replace(removed, sizes={**removed.sizes, **over})
+
+    def _expired(
+        self,
+        before: Snapshot,
+        wanted: int | None,
+        leases: Callable[[], int | None],
+        progress: Progress | None = None,
+    ) -> RemovedFiles:
+        """Delete the files that only versions below the floor have; return the call's result.
+
+        With `wanted`, only say what would be deleted if that were the floor. `leases` lists them
+        and returns the oldest leased version.
+        """
+
+        def delete(listing: Listing, kept: KeptVersions) -> tuple[dict[str, int], KeptVersions]:
+            sizes = delete_expired(
+                self._log,
+                self._store,
+                listing,
+                kept,
+                dry_run=wanted is not None,
+                progress=progress,
+            )
+            return sizes, kept
+
+        sizes, kept = self._proven(delete, leases, wanted)
+        known = floors_of(before.table.properties).oldest_version
+        now = floors_of(kept.head.table.properties).oldest_version
+        available = max(known, now if wanted is None else kept.oldest)
+        return RemovedFiles(
+            "expire_versions",
+            sizes,
+            available - known,
+            available,
+            kept.leased,
+            wanted is not None,
+        )
+
+    def _proven(
+        self,
+        use: Callable[[Listing, KeptVersions], T],
+        leases: Callable[[], int | None],
+        wanted: int | None = None,
+    ) -> T:
+        """List the files, then the leases after the floor was read; `use` gets what is kept.
+
+        Again if other calls delete files meanwhile.
+        """
+        tries = _RETRIES
+        while True:
+            listing = Listing.of(self._store)
+            floors = floors_of(self._latest().table.properties)
+            floor = floors.oldest_version if wanted is None else wanted
+            leased = leases()
             try:
-                return self._expired(before, now, oldest, leased, over, progress=progress)
-            except (CorruptData, NotFound, SnapshotExpired):  # another call has deleted them
-                now, (leased, _) = self._latest(), watch.look_again(0.0)
-        oldest = lower_version(floors_of(now.table.properties).oldest_version, leased)
-        return self._expired(before, now, oldest, leased, over, progress=progress)
+                return use(listing, prove_kept(self._log, self._store, listing, floor, leased))
+            except (CorruptData, NotFound, SnapshotExpired):
+                tries -= floors_of(self._latest().table.properties) == floors
+                if tries < 0:
+                    raise
 
     @changes("remove_orphans")
     def remove_orphans(
@@ -177,15 +241,21 @@ class Retaining(Evolving):
         floors = floors_of(head.table.properties)
         floor = max(floors.oldest_base, floor_for(self._log, head, grace_s))
         if dry_run:
-            found = self._orphans(oldest_leased(lease_files(self._store)), floor, grace_s)
+            found = self._orphans(lambda: oldest_leased(lease_files(self._store)), floor, grace_s)
             return RemovedFiles(
                 "remove_orphans", found.sizes, oldest_version=floors.oldest_version, dry_run=True
             )
+        over: dict[str, int] = {}
         with Lease(self._store, head.table.uuid, head.version, _OWN_LEASE_S, "orphans") as own:
             watch = LeaseWatch(self._store, own)
-            leased, over = watch.look_again(0.0)
-            self._store.delete(list(over))
-            found = self._orphans(leased, floor, grace_s)
+
+            def look_again() -> int | None:
+                leased, ended = watch.look_again(0.0)
+                self._store.delete(list(ended))
+                over.update(ended)
+                return leased
+
+            found = self._orphans(look_again, floor, grace_s)
             head, floors = found.head, floors_of(found.head.table.properties)
             if found.need_floor and floors.oldest_base < floor:
                 head = self._raise_floors("remove_orphans", metadata, oldest_base=floor)
@@ -220,45 +290,18 @@ class Retaining(Evolving):
         )
         return expired.joined(orphans, "vacuum")
 
-    def _orphans(self, leased: int | None, floor: int, grace_s: float) -> Orphans:
-        """Find the orphans of the newest version; again if versions have expired since."""
-        while True:
-            head = self._latest()
-            floors = floors_of(head.table.properties)
-            oldest = lower_version(floors.oldest_version, leased)
-            try:
-                return find_orphans(self._log, self._store, head, oldest, floor, grace_s)
-            except (CorruptData, NotFound):
-                if floors_of(self._latest().table.properties) == floors:
-                    raise
+    def _check_newest(self) -> None:
+        """Raise CorruptData if a file or a lease shows that the log has lost its newest entries."""
+        listing = Listing.of(self._store)
+        proven_head(self._log, self._store, listing, oldest_leased(lease_files(self._store)))
 
-    def _expired(
-        self,
-        before: Snapshot,
-        now: Snapshot,
-        oldest: int,
-        leased: int | None,
-        over: dict[str, int] | None = None,
-        *,
-        dry_run: bool = False,
-        progress: Progress | None = None,
-    ) -> RemovedFiles:
-        """Delete the files that only versions below `oldest` have; return the call's result."""
-        sizes = delete_expired(
-            self._log, self._store, oldest, now, dry_run=dry_run, progress=progress
-        )
-        known = floors_of(before.table.properties).oldest_version
-        available = max(
-            known, oldest if dry_run else floors_of(now.table.properties).oldest_version
-        )
-        return RemovedFiles(
-            "expire_versions",
-            {**sizes, **(over or {})},
-            available - known,
-            available,
-            leased,
-            dry_run,
-        )
+    def _orphans(self, leases: Callable[[], int | None], floor: int, grace_s: float) -> Orphans:
+        """Find the orphans of the newest version."""
+
+        def find(listing: Listing, kept: KeptVersions) -> Orphans:
+            return find_orphans(self._log, self._store, listing, kept, floor, grace_s)
+
+        return self._proven(find, leases)
 
     def _raise_floors(
         self,
@@ -277,11 +320,6 @@ class Retaining(Evolving):
 
         self._commit(change, self._latest(), request_for)
         return self._latest()
-
-
-def lower_version(version: int, leased: int | None) -> int:
-    """Return the lower one of a version and a leased version, which may be None."""
-    return version if leased is None else min(version, leased)
 
 
 def checked_grace(grace_s: float) -> None:

@@ -1,0 +1,82 @@
+"""The names of a table's files as they were listed: candidates for deletion, and hints.
+
+Soundness (invariants, rule 5): a listing may lag behind the store. A name in it proves that its
+file existed; the absence of a name proves nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from rowsieve.objects import Details, ObjectStore, together
+from rowsieve.storage.log.checkpoint import CHECKPOINTS, checkpoint_version_of
+from rowsieve.storage.log.commit_ids import base_of
+from rowsieve.storage.log.floors import base_of_path
+from rowsieve.storage.log.log_entry import LOG, version_of
+
+_LIST: Final = re.compile(rf"{LOG}/(?P<id>[0-9a-f]{{32}})\.(arrow|stats)")
+_CHECKPOINT_PARTS: Final = re.compile(rf"{CHECKPOINTS}/(?P<id>[0-9a-f]{{32}})\.(arrow|shards)")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files in the folders of the data, the log and the checkpoints.
+
+    `details` are the files of the last two; `lists` the paths of lists of parts, by commit id;
+    `checkpoint_parts` the paths of files with the parts of a checkpoint, by their ids.
+    """
+
+    data: Details
+    details: Details
+    entries: tuple[int, ...] = ()
+    checkpoints: tuple[int, ...] = ()
+    lists: dict[str, list[str]] = field(default_factory=dict)
+    checkpoint_parts: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, store: ObjectStore) -> Listing:
+        """List the three folders."""
+        data, log, checkpoints = together(
+            store, [partial(store.details, folder) for folder in ("data", LOG, CHECKPOINTS)]
+        )
+        lists: dict[str, list[str]] = {}
+        for path in log:
+            if (name := _LIST.fullmatch(path)) is not None:
+                lists.setdefault(name["id"], []).append(path)
+        parts = (_CHECKPOINT_PARTS.fullmatch(path) for path in checkpoints)
+        return cls(
+            data,
+            {**log, **checkpoints},
+            tuple(sorted(v for path in log if (v := version_of(path)) is not None)),
+            tuple(
+                sorted(v for path in checkpoints if (v := checkpoint_version_of(path)) is not None)
+            ),
+            lists,
+            {name["id"]: name[0] for name in parts if name is not None},
+        )
+
+    @property
+    def is_trimmed_at(self) -> int:
+        """The version at which the log seems to begin: 0, or one with its own checkpoint."""
+        if 0 in self.entries:
+            return 0
+        return min(set(self.entries).intersection(self.checkpoints), default=0)
+
+    def newest_named(self) -> tuple[int, str]:
+        """The newest version that a name proves to have been read or committed, and that name."""
+        names = [(version, f"entry {version}") for version in self.entries]
+        names += [(version, f"checkpoint {version}") for version in self.checkpoints]
+        for path in (*self.data, *self.details):
+            base = base_of_path(path) if path in self.data else _base_of_list(path)
+            if base is not None:
+                names.append((base, path))
+        return max(names, default=(-1, ""))
+
+
+def _base_of_list(path: str) -> int | None:
+    """The version on which a list of parts, or the parts of a checkpoint, are based."""
+    match = _LIST.fullmatch(path) or _CHECKPOINT_PARTS.fullmatch(path)
+    return None if match is None else base_of(match["id"])

@@ -1,0 +1,198 @@
+"""Deletion needs a proof from the log: listings that lag or tear, and logs that lost entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import rowsieve
+from rowsieve import Table
+from rowsieve.errors import CorruptData, SnapshotExpired, StoreError
+from rowsieve.objects import Details, ObjectStore
+from rowsieve.retention.leases import LEASES, Lease
+from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.floors import floors_of
+from rowsieve.storage.log.log_entry import log_path
+from rowsieve.storage.log.log_head import _seen
+from tests.retention.small_histories import expected, paths, rows_of, table_of, with_history
+
+CALLS: dict[str, Callable[[Table], Any]] = {
+    "expire_versions": lambda t: t.expire_versions(retain_last=3),
+    "remove_orphans": lambda t: t.remove_orphans(grace_s=0),
+    "vacuum": lambda t: t.vacuum(retain_last=3, grace_s=0),
+    "maintain": lambda t: t.maintain(retain_last=3, grace_s=0),
+}
+
+
+class Listed:
+    """A store whose listings go through a function; overlapping requests are those of a network."""
+
+    def __init__(self, store: ObjectStore, change: Callable[[str, Details], Details]) -> None:
+        self._store, self._change = store, change
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def details(self, prefix: str) -> Details:
+        return self._change(prefix, self._store.details(prefix))
+
+    def list(self, prefix: str, after: str | None = None, until: str | None = None) -> list[str]:
+        found = dict.fromkeys(self._store.list(prefix, after, until))
+        return list(self._change(prefix, found))  # type: ignore[arg-type]
+
+
+def behind(table: Table, change: Callable[[str, Details], Details], *, lists: bool = True) -> Table:
+    """The table behind such a store; without `lists`, only listings with details change."""
+    store: Any = Listed(table.store, change)
+    if not lists:
+        store.list = table.store.list
+    log = CommitLog(store)
+    return Table(store, log, log.latest())
+
+
+def check(uri: str, newest: int, floor: int | None = None) -> None:
+    """Every version from the floor on is complete, for a process that starts now."""
+    _seen.clear()
+    table = rowsieve.open_table(uri)
+    found = floors_of(table.detail()["properties"]).oldest_version
+    assert floor in (None, found)
+    for version in range(found, table.version + 1):
+        rows = rows_of(rowsieve.open_table(uri, version=version))
+        assert rows == expected(min(version, newest))
+
+
+@pytest.mark.parametrize(
+    ("call", "earlier"), [("remove_orphans", 0), ("vacuum", 0), ("expire_versions", 4)]
+)
+def test_a_listing_that_lags_by_any_one_name_hides_no_kept_file(call: str, earlier: int) -> None:
+    hidden: list[str] = []
+    for number in range(100):
+        table = with_history(versions=5, checkpoint_interval="2")
+        if earlier:
+            table.expire_versions(retain_last=earlier)
+        names = sorted(paths(table.store, "_rowsieve/log", "_rowsieve/checkpoints"))
+        if number == len(names):
+            return
+        hidden[:] = names[number : number + 1]
+        late = behind(table, lambda _, found: {p: x for p, x in found.items() if p not in hidden})
+        CALLS[call](late)
+        check(table.uri, 4)
+        rowsieve.open_table(table.uri).vacuum(retain_last=3, grace_s=0)
+        check(table.uri, 4)
+    raise AssertionError("never ended")
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("first", ["_rowsieve/checkpoints", "_rowsieve/log", "data"])
+def test_versions_that_expire_between_two_listings_take_no_kept_file_along(
+    call: str, first: str
+) -> None:
+    """The names of one folder are older than the other call, those of the others are newer."""
+    table = with_history(versions=13, checkpoint_interval="9")
+    other = rowsieve.open_table(table.uri)
+    before = table.store.details(first)
+    listed: list[str] = []
+
+    def torn(prefix: str, found: Details) -> Details:
+        if not listed:
+            listed.append(prefix)
+            other.expire_versions(retain_last=8)
+            found = table.store.details(prefix)
+        if prefix == first and prefix not in listed[1:]:
+            listed.append(prefix)
+            return before
+        return found
+
+    late = behind(table, torn, lists=False)
+    CALLS[call](late)
+    assert first in listed[1:]
+    check(table.uri, 12)
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("interval", ["100", "3"])
+def test_a_log_without_its_newest_entries_is_not_changed(call: str, interval: str) -> None:
+    table = with_history(versions=8, checkpoint_interval=interval)
+    lost = {log_path(version): table.store.get(log_path(version)) for version in (6, 7)}
+    table.store.delete(list(lost))
+    before = paths(table.store)
+    _seen.clear()  # as another process would
+    try:
+        late = rowsieve.open_table(table.uri)
+    except CorruptData:  # a checkpoint names one of them
+        assert interval == "3"
+        return
+    with pytest.raises(CorruptData, match=r"later entries of the log were lost"):
+        CALLS[call](late)
+    assert paths(table.store) == before
+    for path, data in lost.items():
+        table.store.put_new(path, data)
+    check(table.uri, 7, 0)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_lease_of_a_later_version_shows_that_entries_were_lost(call: str) -> None:
+    table = with_history(versions=8)
+    with Lease(table.store, table.snapshot_for_engines().table.uuid, 7, 60.0, "reader"):
+        lost = table.store.get(log_path(7))
+        table.store.delete([log_path(7)])
+        _seen.clear()
+        late = rowsieve.open_table(table.uri)
+        assert late.version == 6
+        with pytest.raises(CorruptData, match="a lease is of a later version"):
+            CALLS[call](late)
+        table.store.put_new(log_path(7), lost)
+        check(table.uri, 7, 0)
+
+
+@pytest.mark.parametrize("number", range(1, 5))
+def test_what_is_leased_before_the_floor_is_read_stays(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another call keeps files for a lease; this one lists the leases after it read that floor."""
+    table = with_history(versions=8)
+    other = rowsieve.open_table(table.uri)
+    late, calls = rowsieve.open_table(table.uri), 0
+    held = other.lease(version=2)
+    pinned: list[Table] = []
+    latest = CommitLog.latest
+
+    def meanwhile(log: CommitLog, *args: Any) -> Any:
+        nonlocal calls
+        if log is late._log:
+            calls += 1
+            if calls == number:
+                pinned.append(held.__enter__())
+                other.expire_versions(retain_last=1)
+        return latest(log, *args)
+
+    monkeypatch.setattr(CommitLog, "latest", meanwhile)
+    late.remove_orphans(grace_s=0)
+    assert len(pinned) == (calls >= number)
+    if pinned:
+        assert rows_of(pinned[0]) == expected(2)
+        held.__exit__(None, None, None)
+
+
+def test_a_lease_that_the_listing_lacks_stops_the_deletion() -> None:
+    table = with_history(versions=8)
+    late = behind(table, lambda prefix, found: {} if prefix == LEASES else found)
+    for call in CALLS.values():
+        with pytest.raises(StoreError, match="listings lag"):
+            call(late)
+    check(table.uri, 7, 0)
+
+
+def test_a_refused_lease_below_the_floor_holds_nothing_up() -> None:
+    """Its reader took it after the version had gone, and has not looked at the floor yet."""
+    table = with_history(versions=8, checkpoint_interval="3")
+    table.expire_versions(retain_last=3)
+    with Lease(table.store, table.snapshot_for_engines().table.uuid, 1, 60.0, "late"):
+        with pytest.raises(SnapshotExpired):
+            table.scan(version=1)
+        for call in CALLS.values():
+            call(rowsieve.open_table(table.uri))
+            check(table.uri, 7)
+    table.upsert(table_of((0, 8), (8, 8)))
