@@ -21,13 +21,9 @@ from rowsieve.arguments.annotations import (
     TableUri,
 )
 from rowsieve.arguments.kinds import ANY_TEXT
-from rowsieve.changes.ingest import (
-    is_spark_schema,
-    prepare_appended,
-    prepare_rows,
-    read_data,
-)
+from rowsieve.changes.ingest import prepare_appended, prepare_rows, read_data
 from rowsieve.changes.new_tables import new_table
+from rowsieve.changes.spark_data import is_spark_schema
 from rowsieve.changes.table_handle import send_failure
 from rowsieve.config import current
 from rowsieve.errors import InvalidInput, TableExists

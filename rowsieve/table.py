@@ -297,8 +297,7 @@ class Table(Reading, SparkWrites):
 
         The data must have every column. A duplicate key is a KeyViolation unless
         `on_duplicate="last"`. Upserts never conflict: for each key the later commit wins.
-        `schema_mode="merge"` adds the columns that the table lacks in the same commit, and writes
-        the default of those that the data lacks.
+        `schema_mode="merge"` adds the columns that the table lacks, in the same commit.
         """
         change = self._change("upsert", metadata, token)
         order = self._order("upsert")
@@ -339,7 +338,7 @@ class Table(Reading, SparkWrites):
             )
         change = self._change("append", metadata, token)
         schema = self._newest.schema
-        table = read_data(data, "append", schema)
+        table = read_data(data, "append", schema, appends=True)
         if schema_mode == "merge":
             return self._commit_merging(change, table, prepare_appended)
         rows = prepare_appended(table, schema)
@@ -363,7 +362,7 @@ class Table(Reading, SparkWrites):
         change = self._change("apply", metadata, token)
         order = self._order("apply_changes")
         schema = self._newest.schema
-        table = read_data(data, "apply_changes", schema)
+        table = read_data(data, "apply_changes", schema, op=op)
         return self._commit_blind(
             change, reduce_changes(table, schema, order, op=op, sequence=sequence)
         )
@@ -480,7 +479,7 @@ class Table(Reading, SparkWrites):
         """
         change = self._change("overwrite", metadata, token, retry_timeout_s)
         schema = self._newest.schema
-        table = read_data(data, "overwrite", schema)
+        table = read_data(data, "overwrite", schema, appends=not self.key)
         if not table.num_rows:
             raise EmptyData(
                 "overwrite: the data has no rows; nothing was written. Use delete to remove rows; "

@@ -15,7 +15,6 @@ from rowsieve.arguments.kinds import described
 from rowsieve.bridges.sql.alterations import actions_of, alterations_of
 from rowsieve.changes.change import Change
 from rowsieve.changes.column_changes import alter_columns
-from rowsieve.changes.defaults import with_defaults
 from rowsieve.changes.ingest import Changes
 from rowsieve.changes.property_methods import Configuring
 from rowsieve.changes.table_handle import changes, nothing_done
@@ -298,12 +297,12 @@ class Evolving(Configuring):
             return nothing_done(change.operation, base)
         wanted = columns_to_add(base.schema, table.schema)
         if not wanted:
-            rows = prepare(with_defaults(table, base.schema), base.schema)
+            rows = prepare(table, base.schema)
             now = dataclasses.replace(change, schema_id=base.schema.id)
             return self._commit_blind(now, Changes(rows, None))
         schema = alter_columns(change, base, base, wanted).schema
         assert schema is not None
-        rows = prepare(with_defaults(table, schema), schema)
+        rows = prepare(table, schema)
         written = Changes(rows, None)
         request = change.write(dataclasses.replace(base, schema=schema), written)
 

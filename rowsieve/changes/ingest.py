@@ -17,10 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.changes.absent_values import RequiredNames
+from rowsieve.changes.change_sequences import comparable_sequences
 from rowsieve.changes.defaults import with_defaults
 from rowsieve.changes.pandas_data import from_pandas, is_pandas
 from rowsieve.changes.polars_data import refuse_polars_objects
 from rowsieve.changes.python_data import from_python, gives, is_python_data, kind_of
+from rowsieve.changes.spark_data import from_spark_frame, is_spark
 from rowsieve.errors import InvalidData, InvalidInput, KeyViolation, SchemaMismatch
 from rowsieve.types.conform import canonical_key, conform
 from rowsieve.types.encodings import arrow_schema, check_nesting
@@ -54,25 +57,34 @@ class Changes:
         return all(part is None or not part.num_rows for part in (self.rows, self.deletes))
 
 
-def read_data(data: Any, operation: str, schema: Schema | None = None) -> pa.Table:
+def read_data(
+    data: Any,
+    operation: str,
+    schema: Schema | None = None,
+    *,
+    appends: bool = False,
+    op: str | None = None,
+) -> pa.Table:
     """Convert data of any supported kind to an Arrow table; `schema` is the table's, if it exists.
 
-    Data without rows and columns gets the columns of the table.
+    Data without rows and columns gets the columns of the table. SchemaMismatch for a dict that
+    lacks a name which others have, see `required_names`.
     """
+    required = None if schema is None else required_names(schema, operation, appends=appends, op=op)
     if isinstance(data, pa.Table):
         table = data
     elif isinstance(data, pa.RecordBatch):
         table = pa.Table.from_batches([data])
     elif is_pandas(data):
-        table = from_pandas(data, operation)
-    elif _is_spark(data):
-        table = data.toArrow()  # its stream fails over timestamps (4.1 to 4.3)
+        table = from_pandas(data, operation, required)
+    elif is_spark(data):
+        table = from_spark_frame(data, operation)
     elif gives(data, "__arrow_c_stream__"):
         table = _from_stream(data, operation)
     elif isinstance(data, np.ndarray) and data.dtype.names and data.ndim == 1:
-        table = from_python({name: data[name] for name in data.dtype.names}, operation, schema)
+        table = from_python({name: data[name] for name in data.dtype.names}, operation, required)
     elif is_python_data(data):
-        table = from_python(data, operation, schema)
+        table = from_python(data, operation, required)
     else:
         raise InvalidInput(
             f"{operation} takes Arrow data (a pyarrow Table or reader, a Polars or pandas "
@@ -86,6 +98,13 @@ def read_data(data: Any, operation: str, schema: Schema | None = None) -> pa.Tab
     if schema is not None and not table.num_rows:
         return _without_rows(table, schema)
     return _plain(table)
+
+
+def required_names(
+    schema: Schema, operation: str, *, appends: bool = False, op: str | None = None
+) -> RequiredNames:
+    """What each row of a change must name; a deleted row, by the column `op`, its key at most."""
+    return RequiredNames(schema, operation, appends, op, _DELETES)
 
 
 def _from_stream(data: Any, operation: str) -> pa.Table:
@@ -147,17 +166,6 @@ def _without_rows(table: pa.Table, schema: Schema) -> pa.Table:
     if not table.num_columns:
         return arrow_schema(schema).empty_table()
     return pa.Table.from_arrays([pa.nulls(0)] * table.num_columns, table.column_names)
-
-
-def is_spark_schema(columns: object) -> bool:
-    """Return whether this is the schema of a Spark DataFrame; does not import pyspark."""
-    kind = type(columns)
-    return kind.__module__ == "pyspark.sql.types" and kind.__name__ == "StructType"
-
-
-def _is_spark(data: object) -> bool:
-    """Return whether this is a Spark DataFrame, classic or Connect; does not import pyspark."""
-    return type(data).__module__.partition(".")[0] == "pyspark" and hasattr(data, "toArrow")
 
 
 def _refuse_repeated_columns(names: Sequence[str], operation: str) -> None:
@@ -252,10 +260,10 @@ def reduce_changes(
                 f"apply_changes: column {name!r} ({role}=) is NULL in "
                 f"{table.column(name).null_count} rows; every change needs one"
             )
-    _refuse_unordered(table.column(sequence), sequence)
+    sequences = comparable_sequences(table.column(sequence), sequence)
     _refuse_null_keys(table, order, "apply_changes")
     deletes = _is_delete(table.column(op), op)
-    last = _last_per_key(table, schema, order, sequence)
+    last = _last_per_key(table, schema, order, sequence, sequences)
     deleted = deletes[last]
     beside = {op, sequence}.difference(schema.names)
     names = [name for name in table.column_names if name not in beside]
@@ -268,15 +276,19 @@ def reduce_changes(
 
 
 def _last_per_key(
-    table: pa.Table, schema: Schema, order: KeyOrder, sequence: str
+    table: pa.Table,
+    schema: Schema,
+    order: KeyOrder,
+    sequence: str,
+    values: pa.ChunkedArray,
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
     keys = conform(table.select(_actual_names(table, order)), schema.select(order.names))
     columns = order.columns(_canonical(keys, order))
-    by_sequence = np.asarray(pc.sort_indices(table.column(sequence)).to_numpy(), dtype=np.int64)
+    by_sequence = np.asarray(pc.sort_indices(values).to_numpy(), dtype=np.int64)
     within = order.columns(_canonical(keys, order).take(pa.array(by_sequence))).sort()
     ordered = by_sequence[within]
     same_key = columns.repeats(ordered)
-    sequences = table.column(sequence).combine_chunks().take(pa.array(ordered))
+    sequences = values.combine_chunks().take(pa.array(ordered))
     tied = np.zeros(len(ordered), dtype=bool)
     tied[1:] = same_key[1:] & np.asarray(
         pc.equal(sequences[1:], sequences[:-1]).to_numpy(zero_copy_only=False), dtype=bool
@@ -290,22 +302,6 @@ def _last_per_key(
     last = np.ones(len(ordered), dtype=bool)
     last[:-1] = ~same_key[1:]
     return ordered[last]
-
-
-def _refuse_unordered(column: pa.ChunkedArray, sequence: str) -> None:
-    type_ = column.type
-    try:
-        pc.sort_indices(column.slice(0, 0))
-    except (pa.ArrowException, TypeError) as error:
-        raise SchemaMismatch(
-            f"apply_changes: column {sequence!r} (sequence=) has the type {type_}, which cannot be "
-            "sorted; use a number, a time or text"
-        ) from error
-    if pa.types.is_floating(type_) and pc.any(pc.is_nan(column)).as_py():
-        raise InvalidData(
-            f"apply_changes: column {sequence!r} (sequence=) holds NaN, which has no order; give "
-            "every change a number"
-        )
 
 
 def _is_delete(column: pa.ChunkedArray, op: str) -> np.ndarray[Any, np.dtype[np.bool_]]:

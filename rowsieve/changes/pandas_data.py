@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from rowsieve.changes.absent_values import RequiredNames
 from rowsieve.changes.mixed_values import refuse_mixed
 from rowsieve.errors import InvalidData, InvalidInput
 
@@ -22,14 +23,16 @@ def is_pandas(data: object) -> bool:
     return type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns")
 
 
-def from_pandas(frame: Any, operation: str) -> pa.Table:
+def from_pandas(frame: Any, operation: str, required: RequiredNames | None) -> pa.Table:
     """Convert the columns, then the named levels of the index.
 
-    InvalidData if pyarrow cannot convert a column.
+    InvalidData if pyarrow cannot convert a column, SchemaMismatch if a dict in it lacks a name.
     """
     frame = _with_named_levels(frame, operation)
     for name, values in _python_values(frame, operation):
         refuse_mixed(values, f"{operation}: column {name!r}")
+        if required is not None:
+            required.check_values(name, values)
     named = any(name is not None for name in frame.index.names)
     try:
         return pa.Table.from_pandas(frame, preserve_index=named)

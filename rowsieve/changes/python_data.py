@@ -13,13 +13,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from rowsieve.changes.absent_values import RequiredNames
 from rowsieve.changes.mixed_values import members_of, refuse_mixed
 from rowsieve.changes.pandas_data import refuse_mixed_series
 from rowsieve.changes.polars_data import refuse_polars_objects
 from rowsieve.errors import InvalidData, InvalidInput, repr_of
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Map
-from rowsieve.types.schema import Schema
 
 _FAILURES = (pa.ArrowException, OverflowError, TypeError, ValueError, NotImplementedError)
 
@@ -41,14 +41,17 @@ def kind_of(data: object) -> str:
     return f"the class {data.__name__}" if isinstance(data, type) else type(data).__name__
 
 
-def from_python(data: Any, operation: str, schema: Schema | None) -> pa.Table:
-    """Convert rows or columns to a table; `schema` says which columns are maps."""
+def from_python(data: Any, operation: str, required: RequiredNames | None) -> pa.Table:
+    """Convert rows or columns to a table; the schema of `required` says which columns are maps."""
     columns = data if isinstance(data, Mapping) else members_of(data)
     if odd := [name for name in columns if not _is_name(name)]:
         raise InvalidInput(
             f"{operation}: column names must be text that can be encoded as UTF-8, not {odd[0]!a}"
         )
-    maps = {field.name: field.type for field in schema or () if isinstance(field.type, Map)}
+    if required is not None:
+        _check_names(data, required)
+    fields = () if required is None else required.schema.fields
+    maps = {field.name: field.type for field in fields if isinstance(field.type, Map)}
     arrays = {
         name: _array(values, f"{operation}: column {name!r}", maps.get(name))
         for name, values in columns.items()
@@ -58,6 +61,15 @@ def from_python(data: Any, operation: str, schema: Schema | None) -> pa.Table:
         shown = ", ".join(f"{name!r} has {length}" for name, length in lengths.items())
         raise InvalidData(f"{operation}: all columns must have the same number of values; {shown}")
     return pa.table(arrays)
+
+
+def _check_names(data: Any, required: RequiredNames) -> None:
+    if not isinstance(data, Mapping):
+        required.check_rows(data)
+        return
+    for name, values in data.items():
+        if isinstance(values, list | tuple):
+            required.check_values(name, values)
 
 
 def _is_name(name: object) -> bool:

@@ -7,13 +7,16 @@ committed.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import pyarrow as pa
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from rowsieve.changes.ingest import required_names
 from rowsieve.cli.bundles import (
     CommitOptions,
     FileOptions,
@@ -22,7 +25,7 @@ from rowsieve.cli.bundles import (
     expanded,
 )
 from rowsieve.cli.column_types import read_types, with_types
-from rowsieve.cli.files import read_rows
+from rowsieve.cli.files import Input, read_rows
 from rowsieve.cli.named import catalog_of, located
 from rowsieve.cli.options import MOST, InputFile, Uri, existing_file, read_pairs
 from rowsieve.cli.output import messages, print_commit, print_json
@@ -103,6 +106,15 @@ def _created(uri: str, options: Mapping[str, str], *arguments: Any, **named: Any
         ) from error
 
 
+def _read_whole(
+    source: Input, table: Table, *, appends: bool = False, op: str | None = None
+) -> pa.Table:
+    """Read rows to write; a row of JSON without a column is no row with NULL."""
+    schema = table.snapshot_for_engines().schema
+    required = required_names(schema, source.name, appends=appends, op=op)
+    return read_rows(replace(source, check=required.check_rows), table.schema)
+
+
 def _open_if_exists(uri: str, options: Mapping[str, str] | None) -> Table | None:
     try:
         return open_table(located(uri, options), storage_options=options)
@@ -123,7 +135,7 @@ def upsert(
 ) -> None:
     """Insert the rows of a file, or replace rows with the same key. Without a key, append."""
     table = commit.table(uri)
-    rows = read_rows(reading.input(file), table.schema)
+    rows = _read_whole(reading.input(file), table, appends=not table.key)
     notes, once = commit.notes, commit.once
     with messages().status(f"writing {rows.num_rows:,} rows"):
         if table.key:
@@ -145,7 +157,7 @@ def apply(
 ) -> None:
     """Apply a file of changes (CDC) in one commit; the last change of each key wins."""
     table = commit.table(uri)
-    rows = read_rows(reading.input(file), table.schema)
+    rows = _read_whole(reading.input(file), table, op=op)
     with messages().status(f"applying {rows.num_rows:,} changes"):
         made = table.apply_changes(
             rows,
@@ -283,7 +295,7 @@ def overwrite(
 ) -> None:
     """Replace the rows that match, or all rows, by the rows of a file."""
     table = commit.table(uri)
-    rows = read_rows(reading.input(file), table.schema)
+    rows = _read_whole(reading.input(file), table, appends=not table.key)
     with messages().status(f"writing {rows.num_rows:,} rows"):
         made = table.overwrite(
             rows,

@@ -1,33 +1,34 @@
 """Reads rows from a file or stdin, in the format that its suffix or `--format` names.
 
 Soundness: text formats have no types. A column with a known type is read as that type, never
-inferred ("007" stays text). Inferred types keep every digit and character: a number that no type
-can represent, and bytes that are not UTF-8, are errors that name the column.
+inferred ("007" stays text). Inferred types keep every digit and character: numbers with leading
+zeros are text; a number that no type can represent, and bytes that are not UTF-8, are errors that
+name the column.
 """
 
 from __future__ import annotations
 
-import json
+import re
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.json
 
-from rowsieve.cli.csv_quotes import open_quote
+from rowsieve.cli.csv_files import first_rounded, inexact_columns, open_quote, parse_csv
+from rowsieve.cli.json_files import Documents, as_lines, documents, read_lines, rounded_number
 from rowsieve.errors import InvalidData, InvalidInput
 from rowsieve.parquet.foreign_rows import ForeignRows
 from rowsieve.types.encodings import logical_type
 from rowsieve.types.numeric_bytes import is_stored
 
 _COMPRESSED: Final = (".gz", ".bz2", ".zst")
-_EXACT_IN_FLOAT: Final = 2**53
+_MANY_DIGITS: Final = re.compile(rb"(?:[0-9]\.?){16}|[0-9][eE]")
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")  # UTF-16 and UTF-32
 
 
@@ -39,6 +40,7 @@ class Input:
     format: str | None = None
     delimiter: str | None = None
     nulls: Sequence[str] = ()
+    check: Callable[[Documents], None] | None = None  # of JSON in which names may be absent
 
     @property
     def name(self) -> str:
@@ -138,46 +140,28 @@ def _read_csv(source: Input, schema: pa.Schema | None) -> pa.Table:
             "it would be read as one field; close it, or check whether the file is complete"
         )
     known = {field.name: field.type for field in _flat(schema)}
-
-    def parse(types: Mapping[str, pa.DataType]) -> pa.Table:
-        options = pyarrow.csv.ConvertOptions(
-            column_types=types,
-            null_values=["", *source.nulls],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        )
-        parsing = pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-        return pyarrow.csv.read_csv(
-            pa.BufferReader(text),
-            read_options=pyarrow.csv.ReadOptions(block_size=_block_bytes(text)),
-            parse_options=parsing,
-            convert_options=options,
-        )
-
+    parse = partial(
+        parse_csv, text, delimiter=delimiter, nulls=source.nulls, block_bytes=_block_bytes(text)
+    )
     table = parse(known)
-    guessed = [field for field in table.schema if field.name not in known]
-    for field in guessed:
+    guessed = table.select([name for name in table.column_names if name not in known])
+    for field in guessed.schema:
         if pa.types.is_binary(field.type):
             raise _not_utf8(source, f"column {field.name!r} holds other bytes")
-    if floats := [field.name for field in guessed if pa.types.is_floating(field.type)]:
-        _refuse_rounded(source, parse({**known, **dict.fromkeys(floats, pa.string())}), floats)
-    return table
+    if all(pa.types.is_string(type_) for type_ in guessed.schema.types):
+        return table
+    texts = parse({**known, **dict.fromkeys(guessed.column_names, pa.string())})
+    inexact = inexact_columns(guessed, texts)
+    numbers = [field.name for field in guessed.schema if pa.types.is_floating(field.type)]
+    for name in numbers:
+        if name not in inexact and (found := first_rounded(texts[name])) is not None:
+            raise _too_many_digits(source, name, found[1], f", row {found[0]}")
+    return parse({**known, **dict.fromkeys(inexact, pa.string())}) if inexact else table
 
 
 def _block_bytes(text: bytes) -> int:
     """The block size: a row must fit in a block, so it is the file's size, up to 2 GiB."""
     return min(max(1 << 20, len(text)), 2**31 - 1)
-
-
-def _refuse_rounded(source: Input, table: pa.Table, names: Sequence[str]) -> None:
-    """Refuse whole numbers in a column read as floats that a float cannot represent."""
-    for name in names:
-        texts = table.column(name)
-        whole = pc.match_substring_regex(texts, r"^\s*[+-]?[0-9]{16,}\s*$")
-        for row in pc.indices_nonzero(whole).to_pylist():
-            text = texts[row].as_py()
-            if int(text) != int(float(text)):
-                raise _too_many_digits(source, name, text, f", row {row}")
 
 
 def _read_json(source: Input, schema: pa.Schema | None) -> pa.Table:
@@ -186,47 +170,22 @@ def _read_json(source: Input, schema: pa.Schema | None) -> pa.Table:
         text = opened.read()
     _refuse_wide(source, text)
     text.decode()  # pyarrow does not check UTF-8
-    options = pyarrow.json.ParseOptions(
-        explicit_schema=pa.schema(fields) if fields else None,
-        unexpected_field_behavior="infer",
-    )
-    blocks = pyarrow.json.ReadOptions(block_size=_block_bytes(text))
-    table = pyarrow.json.read_json(
-        pa.BufferReader(text), read_options=blocks, parse_options=options
-    )
+    text = as_lines(text.removeprefix(_BYTE_ORDER_MARK))
+    table = read_lines(text, fields, _block_bytes(text), source.check)
     known = {field.name for field in fields}
-    for field in table.schema:
-        if field.name not in known and _may_be_rounded(table.column(field.name)):
-            _refuse_rounded_json(source, text, field.name)
+    guessed = [field for field in table.schema if field.name not in known]
+    _refuse_rounded_json(source, text, guessed)
     return table
 
 
-def _may_be_rounded(column: pa.ChunkedArray) -> bool:
-    """Return whether a float, at any depth, is so large that it may be a rounded whole number."""
-    if pa.types.is_floating(column.type):
-        large = pc.greater_equal(pc.abs(column), float(_EXACT_IN_FLOAT))
-        return bool(pc.any(large, min_count=0).as_py())
-    if pa.types.is_list(column.type):
-        return _may_be_rounded(pc.list_flatten(column))
-    if pa.types.is_struct(column.type):
-        return any(_may_be_rounded(member) for member in column.flatten())
-    return False
-
-
-def _refuse_rounded_json(source: Input, text: bytes, name: str) -> None:
-    for line in filter(bytes.strip, text.splitlines()):
-        for number in _whole_numbers(json.loads(line).get(name)):
-            if abs(number) >= _EXACT_IN_FLOAT and number != int(float(number)):
-                raise _too_many_digits(source, name, str(number), "")
-
-
-def _whole_numbers(value: Any) -> Iterator[int]:
-    """The whole numbers of a JSON document."""
-    if isinstance(value, int):
-        yield value
-    elif isinstance(value, dict | list):
-        for member in value.values() if isinstance(value, dict) else value:
-            yield from _whole_numbers(member)
+def _refuse_rounded_json(source: Input, text: bytes, fields: Sequence[pa.Field]) -> None:
+    """Refuse numbers, at any depth of these columns, that the inferred doubles would round."""
+    if not fields or not _MANY_DIGITS.search(text):
+        return
+    for row in documents(text):
+        for field in fields:
+            if (found := rounded_number(row.get(field.name), field.type)) is not None:
+                raise _too_many_digits(source, field.name, found, "")
 
 
 def _too_many_digits(source: Input, name: str, text: str, place: str) -> InvalidData:
@@ -269,6 +228,7 @@ _READERS: Mapping[str, Callable[[Input, pa.Schema | None], pa.Table]] = {
     "parquet": _read_parquet,
     "csv": _read_csv,
     "tsv": _read_csv,
+    "json": _read_json,
     "jsonl": _read_json,
     "ndjson": _read_json,
     "arrow": _read_ipc,

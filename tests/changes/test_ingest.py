@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.errors import InvalidData, InvalidInput, SchemaMismatch
+from rowsieve.errors import InvalidData, InvalidInput, KeyViolation, SchemaMismatch
 from tests.small_tables import NoStream, fresh_uri, keyed
 
 SCHEMA = pa.schema([pa.field("k", pa.string(), nullable=False), ("v", pa.int64())])
@@ -35,8 +35,8 @@ def changes(text: pa.DataType, op: pa.DataType, sequence: pa.Array) -> pa.Table:
     "sequence",
     [
         pa.array([1, 2, 3]),
-        pa.array(["a", "b", "c"]).cast(pa.string_view()),
-        pa.array(["a", "b", "c"]).dictionary_encode(),
+        pa.array(["1", "2", "10"]).cast(pa.string_view()),
+        pa.array(["1", "2", "10"]).dictionary_encode(),
     ],
     ids=lambda array: str(array.type),
 )
@@ -92,3 +92,53 @@ def test_an_object_of_polars_is_not_stored_as_its_address() -> None:
     with pytest.raises(InvalidData, match="column 'b' holds Python objects"):
         table.upsert(frame)
     assert len(table) == 0
+
+
+ORDERS = [
+    pytest.param(["10", "9"], id="digits"),
+    pytest.param(["010", "9"], id="zeros before digits"),
+    pytest.param(["1" + "0" * 40, "9" * 40], id="more digits than a type has"),
+    pytest.param(["0/16B", "0/9A"], id="PostgreSQL"),
+    pytest.param(["A/0", "9/FFFFFFFF"], id="PostgreSQL, beyond 4 GB"),
+    pytest.param(["0/B", "0/a"], id="PostgreSQL, in two cases"),
+    pytest.param(["0000002c:00000a30:0003", "0000002C:00000a2f:0009"], id="SQL Server"),
+]
+
+
+@pytest.mark.parametrize("texts", ORDERS)
+@pytest.mark.parametrize("type_", [pa.string(), pa.large_string()])
+def test_text_of_numbers_is_ordered_as_numbers(texts: list[str], type_: pa.DataType) -> None:
+    for rows in (texts, texts[::-1]):
+        table = rs.create_table(fresh_uri(), pa.table({"k": ["a"], "s": ["0"]}), key=["k"])
+        data = pa.table({"k": ["a", "a"], "s": pa.array(rows, type_), "op": ["u", "u"]})
+        table.apply_changes(data, op="op", sequence="s")
+        assert table.to_arrow()["s"].to_pylist() == texts[:1]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["2026-01-01", "2026-01-02"],
+        ["9", "0/9A"],
+        ["-1", "1"],
+        ["", "1"],
+        ["1.5", "10.5"],
+        ["a", "b"],
+        ["0/", "0/1"],
+        ["mysql-bin.000009:5", "mysql-bin.000010:4"],
+        [b"9", b"10"],
+    ],
+)
+def test_text_without_an_order_of_its_own_is_refused(texts: list[str]) -> None:
+    table = rs.create_table(fresh_uri(), SCHEMA, key=["k"])
+    data = pa.table({"k": ["a", "b"], "v": [1, 2], "op": ["u", "u"], "lsn": texts})
+    with pytest.raises(InvalidData, match=r"column 'lsn' \(sequence=\)"):
+        table.apply_changes(data, op="op", sequence="lsn")
+    assert table.refresh() == 0
+
+
+def test_texts_of_one_number_are_one_sequence() -> None:
+    table = rs.create_table(fresh_uri(), SCHEMA, key=["k"])
+    data = pa.table({"k": ["a", "a"], "v": [1, 2], "op": ["u", "u"], "lsn": ["7", "007"]})
+    with pytest.raises(KeyViolation, match="the same 'lsn'"):
+        table.apply_changes(data, op="op", sequence="lsn")

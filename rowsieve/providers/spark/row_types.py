@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 from pyspark.sql import types as spark
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from rowsieve.changes.spark_data import refuse_spark_types
 from rowsieve.errors import SchemaMismatch, UnsupportedOperation
 from rowsieve.types.logical import (
     Field,
@@ -50,7 +51,11 @@ _NIBBLES: Final = np.array(
 
 
 def arrow_schema_of(schema: spark.StructType) -> pa.Schema:
-    """The exact Arrow schema of the batches that Spark passes and accepts."""
+    """The exact Arrow schema of the batches that Spark passes and accepts.
+
+    SchemaMismatch for a collated column, and for a type that Spark cannot pass.
+    """
+    refuse_spark_types(schema, "Spark")
     return to_arrow_schema(schema, timezone="UTC")
 
 

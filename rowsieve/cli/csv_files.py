@@ -1,0 +1,109 @@
+"""Reads CSV text; columns without a known type are inferred, and keep every digit and character.
+
+pyarrow infers a type by the values that it can parse: `01234` as 1234, and 19 digits as the nearest
+double. So inferred columns are compared with their text: a column with text that its values do not
+express is text, and a number that a double would round is refused.
+
+pyarrow reads a quote that is not closed as a field that extends to the end of the file, so all
+following rows would become text of one row. `open_quote` finds every such quote under the rules of
+pyarrow's reader: a quote opens at the start of a field, `""` inside quotes is a quote, any other
+quote is text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_TRUE: Final = ("true", "True", "TRUE", "1")
+_FALSE: Final = ("false", "False", "FALSE", "0")
+
+
+def parse_csv(
+    text: bytes,
+    types: Mapping[str, pa.DataType],
+    delimiter: str,
+    nulls: Sequence[str],
+    block_bytes: int,
+) -> pa.Table:
+    """Parse CSV; an empty field is NULL, `""` is empty text. Columns without a type are inferred.
+
+    A boolean column may have `t` and `f`, as PostgreSQL writes them.
+    """
+    letters = any(map(pa.types.is_boolean, types.values()))
+    converting = pyarrow.csv.ConvertOptions(
+        column_types=types,
+        null_values=["", *nulls],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        true_values=[*_TRUE, "t", "T"] if letters else _TRUE,
+        false_values=[*_FALSE, "f", "F"] if letters else _FALSE,
+    )
+    return pyarrow.csv.read_csv(
+        pa.BufferReader(text),
+        read_options=pyarrow.csv.ReadOptions(block_size=block_bytes),
+        parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=converting,
+    )
+
+
+def inexact_columns(guessed: pa.Table, texts: pa.Table) -> list[str]:
+    """The columns whose text says more than the inferred values: `01234`, `+5`, `0x10`."""
+    return [
+        name
+        for name in guessed.column_names
+        if (form := _form_of(guessed.schema.field(name).type)) is not None
+        and not pc.all(pc.match_substring_regex(texts[name], form), min_count=0).as_py()
+    ]
+
+
+def first_rounded(texts: pa.ChunkedArray) -> tuple[int, str] | None:
+    """The first number, with its row, that a double does not hold with all of its digits."""
+    long = pc.match_substring_regex(texts, r"(?:[0-9]\.?){16}|[eE]")
+    shortest = texts.cast(pa.float64()).cast(pa.string())
+    for row in pc.indices_nonzero(pc.and_(long, pc.not_equal(texts, shortest))).to_pylist():
+        if is_rounded(text := texts[row].as_py()):
+            return row, text
+    return None
+
+
+def is_rounded(number: str) -> bool:
+    """Return whether the nearest double is another number, also by its shortest text."""
+    value = float(number)
+    return math.isinf(value) or Decimal(number) not in (Decimal(value), Decimal(repr(value)))
+
+
+def _form_of(type_: pa.DataType) -> str | None:
+    """The texts that values of an inferred type express completely; None if they express all."""
+    if pa.types.is_integer(type_):
+        return r"^(?:0|-?[1-9][0-9]*)$"
+    if pa.types.is_floating(type_):
+        decimal = r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+        return rf"^(?:{decimal}|[+-]?(?:[nN][aA][nN]|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?))$"
+    if pa.types.is_boolean(type_):
+        return r"^(?:true|True|TRUE|false|False|FALSE)$"
+    return None
+
+
+def open_quote(text: bytes, delimiter: str) -> int | None:
+    """The line, from 1, of the quote that is not closed; None if all are. Linear time, in C."""
+    ends = re.escape(delimiter.encode()) + rb"\r\n"
+    closed = re.compile(
+        rb'(?:[^"]++|(?<=[^%s])"|(?:\A|(?<=[%s]))"(?:[^"]++|"")*+")*+' % (ends, ends)
+    )
+    start = len(_BYTE_ORDER_MARK) if text.startswith(_BYTE_ORDER_MARK) else 0
+    body = memoryview(text)[start:]
+    found = closed.match(body)
+    read = found.end() if found else 0
+    if read == len(body):
+        return None
+    before = text[: start + read]
+    return 1 + before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n")

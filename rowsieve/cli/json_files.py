@@ -1,0 +1,121 @@
+"""Reads JSON lines, and `.json` files of one array of objects.
+
+pyarrow converts the rows. It cannot tell an absent name from NULL, which an upsert must: where a
+column has NULL, the documents are read again for their names. A name that no document has is not a
+column of the result, and one that only some have is for the caller to accept (`absent_values.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json
+
+from rowsieve.cli.csv_files import is_rounded
+
+Documents: TypeAlias = Sequence[Mapping[str, Any]]
+_SPACES: Final = bytes.maketrans(b"\r\n", b"  ")
+
+
+class NumberText(str):
+    """A number of a document with a point or an exponent, as it is written there."""
+
+    __slots__ = ()
+
+
+def as_lines(text: bytes) -> bytes:
+    """Return the objects of a JSON array, or of several lines each, as JSON lines."""
+    is_array = text.lstrip().startswith(b"[")
+    if is_array:
+        items = [bytes(item) for item in msgspec.json.decode(text, type=list[msgspec.Raw])]
+    elif not (items := _single(text)):
+        return text
+    # a line break inside an item is between its tokens: text has it escaped
+    return b"\n".join(item.translate(_SPACES) for item in items)
+
+
+def _single(text: bytes) -> list[bytes]:
+    """The text if it is one document, such as an object on several lines."""
+    try:
+        return [bytes(msgspec.json.decode(text, type=msgspec.Raw))]
+    except msgspec.DecodeError:
+        return []
+
+
+def read_lines(
+    text: bytes,
+    fields: Sequence[pa.Field],
+    block_bytes: int,
+    check: Callable[[Documents], None] | None = None,
+) -> pa.Table:
+    """Read JSON lines; `fields` are known columns. `check` gets the documents if it may matter."""
+    table = _parsed(text, fields, block_bytes)
+    if not fields or not any(_has_null(column) for column in table.columns):
+        return table
+    found = documents(text)
+    if check is not None:
+        check(found)
+    present = [field for field in fields if any(field.name in row for row in found)]
+    present = [_present(field, [row.get(field.name) for row in found]) for field in present]
+    return table if present == list(fields) else _parsed(text, present, block_bytes)
+
+
+def documents(text: bytes) -> Documents:
+    """The objects of JSON lines, as Python reads them; a float is the text of its digits."""
+    return [json.loads(line, parse_float=NumberText) for line in text.splitlines() if line.strip()]
+
+
+def rounded_number(value: Any, type_: pa.DataType) -> str | None:
+    """The first number that is inferred as a double and is not one, in a value of a document."""
+    if pa.types.is_floating(type_):
+        is_number = isinstance(value, NumberText | int)
+        return str(value) if is_number and is_rounded(str(value)) else None
+    if pa.types.is_list(type_) and isinstance(value, list):
+        inner = [(item, type_.value_type) for item in value]
+    elif pa.types.is_struct(type_) and isinstance(value, dict):
+        inner = [(value.get(member.name), member.type) for member in type_]
+    else:
+        return None
+    return next((found for each in inner if (found := rounded_number(*each))), None)
+
+
+def _parsed(text: bytes, fields: Sequence[pa.Field], block_bytes: int) -> pa.Table:
+    options = pyarrow.json.ParseOptions(
+        explicit_schema=pa.schema(fields) if fields else None,
+        unexpected_field_behavior="infer",
+    )
+    blocks = pyarrow.json.ReadOptions(block_size=block_bytes)
+    return pyarrow.json.read_json(pa.BufferReader(text), read_options=blocks, parse_options=options)
+
+
+def _has_null(values: Any) -> bool:
+    """Return whether a value, or a field of a struct at any depth, is NULL."""
+    if values.null_count:
+        return True
+    if pa.types.is_list(values.type):
+        return _has_null(pc.list_flatten(values))
+    if pa.types.is_struct(values.type):
+        return any(_has_null(member) for member in values.flatten())
+    return False
+
+
+def _present(field: pa.Field, values: Iterable[Any]) -> pa.Field:
+    """The field without members of structs that none of these values has."""
+    if pa.types.is_list(field.type):
+        items = [item for value in values if isinstance(value, list) for item in value]
+        item = _present(field.type.value_field, items)
+        return field.with_type(pa.list_(item))
+    if not pa.types.is_struct(field.type):
+        return field
+    rows = [value for value in values if isinstance(value, dict)]
+    members = [
+        _present(member, [row.get(member.name) for row in rows])
+        for member in field.type
+        if not rows or any(member.name in row for row in rows)
+    ]
+    return field.with_type(pa.struct(members))
