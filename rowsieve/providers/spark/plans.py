@@ -80,10 +80,9 @@ def longs_frame(session: Any, name: str, values: bytes) -> Any:
     return frame_of(session, relation)
 
 
-def row_numbers_name(session: Any) -> str:
-    """The name of the column that Spark's Parquet reader fills with the numbers of the rows."""
-    reader = _class(session, "execution.datasources.parquet.ParquetFileFormat")
-    return str(reader.ROW_INDEX_TEMPORARY_COLUMN_NAME())
+def listed_bytes(frame: Any) -> int:
+    """The sum of the sizes of a scan's files, as Spark listed them."""
+    return int(frame._jdf.queryExecution().analyzed().relation().location().sizeInBytes())
 
 
 def empty_frame(session: Any, schema: spark.StructType) -> Any:

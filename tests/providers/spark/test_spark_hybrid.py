@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -20,10 +21,14 @@ from hypothesis import strategies as st
 
 import rowsieve as rs
 from rowsieve.errors import CorruptData, InvalidInput
+from rowsieve.predicate.rowset import RowSet
 from rowsieve.providers.spark import explain, read
 from rowsieve.providers.spark.frames import spark_read
+from rowsieve.providers.spark.reads import hybrid
+from rowsieve.providers.spark.reads import routes as part_routes
 from rowsieve.providers.spark.reads.hybrid import hybrid_frame, routes_of
 from rowsieve.providers.spark.reads.routes import ALL_ROUTES, Reason, SparkRoutes
+from rowsieve.providers.spark.reads.visible_rows import FileRows, _modulus, _words
 from tests.executor.planted import lie
 from tests.profiles import IS_DEEP, examples
 from tests.providers.spark import test_spark_oracle as oracle
@@ -71,7 +76,10 @@ def ids(frame: Any) -> list[int]:
     return sorted(row["id"] for row in frame.select("id").collect())
 
 
-def test_clean_files_are_read_natively_and_others_by_bitmap(spark: Any, table: rs.Table) -> None:
+def test_clean_files_are_read_natively_and_others_by_bitmap(
+    spark: Any, table: rs.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(part_routes, "_JOINED_BELOW_ROWS", 0)
     first = rs.open_table(table.uri, version=0)
     assert reasons(routes(first, spark)) == {("native", Reason.CLEAN)}
     assert "FileScan parquet" in plan_of(first.to_spark(spark))
@@ -89,12 +97,93 @@ def plan_of(frame: Any) -> str:
     return str(frame._jdf.queryExecution().simpleString())
 
 
+def test_few_clean_rows_are_read_with_the_files_that_have_hidden_ones(
+    spark: Any, table: rs.Table
+) -> None:
+    assert reasons(routes(table, spark)) == {("bitmap", Reason.HIDDEN), ("bitmap", Reason.JOINED)}
+    plan = plan_of(table.to_spark(spark))
+    assert "Union" not in plan
+    assert plan.count("FileScan parquet") == 1
+    assert ids(table.to_spark(spark)) == [i for i in range(110) if i != 50]
+
+
+def same_sizes(folder: Path) -> rs.Table:
+    """Three files of one size with hidden rows, each others, and a file of another size."""
+    columns = pa.schema([("id", pa.int64()), ("x", pa.int64())])
+    table = rs.create_table(str(folder / "t"), columns, key=["id"])
+    for start in (1000, 2000, 3000):
+        numbers = pa.array(range(start, start + 100), pa.int64())
+        table.upsert(pa.table({"id": numbers, "x": numbers}))
+    table.delete("id IN (1000, 2001, 3002) OR id BETWEEN 3064 AND 3070")
+    table.upsert(pa.table({"id": [1050, 5000], "x": [-1, -2]}))
+    return table
+
+
+def test_files_of_one_size_are_in_different_scans(spark: Any, tmp_path: Path) -> None:
+    table = same_sizes(tmp_path)
+    sizes = Counter(part.size_bytes for part in routes(table, spark).parts)
+    assert sorted(sizes.values()) == [1, 3]
+    plan = table.to_spark(spark)._jdf.queryExecution().optimizedPlan().toString()
+    assert plan.count("] parquet") == 4  # three of bitmaps, one of the clean file
+    assert rows_of(table.to_spark(spark)) == rows_of(forced(table, spark, "source"))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        ("spark.sql.optimizer.nestedSchemaPruning.enabled", "false"),
+        ("spark.sql.parquet.enableVectorizedReader", "false"),
+        ("spark.sql.codegen.wholeStage", "false"),
+        ("spark.sql.ansi.enabled", "false"),
+        ("spark.sql.files.maxPartitionBytes", "600"),
+        ("spark.sql.adaptive.enabled", "false"),
+    ],
+)
+def test_settings_do_not_change_which_rows_of_a_file_are_visible(
+    spark: Any, tmp_path: Path, setting: tuple[str, str]
+) -> None:
+    table = same_sizes(tmp_path)
+    name, value = setting
+    before = spark.conf.get(name)
+    spark.conf.set(name, value)
+    try:
+        frame = table.to_spark(spark)
+        expected = table.scan(columns=["id", "x"]).to_arrow().sort_by("id").to_pylist()
+        assert frame.toArrow().sort_by("id").to_pylist() == expected
+        assert ids(frame.filter("x > 3060 AND id < 3072")) == [3061, 3062, 3063, 3071]
+        assert frame.select("x").where("x < 0").toArrow()["x"].to_pylist() == [-1, -2]
+    finally:
+        spark.conf.set(name, before)
+
+
+def test_a_listing_with_other_sizes_is_an_error(
+    spark: Any, table: rs.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hybrid, "listed_bytes", lambda _frame: 7)
+    with pytest.raises(CorruptData, match="Spark lists 7 bytes of 2 files"):
+        table.to_spark(spark)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 40])
+def test_each_file_has_a_directory_entry_of_its_own(count: int) -> None:
+    sizes = [10_000 + 64 * i for i in range(count)]
+    files = [FileRows(size, RowSet.from_ranges([(i, i + 3)], 70)) for i, size in enumerate(sizes)]
+    modulus = _modulus(np.array(sizes))
+    words = np.frombuffer(_words(files, modulus), dtype=">i8")
+    for file in files:
+        start = words[file.size_bytes % modulus]
+        bits = np.unpackbits(
+            words[start : start + 2].astype("<i8").view(np.uint8), bitorder="little"
+        )
+        assert np.flatnonzero(bits).tolist() == list(file.rows)
+
+
 def test_the_routes_are_explained(spark: Any, table: rs.Table) -> None:
     shown = str(explain(spark, table.uri, version=2)).splitlines()
     assert shown[0].endswith("version 2: 2 parts")
     assert [line.split() for line in shown[1:]] == [
         ["bitmap", "1", "parts", "100", "rows", "2", "hidden", "some", "rows", "are", "hidden"],
-        ["native", "1", "parts", "11", "rows", "0", "hidden", "all", "rows", "are", "visible"],
+        ["bitmap", "1", "parts", "11", "rows", "0", "hidden", *Reason.JOINED.value.split()],
     ]
     (one,) = explain(spark, table.uri, where="id = 105").parts
     assert (one.route, one.row_count, one.rows_hidden) == ("native", 11, 0)
@@ -153,10 +242,7 @@ def test_files_with_tags_for_names_are_read_by_these(spark: Any, tmp_path: Path)
     )
     table.upsert(table.scan("id = 2").to_arrow())
     plain = forced(table, spark, columns=["f1", "x", "id"])
-    assert {part.route for part in routes(table, spark, columns=["f1"]).parts} == {
-        "native",
-        "bitmap",
-    }
+    assert {part.route for part in routes(table, spark, columns=["f1"]).parts} == {"bitmap"}
     assert rows_of(plain.filter("f1 >= 10")) == rows_of(
         forced(table, spark, "source", columns=["f1", "x", "id"])
     )
@@ -167,7 +253,7 @@ def test_files_with_tags_for_names_are_read_by_these(spark: Any, tmp_path: Path)
 def test_stored_vectors_of_hidden_rows_are_read(spark: Any, table: rs.Table) -> None:
     table.build_deletion_vectors()
     table.upsert(numbered(8))
-    assert {part.route for part in routes(table, spark).parts} == {"native", "bitmap"}
+    assert {part.route for part in routes(table, spark).parts} == {"bitmap"}
     assert rows_of(table.to_spark(spark)) == rows_of(forced(table, spark, "source"))
 
 

@@ -1,8 +1,8 @@
 """Builds a Spark DataFrame of a table: native Parquet scans, and our source for the rest.
 
-Files without hidden rows that have the same shape are one scan; each file with hidden rows is a
-scan of its own, under a condition on its row numbers; the source reads the other parts. Spark
-pushes filters, columns and aggregates into the native scans, as it does for any Parquet file.
+Files of the same shape are one scan if they have no hidden rows, and one scan under a condition on
+file and row number if they have some; the source reads the other parts. Spark pushes filters,
+columns and aggregates into the native scans, as it does for any Parquet file.
 
 Soundness: all scans are of one version (invariants 23 and 32). A missing or damaged file is an
 error under all settings of the session: files are immutable, and page checksums are verified.
@@ -11,22 +11,23 @@ error under all settings of the session: files are immutable, and page checksums
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, ItemsView, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pyspark.errors import AnalysisException
 from pyspark.sql.types import StructType
 
 from rowsieve.bridges.spark_columns.types import spark_schema
+from rowsieve.errors import CorruptData
 from rowsieve.objects import Location
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.providers.native_files.file_shapes import Shape
 from rowsieve.providers.native_files.planned_parts import files_of, only_parts, read_parts
 from rowsieve.providers.native_files.present_files import check_files
-from rowsieve.providers.spark.plans import empty_frame
+from rowsieve.providers.spark.plans import empty_frame, listed_bytes
 from rowsieve.providers.spark.reads.file_listing import parquet_scan
-from rowsieve.providers.spark.reads.hidden_row_numbers import are_visible, row_numbers
 from rowsieve.providers.spark.reads.marked_reads import marked
 from rowsieve.providers.spark.reads.native_columns import (
     output_columns,
@@ -45,6 +46,7 @@ from rowsieve.providers.spark.reads.routes import (
     store_refusal,
 )
 from rowsieve.providers.spark.reads.spark_read import SparkRead
+from rowsieve.providers.spark.reads.visible_rows import FileRows, visible_rows
 from rowsieve.providers.spark.session_settings import is_total
 from rowsieve.providers.spark.source import output_schema, plan_read
 from rowsieve.storage.manifests.manifest import FileRef
@@ -201,22 +203,49 @@ def _columns(read: SparkRead, plan: ScanPlan) -> tuple[Field, ...]:
 
 
 def _native_frames(read: SparkRead, routes: SparkRoutes) -> Iterator[Any]:
-    """A frame for each shape of clean files, and one for each file with hidden rows."""
-    columns = routes.columns
+    """The scans of the files without hidden rows, and those of the files with some."""
+    for shape, parts in _by_shape(routes.on("native")):
+        frame = _scan(read, read_schema(shape), parts)
+        yield frame.select(*output_columns(routes.columns, shape))
+    for shape, alike in _by_shape(routes.on("bitmap")):
+        for parts in _of_different_sizes(alike):
+            frame = _scan(read, read_schema(shape), parts)
+            _check_listing(read, frame, parts)
+            files = [FileRows(part.size_bytes, part.visible) for part in parts]
+            visible = visible_rows(read.spark, frame, files)
+            yield visible.select(*output_columns(routes.columns, shape))
+
+
+def _by_shape(parts: Sequence[PartRoute]) -> ItemsView[Shape, list[PartRoute]]:
     by_shape: dict[Shape, list[PartRoute]] = {}
-    for part in routes.on("native"):
+    for part in parts:
         assert part.shape is not None
         by_shape.setdefault(part.shape, []).append(part)
-    for shape, parts in by_shape.items():
-        frame = _scan(read, read_schema(shape), parts)
-        yield frame.select(*output_columns(columns, shape))
-    for part in routes.on("bitmap"):
-        assert part.shape is not None
-        assert part.rows is not None
-        schema = read_schema(part.shape).add(row_numbers(read.spark))
-        frame = _scan(read, schema, [part])
-        frame = frame.filter(are_visible(read.spark, part.rows))
-        yield frame.select(*output_columns(columns, part.shape))
+    return by_shape.items()
+
+
+def _of_different_sizes(parts: Sequence[PartRoute]) -> list[list[PartRoute]]:
+    """The parts in groups in which no two files have the same size; mostly one group."""
+    groups: list[list[PartRoute]] = []
+    same_size: Counter[int] = Counter()
+    for part in parts:
+        if (place := same_size[part.size_bytes]) == len(groups):
+            groups.append([])
+        groups[place].append(part)
+        same_size[part.size_bytes] += 1
+    return groups
+
+
+def _check_listing(read: SparkRead, frame: Any, parts: Sequence[PartRoute]) -> None:
+    """CorruptData unless Spark lists the files with the sizes by which it finds their rows."""
+    expected, listed = sum(part.size_bytes for part in parts), listed_bytes(frame)
+    if listed != expected:
+        table = read.table
+        check_files(table.store, table.version, _files(read, parts))
+        raise CorruptData(
+            f"Spark lists {listed:,} bytes of {len(parts):,} files of {table.uri}, and the "
+            f"manifest says {expected:,}; read with routes=['source']"
+        )
 
 
 def _scan(read: SparkRead, schema: StructType, parts: Sequence[PartRoute]) -> Any:

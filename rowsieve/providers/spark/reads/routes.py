@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final, Literal, TypeAlias
 
@@ -41,7 +41,10 @@ ALL_ROUTES: Final[tuple[RouteName, ...]] = ("native", "bitmap", "source")
 # Characters of paths that mean the same to us, to Hadoop and to every locale of a JVM.
 _PLAIN_PATH: Final = re.compile(r"[A-Za-z0-9_./ =+@~,-]*")
 _MOST_HIDDEN: Final = 0.9  # share of hidden rows up to which Spark reads a file itself
-_MOST_BITMAPS: Final = 64  # each is a scan of its own in Spark's plan
+_MOST_BITMAPS: Final = 512  # files; their directory grows with the square, to 256 kB
+_MOST_OF_A_SIZE: Final = 8  # files of the same size are in different scans
+# Planning one more scan costs 45 ms of CPU, looking up a row 25 ns: see the decision 0066.
+_JOINED_BELOW_ROWS: Final = 1_500_000
 _MOST_BITMAP_ROWS: Final = 400_000_000  # 50 MB of bits in Spark's plan
 _V1_SOURCES: Final = "spark.sql.sources.useV1SourceList"
 
@@ -50,6 +53,7 @@ class Reason(Enum):
     """The reason for the route of a part; the value is what `str()` of the routes prints."""
 
     CLEAN = "all rows are visible"
+    JOINED = "all rows are visible; they are few, so files with hidden rows are read with them"
     HIDDEN = "some rows are hidden"
     ASKED = "the argument routes excludes the others"
     CONNECT = "a Spark Connect client cannot make the plan"
@@ -74,10 +78,16 @@ class PartRoute:
     part_id: str
     path: str
     row_count: int
+    size_bytes: int
     route: RouteName
     reason: Reason
     rows: RowSet | None = field(default=None, repr=False)
     shape: Shape | None = field(default=None, repr=False)
+
+    @property
+    def visible(self) -> RowSet:
+        """The visible rows of the file."""
+        return RowSet.full(self.row_count) if self.rows is None else self.rows
 
     @property
     def rows_hidden(self) -> int:
@@ -178,8 +188,34 @@ def choose_routes(
         odd = [column for column in wanted.columns if not is_native(column.type)]
         detail = f": {odd[0].name!r} is {type_name(odd[0].type)}" if odd else ""
     else:
-        parts = tuple(_Chooser(plan, snapshot, store, wanted, frozenset(allowed)).routes())
+        chooser = _Chooser(plan, snapshot, store, wanted, frozenset(allowed))
+        parts = _joined(list(chooser.routes()))
     return SparkRoutes(plan.table_uri, plan.version, parts, wanted.columns, detail)
+
+
+def _joined(parts: Sequence[PartRoute]) -> tuple[PartRoute, ...]:
+    """Move clean files to the scan of those with hidden rows, where this saves a scan for less."""
+    by_shape: dict[Shape | None, list[PartRoute]] = {}
+    for part in parts:
+        if part.route != "source":
+            by_shape.setdefault(part.shape, []).append(part)
+    joined = {shape for shape, alike in by_shape.items() if _is_one_scan(alike)}
+    return tuple(
+        replace(part, route="bitmap", reason=Reason.JOINED)
+        if part.route == "native" and part.shape in joined
+        else part
+        for part in parts
+    )
+
+
+def _is_one_scan(alike: Sequence[PartRoute]) -> bool:
+    """Return whether one scan of these files, of which some have hidden rows, is cheapest."""
+    clean_rows = sum(part.row_count for part in alike if part.route == "native")
+    has_hidden = any(part.route == "bitmap" for part in alike)
+    sizes = {part.size_bytes for part in alike}
+    return (
+        has_hidden and clean_rows < _JOINED_BELOW_ROWS and len(alike) == len(sizes) <= _MOST_BITMAPS
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +246,7 @@ class _Chooser:
         self._safe = dict(zip(names, chosen.column("native_safe").to_pylist(), strict=True))
         self._schemas = dict(zip(names, chosen.column("schema_id").to_pylist(), strict=True))
         self._files: dict[int, _File] = {}
-        self._bitmaps = 0
+        self._sizes: Counter[tuple[int, int]] = Counter()  # bitmaps by schema and size of the file
         self._bitmap_rows = 0
 
     def routes(self) -> Iterator[PartRoute]:
@@ -234,18 +270,22 @@ class _Chooser:
             return _routed(part, "native", Reason.CLEAN, None, shape)
         if "bitmap" not in self._allowed:
             return _refused(part, Reason.ASKED, rows)
-        if (refusal := self._bitmap_refusal(part.data.rows, rows)) is not None:
+        size = self._schemas[part.part_id], part.data.size_bytes
+        if (refusal := self._bitmap_refusal(size, part.data.rows, rows)) is not None:
             return _refused(part, refusal, rows)
-        self._bitmaps += 1
+        self._sizes[size] += 1
         self._bitmap_rows += part.data.rows
-        shown = RowSet.full(part.data.rows) if rows is None else rows
-        return _routed(part, "bitmap", Reason.HIDDEN if rows else Reason.ASKED, shown, shape)
+        return _routed(part, "bitmap", Reason.HIDDEN if rows else Reason.ASKED, rows, shape)
 
-    def _bitmap_refusal(self, row_count: int, rows: RowSet | None) -> Reason | None:
+    def _bitmap_refusal(
+        self, size: tuple[int, int], row_count: int, rows: RowSet | None
+    ) -> Reason | None:
         if "source" in self._allowed:
             if rows is not None and len(rows) < (1 - _MOST_HIDDEN) * row_count:
                 return Reason.MOSTLY_HIDDEN
-            if self._bitmaps >= _MOST_BITMAPS or self._bitmap_rows > _MOST_BITMAP_ROWS:
+            if self._sizes.total() >= _MOST_BITMAPS or self._sizes[size] >= _MOST_OF_A_SIZE:
+                return Reason.MANY_BITMAPS
+            if self._bitmap_rows > _MOST_BITMAP_ROWS:
                 return Reason.MANY_BITMAPS
         return None
 
@@ -268,4 +308,13 @@ def _routed(
     part: PlannedPart, route: RouteName, reason: Reason, rows: RowSet | None, shape: Shape | None
 ) -> PartRoute:
     assert part.data is not None
-    return PartRoute(part.part_id, part.data.path, part.data.rows, route, reason, rows, shape)
+    return PartRoute(
+        part.part_id,
+        part.data.path,
+        part.data.rows,
+        part.data.size_bytes,
+        route,
+        reason,
+        rows,
+        shape,
+    )
