@@ -15,6 +15,7 @@ from itertools import accumulate
 import numpy as np
 import pyarrow as pa
 
+from rowsieve.errors import UnsupportedOperation
 from rowsieve.executor.joined_groups import FEW
 from rowsieve.executor.open_file import OpenFile
 from rowsieve.executor.repeats import Rows
@@ -25,7 +26,7 @@ from rowsieve.parquet.page_reader import read_together
 from rowsieve.parquet.pages import Pages
 from rowsieve.predicate.arrays import as_type, repeated
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.types.logical import is_nested
+from rowsieve.types.logical import Field, is_nested
 from rowsieve.types.schema import Schema
 
 COLUMNS_AT_ONCE = 4  # per decoding call: amortizes the call, and fits into the processor's cache
@@ -34,6 +35,7 @@ PAGES_AT_ONCE = 2  # per row group; decoding the second costs less than opening 
 FEW_ROWS = 8_192  # fit into the processor's cache with all their columns
 FEW_VALUES = 131_072  # so do these: a megabyte, if they are numbers
 BYTES_OF_A_ROUND_TRIP = 512 * 1024  # what a connection transfers in the time of a round trip
+_LARGEST_ARRAY_BYTES = 2**31 - 1  # offsets of text have 32 bits
 MOST = 0.92  # share of the rows; above it, a filter is faster than taking rows by number
 
 
@@ -43,7 +45,8 @@ class RowGroup:
 
     `wanted`: the rows to read; None for all. The rows may extend into the next row groups if few
     pages of each are wanted (`rowsieve.executor.joined_groups`). `mostly_match`: a hint that the
-    predicate keeps most of the wanted rows.
+    predicate keeps most of the wanted rows. `group_start`: the first row of the row group if this
+    is a slice of a large one (`rowsieve.parquet.group_slices`), else None.
     """
 
     part_id: str
@@ -54,6 +57,7 @@ class RowGroup:
     wanted: RowSet | None
     metrics: ScanMetrics
     mostly_match: bool = False
+    group_start: int | None = None
 
     def runs(self, columns: Schema) -> Iterator[tuple[int, Callable[[], pa.RecordBatch]]]:
         """Runs of consecutive rows: the first row of each, and a function that decodes the run.
@@ -141,6 +145,8 @@ class RowGroup:
             yield from self._places(columns, run)
 
     def _places(self, columns: Schema, pages: Pages | None) -> Iterator[Place]:
+        if self.group_start not in (None, self.start):
+            return  # the first slice requests the whole row group
         for start, stop in self.file.spans(self.number, columns, pages):
             yield self.file.path, start, stop
 
@@ -151,7 +157,9 @@ class RowGroup:
 
     def _pages(self, rows: Rows | RowSet | None) -> Pages | None:
         """The pages with these rows; None if decoding all pages is better."""
-        if rows is None or not (page_rows := self.file.page_rows) or self.row_count <= page_rows:
+        if rows is None or self.group_start is not None:
+            return None
+        if not (page_rows := self.file.page_rows) or self.row_count <= page_rows:
             return None
         if len(rows) > FEW * self.row_count:  # then more than this share of the pages is wanted
             return None
@@ -203,19 +211,42 @@ class RowGroup:
             fields = columns.fields[first : first + step]
             table = None
             if any(isinstance(each, str) for each in some):
-                table, read_bytes = self.file.read(self.number, fields, pages)
+                table, read_bytes = self.file.read(self.number, fields, pages, self._slice())
                 size_bytes += read_bytes
             for each, field in zip(some, fields, strict=True):
                 if isinstance(each, str):
                     assert table is not None
-                    yield _joined(self.file.as_now(table.column(each), field))
+                    yield self._one_array(table.column(each), field)
                 else:
                     yield repeated(each, row_count)
         self._note(pages, size_bytes)
 
+    def _one_array(self, column: pa.ChunkedArray, field: Field) -> pa.Array:
+        """The column as one array, of the table's type or in a dictionary."""
+        try:
+            return _joined(self.file.as_now(column, field))
+        except pa.ArrowInvalid as error:
+            if column.nbytes < _LARGEST_ARRAY_BYTES:
+                raise
+            raise UnsupportedOperation(
+                f"{self.file.path}, row group {self.number}: column {field.name!r} has more than "
+                f"2 GiB in {self.row_count:,} rows, which one array cannot hold ({error}); write "
+                "the file again with smaller row groups"
+            ) from error
+
+    def _slice(self) -> tuple[int, int] | None:
+        """The rows within the row group, if this is a slice."""
+        if self.group_start is None:
+            return None
+        first = self.start - self.group_start
+        return first, first + self.row_count
+
     def _note(self, pages: Pages | None, size_bytes: int) -> None:
-        """Count a read in the metrics."""
+        """Count a read in the metrics; the first slice of a row group counts all of its rows."""
         read = [(self.number, self.row_count)]
+        if self.group_start is not None:
+            starts = self.file.starts
+            read = [(self.number, starts[self.number + 1] - starts[self.number])]
         if pages is not None:
             read = self.file.rows_by_group(self.number, pages)
         for number, rows in read:  # the first row group counts all bytes

@@ -9,19 +9,27 @@ Soundness: a value that the column's type now cannot hold is an error, never ano
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rowsieve.errors import CorruptData, SchemaMismatch
+from rowsieve.locks import ForkSafeLock
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.chunks import chunk_span
 from rowsieve.parquet.decode import ParquetReader
 from rowsieve.parquet.file_mapping import FileMapping, mapping_of
-from rowsieve.parquet.footer import read_metadata, starts_of
+from rowsieve.parquet.footer import read_metadata, reading, starts_of
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.foreign_values import conform_foreign
+from rowsieve.parquet.group_slices import (
+    RowStream,
+    longest_in_dictionary,
+    slice_rows,
+    text_leaves_of,
+)
 from rowsieve.parquet.leaf_columns import fields_by_id, leaves_of, names_by_id, schema_id_of
 from rowsieve.parquet.nested_columns import NestedColumn, nested_column
 from rowsieve.parquet.page_reader import PageReader
@@ -35,6 +43,8 @@ from rowsieve.types.schema import Schema
 from rowsieve.types.stored_defaults import constant
 from rowsieve.types.widening import WIDE_TYPES, widened
 
+_MOST_STREAMS: Final = 4  # of one row group and the same columns, by several threads
+
 
 class OpenFile:
     """A file that several threads read; each call uses a reader of its own.
@@ -43,8 +53,8 @@ class OpenFile:
     foreign file, else None. `forms`: the forms of values by the name in the file.
     """
 
-    __slots__ = ("_idle", "_leaves", "_metadata", "_names", "_pages", "_ref", "_store",
-                 "fetches_together", "forms", "mapping", "starts")  # fmt: skip
+    __slots__ = ("_idle", "_leaves", "_lock", "_metadata", "_names", "_pages", "_ref", "_store",
+                 "_streams", "fetches_together", "forms", "mapping", "starts")  # fmt: skip
 
     def __init__(self, store: ObjectStore, ref: FileRef) -> None:
         self._store = store
@@ -55,6 +65,8 @@ class OpenFile:
         self._leaves = leaves_of(self._metadata)
         self._names = names_by_id(self._metadata)
         self._idle: deque[ParquetReader] = deque()
+        self._streams: dict[tuple[int, ...], list[RowStream]] = {}  # by row group and leaves
+        self._lock = ForkSafeLock()
         self._pages: tuple[PageReader | None, int] | None = None
         self.fetches_together = store.overlaps
         self.starts = starts_of(self._metadata)
@@ -171,27 +183,92 @@ class OpenFile:
             found += leaves
         return found
 
+    def cuts(self, row_group: int, most_rows: int) -> Sequence[tuple[int, int]]:
+        """The first row and the end of each slice of a row group; one slice if it is not large.
+
+        Slices of a large one have at most `most_rows`.
+        """
+        known = _slice_rows(self._metadata)
+        if (rows := known.get(row_group)) is None:
+            rows = known[row_group] = self._slice_rows(row_group)
+        start, stop = self.starts[row_group], self.starts[row_group + 1]
+        if rows < stop - start:
+            rows = min(rows, most_rows)
+        return [(first, min(first + rows, stop)) for first in range(start, stop, max(rows, 1))]
+
+    def _slice_rows(self, row_group: int) -> int:
+        group = self._metadata.row_group(row_group)
+        if self.mapping is None:
+            return slice_rows(group, (), None)
+
+        def longest(leaf: int) -> int | None:
+            path = group.column(leaf).path_in_schema
+            with (
+                reading(self.path, row_group),
+                self._store.open_input(self.path, self._ref.size_bytes) as source,
+            ):
+                file = pq.ParquetFile(source, metadata=self._metadata, read_dictionary=[path])
+                return longest_in_dictionary(file, row_group, leaf)
+
+        return slice_rows(group, _text_leaves(self._metadata), longest)
+
     def read(
-        self, row_group: int, columns: Iterable[Field], pages: Pages | None
+        self,
+        row_group: int,
+        columns: Iterable[Field],
+        pages: Pages | None,
+        rows: tuple[int, int] | None = None,
     ) -> tuple[pa.Table, int]:
         """Decode columns of a row group, or only these pages; also returns the bytes read.
 
         The result omits columns that the file lacks. Page 0 is the first of `row_group`; pages may
-        belong to the row groups after it.
+        belong to the row groups after it. `rows`: a slice of the row group, instead of pages.
         """
         fields = [field for field in columns if field.id in self._names]
         if pages is not None:
             assert self.pages is not None
             return self.pages.read(row_group, [self._names[each.id] for each in fields], pages)
         leaves = self._leaves_of(fields)
+        chunks = self._metadata.row_group(row_group)
+        size_bytes = sum(chunks.column(leaf).total_compressed_size for leaf in leaves)
+        if rows is not None:
+            share = (rows[1] - rows[0]) / max(int(chunks.num_rows), 1)
+            return self._read_slice(row_group, leaves, rows), int(size_bytes * share)
         try:
             reader = self._idle.pop()
         except IndexError:
             reader = ParquetReader(self._store, self._ref)
         table = reader.read(row_group, leaves)
         self._idle.append(reader)
-        chunks = self._metadata.row_group(row_group)
-        return table, sum(chunks.column(leaf).total_compressed_size for leaf in leaves)
+        return table, size_bytes
+
+    def _read_slice(self, row_group: int, leaves: Sequence[int], rows: tuple[int, int]) -> pa.Table:
+        """Read on from the stream that is nearest before the slice; else from a new one."""
+        idle = self._streams.setdefault((row_group, *leaves), [])
+        with self._lock:
+            before = [each for each in idle if each.position <= rows[0]]
+            stream = max(before, key=lambda each: each.position, default=None)
+            if stream is not None:
+                idle.remove(stream)
+        if stream is None:
+            stream = ParquetReader(self._store, self._ref).stream(row_group, leaves)
+        with reading(self.path, row_group):
+            table = stream.read(*rows)
+        with self._lock:
+            if len(idle) < _MOST_STREAMS:
+                idle.append(stream)
+        return table
+
+
+@cached_per_footer
+def _text_leaves(metadata: pq.FileMetaData) -> list[int]:
+    return text_leaves_of(metadata)
+
+
+@cached_per_footer
+def _slice_rows(_: pq.FileMetaData) -> dict[int, int]:
+    """The rows of the slices of each row group."""
+    return {}
 
 
 @cached_per_footer

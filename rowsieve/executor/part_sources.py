@@ -22,6 +22,7 @@ from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore, Place
 from rowsieve.parquet.footer import read_metadata
 from rowsieve.parquet.footer_cache import cached_per_footer
+from rowsieve.parquet.group_slices import slice_rows
 from rowsieve.parquet.leaf_columns import names_by_id
 from rowsieve.parquet.statistics.row_groups import RowGroupStatistics
 from rowsieve.planner.candidates import Candidates, find_candidates
@@ -107,14 +108,19 @@ class PartSource:
         return self._schema.select(tuple(column.name for column in predicate.columns))
 
     def row_groups(
-        self, wanted: RowSet | None = None, *, joined: bool = False
+        self,
+        wanted: RowSet | None = None,
+        batch_rows: int = ROW_GROUP_ROWS,
+        *,
+        joined: bool = False,
     ) -> Iterator[RowGroup]:
         """The row groups with a wanted row, in file order.
 
-        `joined`: consecutive row groups with few wanted pages become one unit.
+        `joined`: consecutive row groups with few wanted pages become one unit. Large row groups are
+        cut into slices of at most `batch_rows`.
         """
         ref = self.part.data
-        return iter(()) if ref is None else self._row_groups(ref, wanted, joined=joined)
+        return iter(()) if ref is None else self._row_groups(ref, wanted, batch_rows, joined=joined)
 
     def rows(
         self,
@@ -130,14 +136,14 @@ class PartSource:
         named there are cast to storage types.
         """
         stored = columns if cast is None else cast
-        return _decoded(self.row_groups(wanted), columns, stored, batch_rows)
+        return _decoded(self.row_groups(wanted, batch_rows), columns, stored, batch_rows)
 
     def tombstones(
         self, key: Schema, wanted: RowSet | None = None, batch_rows: int = ROW_GROUP_ROWS
     ) -> Iterator[Numbered]:
         """The deleted keys in key order, of each page or row group with a wanted tombstone."""
         ref = self.part.deletes
-        groups = iter(()) if ref is None else self._row_groups(ref, wanted)
+        groups = iter(()) if ref is None else self._row_groups(ref, wanted, batch_rows)
         return _decoded(groups, key, key, batch_rows)
 
     def rows_ahead(self, columns: Schema, wanted: RowSet | None) -> Iterator[Numbered]:
@@ -213,7 +219,12 @@ class PartSource:
             self._mostly_match = found.mostly_match
 
     def _row_groups(
-        self, ref: FileRef, wanted: RowSet | None, *, joined: bool = False
+        self,
+        ref: FileRef,
+        wanted: RowSet | None,
+        batch_rows: int = ROW_GROUP_ROWS,
+        *,
+        joined: bool = False,
     ) -> Iterator[RowGroup]:
         if wanted is not None and wanted.is_empty:
             return
@@ -226,19 +237,25 @@ class PartSource:
         if joined and few and len(edges) > 2 and file.page_rows and wanted is not None:
             found = units(wanted, ROW_GROUP_ROWS, file.page_rows, most_rows=ROW_GROUP_ROWS)
         for number, end in found:
-            start, stop = starts[number], starts[end]
-            here = None if wanted is None else wanted.slice(start, stop)
-            if start < stop if here is None else not here.is_empty:
-                yield RowGroup(
-                    self.part.part_id,
-                    file,
-                    number,
-                    start,
-                    stop - start,
-                    here,
-                    self.metrics,
-                    self._mostly_match,
-                )
+            cuts = (
+                file.cuts(number, batch_rows)
+                if end == number + 1
+                else [(starts[number], starts[end])]
+            )
+            for start, stop in cuts:
+                here = None if wanted is None else wanted.slice(start, stop)
+                if start < stop if here is None else not here.is_empty:
+                    yield RowGroup(
+                        self.part.part_id,
+                        file,
+                        number,
+                        start,
+                        stop - start,
+                        here,
+                        self.metrics,
+                        self._mostly_match,
+                        starts[number] if len(cuts) > 1 else None,
+                    )
 
 
 def prune_together(
@@ -328,17 +345,19 @@ def _decoded_size(group: Any, columns: Schema, names: Mapping[int, str]) -> tupl
     `names` are the names in the file, by field id; other columns have their fill default.
     """
     schema = arrow_schema(columns)
+    rows = int(group.num_rows)
     fixed = sum(int(field.type.bit_width) for field in schema if _is_fixed(field.type))
     both = zip(columns, schema, strict=True)
     varying = [column for column, field in both if not _is_fixed(field.type)]
-    rows, size_bytes = int(group.num_rows), fixed // 8 * int(group.num_rows)
+    size_bytes = fixed // 8 * rows
     if varying:
         stored = frozenset(names[column.id] for column in varying if column.id in names)
         encoded = sum(chunk.total_uncompressed_size for chunk in _chunks(group, stored))
         filled = [column.fill or "" for column in varying if column.id not in names]
         size_bytes += rows * sum(len(fill.encode()) for fill in filled)
         size_bytes += 8 * rows * len(varying) + 2 * int(encoded)
-    return rows, size_bytes
+    decoded_rows = slice_rows(group, (), None)  # a large row group is decoded in slices
+    return decoded_rows, size_bytes * decoded_rows // max(rows, 1)
 
 
 def _is_fixed(type_: pa.DataType) -> bool:

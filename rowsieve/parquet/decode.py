@@ -16,6 +16,7 @@ from rowsieve.errors import CorruptData
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.chunks import ChunkFile, are_sealed
 from rowsieve.parquet.footer import ParquetRef, read_metadata, reading
+from rowsieve.parquet.group_slices import SLICE_ROWS, RowStream
 from rowsieve.parquet.leaf_columns import dictionary_columns, leaves_of
 
 
@@ -45,6 +46,16 @@ class ParquetReader:
                 pre_buffer=self._source is None and self.fetches_together,
                 page_checksum_verification=self._source is None,
             )
+
+    def stream(self, row_group: int, leaves: Sequence[int]) -> RowStream:
+        """Leaf columns of one row group as a stream, which only the caller may use with `self`."""
+        with reading(self._path, row_group):
+            if self._source is not None:
+                self._source.expect(row_group, leaves, together=self.fetches_together)
+            batches = self._file.reader.iter_batches(
+                SLICE_ROWS, [row_group], column_indices=list(leaves), use_threads=False
+            )
+        return RowStream(batches, f"{self._path}, row group {row_group}")
 
     def read(self, row_group: int, leaves: Sequence[int]) -> pa.Table:
         """Decode leaf columns of one row group; CorruptData if their bytes are damaged."""

@@ -46,6 +46,7 @@ from rowsieve.types.logical import (
 from rowsieve.types.schema import Schema
 
 ROW_GROUP_ROWS: Final = 65_536
+ROW_GROUP_BYTES: Final = 512 * 1024 * 1024  # of values without fixed width, decoded
 PAGE_ROWS: Final = 8_192  # divides ROW_GROUP_ROWS, so that the pages of all columns align
 
 _PAGE_BYTES: Final = 64 * 1024 * 1024  # larger pages are split; then pages are not sealed

@@ -32,7 +32,13 @@ from rowsieve.storage.manifests.key_bounds import KeyBound, separated_bounds
 from rowsieve.storage.manifests.manifest import FileRef, NewPart, PartEntry, PartTable
 from rowsieve.storage.manifests.part_sketches import PartSketches
 from rowsieve.storage.parts.clustered_rows import ClusteredRows
-from rowsieve.storage.parts.part_file import ROW_GROUP_ROWS, FileOptions, PartFile, member_paths
+from rowsieve.storage.parts.part_file import (
+    ROW_GROUP_BYTES,
+    ROW_GROUP_ROWS,
+    FileOptions,
+    PartFile,
+    member_paths,
+)
 from rowsieve.storage.parts.shredded_rows import ShreddedRows
 from rowsieve.types.logical import Field, Float
 from rowsieve.types.opaque_forms import has_opaque_forms, opaque, opaque_rows
@@ -104,7 +110,7 @@ class PartWriter:
         self._collecting = collecting
         self._nan_columns: frozenset[str] = frozenset()  # by their names in files
         self._pending: list[pa.Table] = []
-        self._pending_rows = 0
+        self._pending_rows = self._pending_bytes = 0
         self._open: _OpenPart | None = None
         self._finished: list[_FinishedRows] = []
         self._deletes: list[pa.Table] = []
@@ -135,7 +141,8 @@ class PartWriter:
         self._note_nan(self._in_files(table))
         self._pending.append(table)
         self._pending_rows += table.num_rows
-        if self._pending_rows >= ROW_GROUP_ROWS:
+        self._pending_bytes += _varying_bytes(table)
+        if self._pending_rows >= ROW_GROUP_ROWS or self._pending_bytes >= ROW_GROUP_BYTES:
             self._flush(everything=False)
 
     def write_deletes(self, keys: Any) -> None:
@@ -195,13 +202,18 @@ class PartWriter:
         if not self._pending_rows:
             return
         rows = pa.concat_tables(self._pending) if len(self._pending) > 1 else self._pending[0]
-        start = 0
-        while rows.num_rows - start >= (1 if everything else ROW_GROUP_ROWS):
-            self._write_row_group(rows.slice(start, ROW_GROUP_ROWS))
-            start += ROW_GROUP_ROWS
-        rest = rows.slice(start)
+        rest = rows
+        while rest.num_rows:
+            group = _within_bytes(rest.slice(0, ROW_GROUP_ROWS))
+            is_cut = group.num_rows < min(rest.num_rows, ROW_GROUP_ROWS)
+            if not (everything or is_cut or group.num_rows == ROW_GROUP_ROWS):
+                break
+            self._write_row_group(group)
+            if is_cut:  # only the last row group of a file may be shorter than the others
+                self._close()
+            rest = rest.slice(group.num_rows)
         self._pending = [rest] if rest.num_rows else []
-        self._pending_rows = rest.num_rows
+        self._pending_rows, self._pending_bytes = rest.num_rows, _varying_bytes(rest)
 
     def _write_row_group(self, rows: pa.Table) -> None:
         stored, shredding = self._in_files(rows), None
@@ -403,3 +415,21 @@ def _nan_columns(schema: Schema, rows: pa.Table) -> frozenset[str]:
             if without_nan(values)[1]:
                 found.append(".".join(path))
     return frozenset(found)
+
+
+def _varying_bytes(rows: pa.Table) -> int:
+    """The bytes of the columns whose values have no fixed width."""
+    varying = [
+        column
+        for column in rows.columns
+        if not (pa.types.is_primitive(column.type) or pa.types.is_fixed_size_binary(column.type))
+    ]
+    return sum(int(column.nbytes) for column in varying)
+
+
+def _within_bytes(rows: pa.Table) -> pa.Table:
+    """The first rows, as many as have at most `ROW_GROUP_BYTES` of varying width; at least one."""
+    while rows.num_rows > 1 and (size_bytes := _varying_bytes(rows)) > ROW_GROUP_BYTES:
+        share = rows.num_rows * ROW_GROUP_BYTES // size_bytes
+        rows = rows.slice(0, max(1, min(share, rows.num_rows - 1)))
+    return rows

@@ -1,0 +1,176 @@
+"""Row groups that are too large for one batch are decoded in slices, by rows and by bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import rowsieve as rs
+from rowsieve.errors import CorruptData, UnsupportedOperation
+from rowsieve.executor import decode_row_group
+from rowsieve.parquet import group_slices
+from rowsieve.parquet.group_slices import RowStream, slice_rows, text_leaves_of
+from rowsieve.storage.parts import part_writer
+
+ROWS = 5_000
+GIB = 2**30
+
+
+@pytest.fixture
+def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_slices, "WHOLE_ROWS", 1_000)
+    monkeypatch.setattr(group_slices, "SLICE_ROWS", 300)
+
+
+def rows() -> pa.Table:
+    numbers = np.arange(ROWS)
+    text = pa.array([None if i % 7 == 3 else f"value {i % 11}" for i in range(ROWS)])
+    return pa.table(
+        {
+            "id": numbers,
+            "text": text,
+            "free": pa.array([f"row {i}" for i in range(ROWS)]),
+            "items": pa.array([None if i % 5 == 0 else list(range(i % 4)) for i in range(ROWS)]),
+            "pair": pa.array([{"a": i, "b": str(i % 3)} for i in range(ROWS)]),
+        }
+    )
+
+
+def written(path: Path, table: pa.Table, **options: Any) -> Path:
+    pq.write_table(table, path, row_group_size=len(table), store_schema=False, **options)
+    return path
+
+
+@pytest.mark.parametrize("options", [{}, {"use_dictionary": False}], ids=["dictionary", "plain"])
+@pytest.mark.usefixtures("small_slices")
+def test_slices_hold_the_rows_of_the_row_group(tmp_path: Path, options: dict[str, Any]) -> None:
+    expected = rows()
+    table = rs.open_parquet(written(tmp_path / "f.parquet", expected, **options))
+    batches = list(table.scan().to_batches())
+    assert max(batch.num_rows for batch in batches) <= 300
+    assert pa.Table.from_batches(batches).to_pylist() == expected.to_pylist()
+    conditions: list[tuple[str, Callable[[dict[str, Any]], bool]]] = [
+        ("id >= 299 AND id < 302", lambda row: 299 <= row["id"] < 302),
+        ("text = 'value 3'", lambda row: row["text"] == "value 3"),
+        ("text IS NULL AND id > 4000", lambda row: row["text"] is None and row["id"] > 4000),
+        ("free LIKE '%99'", lambda row: row["free"].endswith("99")),
+    ]
+    for where, keep in conditions:
+        found = [row for row in expected.to_pylist() if keep(row)]
+        assert table.scan(where).to_arrow().to_pylist() == found
+        assert table.count(where) == len(found) > 0
+        assert table.scan(where, pruning="off").to_arrow().to_pylist() == found
+    assert table.scan(limit=7).to_arrow().num_rows == 7
+    assert table.scan(columns=["pair", "id"], where="id = 4999").to_arrow().to_pylist() == [
+        {"pair": {"a": 4999, "b": "1"}, "id": 4999}
+    ]
+
+
+@pytest.mark.usefixtures("small_slices")
+def test_slices_of_parts_in_place_are_merged_by_key(tmp_path: Path) -> None:
+    expected = {row["id"]: row for row in rows().to_pylist()}
+    table = rs.from_parquet(written(tmp_path / "f.parquet", rows()), tmp_path / "t", key=["id"])
+    changed = rows().slice(290, 30).set_column(1, "text", pa.array(["new"] * 30))
+    table.upsert(changed)
+    table.delete("id = 301")
+    expected |= {row["id"]: row for row in changed.to_pylist()}
+    del expected[301]
+    found = table.scan(order_by_key=True, memory_bytes=50_000).to_arrow()
+    assert found.to_pylist() == list(expected.values())
+    assert table.count("text = 'new'") == 29
+    table.compact()
+    assert sorted(row["id"] for row in table.scan().to_arrow().to_pylist()) == sorted(expected)
+
+
+def test_a_small_dictionary_of_long_text_is_cut_by_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """2,500,000 rows of five texts of 1 kB are 50 kB in a file, and 2.5 GB in memory."""
+    monkeypatch.setattr(group_slices, "WHOLE_BYTES", 400_000)
+    monkeypatch.setattr(group_slices, "SLICE_BYTES", 100_000)
+    agents = pa.array([f"{i}" * 1000 for i in range(5)])
+    cells = pa.DictionaryArray.from_arrays(pa.array(np.arange(2_500, dtype="int32") % 5), agents)
+    path = written(tmp_path / "f.parquet", pa.table({"agent": cells}))
+    assert path.stat().st_size < 50_000
+    table = rs.open_parquet(path)
+    batches = list(table.scan().to_batches())
+    assert max(batch.nbytes for batch in batches) < 150_000
+    assert sum(batch.num_rows for batch in batches) == 2_500
+    assert table.count("agent < '1'") == 500
+    assert table.scan(limit=1).to_arrow().num_rows == 1
+    imported = rs.from_parquet(path, tmp_path / "t")
+    assert imported.count("agent LIKE '4%'") == 500
+
+
+def metadata_of(tmp_path: Path, table: pa.Table, **options: Any) -> pq.FileMetaData:
+    return pq.read_metadata(written(tmp_path / "m.parquet", table, **options))
+
+
+@pytest.mark.parametrize(
+    ("longest", "expected"),
+    [
+        pytest.param(1_000, 2_500, id="short text is read whole"),
+        pytest.param(1_000_000, 2_500 * GIB // 4 // (2_500 * 1_000_000), id="long text is cut"),
+    ],
+)
+def test_the_longest_value_of_a_dictionary_decides(
+    tmp_path: Path, longest: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = pa.array(["x" * 5_000] * 2_500).dictionary_encode()
+    metadata = metadata_of(tmp_path, pa.table({"s": cells, "n": np.arange(2_500)}))
+    monkeypatch.setattr(group_slices, "WHOLE_BYTES", 10_000_000)
+    assert text_leaves_of(metadata) == [0]
+    found = slice_rows(metadata.row_group(0), [0], lambda leaf: longest)
+    assert found == pytest.approx(expected, rel=0.02)
+
+
+def test_a_stream_returns_later_ranges_only(tmp_path: Path) -> None:
+    path = written(tmp_path / "f.parquet", rows())
+    file = pq.ParquetFile(path)
+    stream = RowStream(file.iter_batches(64), "f.parquet")
+    for first, stop in ((0, 1), (1, 64), (64, 65), (700, 900), (4_999, 5_000)):
+        assert stream.read(first, stop).equals(rows().slice(first, stop - first))
+        assert stream.position == stop
+    with pytest.raises(CorruptData, match=r"f\.parquet.*5000 rows"):
+        stream.read(5_000, 5_001)
+
+
+def test_a_column_beyond_the_limit_of_arrow_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def joined(column: pa.ChunkedArray) -> pa.Array:
+        raise pa.ArrowInvalid("offset overflow while concatenating arrays")
+
+    table = rs.open_parquet(written(tmp_path / "f.parquet", rows()))
+    monkeypatch.setattr(decode_row_group, "_joined", joined)
+    monkeypatch.setattr(decode_row_group, "_LARGEST_ARRAY_BYTES", 0)
+    with pytest.raises(UnsupportedOperation, match=r"row group 0: column 'id'.*2 GiB.*smaller row"):
+        table.scan().to_arrow()
+
+
+def test_our_row_groups_are_cut_by_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part_writer, "ROW_GROUP_BYTES", 100_000)
+    table = rs.create_table(
+        tmp_path / "t", pa.schema([("id", pa.int64()), ("s", pa.string())]), ["id"]
+    )
+    long = pa.table({"id": range(3_000), "s": ["y" * 500 + str(i) for i in range(3_000)]})
+    table.upsert(long)
+    short = pa.table({"id": range(5_000, 5_100), "s": ["y"] * 100})
+    table.upsert(short)
+    table.upsert(pa.table({"id": [9_000], "s": ["z" * 300_000]}))  # one value beyond the limit
+    table.compact()
+    for path in (tmp_path / "t/data").glob("*.parquet"):
+        metadata = pq.read_metadata(path)
+        assert metadata.num_row_groups == 1
+        group = pq.ParquetFile(path).read_row_group(0)
+        assert group["s"].nbytes <= 100_000 or len(group) == 1
+    found = table.scan(order_by_key=True).to_arrow()
+    assert found["id"].to_pylist() == [*range(3_000), *range(5_000, 5_100), 9_000]
+    assert found["s"][2_999].as_py() == "y" * 500 + "2999"
+    assert found["s"][3_100].as_py() == "z" * 300_000
