@@ -196,6 +196,10 @@ class StoreError(RowsieveError):
     """The object store failed, and retries did not help."""
 
 
+class OutOfMemory(RowsieveError, MemoryError):
+    """The process ran out of memory; the stored data is sound. Read less at once."""
+
+
 # Try again.
 
 

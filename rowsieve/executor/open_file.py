@@ -252,7 +252,7 @@ class OpenFile:
                 idle.remove(stream)
         if stream is None:
             stream = ParquetReader(self._store, self._ref).stream(row_group, leaves)
-        with reading(self.path, row_group):
+        with reading(self.path, row_group, self._metadata):
             table = stream.read(*rows)
         with self._lock:
             if len(idle) < _MOST_STREAMS:

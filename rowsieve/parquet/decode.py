@@ -49,7 +49,7 @@ class ParquetReader:
 
     def stream(self, row_group: int, leaves: Sequence[int]) -> RowStream:
         """Leaf columns of one row group as a stream, which only the caller may use with `self`."""
-        with reading(self._path, row_group):
+        with reading(self._path, row_group, self.metadata):
             if self._source is not None:
                 self._source.expect(row_group, leaves, together=self.fetches_together)
             batches = self._file.reader.iter_batches(
@@ -59,7 +59,7 @@ class ParquetReader:
 
     def read(self, row_group: int, leaves: Sequence[int]) -> pa.Table:
         """Decode leaf columns of one row group; CorruptData if their bytes are damaged."""
-        with reading(self._path, row_group):
+        with reading(self._path, row_group, self.metadata):
             if self._source is not None:
                 self._source.expect(row_group, leaves, together=self.fetches_together)
             table = self._file.reader.read_row_group(

@@ -25,10 +25,16 @@ import pyarrow.parquet as pq
 
 from rowsieve.byte_cache import PROCESS_BYTES, ByteCache, cached_in
 from rowsieve.checksums import checksum
-from rowsieve.errors import CorruptData, SnapshotExpired, UnsupportedOperation
+from rowsieve.errors import (
+    CorruptData,
+    OutOfMemory,
+    SnapshotExpired,
+    StoreError,
+    UnsupportedOperation,
+)
 from rowsieve.objects import ObjectNotFound, ObjectStore, Place
 from rowsieve.objects.location import in_place
-from rowsieve.parquet.file_mapping import FileMapping, adapted_tail
+from rowsieve.parquet.file_mapping import FileMapping, adapted_tail, mapping_of
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.foreign_footer.chunk_checks import UnreadableFooter
 from rowsieve.parquet.foreign_footer.read_footer import foreign_footer
@@ -40,6 +46,7 @@ NEAR_BYTES: Final = 64 * 1024  # bytes before the tail that a request fetches wi
 _BYTES_PER_CHUNK: Final = 800  # of pyarrow's metadata of a column chunk; measured
 _BYTES_PER_PATH: Final = 600  # of a parsed path, with its text; measured
 _PATHS: Final[ByteCache[Any, Any]] = ByteCache(8 * 1024 * 1024, "paths of foreign files")
+_READ_BY_PYARROW: Final = frozenset({"UNCOMPRESSED", "UNKNOWN"})  # the latter is Hadoop's LZ4
 _AFTER_FOOTER: Final = 8  # its length and the magic number
 
 
@@ -157,8 +164,14 @@ def read_metadata(store: ObjectStore, ref: ParquetRef) -> pq.FileMetaData:
 
 
 @contextmanager
-def reading(path: str, row_group: int | None = None) -> Iterator[None]:
-    """Convert errors of the store and decoder to errors that name the file and row group."""
+def reading(
+    path: str, row_group: int | None = None, metadata: pq.FileMetaData | None = None
+) -> Iterator[None]:
+    """Convert errors of the store and decoder to errors that name the file and row group.
+
+    The cause decides what to do: memory, the operating system, a codec that pyarrow lacks, or the
+    bytes of the file. `metadata` is the file's footer, if it is known.
+    """
     where = path if row_group is None else f"{path}, row group {row_group}"
     try:
         yield
@@ -170,11 +183,52 @@ def reading(path: str, row_group: int | None = None) -> Iterator[None]:
         ) from error
     except UnreadableFooter as error:
         raise UnsupportedOperation(f"{where}: {error}") from error
+    except MemoryError as error:
+        raise OutOfMemory(
+            f"{where} cannot be decoded for lack of memory: {error}; read fewer columns, or pass a "
+            "smaller threads= or memory_bytes="
+        ) from error
+    except pa.ArrowNotImplementedError as error:
+        raise _unsupported(where, error) from error
     except (pa.ArrowException, OSError, KeyError, MalformedThrift) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise StoreError(
+                f"{where} cannot be read: {error}; remove the cause, then read it again"
+            ) from error
+        if metadata is not None and (codecs := _missing_codecs(metadata, row_group)):
+            raise _unsupported(f"{where}, compressed by {', '.join(codecs)},", error) from error
+        if metadata is not None and mapping_of(metadata) is not None:
+            raise CorruptData(
+                f"{where} cannot be decoded: {error}; if the program that wrote the file reads it, "
+                "write the file again with it, else restore the file from a copy"
+            ) from error
         raise CorruptData(
             f"{where} cannot be decoded, so its bytes differ from those that were written: "
             f"{error}; restore the file from a copy, or the table to a version without it"
         ) from error
+
+
+def _unsupported(where: str, error: Exception) -> UnsupportedOperation:
+    return UnsupportedOperation(
+        f"{where} is written in a form that pyarrow {pa.__version__} does not read: {error}; write "
+        "the file again with the program that wrote it, compressed by zstd and encoded PLAIN"
+    )
+
+
+def _missing_codecs(metadata: pq.FileMetaData, row_group: int | None) -> list[str]:
+    """The codecs of a row group that this pyarrow cannot decompress."""
+    if row_group is None or row_group >= metadata.num_row_groups:
+        return []
+    group = metadata.row_group(row_group)
+    named = {str(group.column(leaf).compression) for leaf in range(group.num_columns)}
+    return sorted(name for name in named - _READ_BY_PYARROW if not _is_available(name))
+
+
+def _is_available(codec: str) -> bool:
+    try:
+        return bool(pa.Codec.is_available(codec.lower()))
+    except ValueError:  # pyarrow has no codec of this name, such as LZO
+        return False
 
 
 _CACHE: ByteCache[tuple[object, ...], Tail] = ByteCache(CACHE_BYTES, "footers")

@@ -1,0 +1,106 @@
+"""What a failed read of a file says: the cause decides, and the advice works."""
+
+from __future__ import annotations
+
+import errno
+import struct
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import rowsieve as rs
+from rowsieve.errors import (
+    CorruptData,
+    OutOfMemory,
+    RowsieveError,
+    SnapshotExpired,
+    StoreError,
+    UnsupportedOperation,
+)
+from rowsieve.parquet.footer import reading
+from rowsieve.parquet.thrift import MalformedThrift
+
+ROWS = pa.table({"id": range(100), "s": ["abc" * 50] * 100})
+SNAPPY, LZO = 2, 6  # as Thrift writes 1 and 3
+
+
+@pytest.mark.parametrize(
+    ("cause", "expected", "advice"),
+    [
+        (pa.ArrowMemoryError("malloc of size 9"), OutOfMemory, "fewer columns"),
+        (MemoryError(), OutOfMemory, "memory_bytes="),
+        (pa.ArrowNotImplementedError("codec"), UnsupportedOperation, "write the file again"),
+        (OSError(errno.EIO, "Input/output error"), StoreError, "remove the cause"),
+        (OSError(errno.EMFILE, "Too many open files"), StoreError, "remove the cause"),
+        (FileNotFoundError(errno.ENOENT, "gone"), SnapshotExpired, "open the table again"),
+        (OSError("Unexpected end of stream"), CorruptData, "from a copy"),
+        (pa.ArrowInvalid("bad levels"), CorruptData, "from a copy"),
+        (MalformedThrift("no end"), CorruptData, "from a copy"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else getattr(each, "__name__", repr(each)),
+)
+def test_the_cause_decides_the_error(
+    cause: Exception, expected: type[RowsieveError], advice: str
+) -> None:
+    with pytest.raises(expected, match=advice) as found, reading("data/x.parquet", 3):
+        raise cause
+    assert "data/x.parquet" in str(found.value)
+    assert found.value.__cause__ is cause
+    copied = expected is CorruptData
+    assert ("restore the file" in str(found.value)) == copied
+
+
+def test_lack_of_memory_is_a_memory_error() -> None:
+    with pytest.raises(MemoryError), reading("x"):
+        raise pa.ArrowMemoryError("malloc")
+
+
+def with_codec(path: Path, codec: int) -> bytes:
+    """The bytes of a file whose footer names another codec for a chunk, none of them checked."""
+    pq.write_table(ROWS, path, compression="snappy", use_dictionary=False, write_statistics=False)
+    data = path.read_bytes()
+    start = len(data) - 8 - int(struct.unpack("<I", data[-8:-4])[0])
+    paths = data.index(b"\x18\x01s", start) if b"\x18\x01s" in data[start:] else start
+    for place in range(paths, len(data) - 8):
+        if data[place - 1] == 0x15 and data[place] == SNAPPY:
+            changed = data[:place] + bytes([codec]) + data[place + 1 :]
+            metadata = pq.read_metadata(pa.BufferReader(changed))
+            if "LZO" in {metadata.row_group(0).column(leaf).compression for leaf in range(2)}:
+                return changed
+    raise AssertionError("no codec in the footer")
+
+
+def test_a_codec_that_pyarrow_lacks_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    path.write_bytes(with_codec(path, LZO))
+    with pytest.raises(UnsupportedOperation, match=r"LZO.*compressed by zstd and encoded PLAIN"):
+        rs.open_parquet(path).scan().to_arrow()
+    # the advice
+    pq.write_table(ROWS, path, compression="zstd", use_dictionary=False, column_encoding="PLAIN")
+    assert rs.open_parquet(path).scan().to_arrow().equals(ROWS)
+
+
+def test_a_damaged_file_of_others_is_not_said_to_differ(tmp_path: Path) -> None:
+    path, copy = tmp_path / "f.parquet", tmp_path / "copy.parquet"
+    pq.write_table(ROWS, path, compression="zstd", use_dictionary=False)
+    copy.write_bytes(data := path.read_bytes())
+    path.write_bytes(data[:30] + bytes(200) + data[230:])
+    table = rs.open_parquet(path)
+    with pytest.raises(CorruptData, match="restore the file from a copy") as found:
+        table.scan().to_arrow()
+    assert "differ" not in str(found.value)
+    copy.replace(path)  # the advice
+    assert rs.open_parquet(path).scan().to_arrow().equals(ROWS)
+
+
+def test_a_damaged_file_of_ours_is_restored_from_a_copy(tmp_path: Path) -> None:
+    table = rs.create_table(tmp_path / "t", ROWS, key=["id"])
+    (path,) = (tmp_path / "t/data").iterdir()
+    data = path.read_bytes()
+    path.write_bytes(data[:40] + bytes([data[40] ^ 255]) + data[41:])
+    with pytest.raises(CorruptData, match=r"differ from .* restore the file from a copy"):
+        table.scan().to_arrow()
+    path.write_bytes(data)  # the advice
+    assert table.scan().to_arrow().num_rows == 100
