@@ -29,6 +29,7 @@ from rowsieve.types.conform import canonical_key, conform
 from rowsieve.types.encodings import arrow_schema, check_nesting
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
+from rowsieve.types.shown_values import shown_row
 
 OnDuplicate = Literal["error", "last"]
 
@@ -294,7 +295,7 @@ def _last_per_key(
         pc.equal(sequences[1:], sequences[:-1]).to_numpy(zero_copy_only=False), dtype=bool
     )
     if tied.any():
-        row = table.slice(int(ordered[np.flatnonzero(tied)[0]]), 1).to_pylist()[0]
+        row = shown_row(table, int(ordered[np.flatnonzero(tied)[0]]))
         raise KeyViolation(
             f"apply_changes: two changes of one key have the same {sequence!r}, so their order is "
             f"unknown; one of them is {row}; make the sequence unique per key"
@@ -347,7 +348,7 @@ def _refuse_null_keys(table: pa.Table, order: KeyOrder, operation: str) -> None:
 
 def _row_without(table: pa.Table, column: str) -> str:
     """One row in which the column is NULL, as text of bounded length."""
-    row = table.filter(pc.is_null(table.column(column))).slice(0, 1).to_pylist()[0]
+    row = shown_row(table.filter(pc.is_null(table.column(column))), 0)
     return textwrap.shorten(str(row), 200, placeholder=" …}")
 
 
@@ -370,7 +371,7 @@ def _sorted(table: pa.Table, order: KeyOrder, on_duplicate: str, operation: str)
         return table if in_order else table.take(pa.array(positions))
     if on_duplicate != "last":
         row = int(positions[np.flatnonzero(repeats)[0]])
-        key = table.select(list(order.names)).slice(row, 1).to_pylist()[0]
+        key = shown_row(table.select(list(order.names)), row)
         remedy = "Pass on_duplicate='last' to keep the last of them"
         if operation == "create_table":
             remedy = "Create the table from the schema, and upsert with on_duplicate='last'"

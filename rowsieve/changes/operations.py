@@ -45,6 +45,7 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.conform import conform
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
+from rowsieve.types.shown_values import shown_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +272,7 @@ def check_inside(rows: pa.Table, question: Question, schema: Schema) -> None:
     for batch in rows.to_batches():
         outside = np.flatnonzero(~matching(predicate, batch))
         if len(outside):
-            row = batch.slice(int(outside[0]), 1).to_pylist()[0]
+            row = shown_row(batch, int(outside[0]))
             raise InvalidData(
                 f"overwrite: {len(outside)} rows do not match where=, such as {row}; nothing was "
                 "written. Such rows could overwrite rows outside of where=: correct the data or "
@@ -290,7 +291,7 @@ def _refuse_keys_elsewhere(
     present = _read(change.store, snapshot, everything, _columns(order.names))
     kept = _without(new, present, order)
     if kept.num_rows < new.num_rows:
-        moved = _without(new, kept, order).slice(0, 1).to_pylist()[0]
+        moved = shown_row(_without(new, kept, order), 0)
         raise KeyViolation(
             f"overwrite: {new.num_rows - kept.num_rows} keys of the data, such as {moved}, belong "
             "to rows that where= does not match; nothing was written. Remove them from the data or "

@@ -35,6 +35,7 @@ from rowsieve.providers.datafusion.statement_tokens import quoted
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.table import Table
 from rowsieve.types.logical import type_name
+from rowsieve.types.shown_values import python_value
 
 
 def query(
@@ -257,7 +258,7 @@ def _parts(parts: PartTable, key: tuple[str, ...]) -> list[dict[str, Any]]:
 
 def _bound(key: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
     return {
-        name: None if value is None else value.as_py()
+        name: None if value is None else python_value(value)
         for name, value in zip(key, values, strict=False)
     }
 

@@ -21,6 +21,7 @@ from rowsieve.cli.output import print_json, print_table
 from rowsieve.cli.text_table import cell
 from rowsieve.errors import InvalidInput
 from rowsieve.executor.output_batches import take_first
+from rowsieve.types.shown_values import python_values
 
 Format: TypeAlias = Literal["text", "csv", "json", "markdown", "parquet"]
 Batches: TypeAlias = Iterator[pa.RecordBatch]
@@ -65,7 +66,7 @@ def _values(column: pa.Array) -> list[Any]:
     """Return Python values; text for times with nanoseconds, which Python's types lack."""
     type_ = column.type
     if not (pa.types.is_timestamp(type_) and type_.unit == "ns"):
-        return list(column.to_pylist())
+        return python_values(column)
     try:
         return list(column.cast(pa.timestamp("us", type_.tz)).to_pylist())
     except pa.ArrowInvalid:
@@ -129,7 +130,7 @@ def _is_view(type_: pa.DataType) -> bool:
 
 
 def _as_text(column: pa.Array) -> pa.Array:
-    return pa.array([None if v is None else cell(v) for v in column.to_pylist()], pa.string())
+    return pa.array([None if v is None else cell(v) for v in _values(column)], pa.string())
 
 
 def _parquet(schema: pa.Schema, batches: Batches) -> None:

@@ -17,6 +17,7 @@ from rowsieve.executor.decode_row_group import as_stored
 from rowsieve.executor.repeats import rank
 from rowsieve.executor.windows import Run, Stream, windows
 from rowsieve.types.ordering.keys import KeyOrder
+from rowsieve.types.shown_values import shown_row
 
 
 def merge(
@@ -62,8 +63,7 @@ def repeated_key(streams: Sequence[Stream], order: KeyOrder) -> dict[str, object
         if ranking.repeats.any():
             row = int(ranking.order[np.argmax(ranking.repeats)])
             rows = _concat([run.rows.select(list(order.names)) for run in window])
-            found: dict[str, object] = rows.slice(row, 1).to_pylist()[0]
-            return found
+            return shown_row(rows, row)
     return None
 
 

@@ -19,6 +19,7 @@ from rowsieve.predicate.evaluate import compute
 from rowsieve.predicate.ir import BoundColumn, walk
 from rowsieve.types.encodings import arrow_schema, arrow_type
 from rowsieve.types.schema import Schema
+from rowsieve.types.shown_values import shown_row
 
 
 class Packaging:
@@ -71,7 +72,7 @@ class Packaging:
     def _compute(self, name: str, rows: pa.RecordBatch) -> pa.Array:
         values, failed = compute(self._computed[name], rows)
         if failed.any():
-            row = rows.slice(int(np.flatnonzero(failed)[0]), 1).to_pylist()[0]
+            row = shown_row(rows, int(np.flatnonzero(failed)[0]))
             raise EvaluationError(
                 f"column {name!r} of the result cannot be computed for row {row}; guard the "
                 "expression with CASE, NULLIF or TRY_CAST, or exclude such rows"

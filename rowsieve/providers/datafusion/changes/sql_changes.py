@@ -49,6 +49,7 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Decimal, Int
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
+from rowsieve.types.shown_values import shown_row
 
 if TYPE_CHECKING:
     from rowsieve.table import Table
@@ -134,13 +135,10 @@ def _first_missing(keys: pa.Table, absent: pa.Table) -> dict[str, Any]:
     for start in range(0, absent.num_rows, 1024):
         size = min(1024, absent.num_rows - start)
         if not keys.slice(start, size).equals(absent.slice(start, size)):
-            pairs = zip(
-                keys.slice(start, size).to_pylist(),
-                absent.slice(start, size).to_pylist(),
-                strict=True,
-            )
-            return next(dict(one) for one, other in pairs if one != other)
-    return dict(keys.slice(absent.num_rows, 1).to_pylist()[0])
+            rows = range(start, start + size)
+            other = next(i for i in rows if not keys.slice(i, 1).equals(absent.slice(i, 1)))
+            return shown_row(keys, other)
+    return shown_row(keys, absent.num_rows)
 
 
 def inserted(

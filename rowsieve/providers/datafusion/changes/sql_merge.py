@@ -44,6 +44,7 @@ from rowsieve.types.conform import canonical_key, conform
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
+from rowsieve.types.shown_values import shown_row
 
 _ROW: Final = "_rowsieve_row"
 _CLAUSE: Final = "_rowsieve_clause"
@@ -318,7 +319,7 @@ class _Merging:
         positions = columns.sort()
         if (repeats := columns.repeats(positions)).any():
             place = int(positions[np.flatnonzero(repeats)[0]])
-            shown = whole.slice(place, 1).to_pylist()[0]
+            shown = shown_row(whole, place)
             raise KeyViolation(
                 f"merge: two rows of the source change the row with the key {shown}; nothing was "
                 "changed. Let the source have one row for each key"

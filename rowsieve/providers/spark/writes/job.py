@@ -24,6 +24,7 @@ from rowsieve.providers.spark.row_types import from_spark
 from rowsieve.types.conform import canonical_key
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema, schema_from_json
+from rowsieve.types.shown_values import shown_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,5 +169,4 @@ def _example(rows: pa.Table, order: KeyOrder) -> dict[str, Any]:
     rows = pa.table({name: canonical_key(rows.column(name)) for name in names})
     counts = rows.group_by(names).aggregate([([], "count_all")])
     repeated = counts.filter(pc.greater(counts.column("count_all"), 1)).select(names).slice(0, 1)
-    found: list[dict[str, Any]] = repeated.to_pylist()
-    return found[0] if found else {}
+    return shown_row(repeated, 0) if repeated.num_rows else {}
