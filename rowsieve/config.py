@@ -6,7 +6,8 @@ only as an option of the engine that reads there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from rowsieve.arguments import checked
@@ -28,6 +29,7 @@ class Config:
     memory of a read, without the snapshot and without batches that the caller has received.
     `pruning`, `audit_percent` and `audit_on_violation` are the defaults of the arguments of
     `Table.scan`. `reporter` receives the reports of tables that have no reporter of their own.
+    `reporters` are those that an option of Spark may select, by name.
     """
 
     split_bytes: int = 64 * 1024 * 1024
@@ -36,6 +38,7 @@ class Config:
     audit_percent: float = 0.0
     audit_on_violation: OnViolation = "raise"
     reporter: Reporter | None = None
+    reporters: Mapping[str, Reporter] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         for name in ("split_bytes", "memory_bytes"):
@@ -45,11 +48,23 @@ class Config:
                     f"Config: {name} must be a number of bytes, at least 1, not {repr_of(value)}"
                 )
         check_switches("Config", self.pruning, self.audit_percent, self.audit_on_violation)
-        if self.reporter is not None and not callable(getattr(self.reporter, "report", None)):
+        if not isinstance(self.reporters, Mapping):
             raise InvalidInput(
-                f"Config: reporter must have a method report(), and {repr_of(self.reporter)} has "
-                "none; give an object such as LoggingReporter()"
+                f"Config: reporters must be a dict of names and reporters, not "
+                f"{repr_of(self.reporters)}"
             )
+        if self.reporter is not None:
+            _check_reporter("reporter", self.reporter)
+        for name, reporter in self.reporters.items():
+            _check_reporter(f"reporters[{name!r}]", reporter)
+
+
+def _check_reporter(what: str, reporter: object) -> None:
+    if not callable(getattr(reporter, "report", None)):
+        raise InvalidInput(
+            f"Config: {what} must have a method report(), and {repr_of(reporter)} has none; give "
+            "an object such as LoggingReporter()"
+        )
 
 
 def check_switches(owner: str, pruning: object, audit: object, on_violation: object) -> None:

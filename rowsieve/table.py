@@ -444,6 +444,8 @@ class Table(Reading, SparkWrites):
             schema.field(name).name: _assigned(value, dialect, schema, semantics)
             for name, value in assignments.items()
         }
+        if len(operands) < len(assignments):
+            raise InvalidInput(f"update: two values for one column: {', '.join(assignments)}")
         if plan is not None:
             return self._commit_planned(
                 change, plan, lambda head: update_planned(change, head, plan, operands)

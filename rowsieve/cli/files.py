@@ -144,6 +144,8 @@ def _read_csv(source: Input, schema: pa.Schema | None) -> pa.Table:
         parse_csv, text, delimiter=delimiter, nulls=source.nulls, block_bytes=_block_bytes(text)
     )
     table = parse(known)
+    if len(set(table.column_names)) < table.num_columns:
+        return table  # every use of it refuses names that are there twice
     guessed = table.select([name for name in table.column_names if name not in known])
     for field in guessed.schema:
         if pa.types.is_binary(field.type):

@@ -235,3 +235,12 @@ def test_a_boolean_column_takes_the_letters_of_postgresql(tmp_path: Path) -> Non
     assert found == [True, False, True, None, True, False]
     run("create", tmp_path / "u", text_file(tmp_path, "b.csv", ["b,s", "t,t"]), "--type", "b=bool")
     assert rs.open_table(str(tmp_path / "u")).to_arrow().to_pylist() == [{"b": True, "s": "t"}]
+
+
+def test_a_name_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    for line, rows in (("k,v,v", "1,2,3"), ("k,v,v", "1,02,x")):
+        path = text_file(tmp_path, "a.csv", [line, rows])
+        assert "'v' more than once" in run("create", tmp_path / "t", path, code=3)
+    run("create", tmp_path / "t", text_file(tmp_path, "b.csv", ["k,v", "1,2"]), "--key", "k")
+    said = run("update", tmp_path / "t", "TRUE", "--set", "v=1", "--set", "V=2", code=3)
+    assert "two values for one column: v, V" in said

@@ -72,8 +72,7 @@ class ReadOptions:
     `time_zone` and `ansi` are the settings under which `where` is evaluated: both or neither.
     `predicate` is a serialised condition that `to_spark` passes if the condition is not text, and
     `parts` are the ids of the only parts that it leaves to the source.
-    `reporter` is `module:name` of a reporter, or of a function that returns one, for every process
-    that reads.
+    `reporter` is the name of a reporter that is registered in every process that reads.
     """
 
     uri: str

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from functools import partial
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,15 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import InvalidInput, UnsoundPruning
 from rowsieve.planner.plan import ScanPlan
+from rowsieve.providers.spark.reads import audited
 from rowsieve.providers.spark.reads.audited import audited_plan, reported_rows, reporter_of
 from rowsieve.providers.spark.source import plan_read
 from rowsieve.providers.spark.source_options import ReadOptions
 from tests.executor.planted import lie
+from tests.providers.spark.spark_reporter import FileReporter, RaisingReporter
 
-REPORTER = "tests.providers.spark.spark_reporter:FileReporter"
-RAISING = "tests.providers.spark.spark_reporter:RaisingReporter"
+REPORTER, RAISING = "file", "raising"  # also entry points, in `tests/spark_workers`
+REGISTERED = rs.Config(reporters={REPORTER: FileReporter(), RAISING: RaisingReporter()})
 
 
 pytestmark = pytest.mark.usefixtures("former_config")
@@ -82,9 +86,46 @@ def test_a_switch_that_cannot_be_is_refused(options: dict[str, str]) -> None:
         ReadOptions.parse({"path": "t", **options})
 
 
-@pytest.mark.parametrize("name", ["", "json", "json:nothing", "no.such:thing", "json:dumps", ":x"])
-def test_a_reporter_that_cannot_be_had_is_refused(name: str) -> None:
-    with pytest.raises(InvalidInput, match="option reporter"):
+@pytest.mark.parametrize(
+    "name",
+    ["", "json", "json:dumps", "tests.providers.spark.spark_reporter:FileReporter", "this:d"],
+)
+def test_an_option_selects_only_registered_reporters(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An option may come from whoever writes a query: it imports and calls nothing."""
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+    rs.configure(REGISTERED)
+    with pytest.raises(InvalidInput, match=r"no reporter is registered as .*: file, raising"):
+        reporter_of(name)
+    assert "this" not in sys.modules
+
+
+def test_reporters_that_cannot_report_are_refused() -> None:
+    for reporters in ({"a": object()}, [FileReporter()]):
+        with pytest.raises(InvalidInput, match="Config: reporters"):
+            rs.Config(reporters=reporters)  # type: ignore[arg-type] # so may callers
+
+
+ENTRY_POINTS = {
+    "made": ("tests.providers.spark.spark_reporter:FileReporter", None),
+    "missing": ("no.such:thing", "cannot be loaded: ModuleNotFoundError"),
+    "wrong": ("json:dumps", "cannot be loaded: TypeError"),
+    "module": ("json:JSONDecoder", "has no method report"),
+}
+
+
+@pytest.mark.parametrize("name", ENTRY_POINTS)
+def test_a_package_registers_reporters_by_entry_points(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = [EntryPoint(n, value, audited.REPORTERS) for n, (value, _) in ENTRY_POINTS.items()]
+    monkeypatch.setattr(audited, "entry_points", lambda group: [p for p in points if group])
+    audited._of_entry_point.cache_clear()
+    if (message := ENTRY_POINTS[name][1]) is None:
+        assert isinstance(reporter_of(name), FileReporter)
+        return
+    with pytest.raises(InvalidInput, match=f"entry point {name} = .*{message}"):
         reporter_of(name)
 
 
@@ -115,6 +156,7 @@ def test_a_read_through_spark_is_switched_and_reported(spark: Any, tmp_path: Pat
 def test_a_reporter_that_raises_changes_no_row_of_a_spark_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    rs.configure(REGISTERED)
     table = made(tmp_path)
     plan = planned(table, reporter=RAISING, audit="100")
     batches = reported_rows(plan, table.store, reporter_of(RAISING))
@@ -125,6 +167,7 @@ def test_a_reporter_that_raises_changes_no_row_of_a_spark_read(
 
 def test_an_audit_that_fails_a_spark_read_is_reported(tmp_path: Path) -> None:
     table = lie(lie(made(tmp_path), "stats.2.upper", 150), "stats.2.lower", 0)
+    rs.configure(REGISTERED)
     with pytest.raises(UnsoundPruning):
         planned(table, reporter=REPORTER, audit="100")
     lines = [json.loads(line) for line in (tmp_path / "t.reports").read_text().splitlines()]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Final
 
 import pyarrow as pa
@@ -26,6 +26,8 @@ from rowsieve.planner.plan import ScanPlan
 from rowsieve.scan import planned_metrics
 
 ENGINE: Final = "spark"
+REPORTERS: Final = "rowsieve.reporters"
+"""The group of entry points whose names the option `reporter` may have."""
 
 
 def audited_plan(
@@ -81,23 +83,37 @@ def reported_rows(
 
 
 def reporter_of(name: str | None) -> Reporter | None:
-    """The reporter that the option names, else the process's; InvalidInput if it does not exist."""
-    return current().reporter if name is None else _named(name)
+    """The reporter that the option names, else the process's; InvalidInput if none is registered.
+
+    An option may come from whoever writes a query. So it selects among the reporters of `Config`
+    and the entry points of installed packages, and never names code to import.
+    """
+    if name is None or (registered := current().reporters.get(name)) is None:
+        return current().reporter if name is None else _of_entry_point(name)
+    return registered
 
 
 @lru_cache(maxsize=16)
-def _named(name: str) -> Reporter:
-    module, _, attribute = name.partition(":")
-    try:
-        found = getattr(import_module(module), attribute)
-        made = found() if isinstance(found, type) or not hasattr(found, "report") else found
-    except Exception as error:  # the user's module or function may raise anything
+def _of_entry_point(name: str) -> Reporter:
+    """Load the reporter of an installed package: an object, or a function that makes one."""
+    points = {point.name: point for point in entry_points(group=REPORTERS)}
+    if (point := points.get(name)) is None:
+        known = ", ".join(sorted({*points, *current().reporters})) or "none"
         raise InvalidInput(
-            "option reporter must be module:name of a reporter that every Spark process can "
-            f"import, not {name!r}: {error}"
+            f"option reporter: no reporter is registered as {name!r}; registered are: {known}. "
+            f"Register it in each Spark process, by an entry point of the group {REPORTERS} or by "
+            "Config(reporters=...)"
+        )
+    where = f"the entry point {name} = {point.value} of group {REPORTERS}"
+    try:
+        found = point.load()
+        made = found() if isinstance(found, type) or not hasattr(found, "report") else found
+    except Exception as error:  # the package's module or function may raise anything
+        raise InvalidInput(
+            f"option reporter: {where} cannot be loaded: {type(error).__name__}: {error}"
         ) from error
     if not callable(getattr(made, "report", None)):
-        raise InvalidInput(f"option reporter: {name!r} has no method report")
+        raise InvalidInput(f"option reporter: {where} has no method report")
     reporter: Reporter = made
     return reporter
 
