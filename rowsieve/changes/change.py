@@ -12,7 +12,7 @@ from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.stats.collect import Collecting
-from rowsieve.storage.log.commit_log import CommitRequest
+from rowsieve.storage.log.commit_log import CommitRequest, check_writable
 from rowsieve.storage.log.retries import Retries
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.parts.part_writer import write_parts
@@ -75,6 +75,7 @@ class Change:
 
     def write(self, snapshot: Snapshot, changes: Changes) -> CommitRequest:
         """Start writing the rows and tombstones as parts, and return their commit request."""
+        check_writable(self.operation, snapshot)
         added = write_parts(
             self.store,
             snapshot.schema,

@@ -34,10 +34,10 @@ from rowsieve.locks import ForkSafeLock
 from rowsieve.metrics import CommitReport, Reporter, WriterMetrics, send
 from rowsieve.objects import ObjectStore
 from rowsieve.stats.collect import Collecting
-from rowsieve.storage.log.commit_log import CommitLog, Outrun
+from rowsieve.storage.log.commit_log import CommitLog, Outrun, check_writable
 from rowsieve.storage.log.commit_request import CommitRequest, check_request
 from rowsieve.storage.log.conflicts import Kind
-from rowsieve.storage.log.floors import check_open, is_given_up
+from rowsieve.storage.log.floors import is_given_up
 from rowsieve.storage.log.log_entry import Commit, LogEntry
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S, Retries
 from rowsieve.storage.snapshot import Snapshot
@@ -157,6 +157,7 @@ class Handle:
                 f"{operation}: the table was opened at version {self._pinned.version} and is "
                 "read-only; open it without version= and as_of= to change it"
             )
+        check_writable(operation, self._newest)
 
     def _done_before(self, error: BaseException, token: object) -> Commit | None:
         """Return the commit of a token if a call with it failed by the table's present state."""
@@ -177,6 +178,7 @@ class Handle:
         base = self._latest()
         if (done := self._log.committed_before(change.token, base)) is not None:
             return done
+        check_writable(change.operation, base)
         check_same_columns(change.operation, change.schema_id, base)
         if changes.is_empty:
             return nothing_done(change.operation, base)
@@ -184,7 +186,7 @@ class Handle:
 
         def request_for(head: Snapshot) -> CommitRequest:
             nonlocal request
-            check_open(change.operation, head)  # before files are written that nobody would delete
+            check_writable(change.operation, head)
             if is_given_up(request.added, request.removed, head):
                 request = change.write(replace(base, version=head.version), changes)
             return with_eager_vectors(self._store, head, request)
@@ -214,11 +216,13 @@ class Handle:
         base = self._latest()
         if (done := self._log.committed_before(change.token, base)) is not None:
             return done
+        check_writable("overwrite", base)
         check_same_columns("overwrite", change.schema_id, base)
         added = change.write(base, Changes(rows, None)).added
 
         def replacing(head: Snapshot) -> CommitRequest:
             nonlocal added
+            check_writable("overwrite", head)
             if is_given_up(added, (), head):
                 now = replace(base, version=head.version)
                 added = change.write(now, Changes(rows, None)).added
@@ -273,6 +277,7 @@ class Handle:
         retries = change.retries or Retries(change.operation)
 
         def checked(snapshot: Snapshot) -> Mutation | None:
+            check_writable(change.operation, snapshot)
             if reads is not None:
                 check_same_meaning(change.operation, reads[0], snapshot, reads[1])
             elif not any_columns:

@@ -1,4 +1,4 @@
-"""Delete a table with all its files: close it, look for leases, then delete.
+"""Delete a table with all its files: take its name, close it, look for leases, then delete.
 
 Soundness: the closing commit raises both floors above every version. A reader creates its lease
 first and reads the floor then (invariants, rule 16), so after that commit a reader is refused, or
@@ -12,6 +12,7 @@ by `is_closed` and repeated.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from rowsieve.errors import CorruptData, NotFound, UnsupportedOperation
@@ -23,7 +24,7 @@ from rowsieve.storage.log.checkpoint import (
     checkpoint_path,
     write_checkpoint,
 )
-from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.commit_log import CommitLog, check_writable
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.floors import CLOSED, is_closed, raised
 from rowsieve.storage.log.log_entry import log_path
@@ -41,18 +42,23 @@ _EXPORTED: Final = re.compile(
 _FOLDERS: Final = ("data", "_rowsieve", "_delta_log", "metadata")
 
 
-def close(store: ObjectStore) -> Snapshot | None:
+def close(store: ObjectStore, release: Callable[[], object] | None = None) -> Snapshot | None:
     """Give up all versions of the table in `store`; return the newest one, None if unreadable.
 
-    UnsupportedOperation if a lease protects the table. If that lease was taken during this call,
-    the table stays closed for others, and a later call continues.
+    UnsupportedOperation if a lease protects the table. `release` is called if there is none, before
+    the table is closed: it removes the table's name, so that nobody renames a closed table. If a
+    lease was taken after that, the table stays closed for others, and a later call continues.
     """
     log = CommitLog(store)
     head = _newest(log)
+    if head is not None and not is_closed(head):
+        check_writable("drop_table", head)
     uuid, version = ("unknown", 0) if head is None else (head.table.uuid, head.version)
     with Lease(store, uuid, version, _OWN_LEASE_S, "drop_table") as own:
         watch = LeaseWatch(store, own)
         _check_unleased(store, watch.oldest)
+        if release is not None:
+            release()
         if head is not None and not is_closed(head):
             head = _closed(log, head)
         leased, over = watch.look_again(0.0)

@@ -46,8 +46,9 @@ from rowsieve.retention.orphans import (
     floor_for,
 )
 from rowsieve.retention.removed_files import RemovedFiles
+from rowsieve.storage.log.commit_log import check_writable
 from rowsieve.storage.log.commit_request import CommitRequest
-from rowsieve.storage.log.floors import check_kept, check_open, floors_of, raised
+from rowsieve.storage.log.floors import check_kept, floors_of, raised
 from rowsieve.storage.log.version_arguments import resolve_snapshot
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.instants import to_microseconds
@@ -126,7 +127,7 @@ class Retaining(Evolving):
         else:
             older_than_us = None if older_than is None else checked_past(older_than)
         head = self._latest()
-        check_open("expire_versions", head)
+        check_writable("expire_versions", head)
         wanted = oldest_to_keep(self._log, self._store, head, older_than_us, retain_last)
         if dry_run:
             return self._expired(head, wanted, lambda: oldest_leased(lease_files(self._store)))
@@ -237,7 +238,7 @@ class Retaining(Evolving):
         self._writable("remove_orphans")
         checked_grace(grace_s)
         head = self._latest()
-        check_open("remove_orphans", head)
+        check_writable("remove_orphans", head)
         floors = floors_of(head.table.properties)
         floor = max(floors.oldest_base, floor_for(self._log, head, grace_s))
         if dry_run:

@@ -23,8 +23,9 @@ from rowsieve.foreign.key_proof import Ends, check_disjoint
 from rowsieve.foreign.paths import find_files
 from rowsieve.foreign.place_files import Target, place_files
 from rowsieve.objects import Location, open_store
+from rowsieve.storage.log.commit_log import check_writable
 from rowsieve.storage.log.commit_request import CommitRequest
-from rowsieve.storage.log.floors import check_open, is_given_up
+from rowsieve.storage.log.floors import is_given_up
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.manifests.manifest_layout import COLUMNS
@@ -154,7 +155,7 @@ def commit(
 
     def request_for(head: Snapshot) -> CommitRequest:
         operation = "upsert" if head.table.key else "append"
-        check_open(operation, head)
+        check_writable(operation, head)
         check_new(uris, head)
         added = parts
         if is_given_up(added, (), head):  # safe: none of the files is ours to delete

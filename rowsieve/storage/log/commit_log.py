@@ -78,7 +78,7 @@ from rowsieve.types.schema import Schema
 _ATTEMPTS: Final = 6  # per put or read of an entry, against failures of the store
 _OWN_FILE = re.compile(r"[0-9a-f]{32}\..*")
 
-__all__ = ["Commit", "CommitLog", "CommitRequest", "OnConflict", "Outrun"]
+__all__ = ["Commit", "CommitLog", "CommitRequest", "OnConflict", "Outrun", "check_writable"]
 
 
 class Outrun(CommitConflict):
@@ -169,7 +169,7 @@ class CommitLog(LogReader):
         schemas: dict[int, Schema] = {}
         while True:
             schemas[head.schema.id] = head.schema
-            _check_writable(request.operation, head)
+            check_writable(request.operation, head)
             if (earlier := self.committed_before(request.token, head)) is not None:
                 return earlier, head
             check_request(request)
@@ -480,12 +480,18 @@ def _with_draft_parts(entry: LogEntry, draft: _Draft) -> LogEntry:
     return replace(entry, added=draft.parts.with_commit_ts(entry.version))
 
 
-def _check_writable(operation: str, base: Snapshot) -> None:
-    check_open(operation, base)
-    if base.table.writer_version > WRITER_VERSION:
+def check_writable(operation: str, head: Snapshot) -> None:
+    """Raise an error if this library must not write to the table; call it before any file is put.
+
+    TableNotFound if the table was dropped with its files, UnsupportedProtocol if it needs a newer
+    writer: nobody would delete the files of a refused change.
+    """
+    check_open(operation, head)
+    if head.table.writer_version > WRITER_VERSION:
         raise UnsupportedProtocol(
-            f"table {base.table.uuid} needs writer protocol {base.table.writer_version}; this "
-            f"version of rowsieve writes up to {WRITER_VERSION}: upgrade rowsieve"
+            f"{operation}: table {head.table.uuid} needs writer protocol "
+            f"{head.table.writer_version}, and this version of rowsieve writes up to "
+            f"{WRITER_VERSION}: upgrade rowsieve. Nothing was written"
         )
 
 

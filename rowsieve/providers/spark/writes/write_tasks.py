@@ -31,7 +31,7 @@ from rowsieve.providers.spark.writes.one_pass import (
     remove_uncommitted,
 )
 from rowsieve.providers.spark.writes.replacing import replaced_rows
-from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.commit_log import CommitLog, check_writable
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.parts.part_writer import PartWriter
 from rowsieve.storage.snapshot import Snapshot
@@ -155,6 +155,7 @@ def begin_job(options: WriteOptions, schema: StructType, *, overwrite: bool) -> 
         one_pass=options.one_pass,
     )
     if not job.done:  # the columns may have changed since that commit
+        check_writable(operation, head)
         job.check_columns(arrow_schema_of(schema))
     return job
 
