@@ -7,9 +7,10 @@
     {"namespaces": {"db": true, "old": false}}
 
 A table `db.t` in the folder `db/t` needs no line. A location is a folder below the catalog, a URI,
-or NULL for a name whose table was dropped or renamed. A namespace with a folder or a table needs no
-line either: true means that it was created, false that it was dropped, even if it has a folder. An
-entry without the last line has protocol 1.
+or NULL for a name whose table was dropped or renamed. The name `purge:db/t` with NULL says that the
+files in this folder, which no name has any more, are being deleted. A namespace with a folder or a
+table needs no line either: true means that it was created, false that it was dropped, even if it
+has a folder. An entry without the last line has protocol 1.
 
 Soundness: every change is one create-only put of the next number with the whole new state, so
 concurrent changes are serial. After an error of the put, the stored entry decides by its id
@@ -38,6 +39,7 @@ from rowsieve.storage.log.sealed_lines import damaged, seal, unseal
 FOLDER: Final = "_catalog"
 _PROTOCOL: Final = 2
 _ATTEMPTS: Final = 6
+_PURGE: Final = "purge:"
 _ENTRY: Final = re.compile(rf"{FOLDER}/(\d{{20}})\.json")
 _FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -61,6 +63,24 @@ class CatalogState:
         back = {name.partition(".")[0] for name, place in locations.items() if place is not None}
         kept = {name: there for name, there in self.namespaces.items() if there or name not in back}
         return replace(self, locations={**self.locations, **locations}, namespaces=kept)
+
+    @property
+    def purged(self) -> frozenset[str]:
+        """The folders whose files are being deleted."""
+        return frozenset(
+            name.removeprefix(_PURGE) for name in self.locations if name.startswith(_PURGE)
+        )
+
+    def with_purge(self, folder: str) -> CatalogState:
+        """The state in which the files of a folder are being deleted."""
+        return replace(self, locations={**self.locations, f"{_PURGE}{folder}": None})
+
+    def without_purge(self, folder: str) -> CatalogState:
+        """The state after the files of a folder were deleted, or are kept after all."""
+        gone = f"{_PURGE}{folder}"
+        return replace(
+            self, locations={name: at for name, at in self.locations.items() if name != gone}
+        )
 
 
 class _Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,8 +1,11 @@
 """Drop tables and namespaces of a catalog, with `purge` also their files.
 
 Soundness: a drop is one change of the catalog's log, made from the newest state and a listing of
-the folders. A concurrent creation of a table is another change of the log: if it comes first, the
-drop of its namespace lists the folders again; if it comes second, it restores the namespace.
+the folders. With `purge`, this change also records the folder; only then is the table closed and
+deleted, so that a rename either comes first, and the drop fails, or finds no such name. The next
+`purge` of an absent name continues where an interrupted one stopped. A concurrent creation of a
+table is another change of the log: if it comes first, the drop of its namespace lists the folders
+again; if it comes second, it restores the namespace.
 """
 
 from __future__ import annotations
@@ -17,11 +20,13 @@ from rowsieve.catalog.table_places import Places
 from rowsieve.errors import (
     CommitConflict,
     NamespaceNotFound,
+    RowsieveError,
     TableNotFound,
     UnsupportedOperation,
 )
-from rowsieve.objects import open_store
+from rowsieve.objects import ObjectStore, open_store
 from rowsieve.retention.dropping import close, closed_head, delete_files
+from rowsieve.storage.snapshot import Snapshot
 
 
 class Dropping(Places):
@@ -105,14 +110,14 @@ class Dropping(Places):
                 self._purge(name)
 
     def _purge(self, name: TableName) -> None:
-        """Close the table, remove its name, then delete its files."""
+        """Remove the table's name, close it, then delete its files."""
         state = self._log.read()
         if self._place(state, name) is None and self._finish_purges(state):
             return
         location = self._table_location(state, name)
         self._check_purged(state, name, location)
         store = open_store(self._uri(location), self._storage_options)
-        head = close(store)
+        is_removed = False
 
         def without_it(now: CatalogState) -> CatalogState:
             if self._table_location(now, name) != location:
@@ -120,14 +125,47 @@ class Dropping(Places):
                     f"drop_table: {name.plain} became another table during the call; call it again"
                 )
             self._check_purged(now, name, location)
-            return now.placed({name.plain: None})
+            return now.placed({name.plain: None}).with_purge(location)
 
-        self._log.change("drop_table", without_it)
+        def remove_name() -> None:
+            nonlocal is_removed
+            self._log.change("drop_table", without_it)
+            is_removed = True
+
+        try:
+            head = close(store, remove_name)
+        except RowsieveError:
+            if is_removed:
+                self._put_back(name, location)
+            raise
+        self._delete(store, location, head)
+
+    def _put_back(self, name: TableName, location: str) -> None:
+        """Give a table that a lease protects its name again, unless another one has it."""
+
+        def with_it(now: CatalogState) -> CatalogState:
+            if self._place(now, name) is not None:
+                return now
+            return now.placed({name.plain: location}).without_purge(location)
+
+        self._log.change("drop_table", with_it)
+
+    def _delete(self, store: ObjectStore, location: str, head: Snapshot | None) -> None:
+        """Delete the files of a closed table without a name, then forget its folder."""
         delete_files(store, head)
+        if location in self._log.read().purged:
+            self._log.change("drop_table", lambda now: now.without_purge(location))
 
     def _finish_purges(self, state: CatalogState) -> bool:
-        """Delete the files of closed tables without a name; return whether there were any."""
+        """Delete the files of tables whose purge was interrupted; return whether there were any."""
         done = False
+        for location in state.purged:
+            store = open_store(self._uri(location), self._storage_options)
+            if self._refers(state, location):
+                continue
+            head = close(store) if store.list("_rowsieve") else None
+            self._delete(store, location, head)
+            done = True
         for folder in self._table_folders(self._store.folders()):
             is_named = folder.plain not in state.locations or self._other_name(state, folder)
             store = open_store(self._uri(folder.folder), self._storage_options)
@@ -135,6 +173,10 @@ class Dropping(Places):
                 delete_files(store, head)
                 done = True
         return done
+
+    def _refers(self, state: CatalogState, location: str) -> bool:
+        """Return whether a name has this location."""
+        return bool({location, self._uri(location)}.intersection(state.locations.values()))
 
     def _check_purged(self, state: CatalogState, name: TableName, location: str) -> None:
         """Raise UnsupportedOperation if files of the table must not be deleted."""

@@ -58,7 +58,8 @@ from rowsieve.procedures.call_statement import Call, Explain, classify
 from rowsieve.procedures.coordinator import Coordinator
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
 from rowsieve.properties import check_properties
-from rowsieve.retention.dropping import close, delete_files
+from rowsieve.retention.dropping import close, closed_head, delete_files
+from rowsieve.storage.log.floors import check_open
 from rowsieve.table import Table
 
 
@@ -157,6 +158,7 @@ class Catalog(Dropping):
 
         def moved(now: CatalogState) -> CatalogState:
             location = self._table_location(now, old)
+            self._check_open("rename_table", location)
             self._check_free(now, new)
             return now.placed({name: None, new_name: location})
 
@@ -172,6 +174,10 @@ class Catalog(Dropping):
 
         def placed(now: CatalogState) -> CatalogState:
             self._check_free(now, wanted)
+            if table.uri in map(self._uri, now.purged):
+                raise TableNotFound(
+                    f"register_table: the table at {table.uri} is being dropped with its files"
+                )
             return now.placed({name: table.uri})
 
         self._log.change("register_table", placed)
@@ -325,6 +331,12 @@ class Catalog(Dropping):
 
     def _find(self, namespace: str, name: str) -> Table:
         return self.open_table(f"{namespace}.{name}")
+
+    def _check_open(self, operation: str, location: str) -> None:
+        """Raise TableNotFound if the table at a place was closed by a drop with its files."""
+        store = open_store(self._uri(location), self._storage_options)
+        if (head := closed_head(store)) is not None:
+            check_open(operation, head)
 
     def _with_created(self, name: TableName, location: str, now: CatalogState) -> CatalogState:
         """The state with a table that was just created; TableExists if its name went to another.

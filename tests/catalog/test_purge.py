@@ -304,3 +304,55 @@ def test_files_and_links_in_a_catalog_are_passed_over(tmp_path: Path) -> None:
     assert catalog.tables("LICENSE") == []
     with pytest.raises(InvalidInput, match="not a name"):
         catalog.tables("..")
+
+
+@pytest.mark.parametrize("number", range(40))
+def test_a_rename_at_any_call_of_a_purge_wins_or_finds_no_table(number: int) -> None:
+    """A purge that loses to a rename leaves an open table under its new name."""
+    one = rs.Catalog(f"memory:///{uuid.uuid4().hex}")
+    table = one.create_table("db.t", rows_from(0), ["id"])
+    two = rs.Catalog(one.uri)
+    calls, is_renamed = -1, False
+
+    def meanwhile(method: Any) -> Any:
+        def call(store: Any, *args: Any) -> Any:
+            nonlocal calls, is_renamed
+            calls += 1
+            if calls == number:
+                with suppress(TableNotFound):
+                    two.rename_table("db.t", "db.kept")
+                    is_renamed = True
+            return method(store, *args)
+
+        return call
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("put_new", "delete", "details", "get"):
+            patch.setattr(RemoteStore, name, meanwhile(getattr(RemoteStore, name)))
+        try:
+            one.drop_table("db.t", purge=True)
+            is_dropped = True
+        except TableNotFound:
+            is_dropped = False
+    if calls < number:
+        is_renamed = False
+    assert is_dropped != is_renamed
+    if is_renamed:
+        assert one.tables() == ["db.kept"]
+        kept = one.open_table("db.kept")
+        kept.upsert(rows_from(3))
+        assert ids(kept) == list(range(6))
+        assert len(kept.history()) == 2
+        one.drop_table("db.kept", purge=True)
+    assert one.tables() == []
+    assert files_in(table.uri) == []
+
+
+def test_a_table_that_a_late_lease_protects_is_not_renamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = rs.Catalog(fresh_uri())
+    table = catalog.create_table("db.t", rows_from(0), ["id"])
+    dropping.close(table.store)
+    with pytest.raises(TableNotFound, match=r"rename_table: .* was dropped with all its files"):
+        catalog.rename_table("db.t", "db.kept")
+    catalog.drop_table("db.t", purge=True)
+    assert files_in(table.uri) == []
