@@ -34,7 +34,9 @@ def call(statement: str) -> Callable[[rs.Table], Any]:
 
 CHANGES: dict[str, Callable[[rs.Table], Any]] = {
     "upsert": lambda t: t.upsert(kv((9, 9))),
-    "merge columns": lambda t: t.upsert(pa.table({"k": [9], "w": [9]}), schema_mode="merge"),
+    "merge columns": lambda t: t.upsert(
+        pa.table({"k": [9], "v": [9], "w": [9]}), schema_mode="merge"
+    ),
     "apply": lambda t: apply(t, ("insert", 9, 9)),
     "delete_keys": lambda t: t.delete(keys=pa.table({"k": [1]})),
     "delete": lambda t: t.delete("k = 1"),
