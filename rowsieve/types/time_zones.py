@@ -276,6 +276,17 @@ def zone_name(name: str) -> str:
     return zone(name).name
 
 
+def name_in(name: str, database: str = "") -> str | None:
+    """Return a zone's name in an engine; None if its database has other changes of the zone.
+
+    `database` is the suffix of the engine's zones, `UNTIL_2100` or `IN_ARROW`. Names with a suffix
+    are our own: no engine knows them, so a writer takes every name from here.
+    """
+    plain = name.removesuffix(UNTIL_2100).removesuffix(IN_ARROW)
+    same = zone(plain + database).name == zone(name).name
+    return zone(plain).name if same else None
+
+
 def fixed_offset(name: str) -> int | None:
     """Parse an offset such as `+05:30` or `UTC-3` to seconds east of UTC; None for other names."""
     match = _OFFSET.fullmatch(name)

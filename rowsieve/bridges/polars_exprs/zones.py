@@ -24,7 +24,7 @@ from rowsieve.types.time_zones import (
     RepeatedTime,
     SkippedTime,
     fixed_offset,
-    has_rules,
+    name_in,
     zone,
 )
 
@@ -74,11 +74,11 @@ def replaced(reader: TreeReader[Any], options: Any, inputs: Sequence[Any]) -> Op
 def written(node: Call, value: Any) -> Any:
     """Write `local_time`, `instant` and `try_instant` of a value that is already written."""
     name = text_at(node, 0)
-    if has_rules(zone(name)):
-        raise UnsupportedOperation(f"{name} has no rules after 2100 in polars")
+    plain = name_in(name, UNTIL_2100)
+    if plain is None:
+        raise UnsupportedOperation(f"polars has other changes of the time zone {name}")
     if fixed_offset(name) is not None:
         raise UnsupportedOperation(f"polars does not accept the offset {name} as a time zone")
-    plain = name.removesuffix(UNTIL_2100)
     if node.function == "local_time":
         return value.dt.convert_time_zone(plain).dt.replace_time_zone(None)
     rules = text_at(node, 2), text_at(node, 3)

@@ -21,7 +21,14 @@ from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.binding import zoned
 from rowsieve.types.logical import LogicalType, Timestamp, type_name
-from rowsieve.types.time_zones import IN_ARROW, RepeatedTime, SkippedTime, fixed_offset, zone
+from rowsieve.types.time_zones import (
+    IN_ARROW,
+    RepeatedTime,
+    SkippedTime,
+    fixed_offset,
+    name_in,
+    zone,
+)
 
 _LOCAL, _INSTANT = Timestamp(utc=False), Timestamp(utc=True)
 # Indexed by AssumeTimezoneOptions: raise, earliest, latest.
@@ -69,9 +76,9 @@ def relabelled(
 def written(node: ir.Call, value: Any) -> Any:
     """Write `local_time` and `instant` of a value that is already written."""
     name = text_at(node, 0)
-    if _in_arrow(name.removesuffix(IN_ARROW)) != name:
+    plain = name_in(name, IN_ARROW)
+    if plain is None or _in_arrow(plain) != name:
         raise UnsupportedOperation(f"Arrow has other changes of the time zone {name} here")
-    plain = name.removesuffix(IN_ARROW)
     if node.function == "local_time":
         return _pc().local_timestamp(value.cast(pa.timestamp("us", plain)))
     ambiguous, nonexistent = (_RULES.get(text_at(node, place)) for place in (2, 3))

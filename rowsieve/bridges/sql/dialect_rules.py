@@ -156,7 +156,7 @@ class TimeRules:
     bins: Bins | None = None
     at_time_zone: AtTimeZone = AtTimeZone.REFUSED
     offset_zones: bool = False  # '+05:30' is a zone, east of Greenwich
-    zones_until_2100: bool = False  # zones keep their last offset from 2100 on
+    zone_database: str = ""  # the suffix of its zones in `time_zones`, if it has other changes
     truncates_in_zone: bool = False  # date_trunc('day', x, 'Europe/Berlin')
     declared_zones: bool = False  # casts and fields go by the zone that a column declares
     now_in_session_zone: bool = False  # now() has the session's zone, not UTC

@@ -48,6 +48,7 @@ from rowsieve.types.logical import (
     Timestamp,
     Uuid,
 )
+from rowsieve.types.time_zones import UNTIL_2100
 
 
 class BinaryText(Enum):
@@ -287,7 +288,7 @@ DATAFUSION = Dialect(
         epoch_is_float=True,
         bins=Bins("date_bin", origin=0, month_origin=0),
         at_time_zone=AtTimeZone.DISPLAYED,
-        zones_until_2100=True,
+        zone_database=UNTIL_2100,
         declared_zones=True,
         now_in_session_zone=True,
     ),

@@ -43,7 +43,7 @@ from rowsieve.types.logical import (
     type_name,
 )
 from rowsieve.types.schema import Schema
-from rowsieve.types.time_zones import fixed_offset
+from rowsieve.types.time_zones import fixed_offset, name_in
 
 _FILES = "https://github.com/substrait-io/substrait/blob/main/extensions/{}.yaml"
 _NAMES = "extension:io.substrait:{}"
@@ -260,7 +260,7 @@ class Writer(TreeWriter[bytes]):
         return self._made(substrait.DATETIME, "extract", Int(64), *sides, words=words)
 
     def _zone(self, name: str) -> bytes:
-        if " " in name or fixed_offset(name) is not None:
+        if name_in(name) is None or fixed_offset(name) is not None:
             raise UnsupportedOperation(f"the time zone {name!r}; there it is one of IANA's names")
         return self.constant(ir.Literal(name, String()))
 

@@ -22,7 +22,7 @@ from rowsieve.predicate.binding import zoned
 from rowsieve.predicate.functions.times.temporal import CLOCK_UNITS
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
 from rowsieve.types.logical import Timestamp
-from rowsieve.types.time_zones import UNTIL_2100, fixed_offset, has_rules, zone
+from rowsieve.types.time_zones import IN_ARROW, UNTIL_2100, fixed_offset, name_in, zone
 
 _LOCAL, _INSTANT = Timestamp(utc=False), Timestamp(utc=True)
 _AFTER = ("later", "shifted")  # AT TIME ZONE's rules for repeated and skipped local times
@@ -69,9 +69,8 @@ def zone_argument(reader: Reads, node: Any) -> Literal:
             "an offset as a zone is read as west of Greenwich by some engines and refused by "
             "others; write Area/City, as in Europe/Berlin",
         )
-    ends = UNTIL_2100 if reader.dialect.times.zones_until_2100 else ""
     try:
-        own = zone(value.value.removesuffix(UNTIL_2100) + ends)
+        own = zone(value.value.removesuffix(UNTIL_2100) + reader.dialect.times.zone_database)
     except InvalidPredicate as error:
         raise reader.source.refusal(node, str(error)) from error
     if own.name in UNKNOWN_ZONES.get(name := reader.dialect.name, ()):
@@ -146,11 +145,12 @@ def is_proved(call: Call, dialect: str) -> bool:
     """Whether the dialect has a form for this call that was tested against its engine."""
     if call.function not in ZONED.get(dialect, ()):
         return False
-    name = text_at(call, 1 if call.function == "zoned_trunc" else 0)
-    if dialect_named(dialect).times.zones_until_2100:
-        return not has_rules(zone(name))
-    if name.endswith(UNTIL_2100) or name in UNKNOWN_ZONES.get(dialect, ()):
+    times = dialect_named(dialect).times
+    name = name_in(text_at(call, 1 if call.function == "zoned_trunc" else 0), times.zone_database)
+    if name is None or name in UNKNOWN_ZONES.get(dialect, ()):
         return False
+    if times.zone_database:
+        return True
     if dialect in _BY_FUNCTIONS:
         return _spark_form(call) is not None
     if call.function == "zoned_trunc":
@@ -166,13 +166,19 @@ def _by_form(call: Call, writer: Writes) -> tuple[str, bool] | None:
     if form is None or not is_proved(call, dialect.name):
         return None
     texts = [
-        quoted(argument.value.removesuffix(UNTIL_2100), dialect)
+        quoted(_spelled(argument.value, dialect.times.zone_database), dialect)
         if isinstance(argument, Literal) and isinstance(argument.value, str)
         else writer.text(argument)
         for argument in call.arguments
     ]
     atoms = {f"a{place}": writer.atom(item) for place, item in enumerate(call.arguments)}
     return form.format(*texts, **atoms), form.endswith("}")
+
+
+def _spelled(text: str, database: str) -> str:
+    """Return the engine's name of a zone; units and rules are unchanged."""
+    ours = text.endswith((UNTIL_2100, IN_ARROW))
+    return name_in(text, database) or text if ours else text
 
 
 def _spark(call: Call, writer: Writes) -> tuple[str, bool] | None:

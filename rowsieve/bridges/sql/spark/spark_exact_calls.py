@@ -32,6 +32,7 @@ from rowsieve.types.logical import (
     Timestamp,
     type_name,
 )
+from rowsieve.types.time_zones import name_in
 
 if TYPE_CHECKING:
     from rowsieve.bridges.sql.spark.spark_exact import SparkExact
@@ -307,7 +308,10 @@ def _local_time(exact: SparkExact, node: ir.Call) -> ir.Operand:
     if exact.is_in(name):
         return ir.Cast(operand, _LOCAL)
     exact.check_zone()
-    return ir.Cast(Templated("from_utc_timestamp({0}, {1})", (operand, ir.Literal(name))), _LOCAL)
+    named = name_in(name)
+    if named is None:
+        raise UnsupportedOperation(f"Spark has other changes of the time zone {name}")
+    return ir.Cast(Templated("from_utc_timestamp({0}, {1})", (operand, ir.Literal(named))), _LOCAL)
 
 
 def _instant(exact: SparkExact, node: ir.Call) -> ir.Operand:

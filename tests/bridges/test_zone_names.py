@@ -1,0 +1,68 @@
+"""Zones are written by the names of engines, and only where these have the same changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import rowsieve as rs
+from rowsieve.bridges.session import Session
+from rowsieve.types.time_zones import IN_ARROW, UNTIL_2100, name_in, zone
+
+ZONE = "America/New_York"
+SCHEMA = pa.schema(
+    [
+        ("ts", pa.timestamp("us", "UTC")),
+        ("lt", pa.timestamp("us")),
+        ("ny", pa.timestamp("us", ZONE)),
+    ]
+)
+CONVERTED = pl.col("ts").dt.convert_time_zone(ZONE)
+LOCAL = pl.col("lt").dt.replace_time_zone(ZONE).dt.convert_time_zone("UTC")
+DAY = pa.scalar(0, pa.timestamp("us"))
+SOURCES: list[tuple[str | None, Any]] = [
+    (None, CONVERTED.dt.hour() == 5),
+    (None, CONVERTED.dt.date() == pl.date(2024, 1, 1)),
+    (None, CONVERTED.dt.replace_time_zone(None) > pl.col("lt")),
+    (None, pl.col("ts") < LOCAL),
+    ("datafusion", "date_part('hour', ny) = 5"),
+    ("datafusion", "ny::date = DATE '2024-01-01'"),
+    ("datafusion", f"to_local_time(ts AT TIME ZONE '{ZONE}') > lt"),
+    (None, pc.hour(pc.field("ny")) == 5),
+    (None, pc.local_timestamp(pc.field("ny")) > DAY),
+    ("postgres", f"(ts AT TIME ZONE '{ZONE}') > lt"),
+    ("postgres", f"extract(hour FROM ts AT TIME ZONE '{ZONE}') = 5"),
+    ("spark", f"convert_timezone('UTC', '{ZONE}', lt) > lt"),
+]
+TARGETS = (
+    *("postgres", "spark", "datafusion", "duckdb", "trino", "datafusion_exprs", "spark_filters"),
+    *("pyarrow_exprs", "polars", "iceberg", "delta_dnf", "substrait"),
+)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("source", "condition"), SOURCES)
+def test_an_engine_gets_no_name_of_ours(source: str | None, condition: Any, target: str) -> None:
+    sessions: list[Session | None] = [None]
+    if target.startswith("spark"):
+        sessions = [None, *(Session(time_zone=name) for name in ("UTC", ZONE))]
+    for session in sessions:
+        made = rs.translate(condition, source, target=target, schema=SCHEMA, target_session=session)
+        written = made.expression
+        if isinstance(written, pl.Expr):
+            written = written.meta.serialize(format="json")
+        assert UNTIL_2100 not in str(written)
+        assert IN_ARROW not in str(written)
+
+
+def test_a_name_is_written_where_the_database_has_the_same_changes() -> None:
+    assert name_in(ZONE) == name_in(ZONE + UNTIL_2100, UNTIL_2100) == ZONE
+    assert name_in(ZONE + UNTIL_2100) is name_in(ZONE, UNTIL_2100) is None
+    assert name_in("Asia/Tokyo", UNTIL_2100) == name_in("Asia/Tokyo") == "Asia/Tokyo"
+    ours = zone(ZONE + IN_ARROW).name
+    assert name_in(ours, IN_ARROW) == ZONE
+    assert name_in(ours) == (ZONE if ours == ZONE else None)
