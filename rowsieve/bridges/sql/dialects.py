@@ -42,6 +42,7 @@ from rowsieve.types.logical import (
     Int,
     Json,
     LogicalType,
+    Numeric,
     Nanos,
     String,
     Time,
@@ -92,7 +93,8 @@ class Dialect:
     borrowed: frozenset[LogicalType] = (
         frozenset()
     )  # types with borrowed names, which the engine lacks
-    bare_decimal: Decimal | None = None  # the type of DECIMAL; None: give its digits
+    word_digits: int | None = None  # a product of decimals with at most so many has no more
+    bare_decimal: Decimal | Numeric | None = None  # the type of DECIMAL; None: give its digits
     float_is_single: bool = False  # FLOAT has 32 bits, and 64 in the grammar
     arrow_types: Mapping[LogicalType, str] = field(default_factory=dict)  # by `arrow_cast`
     tries_text: bool = False  # TRY_CAST of text is ours
@@ -213,6 +215,7 @@ DUCKDB = Dialect(
     bracket_members=True,
     zeros_count=True,
     binary_text=BinaryText.ESCAPED,
+    word_digits=18,
     bare_decimal=Decimal(18, 3),
     tries_text=True,
     reads_our_names=True,

@@ -225,7 +225,20 @@ class Exact:
             narrow = self.dialect.gives_types or self.dialect.widths is not IntegerWidths.WIDE
             if narrow and type_of(node) == _INT64 and all(map(_has_32_bits, arguments)):
                 arguments[0] = ir.Cast(arguments[0], _INT64)
+        if node.function == "multiply" and (wide := self._wide_factor(node)) is not None:
+            arguments[0] = ir.Cast(arguments[0], wide)
         return arguments
+
+    def _wide_factor(self, node: ir.Call) -> Decimal | None:
+        """Return the type for the first factor of a product that would overflow a word there."""
+        most = self.dialect.word_digits
+        first, second = (type_of(argument) for argument in node.arguments)
+        if most is None or not isinstance(first, Decimal) or not isinstance(second, Decimal):
+            return None
+        fits = first.precision + second.precision < most  # a type of ours has one digit more
+        if fits or max(first.precision, second.precision) > most:
+            return None
+        return Decimal(most + 1, first.scale)
 
     def cast(self, node: ir.Cast) -> ir.Operand:
         """Rewrite a cast."""
