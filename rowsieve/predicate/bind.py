@@ -11,6 +11,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, assert_never
 
+import pyarrow as pa
+
 from rowsieve.computed_property import computed_property
 from rowsieve.errors import InvalidPredicate, UnknownColumn
 from rowsieve.predicate import ir
@@ -32,6 +34,7 @@ from rowsieve.predicate.binding.stored_comparisons import (
     as_stored,
     exact_members,
     lengths,
+    without_widening,
 )
 from rowsieve.predicate.binding.zoned import (
     READ_IN_ZONE,
@@ -43,6 +46,7 @@ from rowsieve.predicate.binding.zoned import (
 )
 from rowsieve.predicate.functions.casting.casts import cast_rule
 from rowsieve.predicate.functions.conditional import common_type
+from rowsieve.predicate.functions.nested.json_scalars import as_scalar, function_for
 from rowsieve.predicate.functions.registry import FUNCTIONS, known_of, resolve
 from rowsieve.predicate.like import lowered, parse_pattern
 from rowsieve.predicate.limits import check_limits
@@ -56,6 +60,7 @@ from rowsieve.types.logical import (
     Field,
     Int,
     Interval,
+    Json,
     LogicalType,
     Map,
     Numeric,
@@ -259,7 +264,7 @@ class _Binder:
 
     def now_like(self, node: ir.Operand, type_: LogicalType | None) -> ir.Operand:
         """Convert `now()` to a number if compared with one, except by an engine's own rule."""
-        if not isinstance(node, ir.Now) or not isinstance(type_, Int | Decimal):
+        if not isinstance(node, ir.Now) or not isinstance(type_, Int | Decimal | Numeric):
             return node
         if self.semantics.name not in (Semantics.SQL.name, Semantics.POSTGRES.name):
             return node
@@ -331,6 +336,8 @@ class _Binder:
         if is_nested(type_):
             return self.nested_in_list(operand, type_, node.values)
         values = node.values
+        if pa.types.is_integer(values.array.type) or pa.types.is_decimal(values.array.type):
+            operand, type_ = without_widening(operand, type_, Decimal(38, 0))
         if isinstance(type_, Interval):
             operand, type_ = as_length(operand, type_, self.semantics)
             values = lengths(values)
@@ -440,6 +447,9 @@ class _Binder:
         if source is None:
             assert isinstance(operand, ir.Literal)
             return self.cast_text(operand, node), node.type
+        if isinstance(source, Json) and self._casts_json(node):
+            call, source = self.call(ir.Call(function_for(node.type), (operand,)))
+            return (call if source == node.type else ir.Cast(call, node.type)), node.type
         fine = cast_of_nanoseconds(operand, source, node.type, self.semantics, try_=node.try_)
         if fine is not None:
             return fine, node.type
@@ -450,10 +460,19 @@ class _Binder:
                 f"CAST from {type_name(source)} to {type_name(node.type)} is not supported; "
                 "compare the value itself, or cast it to a type in between"
             )
+        is_stored = isinstance(operand, ir.BoundColumn | ir.FieldAccess)
+        if isinstance(source, Numeric) and isinstance(node.type, String) and not is_stored:
+            raise InvalidPredicate(
+                "the text of a computed numeric depends on zeros at its end, such as those of "
+                "1.50, which are not stored; cast it to a decimal, such as numeric(20, 6), first"
+            )
         own = cast_of_session(operand, source, node.type, self.semantics, try_=node.try_)
         if own is not None:
             return own, node.type
         return ir.Cast(operand, node.type, node.try_), node.type
+
+    def _casts_json(self, node: ir.Cast) -> bool:
+        return self.semantics.casts_json and as_scalar(node.type) and not node.try_
 
     def cast_text(self, literal: ir.Literal, node: ir.Cast) -> ir.Operand:
         if isinstance(node.type, Enum):

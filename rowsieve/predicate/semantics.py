@@ -122,8 +122,9 @@ class Semantics:
 
     `thirty_day_months`: intervals compare by their length, with months of 30 days; otherwise a
     comparison of them is refused. `compares_storage`: the engine sees JSON as text and intervals as
-    bytes, and compares these. `orders_enums`: enums compare by the order of their labels; otherwise
-    as text.
+    bytes, and compares these. `casts_json`: a JSON number or boolean is cast to such a type, and
+    JSON null is NULL; otherwise only its text is cast. `orders_enums`: enums compare by the order
+    of their labels; otherwise as text.
 
     `nested_nulls`: how NULL compares inside lists and structs. `nested_zeros_differ`: -0.0 is below
     0.0 inside them, and for nullif, greatest and least; otherwise the two are equal.
@@ -162,6 +163,7 @@ class Semantics:
     lenient_float_casts: bool = False
     thirty_day_months: bool = False
     compares_storage: bool = False
+    casts_json: bool = False
     orders_enums: bool = False
     nested_nulls: NestedNulls = NestedNulls.GREATEST
     nested_zeros_differ: bool = False
@@ -222,10 +224,11 @@ class Semantics:
         return _BY_NAME[name]
 
 
-Semantics.SQL = Semantics("sql", thirty_day_months=True, orders_enums=True)
+Semantics.SQL = Semantics("sql", thirty_day_months=True, casts_json=True, orders_enums=True)
 Semantics.POSTGRES = Semantics(
     "postgres",
     thirty_day_months=True,
+    casts_json=True,
     orders_enums=True,
     digit_rounding=DigitRounding.SHORT_DECIMAL,
     nan_has_sign=False,

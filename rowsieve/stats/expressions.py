@@ -31,6 +31,7 @@ from rowsieve.stats.subjects import (
     derived,
 )
 from rowsieve.types.logical import (
+    ANY_DECIMAL,
     Binary,
     Decimal,
     Float,
@@ -38,9 +39,13 @@ from rowsieve.types.logical import (
     List,
     LogicalType,
     Map,
+    Numeric,
     String,
     Struct,
 )
+from rowsieve.types.numeric_bytes import from_numbers
+
+_OF_NUMERIC = {each.what: each for each in COMPARABLES[Numeric]}
 
 
 def value_of(operand: ir.Operand, statistics: Subjects) -> AbstractValue | None:
@@ -78,6 +83,8 @@ def as_member(operand: ir.Operand) -> ir.BoundColumn | None:
 
 
 def _call(node: ir.Call, statistics: Subjects) -> AbstractValue | None:
+    if node.function in _OF_NUMERIC and isinstance(node.arguments[0], ir.Cast | ir.Call):
+        return _of_number(node.function, node.arguments[0], statistics)
     path = path_of(node)
     if path is not None:
         return value_at(path, statistics)
@@ -100,6 +107,28 @@ def _call(node: ir.Call, statistics: Subjects) -> AbstractValue | None:
             return _one_of(_value(value.id, value.type, statistics))
         case _:
             return None
+
+
+def _of_number(function: str, number: ir.Operand, statistics: Subjects) -> AbstractValue | None:
+    """The bytes or the float of a text or JSON number that is cast to an unbounded number.
+
+    The statistics of such numbers are decimals, whose bounds hold for the exact numbers too: they
+    exist only where no digit was rounded away, or were rounded outward.
+    """
+    value: AbstractValue | None = None
+    match number:
+        case ir.Cast(operand=inner, type=Numeric()):
+            value = value_of(ir.Cast(inner, ANY_DECIMAL), statistics)
+        case ir.Call(function="json_number", arguments=(inner,)):
+            path = path_of(inner)
+            if path is not None and not path.as_text:
+                value = cast_of_path(replace(path, as_text=True), ANY_DECIMAL, statistics)
+    if value is None:
+        return None
+    found = _OF_NUMERIC[function]
+    lower, upper = (found.kernel(from_numbers(end)) for end in (value.lower, value.upper))
+    nan = value.fails if isinstance(found.type, Float) else value.nan
+    return replace(value, type=found.type, lower=lower, upper=upper, nan=nan, alternatives=())
 
 
 def _one_of(elements: AbstractValue | None) -> AbstractValue | None:

@@ -142,6 +142,22 @@ def checked(values: pa.Array) -> pa.Array:
     return wanted
 
 
+def fit(values: pa.Array, whole: int, fraction: int) -> Mask:
+    """Return the mask of finite numbers with at most so many digits before and after the point.
+
+    Digits are counted in pairs, so a number with exactly the last digit may be left out.
+    """
+    exact = exact_of(values)
+    starts, lengths, data = _spans(exact)
+    classes = np.where(lengths > 0, data[np.minimum(starts, len(data) - 1)], _NAN)
+    negative = classes == _NEGATIVE
+    finite = negative | (classes == _POSITIVE)
+    exponents = _exponents(starts, data, finite, negative)
+    digits = 2 * np.where(finite, lengths - _HEAD - negative, 0)
+    short: Mask = finite & (exponents <= whole) & (digits - exponents <= fraction)
+    return short | np.equal(classes, _ZERO)
+
+
 def exact_of(values: pa.Array) -> pa.Array:
     """Return the exact bytes; they sort like the numbers."""
     return pc.struct_field(values, [1])

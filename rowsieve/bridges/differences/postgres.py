@@ -10,7 +10,7 @@ import pyarrow as pa
 from rowsieve.bridges.differences.row import Difference, Direction, calls
 from rowsieve.predicate import ir
 from rowsieve.predicate.operand_types import type_of
-from rowsieve.types.logical import ANY_DECIMAL, Decimal, Float, Int, Struct
+from rowsieve.types.logical import Decimal, Float, Int, Struct
 
 _CHOICES = frozenset({"coalesce", "nullif", "greatest", "least"})
 _SUMS = frozenset({"add", "subtract", "multiply", "divide", "modulo"})
@@ -144,11 +144,6 @@ ROWS = (
         "classifies letters and their cases by the locale of its database",
         r"s ~ '^\w+$'",
         lambda node: calls("regex_matches")(node) and len(ir.children(node)) == 3,
-    ),
-    _read(
-        "has a numeric of any number of digits",
-        "CAST(f64 AS numeric) = 0",
-        lambda node: isinstance(node, ir.Cast) and node.type == ANY_DECIMAL,
     ),
     _read("treats a struct of NULLs as NULL", "pair IS NULL", _tests_struct, _BOTH),
     _read("cannot negate the smallest count", "right(s, i32) = ''", _counts_by_rows),

@@ -33,7 +33,6 @@ from rowsieve.errors import InvalidInput
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import (
-    ANY_DECIMAL,
     Binary,
     Bool,
     Date,
@@ -42,8 +41,8 @@ from rowsieve.types.logical import (
     Int,
     Json,
     LogicalType,
-    Numeric,
     Nanos,
+    Numeric,
     String,
     Time,
     Timestamp,
@@ -163,7 +162,7 @@ POSTGRES = Dialect(
     semantics=Semantics.POSTGRES,
     exponent_is_float=False,
     binary_text=BinaryText.HEX,
-    bare_decimal=ANY_DECIMAL,
+    bare_decimal=Numeric(),
     folds_unquoted=True,
     reads_our_names=True,
     writes_our_names=True,

@@ -25,6 +25,7 @@ from rowsieve.predicate.binding.stored_comparisons import (
     as_numbers,
     as_stored,
     check_struct_of_number,
+    without_widening,
 )
 from rowsieve.predicate.binding.zoned import cast_of_session, folded, is_utc
 from rowsieve.predicate.functions.casting.casts import cast, cast_rule
@@ -103,6 +104,9 @@ def compare_operands(
         check_struct_of_number(left, left_type, right, right_type, semantics)
         left, left_type = as_stored(left, left_type)
         right, right_type = as_stored(right, right_type)
+    kinds = left_type, right_type
+    left, left_type = without_widening(left, left_type, kinds[1])
+    right, right_type = without_widening(right, right_type, kinds[0])
     if isinstance(left_type, Enum) or isinstance(right_type, Enum):
         return compare_enums(op, left, left_type, right, right_type)
     if isinstance(left_type, List | Struct | Map) or isinstance(right_type, List | Struct | Map):

@@ -24,6 +24,7 @@ from rowsieve.predicate.functions.casting.unbounded_numbers import (
 )
 from rowsieve.predicate.functions.times.interval_length import LENGTH_TYPE
 from rowsieve.predicate.literal_values import parse_text
+from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.interval_bytes import TOTAL, from_arrow, total_of, total_us
 from rowsieve.types.logical import (
@@ -139,6 +140,20 @@ def as_numbers(
     floats = isinstance(left_type, Float) or isinstance(right_type, Float)
     convert = _as_float if floats else as_exact
     return (*convert(left, left_type), *convert(right, right_type))
+
+
+def without_widening(
+    operand: ir.Operand, type_: LogicalType | None, other_type: LogicalType | None
+) -> tuple[ir.Operand, LogicalType | None]:
+    """Remove a cast of an integer or decimal to numeric before a comparison with such a number.
+
+    All of these numbers compare exactly, and without the cast their statistics apply.
+    """
+    if isinstance(operand, ir.Cast) and type_ == Numeric():
+        inner = type_of(operand.operand)
+        if isinstance(inner, Int | Decimal) and isinstance(other_type, Int | Decimal | Numeric):
+            return operand.operand, inner
+    return operand, type_
 
 
 def as_exact(operand: ir.Operand, type_: LogicalType | None) -> tuple[ir.Operand, LogicalType]:

@@ -34,6 +34,7 @@ from rowsieve.types.logical import (
     Timestamp,
     is_ordered,
 )
+from rowsieve.types.numeric_bytes import exact_of
 
 
 def common_type(types: Sequence[LogicalType | None]) -> LogicalType | None:
@@ -63,8 +64,6 @@ def _join(left: LogicalType, right: LogicalType) -> LogicalType | None:
             return left
         case (Timestamp(), Timestamp()):
             return Timestamp(utc=True)
-        case (Numeric(), Decimal() | Int()) | (Decimal() | Int(), Numeric()):
-            return Numeric()
         case (Decimal() | Int(), Decimal() | Int()):
             joined = wider(left, right)
             return joined if isinstance(joined, Int) else _join_decimals(left, right)
@@ -95,12 +94,21 @@ def _resolve_ordered(arguments: Sequence[Argument]) -> Signature | None:
     found = _resolve_many(1)(arguments)
     if found is None or isinstance(found.result, Enum):  # its text has another order
         return None
-    return found if is_ordered(found.result) else None
+    return found if _compares(found.result) else None
 
 
 def _resolve_nullif(arguments: Sequence[Argument]) -> Signature | None:
     found = _resolve_many(2, 2)(arguments)
-    return found if found and is_ordered(found.result) else None
+    return found if found and _compares(found.result) else None
+
+
+def _compares(type_: LogicalType) -> bool:
+    return is_ordered(type_) or isinstance(type_, Numeric)
+
+
+def _comparable(values: pa.Array) -> pa.Array:
+    """Return the bytes of unbounded numbers, which sort like them, and other values unchanged."""
+    return exact_of(values) if pa.types.is_struct(values.type) else values
 
 
 def _coalesce(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
@@ -109,7 +117,8 @@ def _coalesce(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Com
 
 def _nullif(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
     left, right = arguments
-    equal = as_mask(compare(ComparisonOp.EQ, left, right, semantics.nan))
+    sides = _comparable(left), _comparable(right)
+    equal = as_mask(compare(ComparisonOp.EQ, *sides, semantics.nan))
     equal &= _zero_order(left, right, semantics) == 0
     return Computed(pc.if_else(pa.array(equal), pa.scalar(None, left.type), left))
 
@@ -128,7 +137,8 @@ def _extreme(op: ComparisonOp) -> Callable[..., Computed]:
     def evaluate(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
         best = arguments[0]
         for other in arguments[1:]:
-            better = as_mask(compare(op, other, best, semantics.nan)) | null_mask(best)
+            sides = _comparable(other), _comparable(best)
+            better = as_mask(compare(op, *sides, semantics.nan)) | null_mask(best)
             zeros = _zero_order(other, best, semantics)
             better |= zeros > 0 if op is ComparisonOp.GT else zeros < 0
             best = pc.if_else(pa.array(better), other, best)

@@ -11,7 +11,13 @@ from types import MappingProxyType
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.functions import conditional, extents
 from rowsieve.predicate.functions.casting import text_instants, unbounded_numbers
-from rowsieve.predicate.functions.nested import json_access, list_values, lists, nested
+from rowsieve.predicate.functions.nested import (
+    json_access,
+    json_scalars,
+    list_values,
+    lists,
+    nested,
+)
 from rowsieve.predicate.functions.numbers import bits, divisors, floats, numeric, rounding
 from rowsieve.predicate.functions.row import Argument, Function, Signature, TimeUse
 from rowsieve.predicate.functions.texts import (
@@ -61,6 +67,7 @@ _GROUPS = (
     patterns,
     found_patterns,
     json_access,
+    json_scalars,
     interval_length,
     unbounded_numbers,
     extents,

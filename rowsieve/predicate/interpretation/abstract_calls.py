@@ -41,7 +41,7 @@ from rowsieve.predicate.interpretation.facts import DISCRETE
 from rowsieve.predicate.interpretation.narrow import neighbours
 from rowsieve.predicate.ir import Call, ComparisonOp, Literal
 from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
-from rowsieve.types.logical import Float, Int, LogicalType, String, is_ordered
+from rowsieve.types.logical import Float, Int, LogicalType, Numeric, String, is_ordered
 
 _MAX_CORNER_ARGUMENTS = 6
 
@@ -222,7 +222,9 @@ def _within(
     semantics: Semantics,
 ) -> AbstractValue:
     """Return the union of the arguments, intersected with the bounds that the row computes."""
-    found = row.bounds(arguments, signature, semantics) if row.bounds is not None else None
+    if row.bounds is None or isinstance(signature.result, Numeric):
+        return value
+    found = row.bounds(arguments, signature, semantics)
     if found is None:
         return value
     return meet(value, replace(value, lower=found.lower, upper=found.upper))
@@ -280,13 +282,15 @@ def _bounds(
     semantics: Semantics,
 ) -> Range:
     """Return bounds of the results: by the row's own rule, else by its directions, else none."""
+    part_count = len(arguments[0].present)
+    free = anything(signature.result, *(everywhere(part_count) for _ in range(3)))
+    unknown = Range(free.lower, free.upper, free.nan)
+    if isinstance(signature.result, Numeric):  # only its bytes and its float have bounds
+        return unknown
     if row.bounds is not None:
         found = row.bounds(arguments, signature, _strict(semantics))
         if found is not None:
             return found
-    part_count = len(arguments[0].present)
-    free = anything(signature.result, *(everywhere(part_count) for _ in range(3)))
-    unknown = Range(free.lower, free.upper, free.nan)
     directions = row.direction(signature)
     moving = [index for index, term in enumerate(node.arguments) if not isinstance(term, Literal)]
     if any(directions[index] is Direction.NONE for index in moving):

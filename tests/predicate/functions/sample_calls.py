@@ -343,6 +343,8 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
         for name in ("gcd", "lcm")
     },
     "list_text": [Sample(call("list_text", call("make_list", X, Y), "-"), String(), String())],
+    "json_number": [Sample(call("json_number", X), Json())],
+    "json_boolean": [Sample(call("json_boolean", X), Json())],
     "numeric_bytes": [Sample(call("numeric_bytes", X), Numeric())],
     "numeric_approx": [Sample(call("numeric_approx", X), Numeric())],
     "st_xmin": [Sample(call("st_xmin", X), Binary())],

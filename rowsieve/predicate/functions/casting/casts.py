@@ -428,6 +428,8 @@ _RULES: dict[tuple[type, type], CastRule] = {
     (Interval, Binary): CastRule(_to_binary, increasing=False, can_fail=False),
     (Int, Numeric): CastRule(unbounded_numbers.to_numeric, increasing=False, can_fail=False),
     (Decimal, Numeric): CastRule(unbounded_numbers.to_numeric, increasing=False, can_fail=False),
+    (Float, Numeric): CastRule(unbounded_numbers.from_float, increasing=False, can_fail=False),
+    (Numeric, Int): CastRule(unbounded_numbers.to_int, increasing=False, can_fail=True),
     (Numeric, Float): CastRule(unbounded_numbers.to_float, increasing=False, can_fail=True),
     (Numeric, Decimal): CastRule(unbounded_numbers.to_decimal, increasing=False, can_fail=True),
     (Numeric, String): CastRule(unbounded_numbers.to_string, increasing=False, can_fail=False),

@@ -38,7 +38,7 @@ def to_decimal(
         case DigitRounding.WIDE_DECIMAL:
             narrow = _from_shortest_text(values.cast(pa.float64()), target)
         case DigitRounding.SHORT_DECIMAL:
-            narrow = _from_shortest_text(_shortened(values), target)
+            narrow = _from_shortest_text(shortened(values), target)
         case _:
             narrow = _from_shortest_text(values, target)
     nulls = null_mask(values)
@@ -63,7 +63,7 @@ def _from_shortest_text(values: pa.Array, target: Decimal) -> pa.Array:
     return pc.coalesce(*parts)
 
 
-def _shortened(values: pa.Array) -> pa.Array:
+def shortened(values: pa.Array) -> pa.Array:
     """Round floats to 15 digits, or 6 for float32, which bounds their shortest text."""
     pattern = "%.6g" if pa.types.is_float32(values.type) else "%.15g"
     distinct, which = np.unique(filled(values).astype(np.float64), return_inverse=True)

@@ -39,6 +39,7 @@ from rowsieve.types.logical import (
     Float,
     Int,
     LogicalType,
+    Numeric,
     Time,
     Timestamp,
     Uuid,
@@ -128,6 +129,17 @@ def _spelled_decimal(values: pa.Array, target: Decimal) -> Computed:
     good = within(whole, -int(room) + 1, int(room) - 1)
     wide = without(whole, ~good).cast(pa.decimal256(76, target.scale))
     return checked(wide.cast(arrow_type(target)), good, null_mask(values))
+
+
+def plain_numbers(values: pa.Array) -> pa.Array:
+    """Write numbers with underscores or in another base as plain digits; other texts unchanged."""
+    text = trimmed(values)
+    many = matches(text, r"^[+-]?0[xXoObB]_?[0-9a-fA-F_]+$")
+    whole = _based(text)
+    refuse(text, many & null_mask(whole), Numeric(), _READING)
+    bare = pc.replace_substring_regex(text, "([0-9])_([0-9])", r"\1\2")
+    bare = pc.replace_substring_regex(bare, "([0-9])_([0-9])", r"\1\2")  # 1_2_3
+    return pc.coalesce(whole.cast(pa.string()), bare)
 
 
 def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:

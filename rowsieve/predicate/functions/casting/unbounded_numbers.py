@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed, as_mask, null_mask, without
-from rowsieve.predicate.functions.casting import text_casts
+from rowsieve.predicate.functions.casting import float_decimals, postgres_texts, text_casts
+from rowsieve.predicate.functions.casting.text_shapes import within
 from rowsieve.predicate.functions.row import (
     Argument,
     Function,
@@ -21,9 +22,19 @@ from rowsieve.predicate.functions.row import (
     Signature,
     never_fails,
 )
-from rowsieve.predicate.semantics import Semantics
+from rowsieve.predicate.literal_values import int_range
+from rowsieve.predicate.semantics import DigitRounding, Semantics, TextReading
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Binary, Field, Float, LogicalType, Numeric, Struct
+from rowsieve.types.logical import (
+    Binary,
+    Decimal,
+    Field,
+    Float,
+    Int,
+    LogicalType,
+    Numeric,
+    Struct,
+)
 from rowsieve.types.numeric_bytes import approx_of, exact_of, from_numbers, parsed, to_text
 
 EXACT_TYPE: Final = Binary()
@@ -37,10 +48,33 @@ def to_numeric(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics
     return Computed(from_numbers(values))
 
 
-def text_to_numeric(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semantics) -> Computed:
-    """Parse digits with a point and an exponent, `NaN` or `Infinity`."""
+def text_to_numeric(
+    values: pa.Array, _: LogicalType, __: LogicalType, semantics: Semantics
+) -> Computed:
+    """Parse digits with a point and an exponent, `NaN` or `Infinity`, and what the engine adds."""
     numbers, fine = parsed(values)
+    if not fine.all() and semantics.text_reading is TextReading.POSTGRES:
+        numbers, fine = parsed(postgres_texts.plain_numbers(values))
     return Computed(numbers, None if fine.all() else ~fine)
+
+
+def from_float(values: pa.Array, _: LogicalType, __: LogicalType, semantics: Semantics) -> Computed:
+    """Convert floats by their shortest text, or by 15 digits (6 for float32) as PostgreSQL does."""
+    if semantics.digit_rounding is DigitRounding.SHORT_DECIMAL:
+        values = float_decimals.shortened(values)
+    return Computed(parsed(values.cast(pa.string()))[0])
+
+
+def to_int(
+    values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
+) -> Computed:
+    """Round half away from zero; NaN, the infinities and numbers beyond the type's range fail."""
+    whole = to_decimal(values, source, Decimal(38, 0), semantics)
+    assert isinstance(target, Int)
+    good = within(whole.values, *int_range(target))
+    failed = ~good & ~null_mask(values)
+    found = without(whole.values, failed).cast(arrow_type(target))
+    return Computed(found, failed if failed.any() else None)
 
 
 def to_float(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed, Mask, any_of, as_mask, filled, null_mask, with_nulls
-from rowsieve.predicate.functions.numbers import decimals, integers
+from rowsieve.predicate.functions.numbers import decimals, integers, unbounded_sums
 from rowsieve.predicate.functions.numbers.numeric_ranges import (
     abs_range,
     quotient_range,
@@ -31,8 +31,9 @@ from rowsieve.predicate.functions.row import (
     Signature,
 )
 from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
-from rowsieve.types.logical import Decimal, Float, Int, LogicalType
+from rowsieve.types.logical import Decimal, Float, Int, LogicalType, Numeric
 
+_NUMBER = Int | Float | Decimal | Numeric
 _UP, _DOWN, _EITHER, _NONE = (
     Direction.INCREASING,
     Direction.DECREASING,
@@ -56,8 +57,12 @@ def wider(left: LogicalType, right: LogicalType) -> LogicalType | None:
             return wider_int(left, right)
         case (Float(bits=32), Float(bits=32)):
             return Float(32)
-        case (Float(), Int() | Float() | Decimal()) | (Int() | Decimal(), Float()):
+        case (Float(), Int() | Float() | Decimal() | Numeric()):
             return Float(64)
+        case (Int() | Decimal() | Numeric(), Float()):
+            return Float(64)
+        case (Numeric(), Int() | Decimal() | Numeric()) | (Int() | Decimal(), Numeric()):
+            return Numeric()
         case (Decimal(), Decimal() | Int()) | (Int(), Decimal()):
             return Decimal(38, 0)
     return None
@@ -84,6 +89,8 @@ def _resolve_pair(name: str) -> Callable[[Sequence[Argument]], Signature | None]
         common = wider(left, right)
         if isinstance(common, Decimal):
             return decimals.resolve(name, left, right)
+        if isinstance(common, Numeric) and name == "divide":
+            return None  # the digits of a quotient depend on zeros that are not stored
         return None if common is None else Signature((common, common), common)
 
     return resolve
@@ -104,7 +111,7 @@ def _adapted(
 
 
 def _resolve_one(arguments: Sequence[Argument]) -> Signature | None:
-    if len(arguments) != 1 or not isinstance(arguments[0].type, Int | Float | Decimal):
+    if len(arguments) != 1 or not isinstance(arguments[0].type, _NUMBER):
         return None
     return Signature((arguments[0].type,), arguments[0].type)
 
@@ -129,6 +136,8 @@ def _arithmetic(
         arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics
     ) -> Computed:
         left, right = arguments
+        if isinstance(signature.result, Numeric):
+            return unbounded_sums.combine(name, left, right)
         if isinstance(signature.result, Decimal):
             computed = decimals.evaluate(name, left, right, signature.result)
             return _settled(computed, semantics.decimal_overflow)
@@ -167,6 +176,8 @@ def _settled(computed: Computed, rule: OnFailure) -> Computed:
 
 def _divide(arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics) -> Computed:
     left, right = arguments
+    if isinstance(signature.result, Numeric):
+        return unbounded_sums.combine(signature.option, left, right)
     nulls = null_mask(left) | null_mask(right)
     zero = _zero(right)
     free = zero | nulls
@@ -216,6 +227,8 @@ def _resolve_division(name: str) -> Callable[[Sequence[Argument]], Signature | N
 
 def _negate(arguments: Sequence[pa.Array], signature: Signature, semantics: Semantics) -> Computed:
     (values,) = arguments
+    if isinstance(signature.result, Numeric):
+        return Computed(unbounded_sums.negated(values))
     if not isinstance(signature.result, Int):
         return Computed(pc.negate(values))
     numbers = filled(values)
@@ -226,6 +239,8 @@ def _negate(arguments: Sequence[pa.Array], signature: Signature, semantics: Sema
 def _abs(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
     """Compute the absolute value; it overflows for the least integer, and no engine wraps it."""
     (values,) = arguments
+    if isinstance(signature.result, Numeric):
+        return Computed(unbounded_sums.magnitude(values))
     if not isinstance(signature.result, Int) or not signature.result.signed:
         return Computed(pc.abs(values))
     numbers = filled(values)

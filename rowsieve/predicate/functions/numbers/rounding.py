@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed, as_mask, filled, null_mask, with_nulls, without
 from rowsieve.predicate.functions.casting.text_casts import shortest_as_decimal
-from rowsieve.predicate.functions.numbers import decimals
+from rowsieve.predicate.functions.numbers import decimals, unbounded_sums
 from rowsieve.predicate.functions.numbers.decimal_rounding import rounded as rounded_decimals
 from rowsieve.predicate.functions.row import (
     Argument,
@@ -32,8 +32,9 @@ from rowsieve.predicate.interpretation.abstract import AbstractValue
 from rowsieve.predicate.literal_values import int_range
 from rowsieve.predicate.semantics import DigitRounding, Semantics
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Decimal, Float, Int, LogicalType
+from rowsieve.types.logical import Decimal, Float, Int, LogicalType, Numeric
 
+_NUMBER = Int | Float | Decimal | Numeric
 _MOST_DIGITS = 38
 _HALF = "half_towards_infinity"
 _MOST_FLOAT_DIGITS = 15
@@ -41,7 +42,7 @@ _MOST_FLOAT_DIGITS = 15
 
 def _resolve_whole(arguments: Sequence[Argument]) -> Signature | None:
     """Keep the type of integers and floats; a decimal loses its scale and may gain a digit."""
-    if len(arguments) != 1 or not isinstance(arguments[0].type, Int | Float | Decimal):
+    if len(arguments) != 1 or not isinstance(arguments[0].type, _NUMBER):
         return None
     return Signature((arguments[0].type,), _rounded_type(arguments[0].type, 0))
 
@@ -56,7 +57,7 @@ def _rounded_type(type_: LogicalType, digits: int) -> LogicalType:
 def _resolve_round(arguments: Sequence[Argument]) -> Signature | None:
     if len(arguments) == 1:
         return _resolve_whole(arguments)
-    if len(arguments) != 2 or not isinstance(arguments[0].type, Int | Decimal | Float):
+    if len(arguments) != 2 or not isinstance(arguments[0].type, _NUMBER):
         return None
     type_, digits = arguments[0].type, arguments[1].constant
     if not isinstance(digits, int) or isinstance(digits, bool) or abs(digits) > _MOST_DIGITS:
@@ -76,6 +77,8 @@ def _to_whole(mode: str) -> Evaluator:
                 return Computed(values)
             case Decimal():
                 return decimals.to_whole(values, signature.result, mode)
+            case Numeric():
+                return unbounded_sums.rounded_to(values, 0, mode)
         whole = (pc.floor if mode == "down" else pc.ceil)(values)
         if not semantics.floors_are_longs:
             return Computed(whole)
@@ -126,6 +129,8 @@ def _round(arguments: Sequence[pa.Array], signature: Signature, semantics: Seman
             return Computed(_rounded_floats(values, to_even=semantics.rounds_half_to_even))
         case Decimal():
             return _rounded_decimals(values, digits, signature.result)
+        case Numeric():
+            return unbounded_sums.rounded_to(values, digits, _HALF)
         case Int() if digits < 0:
             return _rounded_integers(values, digits, signature.result)
         case _:
@@ -194,6 +199,8 @@ def _carries(signature: Signature) -> bool:
     if isinstance(source, Decimal) and isinstance(result, Decimal):
         whole = source.precision - source.scale
         return result.precision - result.scale <= whole and source.scale + whole >= _MOST_DIGITS
+    if isinstance(source, Numeric):
+        return True  # 9.5 with all digits that a number may have before its point
     return isinstance(source, Int) and signature.option.startswith("-")
 
 
