@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeAlias, assert_never
 
 import pyarrow as pa
@@ -48,6 +49,7 @@ from rowsieve.predicate.functions.casting.casts import cast_rule
 from rowsieve.predicate.functions.conditional import common_type
 from rowsieve.predicate.functions.nested.json_scalars import as_scalar, function_for
 from rowsieve.predicate.functions.registry import FUNCTIONS, known_of, resolve
+from rowsieve.predicate.functions.texts.strings import lower_case
 from rowsieve.predicate.like import lowered, parse_pattern
 from rowsieve.predicate.limits import check_limits
 from rowsieve.predicate.literal_values import check_literal, constant_type, from_scalar, int_range
@@ -380,7 +382,8 @@ class _Binder:
             )
         parse_pattern(node.pattern, node.escape)
         if node.ignore_case and self.semantics.lowers_patterns:
-            return lowered(ir.Like(operand, node.pattern, node.escape))
+            lower = partial(lower_case, semantics=self.semantics)
+            return lowered(ir.Like(operand, node.pattern, node.escape), lower)
         return ir.Like(operand, node.pattern, node.escape, node.ignore_case)
 
     def boolean(self, node: ir.Operand) -> ir.Operand:

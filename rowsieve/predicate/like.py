@@ -7,10 +7,10 @@ character makes the next character literal and must be followed by one.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
@@ -60,14 +60,14 @@ def parse_pattern(pattern: str, escape: str | None) -> Pattern:
     )
 
 
-def lowered(node: ir.Like) -> ir.Like:
-    """Return ILIKE as LIKE of both sides in lower case, letter by letter."""
+def lowered(node: ir.Like, lower: Callable[[pa.Array], pa.Array]) -> ir.Like:
+    """Return ILIKE as LIKE of both sides in lower case by the engine's table, letter by letter."""
     if node.escape is not None and node.escape.isalpha():
         raise InvalidPredicate(
             f"a letter as the escape of ILIKE, {node.escape!r}: some engines lower it with the "
             "pattern; escape with a character that has no case"
         )
-    pattern = pc.utf8_lower(pa.scalar(node.pattern)).as_py()
+    pattern = lower(pa.array([node.pattern]))[0].as_py()
     return ir.Like(ir.Call("lower", (node.operand,)), pattern, node.escape)
 
 

@@ -109,7 +109,8 @@ class Semantics:
 
     `nan_has_sign`: the sign of NaN is NaN; otherwise 0. `full_case`: case conversion may change the
     number of letters, and a final sigma has its own form (upper('ß') is 'SS'); otherwise it maps
-    letters one to one. `lowers_patterns`: ILIKE compares both sides in lower case, so that a long s
+    letters one to one. `case_version`: the version of Unicode whose pairs of letters it knows; None
+    for Arrow's table. `lowers_patterns`: ILIKE compares both sides in lower case, so that a long s
     does not match 's'; otherwise it ignores the case of letters as regular expressions do.
 
     `floors_are_longs`: `floor` and `ceil` of a float fail if the result does not fit in 64 bits,
@@ -158,6 +159,7 @@ class Semantics:
     remainders_overflow: bool = False
     nan_has_sign: bool = True
     full_case: bool = False
+    case_version: int | None = None
     lowers_patterns: bool = False
     floors_are_longs: bool = False
     lenient_float_casts: bool = False
@@ -253,6 +255,7 @@ Semantics.DATAFUSION = Semantics(
     far_years=FarYears.SIGNED_SHORT,
     text_reading=TextReading.DATAFUSION,
     nanoseconds=Nanoseconds.UNSPELLED,
+    case_version=17,
 )
 Semantics.SPARK = Semantics(
     "spark",
@@ -274,6 +277,7 @@ Semantics.SPARK = Semantics(
     far_years=FarYears.SIGNED,
     text_reading=TextReading.SPARK,
     nanoseconds=Nanoseconds.KEPT_FLOOR,
+    case_version=16,
 )
 Semantics.DUCKDB = Semantics(
     "duckdb",
@@ -292,6 +296,7 @@ Semantics.DUCKDB = Semantics(
     far_years=FarYears.BC_BRACKETS,
     text_reading=TextReading.DUCKDB,
     nanoseconds=Nanoseconds.ROUNDED,
+    case_version=15,
 )
 Semantics.TRINO = Semantics(
     "trino",
@@ -320,6 +325,7 @@ Semantics.POLARS = Semantics(
     timestamp_text=TimestampText.REFUSED,
     far_years=FarYears.FAIL,
     nanoseconds=Nanoseconds.REFUSED,
+    case_version=17,
 )
 Semantics.PYARROW = Semantics(
     "pyarrow",

@@ -21,6 +21,7 @@ from rowsieve.predicate.functions.casting.casts import cast_rule, gives_null, sp
 from rowsieve.predicate.functions.numbers.numeric import UNSETTLED_NAN
 from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.functions.row import Direction, Function, NullRule, Range, Signature
+from rowsieve.predicate.functions.texts.young_letters import CASED, are_young
 from rowsieve.predicate.interpretation.abstract import (
     AbstractValue,
     anything,
@@ -116,6 +117,8 @@ def _at_points(
     vague = result.present & ~known(ComparisonOp.EQ, result.lower, result.upper)
     for value in arguments:
         vague = vague & value.present & known(ComparisonOp.EQ, value.lower, value.upper)
+        if isinstance(value.type, String) and row.name in CASED:
+            vague = vague & ~are_young(value.lower)
     where = np.flatnonzero(vague)
     if not len(where):
         return result

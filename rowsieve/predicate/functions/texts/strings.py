@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.predicate.arrays import Computed, filled, null_mask, without
+from rowsieve.predicate.arrays import Computed, as_mask, filled, null_mask, without
 from rowsieve.predicate.functions.row import (
     Argument,
     Direction,
@@ -23,6 +23,7 @@ from rowsieve.predicate.functions.row import (
     never_fails,
 )
 from rowsieve.predicate.functions.texts.text_ranges import case_range, joined_range, length_range
+from rowsieve.predicate.functions.texts.young_letters import are_young, convert
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Binary, Bool, Int, List, String
 
@@ -68,19 +69,29 @@ def _resolve_concat(arguments: Sequence[Argument]) -> Signature | None:
 
 
 def _cased(
-    kernel: Callable[[Any], Any], special: str, method: Callable[[str], str]
+    kernel: Callable[[Any], Any], special: str, method: Callable[[str], str], *, upper: bool
 ) -> Callable[..., Computed]:
     """Convert case. `special`: letters that become several letters or depend on position."""
+
+    def simple(text: str) -> str:
+        return str(kernel(pa.scalar(text)).as_py())
 
     def evaluate(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
         (text,) = arguments
         plain = kernel(text)
-        if not semantics.full_case or pc.all(pc.string_is_ascii(text)).as_py() is not False:
+        version = semantics.case_version
+        if version is None or pc.all(pc.string_is_ascii(text)).as_py() is not False:
             return Computed(plain)
-        found = pc.fill_null(pc.match_substring_regex(text, special), False)  # noqa: FBT003
-        distinct = text.filter(found).dictionary_encode()
-        whole = pa.array([method(each) for each in distinct.dictionary.to_pylist()], pa.string())
-        return Computed(pc.replace_with_mask(plain, found, whole.take(distinct.indices)))
+        found = are_young(text)
+        if semantics.full_case:
+            found |= as_mask(pc.match_substring_regex(text, special))
+        distinct = text.filter(pa.array(found)).dictionary_encode()
+        rest = method if semantics.full_case else simple
+        whole = [
+            convert(each, rest, version, upper=upper) for each in distinct.dictionary.to_pylist()
+        ]
+        values = pa.array(whole, pa.string()).take(distinct.indices)
+        return Computed(pc.replace_with_mask(plain, pa.array(found), values))
 
     return evaluate
 
@@ -90,8 +101,14 @@ _upper = _cased(
     r"[\x{DF}\x{149}\x{1F0}\x{390}\x{3B0}\x{587}\x{1E96}-\x{1E9A}\x{1F50}-\x{1FFF}"
     r"\x{FB00}-\x{FB17}]",
     str.upper,
+    upper=True,
 )
-_lower = _cased(pc.utf8_lower, r"[\x{130}\x{3A3}]", str.lower)
+_lower = _cased(pc.utf8_lower, r"[\x{130}\x{3A3}]", str.lower, upper=False)
+
+
+def lower_case(text: pa.Array, semantics: Semantics) -> pa.Array:
+    """Return the text in lower case, by the engine's table."""
+    return _lower((text,), Signature((String(),), String()), semantics).values
 
 
 def _length(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:

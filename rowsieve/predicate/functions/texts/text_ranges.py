@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Mask, repeated, without
 from rowsieve.predicate.functions.row import BoundsRule, Evaluator, Range, Signature
+from rowsieve.predicate.functions.texts.young_letters import are_young
 from rowsieve.predicate.interpretation.abstract import AbstractValue, known
 from rowsieve.predicate.interpretation.prefixes import above_prefix, common_prefix, is_ascii
 from rowsieve.predicate.ir import ComparisonOp
@@ -30,7 +31,7 @@ def case_range(evaluate: Evaluator) -> BoundsRule:
     ) -> Range:
         (value,) = arguments
         prefix = common_prefix(value.lower, value.upper)
-        same = _same(value)
+        same = _same(value) & ~are_young(value.lower)
         start, whole = (
             evaluate([text], signature, semantics).values
             for text in (without(prefix, ~is_ascii(prefix)), without(value.lower, ~same))
