@@ -16,8 +16,9 @@ from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.exactness.name_rules import check_names
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.binding.enum_labels import with_text
-from rowsieve.predicate.ir import TRUE, Operand, Predicate
+from rowsieve.predicate.ir import TRUE, Call, Case, Cast, Operand, Predicate, walk
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import Float, is_nested
 from rowsieve.types.schema import Schema
 
 if TYPE_CHECKING:
@@ -67,21 +68,33 @@ def _read(
             from rowsieve.bridges.sql.exactness.integer_widths import with_widths  # noqa: PLC0415
 
             found = parse_predicate(where, dialect)
-            return found if schema is None else with_widths(found, schema, rules)
+            if schema is None:
+                return found
+            if _is_plain(found, schema):
+                return with_widths(found, schema, rules)
     from rowsieve.bridges.languages import BRIDGES, bridge_named  # noqa: PLC0415 - on first use
     from rowsieve.bridges.sql.language import where_text  # noqa: PLC0415 - on first use
 
     if isinstance(where, str):
         if rules.listed_only and schema is not None:
             return bridge_named(dialect).read(where, schema).exact()
-        if schema is not None and (rules.translates_listed or rules.gives_types):
-            return where_text(where, with_text(schema), dialect, semantics)
+        if schema is not None:
+            meant = rules.semantics if semantics is None else semantics
+            seen = schema if meant.orders_enums else with_text(schema)
+            return where_text(where, seen, dialect, semantics)
     if schema is not None and (bridge := _bridge_of(where)) is not None:
         if session is not None and bridge.takes_session:
             return bridge.read(where, schema, session=session).exact()
         return bridge.read(where, schema).exact()
     known = ", ".join(dict.fromkeys(bridge.shown for bridge in BRIDGES if not bridge.is_text))
     raise InvalidInput(f"where= takes SQL text, {known}; not {type(where).__name__}")
+
+
+def _is_plain(found: Predicate, schema: Schema) -> bool:
+    """Whether a condition only compares values that every engine compares alike."""
+    if any(isinstance(node, Call | Case | Cast) for node in walk(found)):
+        return False
+    return not any(field.type == Float(32) or is_nested(field.type) for field in schema.fields)
 
 
 def to_operand(
@@ -114,9 +127,9 @@ def _read_value(
             return spark_typed(operand, schema, ansi=meant.is_ansi)
         if schema is None:
             return operand
-        from rowsieve.bridges.sql.exactness.integer_widths import operand_with_widths  # noqa: PLC0415 - on first use
+        from rowsieve.bridges.sql.language import value_text  # noqa: PLC0415 - on first use
 
-        return operand_with_widths(operand, schema, dialect_named(dialect))
+        return value_text(operand, schema, dialect_named(dialect), meant)
     if isinstance(expression, Operand):
         return expression
     raise InvalidInput(

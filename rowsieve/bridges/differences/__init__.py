@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from rowsieve.bridges.differences import (
+    ends_of_time,
     merged_lists,
     numbers,
     postgres,
@@ -25,6 +26,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     *merged_lists.ROWS,
     *texts.ROWS,
     *repeated_times.ROWS,
+    *ends_of_time.ROWS,
 )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from rowsieve.bridges.differences.quotients import is_short_quotient
 from rowsieve.bridges.differences.row import Difference, Direction, calls
 from rowsieve.predicate import ir
 from rowsieve.predicate.operand_types import type_of
@@ -20,27 +21,7 @@ _REAL = Float(32)
 def _divides_decimals(node: ir.Node) -> bool:
     if not isinstance(node, ir.Call) or node.function != "divide":
         return False
-    return isinstance(type_of(node), Decimal)
-
-
-def _whole_milliseconds(node: ir.Node) -> bool:
-    if not isinstance(node, ir.Call):
-        return False
-    unit = node.arguments[0] if node.function == "extract" else None
-    named = isinstance(unit, ir.Literal) and str(unit.value).lower() == "millisecond"
-    return named or node.function == "extract_millisecond"
-
-
-def _rounds_longs(node: ir.Node) -> bool:
-    if not isinstance(node, ir.Call) or node.function not in ("floor", "ceil", "round"):
-        return False
-    return len(node.arguments) == 1 and type_of(node.arguments[0]) == Int(64)
-
-
-def _rounds_up(node: ir.Node) -> bool:
-    if not isinstance(node, ir.Call) or node.function != "round" or len(node.arguments) < 2:
-        return False
-    return isinstance(type_of(node.arguments[0]), Int)
+    return isinstance(type_of(node), Decimal) and not is_short_quotient(node)
 
 
 def _tests_struct(node: ir.Node) -> bool:
@@ -94,13 +75,19 @@ def _narrows_list(node: ir.Node) -> bool:
 
 def _has_huge_literal(node: ir.Node) -> bool:
     """PostgreSQL's decimals have 131,072 digits: such a number is a float here."""
-    if not isinstance(node, ir.Call) or node.function not in _SUMS:
-        return False
-    others = [type_of(_uncast(item)) for item in node.arguments if not isinstance(item, ir.Literal)]
-    return any(isinstance(type_, Int | Decimal) for type_ in others) and any(
-        isinstance(item, ir.Literal) and isinstance(item.value, float) and _is_far(item.value)
-        for item in node.arguments
-    )
+    items: tuple[ir.Operand, ...] = ()
+    if isinstance(node, ir.Call) and node.function in _SUMS | _CHOICES:
+        items = node.arguments
+    elif isinstance(node, ir.Case):
+        items = (*(then for _, then in node.branches), node.otherwise)
+    items = tuple(map(_uncast, items))
+    huge = [item for item in items if _is_huge(item)]
+    others = [type_of(item) for item in items if not isinstance(item, ir.Literal)]
+    return bool(huge) and any(isinstance(type_, Int | Decimal) for type_ in others)
+
+
+def _is_huge(item: ir.Operand) -> bool:
+    return isinstance(item, ir.Literal) and isinstance(item.value, float) and _is_far(item.value)
 
 
 def _is_far(value: float) -> bool:
@@ -115,8 +102,9 @@ def _read(
     example: str,
     finds: Callable[[ir.Node], bool],
     direction: Direction = Direction.READS,
+    remedy: str = "",
 ) -> Difference:
-    return Difference("postgres", direction, finds, reason, example=example)
+    return Difference("postgres", direction, finds, reason, remedy, example)
 
 
 ROWS = (
@@ -124,14 +112,8 @@ ROWS = (
         "rounds quotients of decimals to another number of digits",
         "i32 / d = -0.1428571",
         _divides_decimals,
-    ),
-    _read(
-        "computes degrees by a division, which rounds differently",
-        "degrees(f64) = 5.729577951308233",
-        calls("degrees"),
-    ),
-    _read(
-        "keeps fractions of milliseconds", "extract(millisecond FROM ts) = 0", _whole_milliseconds
+        Direction.ANSWERS,
+        "multiply instead, or cast one side to double precision",
     ),
     _read(
         "changes the case of letters by the locale of its database",
@@ -146,24 +128,34 @@ ROWS = (
         lambda node: calls("regex_matches")(node) and len(ir.children(node)) == 3,
     ),
     _read("treats a struct of NULLs as NULL", "pair IS NULL", _tests_struct, _BOTH),
-    _read("cannot negate the smallest count", "right(s, i32) = ''", _counts_by_rows),
+    _read(
+        "cannot negate the smallest count",
+        "right(s, i32) = ''",
+        _counts_by_rows,
+        Direction.ANSWERS,
+        "write a constant, or substr",
+    ),
     _read(
         "converts a number that is combined with a float32 to float32",
         "greatest(f32, i32) = 2147483647",
         _narrows_choice,
+        Direction.ANSWERS,
+        "cast all of them to double precision",
     ),
     _read(
-        "converts the items of a list compared with a float32", "f32 IN (0.1, 1.5)", _narrows_list
+        "converts the items of a list compared with a float32",
+        "f32 IN (0.1, 1.5)",
+        _narrows_list,
+        Direction.ANSWERS,
+        "cast all of them to double precision",
     ),
     _read(
-        "converts 64-bit whole numbers to floats", "floor(i64) = 9007199254740992", _rounds_longs
+        "has decimals of any size",
+        "i64 * 1e200 > 9007199254740992 * 1e200",
+        _has_huge_literal,
+        Direction.ANSWERS,
+        "cast the other side to double precision",
     ),
-    _read(
-        "rounds whole numbers as decimals, which do not overflow",
-        "round(i32, -1) = 2147483650",
-        _rounds_up,
-    ),
-    _read("has decimals of any size", "i64 * 1e200 > 9007199254740992 * 1e200", _has_huge_literal),
     _read(
         "fails if a cast of float64 to float32 gives 0 or infinity",
         "CAST(f64 AS real) > 0",

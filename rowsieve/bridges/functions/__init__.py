@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rowsieve.bridges.functions import choices, lists, numbers, patterns, texts, times
+from rowsieve.bridges.functions.answers import ANSWERS
 from rowsieve.bridges.functions.arguments import Use
 from rowsieve.bridges.functions.row import SQL_ENGINES, FunctionRow, Spelling
 
@@ -45,4 +46,27 @@ def refusal(use: Use, engine: str) -> str:
     return f"{name} gives the same values in {engine} only for {texts}"
 
 
-__all__ = ["SQL_ENGINES", "TABLE", "FunctionRow", "Spelling", "Use", "refusal", "spelling_of"]
+def other_answer(use: Use, engine: str) -> str:
+    """Why text that is evaluated here would give other values than the engine; empty if none.
+
+    What the engine has no counterpart of has one meaning, ours.
+    """
+    name = use.call.function
+    row = TABLE.get(name)
+    if row is None or row.spelling(engine) is None:
+        return ""
+    if any(case.holds(use) for case in ANSWERS.get(engine, {}).get(name, ())):
+        return ""
+    return refusal(use, engine)
+
+
+__all__ = [
+    "SQL_ENGINES",
+    "TABLE",
+    "FunctionRow",
+    "Spelling",
+    "Use",
+    "other_answer",
+    "refusal",
+    "spelling_of",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from rowsieve.types.logical import LogicalType
+from rowsieve.types.logical import Decimal, LogicalType, Timestamp
 
 Kinds: TypeAlias = tuple[str, str]  # names of the classes of source and target
 
@@ -48,6 +48,33 @@ _OWN: Mapping[str, Iterable[Kinds]] = {
     "pyarrow": (),
 }
 CASTS: Mapping[str, frozenset[Kinds]] = {name: _SHARED.union(own) for name, own in _OWN.items()}
+# Digits of a decimal that becomes the nearest float64.
+_EXACT_DIGITS: Mapping[str, int] = {"duckdb": 38, "datafusion": 15}
+# Casts in text that is read, which have the engine's values, beyond those translated to it.
+_ANSWERED: frozenset[Kinds] = frozenset(
+    (
+        *_between("Bool", "Int", "String"),
+        *_between("Int", "Bool"),
+        *_between("Decimal", "Decimal", "Float", "Int", "String"),
+        *_between("Float", "Decimal", "Int"),
+        *_between("Timestamp", "String", "Time", "Timestamp"),
+        *_between("Date", "String"),
+    )
+)
+_ANSWERED_ALONE: Mapping[str, Iterable[Kinds]] = {"duckdb": (("Time", "String"),)}
+# Casts of other types have rules of their own, which each engine's tests judge.
+_JUDGED = frozenset({"Bool", "Int", "Float", "Decimal", "String", "Date", "Time", "Timestamp"})
+
+
+def is_answered(source: LogicalType | None, target: LogicalType, engine: str) -> bool:
+    """Whether text with the cast has the engine's values."""
+    kinds = kinds_of(source, target)
+    if kinds == ("Decimal", "Float"):
+        return isinstance(source, Decimal) and source.precision <= _EXACT_DIGITS[engine]
+    if kinds == ("Timestamp", "Time"):
+        return isinstance(source, Timestamp) and not source.utc
+    answered = kinds in _ANSWERED or kinds in _ANSWERED_ALONE.get(engine, ())
+    return answered or kinds in CASTS[engine] or not _JUDGED.issuperset(kinds)
 
 
 def shown(engine: str) -> str:

@@ -153,6 +153,7 @@ class TimeRules:
     days_before_hours: bool = False  # intervals compare by days first: 25 hours < 1 day
     difference_is_days: bool = True  # DATE - DATE is a number
     epoch_is_float: bool = False  # EXTRACT(EPOCH FROM x) is a double
+    date_part_is_float: bool = False  # date_part('second', x) is a double, EXTRACT a decimal
     bins: Bins | None = None
     at_time_zone: AtTimeZone = AtTimeZone.REFUSED
     offset_zones: bool = False  # '+05:30' is a zone, east of Greenwich

@@ -189,6 +189,7 @@ POSTGRES = Dialect(
         named_zone_texts=True,
         far_texts=True,
         moves=Moves("add_interval", "add_interval"),
+        date_part_is_float=True,
         bins=Bins("date_bin", by_months=False),
         at_time_zone=AtTimeZone.CONVERTED,
         truncates_in_zone=True,

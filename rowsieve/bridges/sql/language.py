@@ -18,8 +18,9 @@ from rowsieve.bridges.sql.constructs.declared_zones import check_zones, with_loc
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.bridges.sql.exactness.coercion import as_compared, check_coercion
 from rowsieve.bridges.sql.exactness.exact import as_exact
-from rowsieve.bridges.sql.exactness.integer_widths import with_widths
+from rowsieve.bridges.sql.exactness.integer_widths import operand_with_widths, with_widths
 from rowsieve.bridges.sql.exactness.name_rules import check_names
+from rowsieve.bridges.sql.exactness.same_values import check_answers
 from rowsieve.bridges.sql.exactness.unknown_texts import check_order, check_texts, orders_text
 from rowsieve.bridges.sql.spark.spark_exact import SparkExact, with_rewritten_rules
 from rowsieve.bridges.sql.spark.spark_types import with_spark_types
@@ -28,7 +29,7 @@ from rowsieve.bridges.translation import Translation
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.interpretation.nan_signs import check_nan_signs
-from rowsieve.predicate.ir import Predicate, root_conjuncts
+from rowsieve.predicate.ir import IsNull, Operand, Predicate, root_conjuncts
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.schema import Schema
 
@@ -123,6 +124,30 @@ def where_text(
     return typed_as_engine(parse_predicate(text, dialect), schema, known, meant)[0]
 
 
+def value_text(operand: Operand, schema: Schema, known: Dialect, meant: Semantics) -> Operand:
+    """Type a value of text as the engine does; raise if the engine computes another.
+
+    Mixed numbers are computed as float64, whatever the engine makes of them.
+    """
+    typed = operand_with_widths(operand, schema, known)
+    test = IsNull(typed)
+    try:
+        root = bind(test, schema, meant, simplified=False).root
+    except InvalidPredicate:  # its type comes from the column that it is assigned to
+        return typed
+    _check_read(test, root, schema, known, meant)
+    return typed
+
+
+def _check_read(
+    found: Predicate, root: Predicate, schema: Schema, known: Dialect, meant: Semantics
+) -> None:
+    """Raise for what the engine computes differently: the check of every text that is read."""
+    check(root, known.name, Direction.ANSWERS)
+    if known.translates_listed and not known.listed_only:
+        check_answers(found, root, schema, meant)
+
+
 def typed_as_engine(
     found: Predicate, schema: Schema, known: Dialect, meant: Semantics
 ) -> tuple[Predicate, Predicate]:
@@ -134,8 +159,8 @@ def typed_as_engine(
         found = with_local_times(found, schema)
     found = as_compared(found, schema, meant)
     root = bind(found, schema, meant, simplified=False).root
-    check(root, known.name, Direction.ANSWERS)
     check_coercion(found, root, schema, meant)
+    _check_read(found, root, schema, known, meant)
     if known.times.declared_zones:
         check_zones(found, schema)
     return found, root

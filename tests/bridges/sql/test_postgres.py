@@ -16,6 +16,7 @@ import pytest
 from rowsieve.bridges.differences import Difference, Direction, differences
 from rowsieve.bridges.sql import parse_expression, parse_predicate
 from rowsieve.bridges.sql.language import from_text, to_text
+from rowsieve.bridges.where import to_operand
 from rowsieve.errors import InvalidPredicate, UnreadText
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import BoundOperand, bind, bind_operand
@@ -131,7 +132,7 @@ def test_read_conditions_keep_the_rows_of_postgresql(part: int) -> None:
     judged, texts = 0, READ[part : part + 40]
     for text in texts:
         try:
-            parsed = parse_expression(text)
+            parsed = to_operand(text, schema=SCHEMA)
             bound = bind_operand(parsed, SCHEMA, Semantics.POSTGRES)
         except InvalidPredicate:
             continue

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import decimal
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,13 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.sql.exactness.mixtures import check_mixtures
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.literal_values import natural_type
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import (
-    Date,
     Decimal,
     Float,
     Int,
@@ -132,8 +132,7 @@ _TO_FLOAT32: Mapping[str, tuple[type[LogicalType], ...]] = {
     "datafusion": (Int,),
 }
 _DRAWS_FLOATS: Mapping[str, tuple[type[LogicalType], ...]] = {"datafusion": (Decimal,)}
-_WITHIN_DAYS = frozenset({"hour", "minute", "second", "millisecond", "microsecond"})
-_MET = frozenset({"coalesce", "nullif", "greatest", "least"})
+_MET = frozenset({"coalesce", "nullif", "greatest", "least", "make_list"})
 _SUMS = frozenset({"add", "subtract", "multiply"})
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo"})
 _UINT64 = Int(64, signed=False)
@@ -168,35 +167,13 @@ def check_coercion(
     predicate: ir.Predicate, root: ir.Predicate, schema: Schema, semantics: Semantics
 ) -> None:
     """Raise where the engine may compare or compute differently; `root` is the bound predicate."""
-    if (check := _CHECKS.get(semantics.name)) is not None:
-        check(predicate, schema, semantics)
+    check_mixtures(predicate, schema, semantics)
     if semantics.name not in _TO_FLOAT32 or not _has_numbers(root, semantics):
         return
     for what, members in _groups(predicate):
         _check(what, members, schema, semantics)
         if what in _LISTS and semantics.bitwise_lists_from is not None:
             _check_zeros(what, members, schema, semantics)
-
-
-def _check_duckdb(predicate: ir.Predicate, schema: Schema, semantics: Semantics) -> None:
-    """Raise for a date truncated to hours, and for nullif of two types."""
-    for node in ir.walk(predicate):
-        if not isinstance(node, ir.Call) or node.function not in ("date_trunc", "nullif"):
-            continue
-        first = node.arguments[0]
-        types = [_type(item, schema, semantics) for item in node.arguments]
-        short = isinstance(first, ir.Literal) and str(first.value).lower() in _WITHIN_DAYS
-        if node.function == "date_trunc" and short and isinstance(types[1], Date):
-            raise UnsupportedOperation(
-                "date_trunc of a date to less than a day, which duckdb compares with other dates; "
-                "cast it to TIMESTAMP"
-            )
-        if node.function == "nullif" and None not in types and type(types[0]) is not type(types[1]):
-            raise UnsupportedOperation("duckdb's nullif of two types has the first type; cast one")
-
-
-# What an engine's own functions compare or return as another type than ours.
-_CHECKS: Mapping[str, Callable[[ir.Predicate, Schema, Semantics], None]] = {"duckdb": _check_duckdb}
 
 
 def _has_numbers(root: ir.Predicate, semantics: Semantics) -> bool:

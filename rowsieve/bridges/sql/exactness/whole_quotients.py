@@ -1,9 +1,8 @@
 """Raise for `/` of integers here that are fractions in the engine.
 
-PostgreSQL has numeric for `extract` and float8 for `floor`, `ceil` and `round` of a whole number,
-DataFusion has Float64 for `floor` and `ceil`; here they stay whole. All operations but
-division then give equal values. Soundness: a quotient of two whole numbers passes only if neither
-comes from such a function without a cast.
+PostgreSQL has numeric for `extract`; here it stays whole. All operations but division then give
+equal values. Soundness: a quotient of two whole numbers passes only if neither comes from such a
+function without a cast.
 """
 
 from __future__ import annotations
@@ -17,10 +16,7 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Int
 from rowsieve.types.schema import Schema
 
-_FRACTIONS: Mapping[str, frozenset[str]] = {
-    "postgres": frozenset({"extract", "floor", "ceil", "round"}),
-    "datafusion": frozenset({"floor", "ceil"}),
-}
+_FRACTIONS: Mapping[str, frozenset[str]] = {"postgres": frozenset({"extract"})}
 _KEEP_TYPES = frozenset(
     {"add", "subtract", "multiply", "divide", "modulo", "negate", "abs", "coalesce", "nullif"}
     | {"greatest", "least"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from sqlglot import exp
@@ -18,10 +18,10 @@ from rowsieve.bridges.sql.constructs.named_zones import local_time_of
 from rowsieve.bridges.sql.constructs.templates import recognise
 from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT
 from rowsieve.bridges.sql.protocols import Reads
-from rowsieve.bridges.sql.reading.dialect_calls import bits, coalesce, power
+from rowsieve.bridges.sql.reading.dialect_calls import bits, coalesce, power, refused
 from rowsieve.bridges.sql.spark.spark_nodes import nanvl
 from rowsieve.bridges.sql.typenames import arrow_named
-from rowsieve.predicate.ir import Literal, Operand
+from rowsieve.predicate.ir import Call, Literal, Operand
 from rowsieve.types.logical import Date, Int, Uuid
 
 
@@ -42,6 +42,31 @@ def _coalesce(reader: Reads, node: Any) -> Operand:
             node, "datafusion makes floats of decimals in IFNULL and NVL: write COALESCE"
         )
     return coalesce(reader, node)
+
+
+def _position(reader: Reads, node: Any) -> Operand:
+    """Read `strpos(text, part)` and `position(part IN text)`.
+
+    The grammar swaps the arguments of `position(text, part)`, which is strpos there.
+    """
+    if any(_has_comma(reader.source.tokens, place) for place in range(len(reader.source.tokens))):
+        raise reader.source.refusal(node, "write strpos(text, part) for position(text, part)")
+    reader.only(node, "this", "substr")
+    return Call("position", (reader.operand(node.this), reader.operand(node.args["substr"])))
+
+
+def _has_comma(tokens: Sequence[Any], place: int) -> bool:
+    """Whether a call of POSITION starts here and has a comma of its own."""
+    if tokens[place].text.upper() != "POSITION":
+        return False
+    depth = 0
+    for token in tokens[place + 1 :]:
+        depth += {"L_PAREN": 1, "R_PAREN": -1}.get(token.token_type.name, 0)
+        if depth < 1:
+            return False
+        if depth == 1 and token.token_type.name == "COMMA":
+            return True
+    return False
 
 
 def _arrow_cast(reader: Reads, node: Any) -> Operand:
@@ -73,10 +98,13 @@ def _is_number(operand: Operand, type_: Int) -> TypeGuard[Literal]:
     return isinstance(operand, Literal) and operand.type == type_ and operand.value is not None
 
 
+_OF_NVL2 = ("this", "true", "false")
 NODES: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     exp.Nanvl: nanvl,
     exp.Pow: _power,
     exp.Coalesce: _coalesce,
+    exp.StrPosition: _position,
+    exp.Nvl2: refused("datafusion gives nvl2 the type of all three; write CASE", *_OF_NVL2),
 }
 NAMES: Mapping[str, Callable[[Reads, Any], Operand | None]] = {
     "arrow_cast": _arrow_cast,

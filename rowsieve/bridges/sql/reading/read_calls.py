@@ -209,8 +209,17 @@ def _extract(reader: Reads, node: Any) -> ir.Operand:
         known = ", ".join(sorted(plain_parts(dialect)))
         raise reader.source.refusal(node, f"extract takes one of {known}")
     part, above = named
-    found = ir.Call(f"extract_{part}", (of_local_time(reader, node.expression),))
+    found: ir.Operand = ir.Call(f"extract_{part}", (of_local_time(reader, node.expression),))
+    if part in _WITH_FRACTIONS and reader.dialect.times.date_part_is_float:
+        words = {token.text.upper() for token in reader.source.tokens}
+        if {"EXTRACT", "DATE_PART"} <= words:
+            raise reader.source.refusal(node, "write EXTRACT in both places: date_part is a float")
+        found = ir.Cast(found, Float(64)) if "DATE_PART" in words else found
     return ir.Call("add", (found, ir.Literal(above, Int(64)))) if above else found
+
+
+# Fields that are a numeric in EXTRACT and a float in date_part; others are whole in both.
+_WITH_FRACTIONS = frozenset({"second", "millisecond", "epoch"})
 
 
 def _substring(reader: Reads, node: Any) -> ir.Operand:
@@ -243,7 +252,9 @@ def _if(reader: Reads, node: Any) -> ir.Operand:
 def _by_null(reader: Reads, node: Any) -> ir.Operand:
     """Read `nvl2(a, b, c)`: b if a is not NULL."""
     reader.only(node, "this", "true", "false")
-    then, other = (reader.operand(node.args[key]) for key in ("true", "false"))
+    if (last := node.args.get("false")) is None:
+        raise reader.source.refusal(node, "nvl2 takes three arguments")
+    then, other = reader.operand(node.args["true"]), reader.operand(last)
     return ir.Case(((ir.IsNull(reader.operand(node.this)), other),), then)
 
 

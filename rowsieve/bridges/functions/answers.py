@@ -1,0 +1,97 @@
+"""Arguments for which text that is read gives the engine's values, beyond those translated to it.
+
+A translation to an engine needs its failures too, and an instant the session's zone; a text of
+`where=` needs the values, in the session that it names. Each row agreed on edge values of its types
+in `tests/bridges/against_engines`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from rowsieve.bridges.differences.quotients import is_short_quotient
+from rowsieve.bridges.functions.arguments import (
+    COMMON_PARTS,
+    MORE_PARTS,
+    UNITS,
+    Arguments,
+    Use,
+    of_text,
+    one_type,
+    whole_numbers,
+)
+from rowsieve.types.logical import Date, Decimal, Float, Int, Nanos, String, Time, Timestamp
+
+_TIMES = (Date, Timestamp, Nanos)
+_ROUNDED = (Int, Decimal, Float)
+_OF_DAYS = frozenset({"day", "week", "month", "quarter", "year"})
+
+
+def _when(text: str, holds: Callable[[Use], bool]) -> Arguments:
+    return Arguments(text, holds)
+
+
+_any = _when("any arguments", lambda _use: True)
+_decimals = _when(
+    "decimals", lambda use: all(isinstance(type_, Decimal | Int) for type_ in use.types)
+)
+_numbers = _when("numbers", lambda use: isinstance(use.types[0], _ROUNDED))
+_counted_text = _when(
+    "text and a whole number",
+    lambda use: isinstance(use.types[0], String) and isinstance(use.types[1], Int),
+)
+_moved = _when("times that keep their type", lambda use: use.types[0] == use.result)
+_short_units = _when(
+    "times and units from microsecond to year",
+    lambda use: (
+        isinstance(use.types[1], _TIMES)
+        and use.field in UNITS | {"microsecond", "millisecond"}
+        and not (isinstance(use.types[1], Date) and use.field not in _OF_DAYS)
+    ),
+)
+_parts = _when(
+    "times and the fields that it has",
+    lambda use: (
+        isinstance(use.types[1], (*_TIMES, Time)) and use.field in COMMON_PARTS | MORE_PARTS
+    ),
+)
+_instant = _when("instants", lambda use: isinstance(use.types[0], Timestamp | Nanos))
+_short = _when(
+    "a decimal by a constant such as 2, 10 or 1.25",
+    lambda use: isinstance(use.result, Decimal) and is_short_quotient(use.call),
+)
+
+_SHARED: Mapping[str, tuple[Arguments, ...]] = {
+    **dict.fromkeys(("add", "subtract", "multiply", "modulo", "floor", "ceil"), (_decimals,)),
+    **dict.fromkeys(("bit_and", "bit_or", "bit_xor"), (whole_numbers,)),
+    **dict.fromkeys(("shift_left", "shift_right"), (whole_numbers,)),
+    **dict.fromkeys(("greatest", "least", "nullif"), (one_type,)),
+    **dict.fromkeys(("add_interval", "shift", "shift_timestamp"), (_moved,)),
+    **dict.fromkeys(("left", "right"), (_counted_text,)),
+    **dict.fromkeys(
+        ("make_date", "timestamp_seconds", "parse_timestamp", "try_parse_timestamp", "parse_date"),
+        (_any,),
+    ),
+    **dict.fromkeys(("repeat", "list_position", "list_element", "slice", "substr"), (_any,)),
+    "round": (_numbers,),
+    "date_trunc": (_short_units,),
+    "extract": (_parts,),
+}
+ANSWERS: Mapping[str, Mapping[str, tuple[Arguments, ...]]] = {
+    "duckdb": {
+        **_SHARED,
+        **dict.fromkeys(("starts_with", "ends_with", "contains", "position"), (of_text,)),
+        **dict.fromkeys(("trim", "ltrim", "rtrim", "replace"), (of_text,)),
+        "divide": (
+            _when(
+                "whole numbers or float64",
+                lambda use: (
+                    use.is_of_one_type and (use.result == Float(64) or isinstance(use.result, Int))
+                ),
+            ),
+        ),
+        "modulo": (_any,),
+        **dict.fromkeys(("epoch_us", "last_day"), (_instant,)),
+    },
+    "datafusion": {**_SHARED, "abs": (_numbers,), "epoch_us": (_instant,), "divide": (_short,)},
+}

@@ -1,0 +1,40 @@
+"""The check of every text that is read: its engine computes the values that we do.
+
+Reading for a scan, for a change and for a translation pass it; a translation passes `exact` too.
+Soundness: an allow-list. What passes gave the engine's values on edge values of every type.
+"""
+
+from __future__ import annotations
+
+from rowsieve.bridges.functions import Use, other_answer
+from rowsieve.bridges.functions.casts import is_answered
+from rowsieve.errors import UnsupportedOperation
+from rowsieve.predicate import ir
+from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.operand_types import type_of
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import LogicalType, type_name
+from rowsieve.types.schema import Schema
+
+
+def check_answers(
+    found: ir.Predicate, root: ir.Predicate, schema: Schema, semantics: Semantics
+) -> None:
+    """Raise for a call or a written cast that the engine computes differently; `root` is bound."""
+    engine = semantics.name
+    for node in ir.walk(root):
+        if isinstance(node, ir.Call):
+            use = Use(node, [type_of(argument) for argument in node.arguments], type_of(node))
+            if reason := other_answer(use, engine):
+                raise UnsupportedOperation(reason)
+    for node in ir.walk(found):
+        if isinstance(node, ir.Cast):
+            _check_cast(node, bind_operand(node.operand, schema, semantics).type, engine)
+
+
+def _check_cast(node: ir.Cast, source: LogicalType, engine: str) -> None:
+    if source == node.type or is_answered(source, node.type, engine):
+        return
+    raise UnsupportedOperation(
+        f"a cast of {type_name(source)} to {type_name(node.type)} gives other values in {engine}"
+    )

@@ -1,0 +1,138 @@
+"""Text in `where=` has the values and keeps the rows of its dialect's engine, or is refused.
+
+Each finding has a name, such as `duckdb|i64|floor(a) = 1`, by which
+`python -m tests.bridges.against_engines NAME` replays it. The deep profile runs every case.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from rowsieve.bridges.sql import language
+from tests.bridges.against_engines.catalogues import names_of
+from tests.bridges.against_engines.compare import Case, Verdict, compared
+from tests.bridges.against_engines.engines import ALONE, ENGINES, WITH_SPARK
+from tests.bridges.against_engines.generator import cases
+from tests.bridges.against_engines.judges import SESSIONS
+from tests.profiles import IS_DEEP
+
+SHARES = 8 if IS_DEEP else 1
+STEPS = (1, 1) if IS_DEEP else (601, 61)  # primes: all templates come by in turn
+
+REFUSED = [
+    "duckdb|date|date_trunc('century', a)",
+    "duckdb|ts|date_trunc('millennium', a)",
+    "duckdb in New York|tz|time_bucket(INTERVAL '1 day', a)",
+    "duckdb|f32,i32|a / b",
+    "duckdb|d10|a % 18446744073709551615",
+    "duckdb|tz|nullif('2013-03-10', a)",
+    "duckdb|d10|'1' + a",
+    "duckdb|i32|nullif('1', a)",
+    "datafusion|d10|a / 3 = 0.833333",
+    "datafusion|d10,d10|a / b",
+    "datafusion|u64|a - 1",
+    "datafusion|ts|TRY_CAST(a AS TIMESTAMP)",
+    "datafusion|i32|CASE WHEN a IS NOT NULL THEN a ELSE '1' END",
+    "datafusion|f32,i32|make_array(a, b)",
+    "datafusion|d38|CAST(a AS DOUBLE)",
+    "postgres|d10|a / 3",
+    "postgres|i32|right('2013-03-10', a)",
+    "postgres|ts|nullif(DATE '9999-12-31', a)",
+    "postgres|f32|a IN (0.1, 2.5, 0)",
+    "postgres|f32,d10|greatest(a, b)",
+]
+EVALUATED = [
+    "duckdb|i64|floor(a) = 9007199254740992",
+    "duckdb|u64|ceil(a) * 3",
+    "datafusion|u32|a - 1 < 0",
+    "datafusion|u8|a - 1",
+    "datafusion|i64|floor(a) / 2",
+    "postgres|i64|floor(a) = 9007199254740992",
+    "postgres|i64|round(a) / 2",
+    "postgres|i64|a / 2.0",
+    "postgres|d10|a / 1.25",
+    "datafusion|d10|a / 16",
+    "postgres|i32|round(a, -1) * 3",
+    "postgres|f64|degrees(a)",
+    "postgres|f32|radians(a)",
+    "postgres|ts|extract(milliseconds FROM a)",
+    "postgres|ts|date_part('second', a) * 3",
+    "postgres|time|date_part('milliseconds', a)",
+]
+
+
+def differences(verdict: Verdict) -> list[str]:
+    """What differs, failures of our side alone included."""
+    return [*verdict.findings, *verdict.fails_here]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_text_that_the_engine_means_otherwise_is_refused(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Case.named(name)
+    assert compared(case).skipped.startswith("refused: ")
+    for check in ("_check_read", "check_coercion"):
+        monkeypatch.setattr(language, check, lambda *_: None)
+    assert differences(compared(case))  # what the check is for
+
+
+@pytest.mark.parametrize("name", EVALUATED)
+def test_text_has_the_values_of_the_engine(name: str) -> None:
+    verdict = compared(Case.named(name))
+    assert not differences(verdict)
+    assert verdict.compared
+
+
+def chosen(engine: str, share: int) -> Iterator[Case]:
+    """The cases of a share: all of them, or a few without those of the engine's catalogue."""
+    every = cases(engine, names_of(engine) if IS_DEEP else ())
+    step = STEPS[ENGINES[engine].about is not None]  # there are fewer cases of one type
+    if engine in WITH_SPARK and not IS_DEEP:
+        step *= 5
+    return itertools.islice(every, share * step, None, SHARES * step)
+
+
+@pytest.fixture
+def in_spark(spark: Any) -> Iterator[None]:
+    """The shared session as the judge, in UTC and ANSI mode."""
+    settings = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
+    before = {name: spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    SESSIONS.append(spark)
+    yield
+    SESSIONS.clear()
+    for name, value in before.items():
+        spark.conf.set(name, value)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("in_spark")
+@pytest.mark.parametrize("share", range(SHARES))
+def test_every_text_has_the_values_of_spark_or_is_refused(share: int) -> None:
+    """Without failures of our side alone: NULL spares Spark an error, by rules of its optimiser."""
+    compare_all("spark", share, failures=False)
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+@pytest.mark.parametrize("engine", ALONE)
+def test_every_text_has_the_values_of_its_engine_or_is_refused(engine: str, share: int) -> None:
+    compare_all(engine, share)
+
+
+def compare_all(engine: str, share: int, *, failures: bool = True) -> None:
+    """Compare the cases of a share; each difference is named."""
+    found: dict[str, list[str]] = {}
+    judged = 0
+    for case in chosen(engine, share):
+        verdict = compared(case)
+        judged += verdict.compared
+        if wrong := differences(verdict) if failures else verdict.findings:
+            found[case.name] = wrong[:3]
+    assert not found
+    assert judged >= (1_000 if IS_DEEP else 1)
