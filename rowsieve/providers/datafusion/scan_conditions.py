@@ -4,12 +4,13 @@ DataFusion evaluates all conditions itself on the rows that it reads. The condit
 skip parts of tables (invariant 31), so some may be missed.
 
 Soundness: a part is skipped for all scans of its table at once. So a table is pruned only if every
-scan of it in the plan has been found. A condition with `now()` prunes nothing, because DataFusion
-reads the clock again when it runs the statement (invariant 30).
+scan of it in the plan has been found. DataFusion reads the clock again when it runs the statement,
+so `now()` is the time of planning or later (invariant 30).
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
@@ -17,7 +18,9 @@ from typing import Any, Final
 from rowsieve.bridges.datafusion_exprs import from_datafusion
 from rowsieve.bridges.extras import imported
 from rowsieve.errors import RowsieveError
-from rowsieve.predicate.ir import TRUE, Now, Predicate, conjoin, disjoin, walk
+from rowsieve.predicate.ir import TRUE, Predicate, conjoin, disjoin
+from rowsieve.predicate.later_now import from_now_on
+from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import zoned_schema
 from rowsieve.types.schema import Schema
 
@@ -89,6 +92,6 @@ def _read(expression: Any, schema: Schema) -> Predicate:
         found = from_datafusion(expression, schema).expression
     except RowsieveError:
         return TRUE
-    if found is None or any(isinstance(node, Now) for node in walk(found)):
+    if found is None:
         return TRUE
-    return found
+    return from_now_on(found, Semantics.DATAFUSION, time.time_ns() // 1_000)

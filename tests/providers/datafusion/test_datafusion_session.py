@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import threading
 from collections import Counter
@@ -93,6 +94,43 @@ def test_now_is_of_the_run_and_skips_nothing(tmp_path: Path) -> None:
     query = "SELECT id FROM t WHERE at < now()"
     assert "leave 2 of 2 parts" in explained(context, query)
     assert context.sql(query).to_pylist() == [{"id": 1}]
+
+
+RECENT = [
+    ("at > now() - interval '30 days'", 1),
+    ("at >= now() - interval '1 month' AND id > 0", 0),
+    ("NOT (at < now() - interval '100 days')", 2),
+    ("at BETWEEN now() - interval '75 days' AND now()", 2),
+    ("CAST(at AS DATE) > current_date() - interval '7 days'", 1),
+    ("at > now() - interval '30 days' OR id = 1", 2),
+    ("at > now() + interval '30 days'", 0),
+    ("at <= now() - interval '30 days'", 12),
+]
+
+
+@pytest.fixture(scope="module")
+def days(tmp_path_factory: pytest.TempPathFactory) -> rs.Table:
+    """12 parts of one row: the first of an hour ago, and each next 61 days older."""
+    now = datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=1)
+    path = str(tmp_path_factory.mktemp("days") / "t")
+    schema = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+    made = rs.create_table(path, schema, key=["id"])
+    for number in range(12):
+        at = now - datetime.timedelta(days=61 * number)
+        made.upsert(pa.table({"id": [number], "at": [at]}, schema=schema))
+    return made
+
+
+@pytest.mark.parametrize(("where", "left"), RECENT)
+def test_parts_before_a_time_that_now_has_passed_are_skipped(
+    where: str, left: int, days: rs.Table
+) -> None:
+    memory = datafusion.SessionContext()
+    memory.from_arrow(days.scan().to_arrow().select(["id", "at"]), "t")
+    query, context = f"SELECT id FROM t WHERE {where} ORDER BY id", session(days)
+    if left < 12:
+        assert f"leave {left} of 12 parts" in explained(context, query)
+    assert context.sql(query).to_pylist() == memory.sql(query).to_pylist()
 
 
 def test_a_statement_reads_the_newest_version_and_stays_there(table: rs.Table) -> None:
