@@ -6,10 +6,18 @@ They are advice, compaction, and compaction with statistics and retention in one
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, overload
+from typing import Annotated, Literal, Self, overload
 
 from rowsieve.arguments import Example
-from rowsieve.arguments.annotations import ColumnNames, Metadata, Moment, Progress, RetryTimeout
+from rowsieve.arguments.annotations import (
+    ColumnNames,
+    Metadata,
+    Moment,
+    Progress,
+    RetryTimeout,
+    StorageOptions,
+    TableUri,
+)
 from rowsieve.changes.mutation import Mutation
 from rowsieve.changes.table_handle import changes
 from rowsieve.compaction.pace import Pace
@@ -22,11 +30,14 @@ from rowsieve.compaction.rewrite_passes import (
 from rowsieve.maintenance.advice import Advice, advise
 from rowsieve.maintenance.analyzing import Analysis, plan_analysis, plan_missing
 from rowsieve.maintenance.background import Background
+from rowsieve.maintenance.cloning import clone_version
 from rowsieve.maintenance.disk_usage import DiskUsage, usage_of
 from rowsieve.maintenance.storing_vectors import StoringVectors
+from rowsieve.objects import open_store
 from rowsieve.retention.orphans import GRACE_S
 from rowsieve.retention.removed_files import RemovedFiles
 from rowsieve.retention.retaining import Seconds, checked_grace
+from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.snapshot import Snapshot
 
@@ -207,6 +218,28 @@ class Maintaining(StoringVectors):
             return Maintenance(compactions, analyzed, removed, before, after, advice, stored)
 
         return Background(work, pace) if background else work()
+
+    def clone(
+        self,
+        uri: TableUri,
+        *,
+        version: int | None = None,
+        as_of: Moment | None = None,
+        storage_options: StorageOptions | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Copy one version with its data files into a new table at `uri`, and open that.
+
+        The newest version without `version` and `as_of`. A lease protects it meanwhile, so commits,
+        expiry and removal of orphans may go on. The copy begins with the number of the version and
+        has no earlier ones; its table id is new. TableExists if there is a table.
+        """
+        target = open_store(uri, storage_options)
+        with self.lease(version=version, as_of=as_of, holder="clone") as pinned:
+            planted = clone_version(self._store, pinned._pinned, target, progress)
+        return type(self)(
+            target, CommitLog(target), planted, storage_options=dict(storage_options or {})
+        )
 
     def _collect_missing(self, metadata: Metadata | None) -> Commit | None:
         """Collect the statistics that parts lack, and sketches of columns that have some."""

@@ -50,6 +50,33 @@ class RewriteManifests(Procedure):
         return pa.Table.from_pylist([row], schema=self.columns)
 
 
+class Clone(Procedure):
+    """Copies one version of a table into a table of its own."""
+
+    name = "clone"
+    meaning = "copy one version with its data files into a new table, under a lease"
+    parameters = (
+        SCHEMA,
+        TABLE_NAME,
+        Parameter("uri", ParameterType.TEXT, required=True, meaning="the place of the new table"),
+        Parameter("version", ParameterType.WHOLE, meaning="instead of the newest"),
+    )
+    columns = pa.schema([("version", pa.int64()), ("parts", pa.int64()), ("rows", pa.int64())])
+
+    def call(self, table: Table, arguments: Mapping[str, Value]) -> pa.Table:
+        """Copy it, with the table's own storage options."""
+        table.refresh()
+        version = arguments.get("version")
+        copy = table.clone(
+            str(arguments["uri"]),
+            version=None if version is None else _whole(version),
+            storage_options=table.storage_options,
+        )
+        parts = len(copy.snapshot_for_engines().parts)
+        row = {"version": copy.version, "parts": parts, "rows": len(copy)}
+        return pa.Table.from_pylist([row], schema=self.columns)
+
+
 class _CommitProcedure(Procedure):
     """Calls a method that returns a commit; its result is one row with the commit's counts."""
 
@@ -106,6 +133,7 @@ def _restored_as_of(table: Table, arguments: Mapping[str, Value]) -> Commit:
 
 TABLE_PROCEDURES: Final[tuple[Procedure, ...]] = (
     RewriteManifests(),
+    Clone(),
     _CommitProcedure(
         "compact",
         "rewrite small parts and parts with hidden rows, in this process",

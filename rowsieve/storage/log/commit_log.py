@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -43,6 +44,7 @@ from rowsieve.objects.durable import Patience
 from rowsieve.storage.log.checkpoint import (
     read_commit_id,
     row_count,
+    write_checkpoint,
     write_checkpoint_if_due,
 )
 from rowsieve.storage.log.checkpoint_turns import checkpoint_interval, is_turn
@@ -56,7 +58,7 @@ from rowsieve.storage.log.commit_request import (
     rebased,
 )
 from rowsieve.storage.log.create_only import prove_create_only
-from rowsieve.storage.log.floors import check_open, floors_of
+from rowsieve.storage.log.floors import check_open, floors_of, raised
 from rowsieve.storage.log.log_entry import (
     LOG,
     AddedFile,
@@ -149,6 +151,39 @@ class CommitLog(LogReader):
         if published is None:
             raise self._table_exists()
         return self.remember(replay(None, (_with_draft_parts(published, draft),)))
+
+    def plant(self, version: Snapshot, metadata: Mapping[str, Any]) -> Snapshot:
+        """Begin a log with a version of another table, whose data files are here already.
+
+        It keeps its number, so that rows keep their commit_ts (invariant I1), under a new table id;
+        earlier versions are gone. The checkpoint comes first: the entry completes the table.
+        """
+        self.check_vacant()
+        info = replace(version.table, uuid=uuid.uuid4().hex)
+        info = raised(info, oldest_version=version.version)
+        prove_create_only(self._store, info.uuid)
+        request = CommitRequest("create", restored=version.parts, metadata=metadata)
+        check_request(request)
+        draft = self._stage(request, info.properties, version.version)
+        planted = replace(version, commit_id=draft.commit_id, table=info)
+        write_checkpoint(self._store, planted)
+        entry = LogEntry(
+            version=version.version,
+            commit_id=draft.commit_id,
+            predecessor=version.commit_id if version.version else None,
+            table_uuid=info.uuid,
+            timestamp_us=version.timestamp_us,
+            operation=request.operation,
+            rows_written=row_count(version.parts),
+            metadata=metadata,
+            info=info,
+            schema=version.schema,
+            next_field_id=version.next_field_id,
+            file=draft.file,
+        )
+        if self._publish(entry) is None:
+            raise self._table_exists()
+        return self.latest()
 
     def commit(
         self,
