@@ -43,6 +43,7 @@ _WHOLE = frozenset({"add", "subtract", "multiply", "negate", "abs", "divide", "m
 _CALLS: Mapping[str, frozenset[str]] = {
     "full_case": frozenset({"lower", "upper", "initcap"}),
     "negative_roots_fail": frozenset({"sqrt"}),
+    "float_domain": frozenset({"ln", "exp", "power"}),
     "nan_has_sign": frozenset({"sign"}),
     "shifts_wrap": frozenset({"shift_left"}),
 }
@@ -66,6 +67,7 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
     "casts_wrap": ("", "wraps around in one engine only"),
     "full_case": ("of letters that become several", " differs"),
     "lowers_patterns": ("of letters of several forms", " differs"),
+    "float_domain": ("outside of its domain", " differs"),
     "negative_roots_fail": ("of a negative number", " fails in one engine only"),
     "nan_has_sign": ("of NaN", " differs"),
     "shifts_wrap": ("that loses bits", " fails in one engine only"),

@@ -80,6 +80,14 @@ class TextReading(Enum):
     SPARK = "spark"  # 1e3, 2d, 2024-1-5; 1.9 as 1 where casts give NULL: see `spark_texts`
 
 
+class FloatDomain(Enum):
+    """The outcome of `ln`, `exp` and `power` of floats outside of their domain or range."""
+
+    ERROR = "error"  # as for ln(0), exp(1000), exp(-1000), power(0, -1) and power(-1, 0.5)
+    ZERO_POWER_ERROR = "error for powers of zero"  # power(0, -1) only; otherwise as IEEE 754
+    IEEE = "ieee"  # infinite, zero or NaN
+
+
 class Nanoseconds(Enum):
     """How casts and functions take timestamps with nanoseconds; other times have microseconds."""
 
@@ -99,6 +107,8 @@ class Semantics:
     `casts_cut_fractions`: a cast to an integer truncates; otherwise it rounds floats half to even
     and decimals half away from zero. `rounds_half_to_even`: `round` of floats rounds half to even;
     otherwise half away from zero.
+
+    `float_domain`: the outcome of `ln`, `exp` and `power` outside of their domain or range.
 
     `first_duplicate_wins`: the first of duplicate JSON keys counts. `negative_roots_fail`: the
     square root of a negative number fails; otherwise it is NaN.
@@ -155,6 +165,7 @@ class Semantics:
     digit_rounding: DigitRounding = DigitRounding.DECIMAL
     first_duplicate_wins: bool = False
     negative_roots_fail: bool = True
+    float_domain: FloatDomain = FloatDomain.ERROR
     shifts_wrap: bool = True
     remainders_overflow: bool = False
     nan_has_sign: bool = True
@@ -240,6 +251,7 @@ Semantics.POSTGRES = Semantics(
 Semantics.DATAFUSION = Semantics(
     "datafusion",
     has_session_zone=False,
+    float_domain=FloatDomain.ZERO_POWER_ERROR,
     compares_storage=True,
     nan=NanOrder.SIGNED,
     bitwise_lists_from=4,
@@ -282,6 +294,7 @@ Semantics.SPARK = Semantics(
 Semantics.DUCKDB = Semantics(
     "duckdb",
     thirty_day_months=True,
+    float_domain=FloatDomain.IEEE,
     float_division_by_zero=OnFailure.IEEE,
     rounds_half_to_even=False,
     digit_rounding=DigitRounding.SCALED_FINITE,
@@ -330,6 +343,7 @@ Semantics.POLARS = Semantics(
 Semantics.PYARROW = Semantics(
     "pyarrow",
     has_session_zone=False,
+    float_domain=FloatDomain.IEEE,
     compares_storage=True,
     nan=NanOrder.IEEE,
     bitwise_lists_from=1,

@@ -133,6 +133,7 @@ not_floats_or_text = Arguments(
     lambda use: use.is_of_one_type and not isinstance(use.result, Float | String),
 )
 one_float = Arguments("a float", lambda use: len(use.types) == 1 and _first(Float)(use))
+floats = Arguments("floats", lambda use: all(type_ == Float(64) for type_ in use.types))
 signed = Arguments(
     "numbers", lambda use: isinstance(use.result, Int | Float | Decimal) and use.is_of_one_type
 )

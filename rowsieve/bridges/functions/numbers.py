@@ -5,6 +5,7 @@ from __future__ import annotations
 from rowsieve.bridges.functions.arguments import (
     constant_divisor,
     constant_shift,
+    floats,
     one_float,
     quotients,
     signed,
@@ -21,19 +22,20 @@ from rowsieve.bridges.functions.row import SQL_ENGINES, Absent, Spelling, functi
 _SUMS = {"postgres": sums_not_floats, "spark": sums_not_floats}
 _QUOTIENT = unverified("it rounds other kinds of quotients differently", "{0} / {1}")
 _LAST_DIGITS = "its last digits differ between math libraries; store the value as a column"
+_OWN_LIBRARY = {"spark": Absent(_LAST_DIGITS), "trino": Absent(_LAST_DIGITS)}  # of Java
 _DIGITS = "it rounds the last digits differently"
 _DEGREES = Spelling(("({0} * 57.29577951308232)",), ("degrees({0})",), reason=_DIGITS)
 _LOWER_HEX = "the parser confuses to_hex, which is lower case, with its upper-case variant"
 
-_APPROXIMATE = (
-    "exp ln log log2 log10 cbrt sin cos tan asin acos atan atan2 sinh cosh tanh cot power"
-)
+_APPROXIMATE = "log log2 log10 cbrt sin cos tan asin acos atan atan2 sinh cosh tanh cot"
 
 ROWS = (
     *(
         function(name, (), **dict.fromkeys(SQL_ENGINES, Absent(_LAST_DIGITS)))
         for name in _APPROXIMATE.split()
     ),
+    *(function(name, f"{name}({{0}})", one_float, **_OWN_LIBRARY) for name in ("ln", "exp")),
+    function("power", "power({0}, {1})", floats, **_OWN_LIBRARY),
     function("add", "{0} + {1}", sums, **_SUMS),
     function("subtract", "{0} - {1}", sums, **_SUMS),
     function("multiply", "{0} * {1}", sums, **_SUMS),

@@ -65,6 +65,8 @@ KERNELS: tuple[Kernel, ...] = (
         Kernel(*(name, name, one_float, "of floats, without digits", (Float,)), options=_TO_EVEN)
         for name in ("floor", "ceil", "round")
     ),
+    *(Kernel(name, name, one_float, "of floats", (Float,)) for name in ("ln", "exp")),
+    Kernel("power", "power", _floats, "of floats of 64 bits", (Float,), meets=True),
     *(
         Kernel(f"utf8_{name}", name, of_text, "of text")
         for name in ("length", "lower", "upper", "reverse")

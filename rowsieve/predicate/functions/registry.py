@@ -18,7 +18,14 @@ from rowsieve.predicate.functions.nested import (
     lists,
     nested,
 )
-from rowsieve.predicate.functions.numbers import bits, divisors, floats, numeric, rounding
+from rowsieve.predicate.functions.numbers import (
+    bits,
+    divisors,
+    exponentials,
+    floats,
+    numeric,
+    rounding,
+)
 from rowsieve.predicate.functions.row import Argument, Function, Signature, TimeUse
 from rowsieve.predicate.functions.texts import (
     found_patterns,
@@ -46,6 +53,7 @@ _GROUPS = (
     numeric,
     rounding,
     floats,
+    exponentials,
     divisors,
     bits,
     strings,

@@ -41,7 +41,7 @@ from rowsieve.predicate.interpretation.abstract import (
 from rowsieve.predicate.interpretation.facts import DISCRETE
 from rowsieve.predicate.interpretation.narrow import neighbours
 from rowsieve.predicate.ir import Call, ComparisonOp, Literal
-from rowsieve.predicate.semantics import NanOrder, OnFailure, Semantics
+from rowsieve.predicate.semantics import FloatDomain, NanOrder, OnFailure, Semantics
 from rowsieve.types.logical import Float, Int, LogicalType, Numeric, String, is_ordered
 
 _MAX_CORNER_ARGUMENTS = 6
@@ -203,6 +203,7 @@ def _strict(semantics: Semantics) -> Semantics:
         failed_cast=OnFailure.ERROR,
         lenient_float_casts=False,
         negative_roots_fail=True,
+        float_domain=FloatDomain.ERROR,
         shifts_wrap=False,
     )
 

@@ -90,6 +90,9 @@ OTHERS = (
     *("right(s, i32)", "greatest(f32, i32)", "f32 IN (0.1, 1.5)", "i64 * 1e200"),
     *("CASE WHEN f32 = 1.5 THEN TRUE ELSE NULL END", "NOT CASE WHEN b THEN NULL ELSE FALSE END"),
     *("CASE WHEN b THEN f32 ELSE d END = 9999.99", "coalesce(d, f32) = 9999.99"),
+    *("ln(f64)", "exp(f64)", "power(f64, 2)", "f64 ^ 0.5", "power(i32, -1)", "pow(f64, i32)"),
+    *("-f64 ^ 3 ^ 2", "power(-1.5::float8, f64)", "ln(i64)", "exp(i32)", "i64 ^ i32 ^ 2"),
+    *("power(f64, d)", "power(0.5, f64)", "2 * f64 ^ 2"),
     *("make_date(2013, i32, 1)", "date_trunc('day', ts) = day", "date_part('year', ts)"),
 )
 READ = (
@@ -114,11 +117,11 @@ FUNCTIONS = {
     *("octet_length", "position", "radians", "repeat", "replace", "reverse", "right", "round"),
     *("rpad", "rtrim", "sign", "split_part", "sqrt", "starts_with", "strpos", "substr"),
     *("substring", "to_timestamp", "transaction_timestamp", "translate", "upper"),
-    *("array_to_string", "date", "gcd", "lcm", "pi", "trunc"),
+    *("array_to_string", "date", "exp", "gcd", "lcm", "ln", "pi", "pow", "power", "trunc"),
 }
 OPERATORS = {
     *("+", "-", "*", "/", "%", "<", "<=", "=", "<>", ">=", ">", "&", "|", "#", "<<", ">>", "||"),
-    *("~~", "~~*", "->", "->>", "#>", "#>>", "~", "~*", "!~", "!~*", "@>", "<@", "&&"),
+    *("^", "~~", "~~*", "->", "->>", "#>", "#>>", "~", "~*", "!~", "!~*", "@>", "<@", "&&"),
 }
 LACKING = re.compile("does not exist|cannot cast|cannot be matched|out of range")
 

@@ -137,7 +137,13 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
         ),
         *(Sample(call("round", X, digits), Float(64)) for digits in (1, 2, 15)),
     ],
-    **{name: [Sample(call(name, X), t) for t in _REALS] for name in ("sqrt", "sign")},
+    **{name: [Sample(call(name, X), t) for t in _REALS] for name in ("sqrt", "sign", "ln", "exp")},
+    "power": [
+        *(Sample(call("power", X, n), t) for t in _REALS for n in (2, 0, -1, 3)),
+        *(Sample(call("power", X, half), Float(64)) for half in (0.5, -2.5)),
+        *(Sample(call("power", X, Y), t, t) for t in _REALS),
+        Sample(call("power", 2.0, X), Float(64)),
+    ],
     **{name: [Sample(call(name, X), Float(64))] for name in ("degrees", "radians")},
     "is_nan": [Sample(call("is_nan", X), t) for t in (Float(32), Float(64))],
     **{

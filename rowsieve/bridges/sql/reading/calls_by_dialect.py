@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.reading import datafusion_calls, list_calls
-from rowsieve.bridges.sql.reading.dialect_calls import narrow_sign
+from rowsieve.bridges.sql.reading.dialect_calls import narrow_sign, power
 from rowsieve.bridges.sql.spark import spark_nodes
 from rowsieve.predicate.ir import Operand
 
@@ -23,7 +23,8 @@ _ByName: TypeAlias = Mapping[str, Callable[[Reads, Any], Operand | None]]
 NODES: Mapping[str, _ByNode] = {
     "spark": spark_nodes.NODES,
     "datafusion": datafusion_calls.NODES,
-    "duckdb": {exp.Sign: narrow_sign},
+    "postgres": {exp.Pow: power},
+    "duckdb": {exp.Sign: narrow_sign, exp.Pow: power},
 }
 """Readers of the grammar's nodes; they precede those that dialects share."""
 

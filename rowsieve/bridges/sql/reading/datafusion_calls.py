@@ -27,7 +27,12 @@ from rowsieve.types.logical import Date, Int, Uuid
 
 def _power(reader: Reads, node: Any) -> Operand:
     """Read `^`, a bitwise operator that the grammar parses as a power."""
-    if any(token.text.upper() in ("POW", "POWER") for token in reader.source.tokens):
+    texts = {token.text.upper() for token in reader.source.tokens}
+    if texts & {"POW", "POWER"}:
+        if "^" in texts:
+            raise reader.source.refusal(
+                node, "the grammar confuses power with ^: write a condition for each"
+            )
         return power(reader, node)
     beside = isinstance(node.parent, exp.Binary | exp.Neg)
     if beside and not isinstance(node.parent, exp.Predicate | exp.Connector):

@@ -51,11 +51,16 @@ def refused(reason: str, *arguments: str) -> Callable[[Reads, Any], Operand]:
     return read
 
 
-power = refused(
+_other_power = refused(
     "POW is not supported: powers differ in their last digits between engines",
     *("this", "expression"),
 )
-"""Refuses a power."""
+
+
+def power(reader: Reads, node: Any) -> Operand:
+    """Read a power of an engine that computes it as we do."""
+    reader.only(node, "this", "expression")
+    return Call("power", (reader.side(node.this), reader.side(node.expression)))
 
 
 def _is_nan(reader: Reads, node: Any) -> Operand:
@@ -132,7 +137,7 @@ def seconds(moment: Operand) -> Operand:
 
 HANDLERS: Mapping[type[Any], Callable[[Reads, Any], Operand]] = {
     **dict.fromkeys(_BITS, bits),
-    exp.Pow: power,
+    exp.Pow: _other_power,
     exp.Coalesce: coalesce,
     exp.IsNan: _is_nan,
     exp.Sign: _sign,

@@ -1,7 +1,7 @@
 """Float functions that all engines compute to the same bits: roots, signs, angles.
 
-Functions that libraries approximate differently (exp, ln, sin, power) are not supported. Only
-float64 is accepted: engines compute float32 in different widths.
+Only float64 is accepted: engines compute float32 in different widths. `exponentials` has those that
+libraries approximate.
 """
 
 from __future__ import annotations
