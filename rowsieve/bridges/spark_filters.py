@@ -97,25 +97,29 @@ _LAST_DAY = datetime.date.max.toordinal()
 
 
 def is_spark_filters(value: object) -> bool:
-    """Whether this is a list or tuple of Spark filters; does not import PySpark."""
+    """Whether this is a Spark filter, or a list or tuple of them; does not import PySpark."""
     module = sys.modules.get("pyspark.sql.datasource")
     known: Any = getattr(module, "Filter", None)
-    if known is None or not isinstance(value, list | tuple):
+    if known is None or isinstance(value, known):
+        return known is not None
+    if not isinstance(value, list | tuple):
         return False
     return bool(value) and all(isinstance(item, known) for item in value)
 
 
 def from_spark_filters(
-    filters: Sequence[Any], schema: Schema, *, strict: bool = False, ansi: bool | None = None
+    filters: Any, schema: Schema, *, strict: bool = False, ansi: bool | None = None
 ) -> Translation[ir.Predicate, list[Any]]:
     """Read filters over columns of the schema; the residual contains the unsupported ones.
+
+    One filter is a list of one.
 
     `ansi`: `spark.sql.ansi.enabled` of their session. IN with an empty list is FALSE in ANSI mode,
     and NULL for NULL otherwise. If the mode is unknown, NOT IN with an empty list is unsupported;
     IN with an empty list keeps no row in either mode.
     """
     return read_conditions(
-        filters,
+        filters if isinstance(filters, list | tuple) else [filters],
         lambda item: _read(item, schema, ansi),
         list,
         schema,

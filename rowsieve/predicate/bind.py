@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, assert_never
 import pyarrow as pa
 
 from rowsieve.computed_property import computed_property
-from rowsieve.errors import InvalidPredicate, UnknownColumn
+from rowsieve.errors import InvalidInput, InvalidPredicate, UnknownColumn
 from rowsieve.predicate import ir
 from rowsieve.predicate.binding.coerce import compare_operands, convert, typed
 from rowsieve.predicate.binding.dated import days_moved
@@ -130,11 +130,13 @@ def bind(
     """Resolve names and types; `now_us` (microseconds since 1970, UTC) replaces every `Now`.
 
     By default, constants are computed and functions of columns are inverted (`simplify`).
-    `within_limits`: `check_limits` has already accepted the tree.
+    `within_limits`: `check_limits` has already accepted the tree. A schema of pyarrow is refused,
+    because it has no ids of fields.
     """
+    binder = _binder(schema, semantics, now_us)
     if not within_limits:
         check_limits(predicate)
-    root = _binder(schema, semantics, now_us).predicate(predicate)
+    root = binder.predicate(predicate)
     if simplified:
         root = simplify(root, semantics)
     return BoundPredicate(root, schema.id, semantics)
@@ -163,7 +165,22 @@ def _columns(root: ir.Node) -> tuple[ir.BoundColumn, ...]:
     return tuple(dict.fromkeys(node for node in ir.walk(root) if isinstance(node, ir.BoundColumn)))
 
 
+def refuse_unbound(predicate: object, operation: str) -> None:
+    """Raise InvalidInput for a tree that `bind` has not resolved, or anything else."""
+    if not isinstance(predicate, BoundPredicate | BoundOperand):
+        raise InvalidInput(
+            f"{operation} takes what bind(predicate, schema) returns, and got "
+            f"{type(predicate).__name__}; bind it first"
+        )
+
+
 def _binder(schema: Schema, semantics: Semantics, now_us: int | None) -> _Binder:
+    if not isinstance(schema, Schema):
+        raise InvalidInput(
+            f"bind: schema must be a rowsieve Schema, whose fields have ids, not "
+            f"{type(schema).__name__}; a plan has one (plan.schema), and "
+            "rowsieve.types.encodings.schema_of(schema)[0] makes one of a pyarrow schema"
+        )
     if not semantics.has_session_zone and not is_utc(semantics):
         raise InvalidPredicate(
             f"the time zone {semantics.time_zone} of a session does not apply to {semantics.name}: "

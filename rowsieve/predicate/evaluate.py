@@ -39,7 +39,7 @@ from rowsieve.predicate.arrays import (
     with_nulls,
     without,
 )
-from rowsieve.predicate.bind import BoundOperand, BoundPredicate
+from rowsieve.predicate.bind import BoundOperand, BoundPredicate, refuse_unbound
 from rowsieve.predicate.evaluation.boxes import alternatives
 from rowsieve.predicate.evaluation.nested_order import compare_nested, differ_nested
 from rowsieve.predicate.evaluation.ordered_members import is_member
@@ -52,6 +52,7 @@ from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Bool, LogicalType, Struct, is_nested, type_name
+from rowsieve.types.shown_values import python_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ def _refuse_unread(unread: Iterable[_Unread], failed: Mask) -> None:
 
 def evaluate(predicate: BoundPredicate, batch: pa.RecordBatch) -> Outcome:
     """Compute the outcome on each row. Columns are matched by name and must have storage types."""
+    refuse_unbound(predicate, "evaluate")
     evaluator = _Evaluator(batch, predicate.semantics, predicate.remembered)
     outcomes = [evaluator.predicate(term) for term in ir.root_conjuncts(predicate.root)]
     unread = tuple(evaluator.unread)
@@ -108,6 +110,7 @@ def evaluate(predicate: BoundPredicate, batch: pa.RecordBatch) -> Outcome:
 
 def matching(predicate: BoundPredicate, batch: pa.RecordBatch) -> Mask:
     """Return the rows on which the predicate is TRUE; EvaluationError if a row failed."""
+    refuse_unbound(predicate, "matching")
     outcome = evaluate(predicate, batch)
     if outcome.failed.any():
         outcome.refuse_unread(outcome.failed)
@@ -117,6 +120,7 @@ def matching(predicate: BoundPredicate, batch: pa.RecordBatch) -> Mask:
 
 def compute(operand: BoundOperand, batch: pa.RecordBatch) -> tuple[pa.Array, Mask]:
     """Compute values in the operand's storage type, NULL on failed rows, and the failed mask."""
+    refuse_unbound(operand, "compute")
     evaluator = _Evaluator(batch, operand.semantics)
     computed, _ = evaluator.operand(operand.root)
     failed = computed.failed
@@ -126,17 +130,9 @@ def compute(operand: BoundOperand, batch: pa.RecordBatch) -> tuple[pa.Array, Mas
     return computed.values, failed
 
 
-def _shown(cell: pa.Scalar) -> object:
-    """Format a value for a message; as text where Python cannot represent the date."""
-    try:
-        return cell.as_py()
-    except (OverflowError, ValueError):
-        return str(cell.cast(pa.string()))
-
-
 def _failure(predicate: BoundPredicate, batch: pa.RecordBatch, row: int) -> EvaluationError:
     names = [column.name for column in predicate.columns]
-    shown = {name: _shown(batch.column(name)[row]) for name in names[:8]}
+    shown = {name: python_value(batch.column(name)[row]) for name in names[:8]}
     values = ", ".join(f"{name} = {str(value)[:80]!r}" for name, value in shown.items())
     return EvaluationError(
         "the filter cannot be evaluated on a row: an overflow, a division by zero or a "

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from rowsieve.predicate import ir
 from rowsieve.predicate.arrays import Mask, repeated, with_nulls
-from rowsieve.predicate.bind import BoundOperand, BoundPredicate
+from rowsieve.predicate.bind import BoundOperand, BoundPredicate, refuse_unbound
 from rowsieve.predicate.binding.coerce import MIRRORED, compare_operands
 from rowsieve.predicate.evaluation.ordered_members import are_members, members_within
 from rowsieve.predicate.functions.registry import known_of, resolve
@@ -96,6 +96,7 @@ def interpret(
 
     `now_us`: the earliest time that a `Now` in the predicate may have (invariant 30).
     """
+    refuse_unbound(predicate, "interpret")
     if (plain := plain_verdicts(predicate, columns)) is not None:
         return plain
     part_count = columns.part_count

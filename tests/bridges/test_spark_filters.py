@@ -258,3 +258,12 @@ def test_scans_take_filters(tmp_path: Path) -> None:
         table.scan(where=[spark.IsNull(("nowhere",))])
     assert is_spark_filters([spark.IsNull(("id",))])
     assert not is_spark_filters(["id IS NULL"])
+    assert not is_spark_filters([])
+
+
+def test_one_filter_is_a_list_of_one() -> None:
+    one = spark.EqualTo(("i",), 5)
+    assert is_spark_filters(one)
+    assert from_spark_filters(one, SPARK_SCHEMA) == from_spark_filters([one], SPARK_SCHEMA)
+    unknown = spark.EqualTo(("i",), "5")
+    assert from_spark_filters(unknown, SPARK_SCHEMA).residual == [unknown]

@@ -8,10 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rowsieve.errors import InvalidPredicate, SchemaMismatch, UnknownColumn
+from rowsieve.errors import InvalidInput, InvalidPredicate, SchemaMismatch, UnknownColumn
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind, bind_operand
-from rowsieve.predicate.evaluate import compute, evaluate
+from rowsieve.predicate.evaluate import compute, evaluate, matching
+from rowsieve.predicate.interpret import interpret
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import (
@@ -355,3 +356,16 @@ def test_a_predicate_at_the_limit_of_depth_works() -> None:
         deep = ir.Not(deep)
     batch = pa.record_batch({"i32": pa.array([1, None], pa.int32())})
     assert evaluate(bind(deep, SCHEMA), batch).true.tolist() == [False, True]
+
+
+def test_wrong_arguments_are_named() -> None:
+    """A table's own schema is one of pyarrow, and a tree is not yet a condition on rows."""
+    tree: Any = ir.IsNull(ir.Column("i"))
+    schema: Any = pa.schema([("i", pa.int64())])
+    with pytest.raises(InvalidInput, match=r"bind: schema must be a rowsieve Schema.*schema_of"):
+        bind(tree, schema)
+    batch: Any = pa.record_batch({"i": [1]})
+    calls: list[Any] = [matching, evaluate, compute, interpret]
+    for call in calls:
+        with pytest.raises(InvalidInput, match=f"{call.__name__} takes what bind.*got IsNull"):
+            call(tree, batch)

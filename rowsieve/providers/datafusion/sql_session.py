@@ -18,7 +18,7 @@ from typing import Any, Final
 import datafusion
 
 from rowsieve.arguments import checked
-from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
+from rowsieve.errors import InvalidInput, NotFound, RowsieveError, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.providers.datafusion import statement_words as words
 from rowsieve.providers.datafusion.catalog_tables import CatalogTables, provider_at
@@ -61,6 +61,11 @@ from rowsieve.table import Table
 _NO_VALUES: Final = (
     "sql: a view or prepared statement over a Rowsieve table takes no values when it is created; "
     "write them in its text, or as $1 in EXECUTE"
+)
+
+_OTHER_VERSION: Final = (
+    "sql: only FOR VERSION AS OF n of a table in a registered Rowsieve catalog is available; "
+    "register another version under a name of its own: rowsieve.open_table(uri, version=n)"
 )
 
 
@@ -196,6 +201,8 @@ class SessionContext(datafusion.SessionContext):
             refusal, self._changes.refusals.last = self._changes.refusals.last, None
             if refusal is not None and refusal is not error:
                 raise refusal from error
+            if not isinstance(error, RowsieveError) and words.VERSION.search(query):
+                raise UnsupportedOperation(_OTHER_VERSION) from error
             raise
 
     def _run(

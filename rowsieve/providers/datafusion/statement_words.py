@@ -25,6 +25,9 @@ MAY_JOIN: Final = re.compile(
 INTO: Final = re.compile(r"\binto\b", re.IGNORECASE)
 UNION: Final = re.compile(r"\bunion\b", re.IGNORECASE)
 SETS: Final = re.compile(r"\s*(re)?set\b", re.IGNORECASE)
+VERSION: Final = re.compile(
+    r"\b(?:version|timestamp|system_time|system_version)\s+as\s+of\b", re.IGNORECASE
+)
 
 
 def searchable(text: str) -> str:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
-from rowsieve.errors import InvalidInput
+from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.procedures.bound_call import named_catalog
 from rowsieve.procedures.call_statement import Call, Explain, Statement, classify
+from rowsieve.providers.spark.job_errors import condition_of
 from rowsieve.providers.spark.procedure_engine import SparkEngine
 from rowsieve.providers.spark.reads.pruning import pruned
 
 _DIALECT: Final = "spark"
+
+_CHANGE: Final = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:DELETE|UPDATE|MERGE|INSERT|TRUNCATE|ALTER)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_CANNOT_CHANGE: Final = frozenset(
+    {"INTERNAL_ERROR", "UNSUPPORTED_FEATURE", "UNSUPPORTED_INSERT", "EXPECT_TABLE_NOT_VIEW"}
+)
+"""Spark's error conditions for a statement that changes what is no table of its catalogs."""
 
 
 def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
@@ -44,6 +55,20 @@ def _is_for_spark(spark: Any, statement: Statement, catalog: Any) -> bool:
         return False
     name = call.catalog if catalog is None else named_catalog(catalog.procedures, call)
     return name is not None and spark.conf.get(f"spark.sql.catalog.{name}", None) is not None
+
+
+def _run(spark: Any, statement: str) -> Any:
+    """Run a statement in Spark; UnsupportedOperation if it changes what Spark only reads."""
+    try:
+        return spark.sql(statement)
+    except Exception as error:
+        condition = (condition_of(error) or "").partition(".")[0]
+        if condition in _CANNOT_CHANGE and _CHANGE.match(statement):
+            raise UnsupportedOperation(
+                "sql: Spark does not change this table or view; views of Rowsieve tables are read "
+                "only. Use a method of the table: delete, update, write_spark or merge_spark"
+            ) from error
+        raise
 
 
 def create_views(spark: Any, catalog: Any, namespace: str | None = None) -> dict[str, str]:

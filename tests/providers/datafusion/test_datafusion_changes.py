@@ -105,6 +105,61 @@ def test_on_conflict_updates_rows_by_both_rows(context: SessionContext, table: r
             run(context, text)
 
 
+def test_do_nothing_inserts_the_first_row_of_a_key(
+    context: SessionContext, table: rs.Table
+) -> None:
+    text = "INSERT INTO t VALUES (8, 1, 'a'), (2, 9, 'x'), (8, 2, 'b'), (7, 0, ''), (8, 3, 'c')"
+    assert run(context, f"{text} ON CONFLICT DO NOTHING") == 2
+    assert run(context, f"{text} ON CONFLICT (id) DO NOTHING") == 0
+    assert content(table)[1:] == [
+        (2, 2.5, "b"), (3, None, "c"), (7, 0.0, ""), (8, 1.0, "a"),
+    ]  # fmt: skip
+
+
+def test_rows_may_be_deleted_by_several_rows_of_the_source(
+    context: SessionContext, table: rs.Table
+) -> None:
+    source = "MERGE INTO t USING (VALUES (1, 5), (1, 6), (2, 7), (40, 8)) s(k, n) ON id = k "
+    text = source + "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (k, n, 'new')"
+    assert run(context, text) == 3
+    assert content(table) == [(3, None, "c"), (40, 8.0, "new")]
+    source = "MERGE INTO t USING (VALUES (3, 1), (3, 2)) s(k, n) ON id = k "
+    update = "WHEN MATCHED AND n = 1 THEN UPDATE SET v = n WHEN MATCHED THEN DELETE"
+    with pytest.raises(KeyViolation, match="two rows of the source"):
+        run(context, source + update)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("UPDATE t SET v = src.v FROM src WHERE src.id = t.id", "UPDATE … FROM.*MERGE"),
+        ("UPDATE t AS x SET v = s.v, s = 'a' FROM (SELECT 1 AS v) s", "UPDATE … FROM.*MERGE"),
+        ("DELETE FROM t USING src WHERE src.id = t.id", "DELETE … USING.*MERGE"),
+        ("ALTER TABLE t ADD COLUMN z bigint", "ALTER TABLE.*table.alter"),
+        ("alter table if exists public.t rename to u", "ALTER TABLE.*table.alter"),
+        ("SELECT * FROM t FOR VERSION AS OF 0", "version=n"),
+        ("SELECT * FROM t VERSION AS OF 0", "version=n"),
+        ("SELECT * FROM t FOR SYSTEM_TIME AS OF TIMESTAMP '2026-01-01 00:00:00'", "version=n"),
+        ("SELECT * FROM t FOR TIMESTAMP AS OF '2026-01-01'", "version=n"),
+    ],
+)
+def test_statements_of_other_engines_are_refused_by_name(
+    context: SessionContext, table: rs.Table, text: str, message: str
+) -> None:
+    with pytest.raises(UnsupportedOperation, match=rf"sql: .*{message}"):
+        run(context, text)
+    assert table.refresh() == 0
+
+
+def test_distinct_from_is_a_comparison(context: SessionContext, table: rs.Table) -> None:
+    assert run(context, "UPDATE t SET v = CASE WHEN s IS DISTINCT FROM 'a' THEN 1 END") == 3
+    text = "UPDATE t SET v = CAST(s IS DISTINCT FROM 'a' AS INT) WHERE s IS NOT DISTINCT FROM 'b'"
+    assert run(context, text) == 1
+    with pytest.raises(Exception, match=r"(?i)alter"):
+        context.sql("ALTER TABLE src ADD COLUMN z bigint")
+    assert table.count() == 3
+
+
 def test_a_column_called_conflict_is_no_clause(context: SessionContext, table: rs.Table) -> None:
     context.from_pydict({"conflict": [1], "n": [7]}, name="c")
     text = "INSERT INTO t (id) SELECT n FROM src JOIN c ON conflict = id"
@@ -212,7 +267,7 @@ REFUSED = [
      KeyViolation, "."),
     ("MERGE INTO t x USING (SELECT 1 AS k) X ON id = k WHEN MATCHED THEN DELETE",
      InvalidInput, "alias"),
-    ("MERGE INTO t USING (SELECT 1 AS k UNION ALL SELECT 1) s ON id = k WHEN MATCHED THEN DELETE",
+    ("MERGE INTO t USING (VALUES (1),(1)) s(k) ON id = k WHEN MATCHED AND k = 1 THEN DELETE",
      KeyViolation, "two rows of the source"),
     ("MERGE INTO t USING (VALUES (7),(7)) s(k) ON id=k WHEN NOT MATCHED THEN INSERT VALUES(7,1,'')",
      KeyViolation, "repeat the key"),

@@ -205,7 +205,8 @@ def test_a_merge_of_whole_rows_is_an_upsert(spark: Any, table: rs.Table) -> None
 
 def test_two_rows_of_the_source_for_one_row_are_an_error(spark: Any, table: rs.Table) -> None:
     twice = frame(spark, (2, 5, "x"), (2, 6, "y"))
-    for clause in ("update", "delete") if IS_DEEP else ("delete",):
+    conditional = {"delete": "*", "where": "source.n > 0"}
+    for clause in ("update", conditional) if IS_DEEP else (conditional,):
         with pytest.raises(KeyViolation, match=r"two rows of the source with the key {'id': 2}"):
             table.merge_spark(twice, ["id"], when_matched=clause)
     with pytest.raises(KeyViolation, match=r"{'id': 2}"):  # one row updates, the other deletes
@@ -215,6 +216,9 @@ def test_two_rows_of_the_source_for_one_row_are_an_error(spark: Any, table: rs.T
             when_matched=[{"delete": "*", "where": "source.n = 5"}, {"update": {"n": "0L"}}],
         )
     assert rs.open_table(table.uri).version == 0
+    table.merge_spark(twice.select("id"), ["id"], when_matched="delete")
+    assert [row[0] for row in content(table)] == [1, 3]
+    table.merge_spark(frame(spark, (2, 2, "b")), ["id"], when_not_matched="insert")
     only = {"update": {"n": "source.n"}, "where": "source.n = 6"}
     table.merge_spark(twice, ["id"], when_matched=only)
     assert content(table)[1] == (2, 6, "b")

@@ -51,6 +51,28 @@ def test_statements_run_in_spark_or_on_its_workers(spark: Any, catalog: rs.Catal
         sql(spark, call)
 
 
+CHANGES_OF_VIEWS = [
+    "DELETE FROM db_flights WHERE id = 1",
+    "-- a comment\n/* and\nanother */ delete from db_flights",
+    "UPDATE db_flights SET id = 9",
+    "INSERT INTO db_flights VALUES (9)",
+    "INSERT OVERWRITE db_flights VALUES (9)",
+    "MERGE INTO db_flights t USING db_flights s ON t.id = s.id WHEN MATCHED THEN DELETE",
+    "TRUNCATE TABLE db_flights",
+    "ALTER TABLE db_flights ADD COLUMN x INT",
+]
+
+
+def test_changes_of_views_are_refused(spark: Any, catalog: rs.Catalog) -> None:
+    create_views(spark, catalog)
+    for statement in CHANGES_OF_VIEWS:
+        with pytest.raises(UnsupportedOperation, match=r"sql: Spark does not change .*merge_spark"):
+            sql(spark, statement)
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        sql(spark, "DELETE FROM nowhere")
+    assert catalog.open_table("db.flights").count() == 5
+
+
 def test_views_of_one_name_are_refused(spark: Any, catalog: rs.Catalog) -> None:
     catalog.create_table("db.a_b", pa.table({"id": [1]}))
     catalog.create_table("db_a.b", pa.table({"id": [1]}))

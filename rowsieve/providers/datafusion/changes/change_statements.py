@@ -22,13 +22,13 @@ from rowsieve.providers.datafusion.statement_tokens import (
 
 _FIRST: Final = re.compile(
     r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
-    r"(insert|replace|delete|update|merge|truncate|create|drop)\b",
+    r"(insert|replace|delete|update|merge|truncate|create|drop|alter)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _BEFORE_NAME: Final = (
     ("INSERT",), ("REPLACE",), ("DELETE",), ("UPDATE",), ("MERGE",), ("TRUNCATE",), ("CREATE",),
-    ("DROP",), ("OR", "REPLACE"), ("UNBOUNDED",), ("EXTERNAL",), ("TEMPORARY",), ("TEMP",),
-    ("OVERWRITE",), ("INTO",), ("FROM",), ("TABLE",),
+    ("DROP",), ("ALTER",), ("OR", "REPLACE"), ("UNBOUNDED",), ("EXTERNAL",), ("TEMPORARY",),
+    ("TEMP",), ("OVERWRITE",), ("INTO",), ("FROM",), ("TABLE",),
     ("IF", "NOT", "EXISTS"), ("IF", "EXISTS"),
 )  # fmt: skip
 """Keywords that may precede the name of the table, in the order in which they may occur."""
@@ -154,6 +154,11 @@ def read_change(text: str) -> ChangeStatement | None:
             return Truncate(target)
         case "create":
             return _create(reader)
+        case "alter":
+            raise UnsupportedOperation(
+                "sql: ALTER TABLE is not available for a Rowsieve table in this session; use the "
+                "methods of the table, as in: with table.alter() as a: a.sql('ADD COLUMN n bigint')"
+            )
         case _:
             return _drop(reader)
 
@@ -235,6 +240,8 @@ def _delete(reader: StatementTokens) -> Delete:
     reader.need("DELETE")
     reader.take("FROM")
     target = reader.target("WHERE", "LIMIT", "ORDER", "RETURNING", "USING")
+    if reader.next() == "USING":
+        raise _refused_join("DELETE … USING")
     return Delete(target, reader.where("DELETE"))
 
 
@@ -242,8 +249,18 @@ def _update(reader: StatementTokens) -> Update:
     reader.need("UPDATE")
     target = reader.target("SET")
     reader.need("SET")
-    assignments = reader.assignments(reader.find("WHERE"))
+    place, where = reader.find("FROM"), reader.find("WHERE")
+    if place < where and reader.words[place - 1] != "DISTINCT":  # IS DISTINCT FROM compares
+        raise _refused_join("UPDATE … FROM")
+    assignments = reader.assignments(where)
     return Update(target, assignments, reader.where("UPDATE"))
+
+
+def _refused_join(what: str) -> UnsupportedOperation:
+    return UnsupportedOperation(
+        f"sql: {what} is not available, because several rows of the source may fit one row of the "
+        "table; write MERGE INTO … USING … ON … WHEN MATCHED THEN …, which refuses that"
+    )
 
 
 def _merge(reader: StatementTokens) -> Merge:

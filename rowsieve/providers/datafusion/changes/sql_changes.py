@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from rowsieve.changes.change import Change, Question
@@ -103,7 +104,7 @@ def insert(queries: Queries, statement: Insert) -> int:
             count = found.num_rows
             return appended(change, snapshot, prepare_appended(found, snapshot.schema), reads)
         order = KeyOrder.of(snapshot.schema, key)
-        rows = prepare_rows(found, snapshot.schema, order, "error", "insert")
+        rows = _one_per_key(found, statement.on_conflict, snapshot.schema, order)
         if statement.on_conflict is not OnConflict.REPLACE:
             rows = _absent(queries, statement, snapshot, order, rows)
         count = rows.num_rows
@@ -111,6 +112,16 @@ def insert(queries: Queries, statement: Insert) -> int:
 
     table.commit_computed("insert", build)
     return count
+
+
+def _one_per_key(
+    found: pa.Table, on_conflict: OnConflict, schema: Schema, order: KeyOrder
+) -> pa.Table:
+    """Prepare the rows; of several with one key, ON CONFLICT DO NOTHING inserts the first."""
+    if on_conflict is not OnConflict.IGNORE:
+        return prepare_rows(found, schema, order, "error", "insert")
+    backwards = found.take(pa.array(np.arange(found.num_rows)[::-1]))
+    return prepare_rows(backwards, schema, order, "last", "insert")
 
 
 def _absent(

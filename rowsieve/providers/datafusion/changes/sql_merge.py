@@ -149,7 +149,7 @@ class _Merging:
             if not fired.pairs.num_rows:
                 continue
             if fired.clause.values is None:
-                gone.append(self._keys_of(fired.pairs))
+                gone.append(self._deleted(fired))
             elif fired.clause.when is When.NOT_MATCHED:
                 inserted.append(self._inserted(fired))
             else:
@@ -245,6 +245,13 @@ class _Merging:
     def _keys_of(self, pairs: pa.Table) -> pa.Table:
         keys = pairs.select([f"{_KEY}{place}" for place in range(len(self.order.names))])
         return keys.rename_columns(list(self.order.names))
+
+    def _deleted(self, fired: _Fired) -> pa.Table:
+        """The keys of a clause that deletes; without a condition, a row may be in several pairs."""
+        keys = self._keys_of(fired.pairs)
+        if fired.clause.where:
+            return keys
+        return prepare_keys(without_views(keys), self._schema, self.order, "merge")
 
     def _updated(self, fired: _Fired) -> pa.Table:
         """The new rows of a clause that updates."""

@@ -147,7 +147,16 @@ class Merge:
             for name in self._schema.names
         ]
         gone = [make.lit(clause.action == "delete") for clause in self._clauses]
-        return joined.select(*columns, self._choose(place, gone).alias(self.deletes))
+        rows = joined.select(*columns, self._choose(place, gone).alias(self.deletes))
+        return rows.dropDuplicates(list(self._key)) if self._only_deletes else rows
+
+    @property
+    def _only_deletes(self) -> bool:
+        """True if all matched rows are deleted: then a key may be in several rows of the source."""
+        matched = [clause for clause in self._clauses if clause.when is When.MATCHED]
+        inserts = any(clause.when is When.NOT_MATCHED for clause in self._clauses)
+        deletes = [clause.action == "delete" and clause.where is None for clause in matched]
+        return deletes == [True] and not inserts
 
     def _joined(self) -> Any:
         whens = {clause.when for clause in self._clauses}
