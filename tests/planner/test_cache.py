@@ -194,3 +194,19 @@ def test_facts_are_kept_with_the_manifest_and_freed_with_it() -> None:
     gone = weakref.ref(part_facts(reopened))
     del reopened
     assert gone() is None  # without the garbage collector
+
+
+@pytest.mark.parametrize("changed", ["uuid", "commit_id"])
+def test_another_table_or_commit_at_the_same_place_is_planned(changed: str) -> None:
+    """Invariant 22: a table was made again at this place, or its number was taken by another."""
+    cache, one, other = PlanCache(), table(), table()
+    snapshot, later = one.snapshot_for_engines(), other.snapshot_for_engines()
+    if changed == "uuid":
+        later = dataclasses.replace(later, commit_id=snapshot.commit_id)
+    else:
+        later = dataclasses.replace(later, table=snapshot.table)
+    first, known = cache.plan(snapshot, one.uri, now_us=0)
+    assert not known
+    second, known = cache.plan(later, one.uri, now_us=0)
+    assert not known
+    assert first.splits != second.splits

@@ -12,6 +12,7 @@ from rowsieve import Table
 from rowsieve.errors import CorruptData, SnapshotExpired, StoreError
 from rowsieve.objects import Details, ObjectStore
 from rowsieve.retention.leases import LEASES, Lease
+from rowsieve.storage.log.commit_ids import new_id
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.floors import floors_of
 from rowsieve.storage.log.log_entry import log_path
@@ -196,3 +197,20 @@ def test_a_refused_lease_below_the_floor_holds_nothing_up() -> None:
             call(rowsieve.open_table(table.uri))
             check(table.uri, 7)
     table.upsert(table_of((0, 8), (8, 8)))
+
+
+def test_a_file_that_is_based_on_the_floor_itself_stays() -> None:
+    """Invariant 15: only commits with a base below the floor are refused."""
+    table = with_history(versions=4)
+    store = table.store
+    for name in (f"data/{'a' * 32}.1.parquet", f"_rowsieve/log/{new_id(1)}.arrow"):
+        store.put_new(name, b"x")
+    table.remove_orphans(grace_s=0)
+    floor = floors_of(table.detail()["properties"]).oldest_base
+    assert floor == 4
+    writing = {f"data/{'b' * 32}.{floor}.parquet", f"_rowsieve/log/{new_id(floor)}.arrow"}
+    below = {f"data/{'c' * 32}.{floor - 1}.parquet", f"_rowsieve/log/{new_id(floor - 1)}.arrow"}
+    for name in writing | below:
+        store.put_new(name, b"x")
+    assert set(table.remove_orphans(grace_s=3600).sizes) == below
+    assert writing <= paths(store)
