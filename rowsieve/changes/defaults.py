@@ -20,12 +20,13 @@ def with_defaults(table: pa.Table, schema: Schema) -> pa.Table:
     Of the fields of structs, only those that were added to the table later may be missing. Items
     of lists and maps are not changed. A NOT NULL column without a default is not added.
     """
+    named, given = _ByName(schema.fields), table.columns  # pyarrow makes new objects at each call
     columns = [
-        _with_fields(column, _named(schema.fields, name))
-        for name, column in zip(table.column_names, table.columns, strict=True)
+        _with_fields(column, named.get(name))
+        for name, column in zip(table.column_names, given, strict=True)
     ]
     absent = _absent(schema.fields, table.column_names)
-    if not absent and all(a is b for a, b in zip(columns, table.columns, strict=True)):
+    if not absent and all(a is b for a, b in zip(columns, given, strict=True)):
         return table
     defaults = [repeated(constant(each.default, each.type), table.num_rows) for each in absent]
     names = [*table.column_names, *(each.name for each in absent)]
@@ -41,10 +42,16 @@ def _absent(fields: Sequence[Field], names: Sequence[str]) -> list[Field]:
     ]
 
 
-def _named(fields: Sequence[Field], name: str) -> Field | None:
-    exact = [each for each in fields if each.name == name]
-    found = exact or [each for each in fields if each.name.lower() == name.lower()]
-    return found[0] if found else None
+class _ByName:
+    """Looks up fields by exact name, else by the first name that differs in case only."""
+
+    def __init__(self, fields: Sequence[Field]) -> None:
+        in_order = tuple(reversed(fields))  # the first of several stays
+        self._exact = {each.name: each for each in in_order}
+        self._folded = {each.name.lower(): each for each in in_order}
+
+    def get(self, name: str) -> Field | None:
+        return self._exact.get(name) or self._folded.get(name.lower())
 
 
 def _with_fields(values: Any, field: Field | None) -> Any:
@@ -58,9 +65,9 @@ def _with_fields(values: Any, field: Field | None) -> Any:
         return pa.chunked_array(whole)
     names = [each.name for each in values.type]
     members = [values.field(i) for i in range(len(names))]
+    named = _ByName(field.type.fields)
     completed = [
-        _with_fields(member, _named(field.type.fields, name))
-        for name, member in zip(names, members, strict=True)
+        _with_fields(member, named.get(name)) for name, member in zip(names, members, strict=True)
     ]
     added = [each for each in _absent(field.type.fields, names) if each.added]
     if not added and all(a is b for a, b in zip(completed, members, strict=True)):
