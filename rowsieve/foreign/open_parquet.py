@@ -71,7 +71,7 @@ def open_parquet(
     joined = join_columns(footers, partitions, schema=schema, binary_as_string=binary_as_string)
     if not len(joined.schema):
         raise InvalidInput("open_parquet: the files have no columns; give files with columns")
-    parts = parts_of(footers, joined, partitions)
+    parts = parts_of(footers, joined, partitions, on_demand=True)
     return view_of(store, joined.schema, joined.next_id, parts, _READ_ONLY, storage_options)
 
 
@@ -91,7 +91,7 @@ def view_of(
         table=TableInfo(uuid=uuid.uuid4().hex, key=(), mode="append"),
         schema=schema,
         next_field_id=next_id,
-        parts=parts.with_commit_ts(0) if len(parts) else parts,
+        parts=parts.with_commit_ts(0) if len(parts) and parts.in_memory else parts,
         tokens={},
     )
     log = _OneVersion(store, snapshot)

@@ -130,6 +130,7 @@ REFUSED: dict[str, Callable[[Path], None]] = {
     ),
     "a chunk that lies before the file": set_field(9, I64(-5)),
     "fewer values than none": set_field(5, I64(-1)),
+    "a codec that nobody knows": set_field(4, I32(99)),
     "a chunk in another file": lambda path: damaged.edit_chunks(
         path, lambda _, __, chunk: chunk.update({1: encoded_value(b"elsewhere.parquet")})
     ),

@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rowsieve.parquet.foreign_footer.footer_fields import (
+    CODEC,
+    CODECS,
     CRYPTO,
     DEFINITIONS,
     FILE,
@@ -55,6 +57,11 @@ def refuse(chunks: Structs, leaves: Sequence[Leaf]) -> None:
     for path in REQUIRED:
         if (name := first(stops[path] < 0)) is not None:
             raise MalformedThrift(f"a chunk of column {name!r} lacks its field {path[-1]}")
+    if (name := first((values[CODEC] < 0) | (values[CODEC] >= len(CODECS)))) is not None:
+        raise UnreadableFooter(
+            f"its column {name!r} is compressed by a codec that is not known; write the file again "
+            "with zstd"
+        )
     for path in NOT_NEGATIVE:
         wrong = (values[path] < 0) | (values[path] > MOST)
         if (name := first(wrong)) is not None:

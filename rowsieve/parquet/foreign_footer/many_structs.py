@@ -77,18 +77,20 @@ class ManyStructs:
         self._parts: list[_Lanes] = []
         self._known: dict[int, int] = {}  # the row of a struct by its start
         self._ends: list[int] = []
+        self._runs: list[int] = []  # by row: where the rows end that follow each other in the data
 
     def walk(self, position: int, count: int, rows: list[int]) -> int:
         """Append the rows of `count` structs from `position` on; returns where the last ends."""
         if count > len(self._data) - position:
             raise MalformedThrift(f"a list of {count} values exceeds the data")
-        known, ends = self._known, self._ends
-        for _ in range(count):
-            row = known.get(position)
+        while count:
+            row = self._known.get(position)
             if row is None:
                 row = self._find(position)
-            rows.append(row)
-            position = ends[row]
+            stop = min(row + count, self._runs[row])
+            rows.extend(range(row, stop))
+            count -= stop - row
+            position = self._ends[stop - 1]
         return position
 
     def structs(self, rows: Sequence[int]) -> Structs:
@@ -127,9 +129,14 @@ class ManyStructs:
             raise MalformedThrift("a struct cannot be read")
         first = len(self._ends)
         self._ends += found.at.tolist()
+        self._runs += (found.runs() + first).tolist()
         self._parts.append(found)
-        for row, start in enumerate(found.starts.tolist(), first):
-            self._known.setdefault(start, row)
+        new = zip(found.starts.tolist(), range(first, len(self._ends)), strict=True)
+        if len(found.starts) > len(self._known):
+            self._known = dict(new) | self._known
+        else:
+            for start, row in new:
+                self._known.setdefault(start, row)
         return self._known[position]
 
 
@@ -147,6 +154,12 @@ class _Lanes:
     def column(self, of: Mapping[int, Numbers], slot: int) -> Numbers:
         """The values of a slot; -1 if this shape lacks it."""
         return of[slot] if slot in of else np.full(len(self.starts), -1, np.int64)
+
+    def runs(self) -> Numbers:
+        """(n,) by lane: the number after the last of the lanes that follow without a gap."""
+        last = np.append(np.flatnonzero(self.at[:-1] != self.starts[1:]), len(self.at) - 1)
+        lanes = np.arange(len(self.at))
+        return np.asarray(last[np.searchsorted(last, lanes)] + 1, np.int64)
 
     def take(self, data: Bytes, token: _Token) -> None:
         """Read one step in every lane."""
