@@ -17,7 +17,12 @@ import pyarrow as pa
 from rowsieve.computed_property import computed_property
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnknownColumn
 from rowsieve.predicate import ir
-from rowsieve.predicate.binding.coerce import compare_operands, convert, typed
+from rowsieve.predicate.binding.coerce import (
+    compare_operands,
+    constant_instant,
+    convert,
+    typed,
+)
 from rowsieve.predicate.binding.dated import days_moved
 from rowsieve.predicate.binding.enum_labels import as_text, enum_members, read_as_text, with_text
 from rowsieve.predicate.binding.envelopes import as_meeting
@@ -41,6 +46,7 @@ from rowsieve.predicate.binding.zoned import (
     READ_IN_ZONE,
     at_time_zone,
     cast_of_session,
+    folded,
     is_utc,
     zoned_call,
     zoned_trunc,
@@ -487,9 +493,11 @@ class _Binder:
                 "1.50, which are not stored; cast it to a decimal, such as numeric(20, 6), first"
             )
         own = cast_of_session(operand, source, node.type, self.semantics, try_=node.try_)
-        if own is not None:
-            return own, node.type
-        return ir.Cast(operand, node.type, node.try_), node.type
+        made = ir.Cast(operand, node.type, node.try_) if own is None else own
+        instant = node.type == Timestamp(utc=True) and self.semantics.has_session_zone
+        if instant and isinstance(operand, ir.Literal) and source == Timestamp(utc=False):
+            made = folded(made, self.semantics)
+        return made, node.type
 
     def _casts_json(self, node: ir.Cast) -> bool:
         return self.semantics.casts_json and as_scalar(node.type) and not node.try_
@@ -501,6 +509,10 @@ class _Binder:
             )
         if literal.value is None:
             return ir.Literal(None, node.type)
+        if node.type == Timestamp(utc=True):
+            found = constant_instant(literal.value, self.semantics)
+            if found is not None:
+                return found
         if cast_rule(String(), node.type) is not None:
             return ir.Cast(ir.Literal(literal.value, String()), node.type, node.try_)
         try:

@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from rowsieve.errors import InvalidPredicate
+from rowsieve.errors import InvalidPredicate, UnreadText
 from rowsieve.predicate import ir
 from rowsieve.predicate.binding.enum_labels import compare_enums
 from rowsieve.predicate.binding.nanosecond_rules import compared_constant, compares_times
@@ -226,6 +226,19 @@ def _local_instant(text: str, semantics: Semantics) -> ir.Literal:
             "write it with an offset"
         )
     return from_scalar(computed.values[0], type_)
+
+
+def constant_instant(text: object, semantics: Semantics) -> ir.Literal | None:
+    """Return the instant of a constant text that is cast, in the session's zone; None if invalid.
+
+    Text that only the engine can read stays a cast, and is an error where it is evaluated.
+    """
+    type_ = Timestamp(utc=True)
+    try:
+        computed = cast(pa.array([text], pa.string()), String(), type_, semantics)
+    except UnreadText:
+        return None
+    return None if computed.failed is not None else from_scalar(computed.values[0], type_)
 
 
 def unmatched(op: ir.ComparisonOp, operand: ir.Operand) -> ir.Predicate:

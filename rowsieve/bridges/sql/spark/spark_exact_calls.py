@@ -308,10 +308,16 @@ def _local_time(exact: SparkExact, node: ir.Call) -> ir.Operand:
     if exact.is_in(name):
         return ir.Cast(operand, _LOCAL)
     exact.check_zone()
-    named = name_in(name)
-    if named is None:
+    local = Templated("from_utc_timestamp({0}, {1})", (operand, ir.Literal(_named(name))))
+    return ir.Cast(local, _LOCAL)
+
+
+def _named(name: str) -> str:
+    """Return the name of a zone in Spark; raise if its database has other changes of it."""
+    found = name_in(name)
+    if found is None:
         raise UnsupportedOperation(f"Spark has other changes of the time zone {name}")
-    return ir.Cast(Templated("from_utc_timestamp({0}, {1})", (operand, ir.Literal(named))), _LOCAL)
+    return found
 
 
 def _instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
@@ -328,7 +334,7 @@ def _instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
     if exact.is_in(name):
         return made
     exact.check_zone()
-    return Templated("to_utc_timestamp({0}, {1})", (made, ir.Literal(name)))
+    return Templated("to_utc_timestamp({0}, {1})", (made, ir.Literal(_named(name))))
 
 
 def _zoned_trunc(exact: SparkExact, node: ir.Call) -> ir.Operand:
