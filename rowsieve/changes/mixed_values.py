@@ -55,6 +55,13 @@ def refuse_mixed(values: Iterable[Any], what: str) -> None:
             refuse_mixed(members, what)
 
 
+def advice_for(error: Exception) -> str:
+    """Say what to do about values that pyarrow cannot convert."""
+    if isinstance(error, UnicodeError):
+        return "its text has a lone surrogate, which is no character: replace or remove it"
+    return "give each column values of one type"
+
+
 def members_of(rows: Sequence[Mapping[Any, Any]]) -> dict[Any, list[Any]]:
     """Return the values of each name, None where a row lacks the name."""
     names = dict.fromkeys(name for row in rows for name in row)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.changes.absent_values import RequiredNames
-from rowsieve.changes.mixed_values import refuse_mixed
+from rowsieve.changes.mixed_values import advice_for, refuse_mixed
 from rowsieve.errors import InvalidData, InvalidInput
 
 
@@ -38,8 +38,8 @@ def from_pandas(frame: Any, operation: str, required: RequiredNames | None) -> p
         return pa.Table.from_pandas(frame, preserve_index=named)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise InvalidData(
-            f"{operation}: the DataFrame could not be converted to Arrow: {error}; give each "
-            "column values of one type"
+            f"{operation}: the DataFrame could not be converted to Arrow: {error}; "
+            f"{advice_for(error)}"
         ) from error
 
 

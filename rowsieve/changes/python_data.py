@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from rowsieve.changes.absent_values import RequiredNames
-from rowsieve.changes.mixed_values import members_of, refuse_mixed
+from rowsieve.changes.mixed_values import advice_for, members_of, refuse_mixed
 from rowsieve.changes.pandas_data import refuse_mixed_series
 from rowsieve.changes.polars_data import refuse_polars_objects
 from rowsieve.errors import InvalidData, InvalidInput, repr_of
@@ -142,7 +142,7 @@ def _inferred(values: Any, what: str) -> pa.Array:
         row = _first_failing(values)
         raise InvalidData(
             f"{what}, row {row}: {_short(values[row])} does not fit the values before it: {error}; "
-            "give each column values of one type"
+            f"{advice_for(error)}"
         ) from error
 
 

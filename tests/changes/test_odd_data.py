@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -253,3 +254,27 @@ def test_arrays_with_impossible_values_are_refused(column: pa.Array, reason: str
     with pytest.raises(InvalidData, match=f"'c'.*{reason}"):
         table.upsert(data)
     assert table.refresh() == 0
+
+
+LONE = "a\ud800b"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [{"id": 1, "s": LONE}],
+        {"id": [1], "s": [LONE]},
+        {"id": [1], "s": pd.Series([LONE], dtype=object)},
+        pd.DataFrame({"id": [1], "s": pd.Series([LONE], dtype=object)}),
+        pd.DataFrame({"id": [1], "s": pd.Series([[LONE]], dtype=object)}),
+        pd.DataFrame({"s": ["x"]}, index=pd.Index([LONE], name="id", dtype=object)),
+        pd.DataFrame([[1, "x"]], columns=pd.Index(["id", LONE], dtype=object)),
+        pd.DataFrame({"id": [1], "s": pd.Series([LONE], dtype=pd.StringDtype("python"))}),
+    ],
+)
+def test_text_with_a_lone_surrogate_is_refused(data: Any) -> None:
+    made = rs.create_table(fresh_uri(), pa.table({"id": [1], "s": ["a"]}), key=["id"])
+    for write in (made.upsert, made.overwrite, lambda d: rs.create_table(fresh_uri(), d)):
+        with pytest.raises(InvalidData, match=r"surrogate"):
+            write(data)
+    assert made.refresh() == 0

@@ -37,7 +37,7 @@ def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
     if not isinstance(statement, str):
         raise InvalidInput(f"sql: a statement is text, not {type(statement).__name__}")
     if (found := classify(statement, _DIALECT)) is None:
-        return pruned(spark.sql(statement))
+        return pruned(_run(spark, statement))
     if _is_for_spark(spark, found, catalog):
         return spark.sql(statement)
     if catalog is None:
