@@ -1,4 +1,4 @@
-"""Spellings of functions of lists and maps; bridges write list elements themselves."""
+"""Spellings of functions of lists, maps and JSON; bridges write list elements themselves."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from rowsieve.bridges.functions.row import Absent, Spelling, function, unverifie
 _NULL_IF_ABSENT = "it is NULL for an element that is not in the list"
 _NOT_JUDGED = "its lists have not been compared with those of an engine"
 _SKIPS_NULL = "a NULL item never matches in the engine"
+_NO_JSON = "it fails for text that is not JSON, which is NULL here"
 
 ROWS = (
     function(
@@ -27,6 +28,20 @@ ROWS = (
             trino=Absent("a NULL item makes it NULL"),
         )
         for name in ("min", "max")
+    ),
+    *(
+        function(
+            name,
+            (),
+            postgres=Spelling(
+                (f"jsonb{name.removeprefix('json')}({{0}})",), (f"{name}({{0}})",), reason=_NO_JSON
+            ),
+            spark=Absent(),
+            datafusion=Absent(),
+            duckdb=Absent(),
+            trino=Absent(),
+        )
+        for name in ("json_typeof", "json_array_length")
     ),
     function(
         "list_text",

@@ -14,6 +14,7 @@ from rowsieve.predicate.functions.casting import text_instants, unbounded_number
 from rowsieve.predicate.functions.nested import (
     json_access,
     json_scalars,
+    json_shapes,
     list_values,
     lists,
     nested,
@@ -76,6 +77,7 @@ _GROUPS = (
     found_patterns,
     json_access,
     json_scalars,
+    json_shapes,
     interval_length,
     unbounded_numbers,
     extents,

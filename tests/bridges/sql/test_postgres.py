@@ -118,6 +118,7 @@ FUNCTIONS = {
     *("rpad", "rtrim", "sign", "split_part", "sqrt", "starts_with", "strpos", "substr"),
     *("substring", "to_timestamp", "transaction_timestamp", "translate", "upper"),
     *("array_to_string", "date", "exp", "gcd", "lcm", "ln", "pi", "pow", "power", "trunc"),
+    *("json_array_length", "json_typeof", "jsonb_array_length", "jsonb_typeof"),
 }
 OPERATORS = {
     *("+", "-", "*", "/", "%", "<", "<=", "=", "<>", ">=", ">", "&", "|", "#", "<<", ">>", "||"),

@@ -350,6 +350,7 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
     },
     "list_text": [Sample(call("list_text", call("make_list", X, Y), "-"), String(), String())],
     "json_number": [Sample(call("json_number", X), Json())],
+    **{name: [Sample(call(name, X), Json())] for name in ("json_typeof", "json_array_length")},
     "json_boolean": [Sample(call("json_boolean", X), Json())],
     "numeric_bytes": [Sample(call("numeric_bytes", X), Numeric())],
     "numeric_approx": [Sample(call("numeric_approx", X), Numeric())],

@@ -103,7 +103,10 @@ def _reason(reader: Reads, node: Any) -> str:
     if isinstance(node, exp.Placeholder | exp.Parameter | exp.SessionParameter):
         return "parameters are not supported; write the value itself"
     if isinstance(node, exp.Lambda | exp.Kwarg):
-        return "lambdas and named arguments are not supported"
+        return (
+            "lambdas and named arguments are not supported; "
+            "put the -> of a JSON column in parentheses"
+        )
     if isinstance(node, exp.ReadCSV):
         return "a filter cannot read files"
     if known := forms(reader, node):
