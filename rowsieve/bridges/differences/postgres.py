@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from rowsieve.bridges.constant_values import value_of
 from rowsieve.bridges.differences.quotients import is_short_quotient
 from rowsieve.bridges.differences.row import Difference, Direction, calls
 from rowsieve.predicate import ir
@@ -26,6 +27,12 @@ def _divides_decimals(node: ir.Node) -> bool:
 
 def _tests_struct(node: ir.Node) -> bool:
     return isinstance(node, ir.IsNull) and isinstance(type_of(node.operand), Struct)
+
+
+def _has_no_format(node: ir.Node) -> bool:
+    if not isinstance(node, ir.Call) or node.function != "format_time":
+        return False
+    return value_of(node.arguments[1]) == ""
 
 
 def _counts_by_rows(node: ir.Node) -> bool:
@@ -126,6 +133,9 @@ ROWS = (
         "classifies letters and their cases by the locale of its database",
         r"s ~ '^\w+$'",
         lambda node: calls("regex_matches")(node) and len(ir.children(node)) == 3,
+    ),
+    _read(
+        "gives NULL for an empty format", "to_char(ts, '') = ''", _has_no_format, Direction.ANSWERS
     ),
     _read("treats a struct of NULLs as NULL", "pair IS NULL", _tests_struct, _BOTH),
     _read(
