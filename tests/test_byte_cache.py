@@ -248,7 +248,7 @@ def test_every_cache_of_the_package_has_a_bound_in_bytes() -> None:
         "procedures/procedure_registry.py": "groups of entry points",
         "providers/datafusion/catalog_tables.py": "two interfaces",
         "providers/datafusion/plan_checks.py": "one session",
-        "providers/datafusion/scan_conditions.py": "one session",
+        "providers/datafusion/part_choice/scan_conditions.py": "one session",
         "providers/datafusion/sealed_frames.py": "one plan",
         "providers/datafusion/session_settings.py": "settings",
         "providers/spark/java.py": "one folder",

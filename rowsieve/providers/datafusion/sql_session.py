@@ -36,12 +36,14 @@ from rowsieve.providers.datafusion.hybrid_table import HybridTable, VisibleParts
 from rowsieve.providers.datafusion.kept_queries import KeptQueries, KeptQuery
 from rowsieve.providers.datafusion.open_reads import OPEN_READS, while_alive
 from rowsieve.providers.datafusion.own_table import OwnTable, name_parts
+from rowsieve.providers.datafusion.part_choice.known_subqueries import known_query
+from rowsieve.providers.datafusion.part_choice.pruned_parts import pruned_parts
+from rowsieve.providers.datafusion.part_choice.subquery_values import SubqueryValues
 from rowsieve.providers.datafusion.plan_checks import has_outer_joins, joins_nothing
 from rowsieve.providers.datafusion.procedure_calls import (
     run_procedure_statement,
     with_version_names,
 )
-from rowsieve.providers.datafusion.pruned_parts import pruned_parts
 from rowsieve.providers.datafusion.sealed_frames import sealed, sealed_views
 from rowsieve.providers.datafusion.session_settings import (
     INITIAL_SETTINGS,
@@ -213,8 +215,7 @@ class SessionContext(datafusion.SessionContext):
         named_params: dict[str, Any],
     ) -> datafusion.DataFrame:
         """Run a statement that calls a procedure or changes a table; plan any other statement."""
-        default = self.full_name(("",))[0]
-        given = (options, param_values, named_params)
+        default, given = self.full_name(("",))[0], (options, param_values, named_params)
         zone = self.setting("datafusion.execution.time_zone")
         rows = run_procedure_statement(query, self._catalogs, default, given, zone)
         if rows is not None:
@@ -226,8 +227,8 @@ class SessionContext(datafusion.SessionContext):
             if count is not None:
                 return super().sql(f"SELECT arrow_cast({count}, 'UInt64') AS count")
 
-        def plan(allowed: Any = options) -> datafusion.DataFrame:
-            return super(SessionContext, self).sql(query, allowed, param_values, **named_params)
+        def plan(allowed: Any = options, text: str = query, values: Any = param_values) -> Any:
+            return super(SessionContext, self).sql(text, allowed, values, **named_params)
 
         texts = [str(v) for v in named_params.values() if not isinstance(v, datafusion.DataFrame)]
         with self._lock:
@@ -249,14 +250,17 @@ class SessionContext(datafusion.SessionContext):
         kept = self._kept.named(" ".join([query, *texts]))
         whole = " ".join([query, *texts, *(each.query for each in kept)])
         named = self._refreshed(whole)
-        is_kept = words.CREATES_VIEW_OR_PREPARES.match(statement)
-        if is_kept and (named or kept or self._catalogs_in(whole)):
+        if words.CREATES_VIEW_OR_PREPARES.match(statement) and (
+            named or kept or self._catalogs_in(whole)
+        ):
             if has_values:
                 raise UnsupportedOperation(_NO_VALUES)
             return self._kept.create(query, plan)
-        executes = any(not each.is_view for each in kept)
-        if named and (executes or words.QUERY.match(statement)):
-            return self._planned(query, named, kept, plan)
+        if named and (words.QUERY.match(statement) or not all(each.is_view for each in kept)):
+            if kept or has_values or not self._skips():
+                return self._planned(query, named, kept, plan)
+            with known_query(self, query, named, plan, self._planned) as known:
+                return self._planned(known.query, known.named, (), known.plan)
         if not words.REMOVES.match(statement):
             self._kept.replan(kept)
         frame = plan()
@@ -275,7 +279,7 @@ class SessionContext(datafusion.SessionContext):
     ) -> datafusion.DataFrame:
         """Plan a query that may read these tables, views and prepared statements of ours."""
         text = words.COMMENT.sub(" ", " ".join([query, *(each.query for each in kept)]))
-        may_skip, has_limit = words.CONDITION.search(text), words.LIMIT.search(text) is not None
+        may_skip, has_limit = words.may_choose(text), words.LIMIT.search(text) is not None
         chosen = self._pruned_parts(named, kept, plan) if may_skip and self._skips() else {}
         hybrids = self._hybrids(named, chosen)
         readers = {name: named[name].provider(parts) for name, parts in chosen.items()}
@@ -301,17 +305,12 @@ class SessionContext(datafusion.SessionContext):
         return self._with_explain_row(query, frame, named, chosen, hybrids)
 
     def _with_explain_row(
-        self,
-        query: str,
-        frame: datafusion.DataFrame,
-        named: Mapping[str, OwnTable],
-        chosen: Mapping[str, frozenset[str]],
-        hybrids: Mapping[str, HybridTable],
+        self, query: str, frame: datafusion.DataFrame, *tables: Any
     ) -> datafusion.DataFrame:
         """Return the frame; add a row about our tables if the statement is EXPLAIN."""
         if not self._skips() or not words.EXPLAIN.match(query):
             return frame
-        return self.read_batches(explained(frame, named, chosen, hybrids).to_batches())
+        return self.read_batches(explained(frame, *tables).to_batches())
 
     def _catalogs_in(self, text: str) -> list[str]:
         """The names of Rowsieve catalogs that the text may use."""
@@ -379,7 +378,7 @@ class SessionContext(datafusion.SessionContext):
             with self._registered_for_now(views, kept):
                 return plan(allowed).logical_plan()
 
-        return pruned_parts(named, planned)
+        return pruned_parts(named, planned, SubqueryValues(self))
 
     def _hybrids(
         self, named: Mapping[str, OwnTable], chosen: Mapping[str, frozenset[str]]
@@ -403,9 +402,8 @@ class SessionContext(datafusion.SessionContext):
         has_limit: bool,
     ) -> ClosedReads:
         """Choose readers for a query that runs unchanged; empty if that is not possible."""
-        if not self._reads_files or OPEN_READS.has_ended:
-            return ClosedReads()
-        if not all(each.is_view for each in kept):
+        is_unchanged = all(each.is_view for each in kept)
+        if not (self._reads_files and is_unchanged) or OPEN_READS.has_ended:
             return ClosedReads()
         partitions = int(self.setting(TARGET_PARTITIONS) or 1)
 
@@ -536,6 +534,10 @@ class SessionContext(datafusion.SessionContext):
     def catalog_named(self, name: str) -> CatalogTables | None:
         """The Rowsieve catalog with this name."""
         return self._catalogs.get(name)
+
+    def is_pinned(self, name: tuple[str, ...]) -> bool:
+        """Return whether a name is that of a table of ours, which the statement has pinned."""
+        return quoted_path(self.full_name(name)) in self._own_tables
 
     def refreshed(self, text: str) -> dict[str, OwnTable]:
         """Refresh our tables that the text may name; return copies, by full, quoted name."""

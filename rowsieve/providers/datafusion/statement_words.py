@@ -40,3 +40,8 @@ def takes_first(text: str) -> bool:
     if LIMIT.search(text) is None or ORDER.search(text) is None:
         return False
     return UNION.search(text) is None
+
+
+def may_choose(text: str) -> bool:
+    """Return whether conditions, or the first rows in an order, may leave only some parts."""
+    return CONDITION.search(text) is not None or takes_first(text)

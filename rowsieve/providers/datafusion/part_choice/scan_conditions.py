@@ -10,6 +10,7 @@ so `now()` is the time of planning or later (invariant 30).
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -21,6 +22,7 @@ from rowsieve.errors import RowsieveError
 from rowsieve.predicate.ir import TRUE, Predicate, conjoin, disjoin
 from rowsieve.predicate.later_now import from_now_on
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.datafusion.part_choice.subquery_values import SubqueryValues, inherited
 from rowsieve.types.encodings import zoned_schema
 from rowsieve.types.schema import Schema
 
@@ -28,6 +30,7 @@ from rowsieve.types.schema import Schema
 # common subexpressions into a projection.
 _REMOVED_RULES: Final = ("simplify_expressions", "common_sub_expression_eliminate")
 _SCAN: Final = "TableScan: "
+_SEMI_JOIN: Final = re.compile(r"^\s*LeftSemi Join: ", re.MULTILINE)
 _NOWHERE: Final = "/nonexistent/rowsieve.parquet"
 
 
@@ -45,14 +48,17 @@ def optimised(plan: Any) -> Any:
     return context.create_dataframe_from_logical_plan(plan).optimized_logical_plan()
 
 
-def conditions(optimised: Any, schemas: Mapping[str, Schema]) -> dict[str, Predicate]:
+def conditions(
+    optimised: Any, schemas: Mapping[str, Schema], values: SubqueryValues | None = None
+) -> dict[str, Predicate]:
     """For each table, a condition that all rows that the plan needs match; TRUE if none is known.
 
     `optimised` is a plan from `optimised`. `schemas` has the tables by the names of their scans in
-    the plan. The result omits tables that the plan does not scan.
+    the plan. The result omits tables that the plan does not scan. With `values`, semi joins count
+    too.
     """
     found: dict[str, list[Predicate]] = {name: [] for name in schemas}
-    for name, filters in _scans(optimised, frozenset(schemas)):
+    for name, filters in _scans(optimised, frozenset(schemas), values):
         found[name].append(conjoin(_read(each, schemas[name]) for each in filters))
     lines = [line.strip() for line in optimised.display_indent().splitlines()]
     scans = [line.removeprefix(_SCAN).partition(" ")[0] for line in lines if _SCAN in line]
@@ -71,19 +77,29 @@ def _optimiser() -> Any:
     return context if all(map(context.remove_optimizer_rule, _REMOVED_RULES)) else None
 
 
-def _scans(plan: Any, names: frozenset[str]) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the scans of these tables, each with the conditions that DataFusion pushed into it."""
+def has_semi_joins(optimised: Any) -> bool:
+    """Return whether `SubqueryValues` may know more conditions of a plan."""
+    return _SEMI_JOIN.search(optimised.display_indent()) is not None
+
+
+def _scans(
+    plan: Any, names: frozenset[str], values: SubqueryValues | None
+) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the scans of these tables, each with the conditions on its rows.
+
+    These are the ones that DataFusion pushed into the scan, and those of semi joins above it.
+    """
     expressions = imported("datafusion.expr", "datafusion")
-    waiting = [plan]
+    waiting: list[tuple[Any, tuple[Any, ...]]] = [(plan, ())]
     while waiting:
-        node = waiting.pop()
-        waiting.extend(node.inputs())
+        node, held = waiting.pop()
+        waiting.extend(inherited(node, held, values))
         try:
             found = node.to_variant()
         except Exception:  # noqa: S112 - Python has no class for this node
             continue
         if isinstance(found, expressions.TableScan) and found.table_name() in names:
-            yield found.table_name(), list(found.filters())
+            yield found.table_name(), [*found.filters(), *held]
 
 
 def _read(expression: Any, schema: Schema) -> Predicate:

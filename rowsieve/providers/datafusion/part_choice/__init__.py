@@ -1,0 +1,1 @@
+"""The parts of our tables that a query must read, found before it runs."""
