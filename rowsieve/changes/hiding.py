@@ -7,21 +7,25 @@ vector contains the old one. A concurrent commit that replaces the part makes th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from rowsieve.changes.change import Change, Question
-from rowsieve.changes.mutation import AddsMatches, Mutation, TouchesParts
+from rowsieve.changes.mutation import AddsMatches, Check, Mutation, TouchesParts
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.part_sources import PartSource
 from rowsieve.executor.windows import Numbered
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan import ScanPlan
+from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching
+from rowsieve.predicate.ir import TRUE
 from rowsieve.predicate.rowset import RowSet
+from rowsieve.predicate.semantics import Semantics
 from rowsieve.storage.log.conflicts import Kind
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.parts.deletion_vectors import write_deletion_vector
@@ -62,10 +66,74 @@ def hide_and_add(
     change: Change, snapshot: Snapshot, plan: ScanPlan, added: PartTable, row_count: int
 ) -> Mutation:
     """Hide the rows that a plan of this snapshot returns, and add parts with `row_count` rows."""
+    found = _returned(change.store, plan)
+    reads = AddsMatches(change.store, snapshot, Question.of(plan))
+    return _hidden_and_added(change, snapshot, found, added, row_count, reads)
+
+
+def part_starts(snapshot: Snapshot) -> dict[str, int]:
+    """The place of the first row of each part, if all rows of all parts are counted in order."""
+    rows = snapshot.parts.data_rows()
+    return dict(zip(snapshot.parts.part_ids, (np.cumsum(rows) - rows).tolist(), strict=True))
+
+
+def hide_places(
+    change: Change,
+    snapshot: Snapshot,
+    places: np.ndarray,
+    rows: pa.Table | None,
+    reads: Check,
+) -> Mutation | None:
+    """Hide the rows at these places, which `part_starts` counts, and append `rows`.
+
+    The table has no key. `reads` tells whether a concurrent commit could have changed the choice.
+    Returns None if there is nothing to hide and nothing to append.
+    """
+    added = PartTable.empty() if rows is None else write_keyless(change, snapshot, rows)
+    found = _placed(change.store, snapshot, places)
+    if not found and not len(added):
+        return None
+    row_count = 0 if rows is None else rows.num_rows
+    return _hidden_and_added(change, snapshot, found, added, row_count, reads)
+
+
+def _placed(
+    store: ObjectStore, snapshot: Snapshot, places: np.ndarray
+) -> dict[str, tuple[RowSet, RowSet]]:
+    """The rows at these places by part, and those that its vector hides already."""
+    starts = part_starts(snapshot)
+    ends = np.cumsum(snapshot.parts.data_rows())
+    touched = np.unique(np.searchsorted(ends, places, side="right"))
+    plan = plan_scan(
+        replace(snapshot, parts=snapshot.parts.take(touched.tolist())),
+        store.uri,
+        predicate=TRUE,
+        semantics=Semantics.SQL,
+        now_us=0,
+    )
+    found: dict[str, tuple[RowSet, RowSet]] = {}
+    for source, _ in Execution(plan, store).visible_parts():
+        start = starts[source.part.part_id]
+        inside = places[(places >= start) & (places < start + source.row_count)] - start
+        mask = np.zeros(source.row_count, dtype=bool)
+        mask[inside] = True
+        found[source.part.part_id] = RowSet.from_mask(mask), _hidden(source)
+    return found
+
+
+def _hidden_and_added(
+    change: Change,
+    snapshot: Snapshot,
+    found: Mapping[str, tuple[RowSet, RowSet]],
+    added: PartTable,
+    row_count: int,
+    reads: Check,
+) -> Mutation:
+    """Hide the rows found in each part beside those hidden before, and add parts."""
     parts = snapshot.parts
     places = {part_id: i for i, part_id in enumerate(parts.part_ids)}
     touched, replaced, hidden_count = [], PartTable.empty(), 0
-    for part_id, (matched, hidden_before) in _returned(change.store, plan).items():
+    for part_id, (matched, hidden_before) in found.items():
         touched.append(part_id)
         hidden_count += len(matched)
         hidden = matched.union(hidden_before)
@@ -83,7 +151,7 @@ def hide_and_add(
         request,
         Kind.READING,
         touched_by=TouchesParts(frozenset(touched)),
-        matched_by=AddsMatches(change.store, snapshot, Question.of(plan)),
+        matched_by=reads,
     )
 
 

@@ -2,10 +2,10 @@
 
 DataFusion computes the rows from one version of the table. If a concurrent commit could change
 them, the statement runs again from the newest version. Our own reader finds the rows of a DELETE
-whose condition translates exactly, and of every change of a table without a key.
+whose condition translates exactly, and those of an UPDATE in a table without a key.
 
-Soundness: a statement is one commit or none. In a table without a key, DataFusion cannot identify a
-row. So such rows are changed only by conditions that translate exactly.
+Soundness: a statement is one commit or none. In a table without a key, DataFusion identifies a row
+by its place in the version (`numbered_rows`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pyarrow as pa
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.computed import appended, changes_rows, emptied, keyed_change
 from rowsieve.changes.defaults import with_defaults
-from rowsieve.changes.hiding import hide_and_append
+from rowsieve.changes.hiding import hide_and_append, hide_places
 from rowsieve.changes.ingest import Changes, prepare_appended, prepare_keys, prepare_rows
 from rowsieve.changes.mutation import AddsMatches, Check, Mutation, never
 from rowsieve.changes.operations import delete_where
@@ -45,7 +45,8 @@ from rowsieve.providers.datafusion.changes.change_statements import (
     Truncate,
     Update,
 )
-from rowsieve.providers.datafusion.statement_tokens import quoted
+from rowsieve.providers.datafusion.changes.numbered_rows import PLACE
+from rowsieve.providers.datafusion.statement_tokens import Target, quoted
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Decimal, Int
 from rowsieve.types.ordering.keys import KeyOrder
@@ -77,6 +78,9 @@ class Queries(Protocol):
 
     def register_rows(self, rows: pa.Table) -> str:
         """Register rows under a new name until the statement ends; return the name."""
+
+    def register_numbered(self, at: Snapshot) -> str:
+        """Register the rows of the changed table with their places; return the name."""
 
 
 def insert(queries: Queries, statement: Insert) -> int:
@@ -209,7 +213,10 @@ def delete(queries: Queries, statement: Delete) -> int:
             count = 0 if found is None else found.request.rows_deleted
             return found
         if not key:
-            raise _nameless("DELETE")
+            relation = numbered(queries, statement.target, snapshot)
+            places = queries.rows(selected(quoted(PLACE), relation, statement.where), snapshot)
+            count = places.num_rows
+            return hide_places(change, snapshot, places_in(places), None, changes_rows)
         order = KeyOrder.of(snapshot.schema, key)
         keys = queries.rows(query, snapshot)
         count = keys.num_rows
@@ -238,7 +245,12 @@ def update(queries: Queries, statement: Update) -> int:
         if predicate is not None and any(isinstance(node, Now) for node in walk(predicate)):
             predicate = None  # DataFusion reads the clock again in its own query
         if predicate is None and not key:
-            raise _nameless("UPDATE")
+            found = queries.rows(_updating(statement, schema, queries, snapshot), snapshot)
+            count = found.num_rows
+            rows = found.select(range(found.num_columns - 1)).rename_columns(snapshot.schema.names)
+            rows = prepare_appended(assigned(rows, snapshot.schema.fields), snapshot.schema)
+            places = places_in(found.select([found.num_columns - 1]))
+            return hide_places(change, snapshot, places, rows, changes_rows) if count else None
         rows = queries.rows(query, snapshot)
         count = rows.num_rows
         if not count:
@@ -259,16 +271,35 @@ def update(queries: Queries, statement: Update) -> int:
     return count
 
 
-def _updating(statement: Update, schema: Schema) -> str:
-    """Build the query of the new values of all columns."""
+def _updating(
+    statement: Update,
+    schema: Schema,
+    queries: Queries | None = None,
+    snapshot: Snapshot | None = None,
+) -> str:
+    """Build the query of the new values of all columns; with `queries`, then of the places."""
     values = [
         f"({statement.assignments[name]})"
         if name in statement.assignments
         else f"{statement.target.qualifier}.{quoted(name)}"
         for name in schema.names
     ]
-    numbered = ", ".join(f"{value} AS c{place}" for place, value in enumerate(values))
-    return selected(numbered, statement.target.relation, statement.where)
+    columns = ", ".join(f"{value} AS c{place}" for place, value in enumerate(values))
+    if queries is None or snapshot is None:
+        return selected(columns, statement.target.relation, statement.where)
+    relation = numbered(queries, statement.target, snapshot)
+    return selected(f"{columns}, {quoted(PLACE)}", relation, statement.where)
+
+
+def numbered(queries: Queries, target: Target, snapshot: Snapshot) -> str:
+    """The changed table in a FROM clause, with the places of its rows."""
+    return f"{queries.register_numbered(snapshot)} AS {target.qualifier}"
+
+
+def places_in(rows: pa.Table) -> np.ndarray:
+    """The places in the only column."""
+    found: np.ndarray = rows.column(0).to_numpy()
+    return found
 
 
 def _hidden(
@@ -347,11 +378,3 @@ def check_conflict_columns(statement: Insert, key: Sequence[str]) -> None:
             f"insert: ON CONFLICT ({', '.join(named)}) must name the key of the table, "
             f"({', '.join(key)}); no other columns are unique"
         )
-
-
-def _nameless(what: str) -> UnsupportedOperation:
-    return UnsupportedOperation(
-        f"sql: this {what} changes a table without a key, so its condition must be one that "
-        "Rowsieve evaluates exactly as DataFusion does: no subqueries, no user's functions, a "
-        "session with the usual settings. Simplify the condition, or create the table with key="
-    )

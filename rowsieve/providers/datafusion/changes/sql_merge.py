@@ -24,24 +24,28 @@ import pyarrow.compute as pc
 from rowsieve.changes.change import Change
 from rowsieve.changes.computed import changes_rows, keyed_change
 from rowsieve.changes.defaults import with_defaults
-from rowsieve.changes.ingest import Changes, prepare_keys, prepare_rows
+from rowsieve.changes.hiding import hide_places
+from rowsieve.changes.ingest import Changes, prepare_appended, prepare_keys, prepare_rows
 from rowsieve.changes.mutation import Check, Mutation, TouchesKeys, key_columns_of
 from rowsieve.changes.present_keys import near_keys, without_present
 from rowsieve.errors import InvalidInput, KeyViolation, RowsieveError, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.providers.datafusion.changes.assigned_values import assigned, without_views
 from rowsieve.providers.datafusion.changes.change_statements import Clause, Insert, Merge, When
+from rowsieve.providers.datafusion.changes.numbered_rows import PLACE
 from rowsieve.providers.datafusion.changes.sql_changes import (
     Queries,
     check_conflict_columns,
     columns_of,
     inserted,
+    numbered,
     selected,
 )
 from rowsieve.providers.datafusion.statement_tokens import folded, quoted
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.conform import canonical_key, conform
 from rowsieve.types.encodings import arrow_schema
+from rowsieve.types.logical import Field, Int
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 from rowsieve.types.shown_values import shown_row
@@ -62,8 +66,6 @@ def merge(
 
     `rows_of` computes the rows of the source; without it, the text of the source is run.
     """
-    if not queries.table.key:
-        raise UnsupportedOperation("merge: the table has no key; create it with key=, or append")
     if folded(statement.target.qualifier) == folded(statement.source_alias):
         raise InvalidInput(
             f"merge: the table and the source are both called {statement.source_alias}; give the "
@@ -75,6 +77,11 @@ def merge(
         nonlocal count
         source = selected("*", statement.source, "")
         found = queries.rows(source, snapshot) if rows_of is None else rows_of(snapshot)
+        if not queries.table.key:
+            placed = _MergingPlaces(queries, statement, snapshot, found)
+            places, rows = placed.places_and_rows()
+            count = len(places) + placed.inserted_count
+            return hide_places(change, snapshot, places, rows, changes_rows)
         running = _Merging(queries, statement, snapshot, found)
         changes = running.changes()
         count = sum(part.num_rows for part in (changes.rows, changes.deletes) if part is not None)
@@ -125,7 +132,8 @@ class _Merging:
         self._statement = statement
         self._snapshot = snapshot
         self._schema: Schema = snapshot.schema
-        self.order = KeyOrder.of(snapshot.schema, snapshot.table.key)
+        self._target_relation = statement.target.relation
+        self.order = self._identity()
         self._clauses = statement.clauses
         if _ROW in source.column_names:
             raise InvalidInput(f"merge: rename the column {_ROW!r} of the source: MERGE adds it")
@@ -139,6 +147,10 @@ class _Merging:
             self._near = near_keys(self._keys, self.order)
         relation = queries.register_rows(self._source)
         self._source_relation = f"{relation} AS {statement.source_alias}"
+
+    def _identity(self) -> KeyOrder:
+        """The columns that identify a row of the table."""
+        return KeyOrder.of(self._schema, self._snapshot.table.key)
 
     def changes(self) -> Changes:
         """The rows to write and the keys to delete."""
@@ -233,7 +245,7 @@ class _Merging:
         )
         outer = (self._has(When.NOT_MATCHED), self._has(When.NOT_MATCHED_BY_SOURCE))
         join = f"{_JOINS.get(outer, 'FULL')} JOIN"
-        relation = f"{target.relation} {join} {self._source_relation} ON ({statement.on})"
+        relation = f"{self._target_relation} {join} {self._source_relation} ON ({statement.on})"
         row = f"{statement.source_alias}.{_ROW} AS {_ROW}"
         query = selected(f"CASE {branches} END AS {_CLAUSE}, {row}, {keys}", relation, "")
         pairs = self._queries.rows(query, self._snapshot, self._near)
@@ -263,7 +275,7 @@ class _Merging:
         ]
         keys = [f"{target.qualifier}.{quoted(name)}" for name in self.order.names]
         same = " AND ".join(f"{key} = {_FIRED}.{_KEY}{place}" for place, key in enumerate(keys))
-        relation = f"{target.relation} INNER JOIN {self._fired_relation(fired)} ON ({same})"
+        relation = f"{self._target_relation} INNER JOIN {self._fired_relation(fired)} ON ({same})"
         if fired.clause.when is When.MATCHED:
             alias = self._statement.source_alias
             relation += f" INNER JOIN {self._source_relation} ON {alias}.{_ROW} = {_FIRED}.{_ROW}"
@@ -359,6 +371,53 @@ class _Merging:
                     f"merge: UPDATE assigns another value to the key column {name!r}; a key "
                     "identifies its row: delete the row and insert one with the new key"
                 )
+
+
+class _MergingPlaces(_Merging):
+    """One attempt to merge into one version of a table without a key, whose rows have places."""
+
+    inserted_count = 0
+
+    def _identity(self) -> KeyOrder:
+        self._target_relation = numbered(self._queries, self._statement.target, self._snapshot)
+        return KeyOrder((Field(0, PLACE, Int(64), nullable=False),))
+
+    def _source_keys(self) -> pa.Table | None:
+        return None  # ON may compare any columns
+
+    def places_and_rows(self) -> tuple[np.ndarray, pa.Table | None]:
+        """The places of the rows to hide, and the rows to append."""
+        rows: list[pa.Table] = []
+        gone: list[tuple[Clause, np.ndarray]] = []
+        for fired in self._fired():
+            if not fired.pairs.num_rows:
+                continue
+            if fired.clause.when is When.NOT_MATCHED:
+                rows.append(self._inserted(fired))
+                self.inserted_count += fired.pairs.num_rows
+                continue
+            gone.append((fired.clause, self._keys_of(fired.pairs).column(0).to_numpy()))
+            if fired.clause.values is not None:
+                rows.append(self._updated(fired))
+        prepared = [prepare_appended(each, self._schema) for each in rows]
+        return self._hidden_places(gone), pa.concat_tables(prepared) if prepared else None
+
+    def _hidden_places(self, gone: Sequence[tuple[Clause, np.ndarray]]) -> np.ndarray:
+        """The places without repetition; KeyViolation if it matters which pair changes a row.
+
+        It does not where the only clause for matched rows deletes them all.
+        """
+        whole = np.concatenate([np.empty(0, dtype=np.int64), *(places for _, places in gone)])
+        places, counts = np.unique(whole, return_counts=True)
+        matched = [clause for clause in self._clauses if clause.when is When.MATCHED]
+        if (counts > 1).any() and not (
+            len(matched) == 1 and not matched[0].where and matched[0].values is None
+        ):
+            raise KeyViolation(
+                f"merge: several rows of the source change one row of the table, {counts.max()} "
+                "of them the same; nothing was changed. Let the source have one row for each"
+            )
+        return places
 
 
 def prepared_keys(keys: pa.Table, order: KeyOrder, schema: Schema) -> pa.Table:

@@ -19,6 +19,7 @@ from rowsieve.bridges.datafusion_exprs import from_datafusion
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import RowsieveError
 from rowsieve.predicate.ir import TRUE, Predicate
+from rowsieve.providers.datafusion.changes.numbered_rows import numbered_rows
 from rowsieve.providers.datafusion.statement_tokens import words_of
 from rowsieve.storage.snapshot import Snapshot
 
@@ -122,6 +123,13 @@ class StatementQueries:
         name = f"rowsieve_{uuid.uuid4().hex}"
         batches = rows.to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
         self._session.register_record_batches(name, [batches])
+        self._kept.append(name)
+        return name
+
+    def register_numbered(self, at: Snapshot) -> str:
+        """Register the rows of the changed table with their places; return the name."""
+        name = f"rowsieve_{uuid.uuid4().hex}"
+        self._session.register_table(name, numbered_rows(self.table, at))
         self._kept.append(name)
         return name
 
