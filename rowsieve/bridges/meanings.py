@@ -105,6 +105,7 @@ GUARDED = frozenset({"name", "nan", "bitwise_lists_from"})
 WRITTEN = frozenset(
     {"repeated_time", "skipped_time", "skipped_midnight", "moved_time", "truncated_clock"}
     | {"hours_make_days", "thirty_day_months", "compares_storage", "orders_enums"}
+    | {"casts_json", "case_version"}
 )
 # Rules for years outside 1 to 9999 only, for which translations promise nothing.
 OF_FAR_YEARS = frozenset({"far_years"})
