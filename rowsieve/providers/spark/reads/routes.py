@@ -43,7 +43,7 @@ _PLAIN_PATH: Final = re.compile(r"[A-Za-z0-9_./ =+@~,-]*")
 _MOST_HIDDEN: Final = 0.9  # share of hidden rows up to which Spark reads a file itself
 _MOST_BITMAPS: Final = 512  # files; their directory grows with the square, to 256 kB
 _MOST_OF_A_SIZE: Final = 8  # files of the same size are in different scans
-# Planning one more scan costs 45 ms of CPU, looking up a row 25 ns: see the decision 0066.
+# Planning one more scan costs 45 ms of CPU, looking up a row 25 ns: see decision 89.
 _JOINED_BELOW_ROWS: Final = 1_500_000
 _MOST_BITMAP_ROWS: Final = 400_000_000  # 50 MB of bits in Spark's plan
 _V1_SOURCES: Final = "spark.sql.sources.useV1SourceList"
