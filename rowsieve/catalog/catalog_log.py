@@ -8,7 +8,8 @@
 
 A table `db.t` in the folder `db/t` needs no line. A location is a folder below the catalog, a URI,
 or NULL for a name whose table was dropped or renamed. The name `purge:db/t` with NULL says that the
-files in this folder, which no name has any more, are being deleted. A namespace with a folder or a
+files in this folder, which no name has any more, are being deleted, and `delete:db/t` that another
+call has begun to delete them, so that no name can come back. A namespace with a folder or a
 table needs no line either: true means that it was created, false that it was dropped, even if it
 has a folder. An entry without the last line has protocol 1.
 
@@ -40,6 +41,7 @@ FOLDER: Final = "_catalog"
 _PROTOCOL: Final = 2
 _ATTEMPTS: Final = 6
 _PURGE: Final = "purge:"
+_DELETE: Final = "delete:"
 _ENTRY: Final = re.compile(rf"{FOLDER}/(\d{{20}})\.json")
 _FOLDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -77,10 +79,18 @@ class CatalogState:
 
     def without_purge(self, folder: str) -> CatalogState:
         """The state after the files of a folder were deleted, or are kept after all."""
-        gone = f"{_PURGE}{folder}"
+        gone = (f"{_PURGE}{folder}", f"{_DELETE}{folder}")
         return replace(
-            self, locations={name: at for name, at in self.locations.items() if name != gone}
+            self, locations={name: at for name, at in self.locations.items() if name not in gone}
         )
+
+    def with_deletion(self, folder: str) -> CatalogState:
+        """The state in which the files of a purged folder can no longer be kept."""
+        return replace(self, locations={**self.locations, f"{_DELETE}{folder}": None})
+
+    def is_deleted(self, folder: str) -> bool:
+        """Return whether the files of a folder can no longer be kept."""
+        return f"{_DELETE}{folder}" in self.locations
 
 
 class _Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

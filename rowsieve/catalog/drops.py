@@ -3,13 +3,15 @@
 Soundness: a drop is one change of the catalog's log, made from the newest state and a listing of
 the folders. With `purge`, this change also records the folder; only then is the table closed and
 deleted, so that a rename either comes first, and the drop fails, or finds no such name. The next
-`purge` of an absent name continues where an interrupted one stopped. A concurrent creation of a
-table is another change of the log: if it comes first, the drop of its namespace lists the folders
-again; if it comes second, it restores the namespace.
+`purge` of an absent name continues where an interrupted one stopped; it records this before it
+deletes, so that a table that a lease kept either gets its name back or is deleted. A concurrent
+creation of a table is another change of the log: if it comes first, the drop of its namespace lists
+the folders again; if it comes second, it restores the namespace.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
@@ -41,7 +43,8 @@ class Dropping(Places):
     ) -> None:
         """Remove the name `namespace.name`; its files stay where they are, unless `purge` is set.
 
-        A table of the same name may be created again. TableNotFound if it is absent. `purge` closes
+        A table of the same name may be created again. TableNotFound if it is absent; a name whose
+        table was deleted by others can be dropped. `purge` closes
         the table for changes, removes the name and deletes the table's own files, also those of an
         interrupted call. UnsupportedOperation if a lease protects the table, if it has another name
         too, or if it was registered, because then its files are not the catalog's.
@@ -49,7 +52,7 @@ class Dropping(Places):
         wanted = table_name(name)
 
         def without_it(now: CatalogState) -> CatalogState:
-            self._table_location(now, wanted)
+            self._named_location(now, wanted)
             return now.placed({name: None})
 
         try:
@@ -114,13 +117,13 @@ class Dropping(Places):
         state = self._log.read()
         if self._place(state, name) is None and self._finish_purges(state):
             return
-        location = self._table_location(state, name)
+        location = self._named_location(state, name)
         self._check_purged(state, name, location)
         store = open_store(self._uri(location), self._storage_options)
         is_removed = False
 
         def without_it(now: CatalogState) -> CatalogState:
-            if self._table_location(now, name) != location:
+            if self._named_location(now, name) != location:
                 raise CommitConflict(
                     f"drop_table: {name.plain} became another table during the call; call it again"
                 )
@@ -135,20 +138,38 @@ class Dropping(Places):
         try:
             head = close(store, remove_name)
         except RowsieveError:
-            if is_removed:
-                self._put_back(name, location)
+            if not is_removed:
+                self._named_location(self._log.read(), name)  # did another call drop it?
+            elif not self._put_back(name, location):
+                return  # another call has closed the table and deletes its files
             raise
         self._delete(store, location, head)
 
-    def _put_back(self, name: TableName, location: str) -> None:
-        """Give a table that a lease protects its name again, unless another one has it."""
+    def _put_back(self, name: TableName, location: str) -> bool:
+        """Give a table that a lease protects its name again, unless another table has it.
+
+        False if another call deletes the files, or has deleted them.
+        """
 
         def with_it(now: CatalogState) -> CatalogState:
-            if self._place(now, name) is not None:
+            is_purged = location in now.purged and not now.is_deleted(location)
+            if not is_purged or self._place(now, name) is not None:
                 return now
             return now.placed({name.plain: location}).without_purge(location)
 
-        self._log.change("drop_table", with_it)
+        state = self._log.change("drop_table", with_it)
+        is_purged = location in state.purged and not state.is_deleted(location)
+        return is_purged or self._refers(state, location)
+
+    def _begin_deletion(self, location: str) -> bool:
+        """Record that the files of a closed table go; False if it has its name again."""
+
+        def with_it(now: CatalogState) -> CatalogState:
+            if self._refers(now, location):
+                return now
+            return now.with_purge(location).with_deletion(location)
+
+        return self._log.change("drop_table", with_it).is_deleted(location)
 
     def _delete(self, store: ObjectStore, location: str, head: Snapshot | None) -> None:
         """Delete the files of a closed table without a name, then forget its folder."""
@@ -159,20 +180,23 @@ class Dropping(Places):
     def _finish_purges(self, state: CatalogState) -> bool:
         """Delete the files of tables whose purge was interrupted; return whether there were any."""
         done = False
-        for location in state.purged:
+        for location in (*sorted(state.purged), *self._closed_folders(state)):
             store = open_store(self._uri(location), self._storage_options)
             if self._refers(state, location):
                 continue
             head = close(store) if store.list("_rowsieve") else None
-            self._delete(store, location, head)
-            done = True
-        for folder in self._table_folders(self._store.folders()):
-            is_named = folder.plain not in state.locations or self._other_name(state, folder)
-            store = open_store(self._uri(folder.folder), self._storage_options)
-            if not is_named and (head := closed_head(store)) is not None:
-                delete_files(store, head)
+            if self._begin_deletion(location):
+                self._delete(store, location, head)
                 done = True
         return done
+
+    def _closed_folders(self, state: CatalogState) -> Iterator[str]:
+        """The folders of closed tables whose names were removed, and which are not recorded."""
+        for name in self._table_folders(self._store.folders()):
+            if name.plain in state.locations and name.folder not in state.purged:
+                store = open_store(self._uri(name.folder), self._storage_options)
+                if closed_head(store) is not None:
+                    yield name.folder
 
     def _refers(self, state: CatalogState, location: str) -> bool:
         """Return whether a name has this location."""

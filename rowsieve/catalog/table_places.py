@@ -106,12 +106,22 @@ class Places:
             names = self._tables(state, self._namespaces(state))
         except RowsieveError:  # another error is being reported
             return ""
-        return did_you_mean(name.plain, names)
+        return did_you_mean(name.plain, [other for other in names if other != name.plain])
 
     def _table_location(self, state: CatalogState, name: TableName) -> str:
         """The location of a name; TableNotFound unless a table is there."""
+        location = self._named_location(state, name)
+        if name.plain in state.locations and not self._holds_table(location):
+            raise TableNotFound(
+                f"the table {name.plain} in {self.uri} is at {location}, and no table is there "
+                "any more; drop_table without purge removes the name"
+            )
+        return location
+
+    def _named_location(self, state: CatalogState, name: TableName) -> str:
+        """The same for a name in the log, even if its table is gone."""
         location = self._location(state, name)
-        if not self._holds_table(location):
+        if name.plain not in state.locations and not self._holds_table(location):
             raise TableNotFound(
                 f"there is no table {name.plain} in {self.uri}; see Catalog.tables()"
                 f"{self._suggestion(state, name)}"

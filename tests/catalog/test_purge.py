@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 import uuid
@@ -15,6 +16,8 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
+from rowsieve.catalog import drops
+from rowsieve.catalog.names import table_name
 from rowsieve.errors import (
     InvalidInput,
     RowsieveError,
@@ -98,6 +101,10 @@ def test_a_lease_that_is_taken_between_the_looks_holds(monkeypatch: pytest.Monke
     with pytest.raises(UnsupportedOperation, match="a lease protects version 0"):
         catalog.drop_table("db.t", purge=True)
     assert catalog.tables() == ["db.t"]
+    catalog.create_table("db.other", rows_from(0))
+    catalog.drop_table("db.other")
+    with pytest.raises(TableNotFound):
+        catalog.drop_table("db.other", purge=True)  # ends interrupted purges, and this is none
     assert ids(catalog.open_table("db.t")) == [0, 1, 2]
     held[0].__exit__(None, None, None)
     catalog.drop_table("db.t", purge=True)
@@ -356,3 +363,73 @@ def test_a_table_that_a_late_lease_protects_is_not_renamed(monkeypatch: pytest.M
         catalog.rename_table("db.t", "db.kept")
     catalog.drop_table("db.t", purge=True)
     assert files_in(table.uri) == []
+
+
+def test_a_name_whose_table_is_gone_can_be_dropped(tmp_path: Path) -> None:
+    catalog = rs.Catalog(str(tmp_path / "lake"))
+    for name in ("db.here", "db.purged"):
+        catalog.create_table(f"{name}_first", rows_from(0))
+        catalog.rename_table(f"{name}_first", name)
+        shutil.rmtree(tmp_path / "lake" / "db" / f"{name.partition('.')[2]}_first" / "_rowsieve")
+    rs.create_table(str(tmp_path / "elsewhere"), rows_from(0))
+    catalog.register_table("db.there", str(tmp_path / "elsewhere"))
+    shutil.rmtree(tmp_path / "elsewhere")
+    with pytest.raises(TableNotFound, match=r"db\.there .* drop_table without purge removes the"):
+        catalog.rename_table("db.there", "db.elsewhere")
+    for name in ("db.here", "db.there"):
+        catalog.drop_table(name)
+    catalog.drop_table("db.purged", purge=True)
+    assert catalog.tables() == []
+    assert ids(catalog.create_table("db.there", rows_from(1))) == [1, 2, 3]
+
+
+def test_a_name_does_not_come_back_after_another_call_ended_its_purge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = rs.Catalog(f"memory:///{uuid.uuid4().hex}")
+    table = one.create_table("db.t", rows_from(0), ["id"])
+    two, changes = rs.Catalog(one.uri), 0
+    held = rs.open_table(table.uri).lease()
+    change, close_now = one._log.change, dropping._closed
+
+    def changed(*args: Any) -> Any:
+        nonlocal changes
+        changes += 1
+        if changes == 2:  # the first one removed the name, this one gives it back
+            held.__exit__(None, None, None)
+            two.drop_table("db.t", purge=True)
+        return change(*args)
+
+    def leased_first(log: Any, head: Any) -> Any:
+        held.__enter__()
+        return close_now(log, head)
+
+    monkeypatch.setattr(one._log, "change", changed)
+    monkeypatch.setattr(dropping, "_closed", leased_first)
+    one.drop_table("db.t", purge=True)
+    assert changes == 2
+    assert one.tables() == files_in(table.uri) == []
+    assert ids(one.create_table("db.t", rows_from(1))) == [1, 2, 3]
+
+
+def test_a_purge_does_not_end_what_has_its_name_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = rs.Catalog(f"memory:///{uuid.uuid4().hex}")
+    table = catalog.create_table("db.t", rows_from(0), ["id"])
+    place = table.uri.removeprefix(f"{catalog.uri.rstrip('/')}/")
+    catalog._log.change("drop_table", lambda now: now.placed({"db.t": None}).with_purge(place))
+    two = rs.Catalog(catalog.uri)
+    close = dropping.close
+
+    def closed(store: Any) -> Any:
+        head = close(store)
+        assert two._put_back(table_name("db.t"), place)
+        return head
+
+    monkeypatch.setattr(drops, "close", closed)
+    with pytest.raises(TableNotFound):
+        catalog.drop_table("db.t", purge=True)
+    monkeypatch.undo()
+    assert catalog.tables() == ["db.t"]
+    assert ids(catalog.open_table("db.t")) == [0, 1, 2]
+    catalog.drop_table("db.t", purge=True)
+    assert catalog.tables() == files_in(table.uri) == []
