@@ -70,7 +70,8 @@ def is_answered(source: LogicalType | None, target: LogicalType, engine: str) ->
     """Whether text with the cast has the engine's values."""
     kinds = kinds_of(source, target)
     if kinds == ("Decimal", "Float"):
-        return isinstance(source, Decimal) and source.precision <= _EXACT_DIGITS[engine]
+        exact = isinstance(source, Decimal) and source.precision <= _EXACT_DIGITS[engine]
+        return exact or (isinstance(source, Decimal) and source.scale == 0)
     if kinds == ("Timestamp", "Time"):
         return isinstance(source, Timestamp) and not source.utc
     answered = kinds in _ANSWERED or kinds in _ANSWERED_ALONE.get(engine, ())

@@ -52,7 +52,7 @@ def as_compared(predicate: ir.Predicate, schema: Schema, semantics: Semantics) -
         case ir.Comparison(op=op, left=left, right=ir.Literal(type=Float()) as constant):
             drawn = _DRAWS_FLOATS.get(semantics.name, ())
             if isinstance(_type(left, schema, semantics), drawn):
-                return ir.Comparison(op, left, _as_decimal(constant))
+                return ir.Comparison(op, left, as_decimal(constant))
             return ir.Comparison(op, *_narrowed((left, constant), schema, semantics))
         case ir.Comparison(op=op, left=left, right=right):
             sides = _narrowed((left, right), schema, semantics)
@@ -60,7 +60,7 @@ def as_compared(predicate: ir.Predicate, schema: Schema, semantics: Semantics) -
     return predicate
 
 
-def _as_decimal(constant: ir.Literal) -> ir.Literal:
+def as_decimal(constant: ir.Literal) -> ir.Literal:
     """Return the decimal to which DataFusion converts a float constant compared with a decimal."""
     value = constant.value
     if not isinstance(value, float) or constant.type != Float(64) or not abs(value) < 10**9:

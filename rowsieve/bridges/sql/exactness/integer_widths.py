@@ -20,6 +20,10 @@ from typing import Final, assert_never
 
 from rowsieve.bridges.constant_values import whole_of
 from rowsieve.bridges.sql.dialects import Dialect, IntegerWidths
+from rowsieve.bridges.sql.exactness.compared_quotients import (
+    operand_with_compared_products,
+    with_compared_products,
+)
 from rowsieve.bridges.sql.exactness.own_formulas import (
     operand_with_own_formulas,
     with_own_formulas,
@@ -50,6 +54,7 @@ def with_widths(predicate: ir.Predicate, schema: Schema, dialect: Dialect) -> ir
     if not _computes(predicate):
         return predicate
     predicate = with_own_formulas(predicate, schema, dialect.semantics, dialect.name)
+    predicate = with_compared_products(predicate, schema, dialect.semantics, dialect.name)
     check_quotients(predicate, schema, dialect.semantics, dialect.name)
     if dialect.widths is IntegerWidths.WIDE:
         return predicate
@@ -61,6 +66,7 @@ def operand_with_widths(operand: ir.Operand, schema: Schema, dialect: Dialect) -
     if not _computes(operand):
         return operand
     operand = operand_with_own_formulas(operand, schema, dialect.semantics, dialect.name)
+    operand = operand_with_compared_products(operand, schema, dialect.semantics, dialect.name)
     check_quotients(operand, schema, dialect.semantics, dialect.name)
     if dialect.widths is IntegerWidths.WIDE:
         return operand
@@ -68,7 +74,7 @@ def operand_with_widths(operand: ir.Operand, schema: Schema, dialect: Dialect) -
 
 
 def _computes(node: ir.Node) -> bool:
-    return not {ir.Call, ir.Case}.isdisjoint(map(type, ir.walk(node)))
+    return not {ir.Call, ir.Case, ir.Cast}.isdisjoint(map(type, ir.walk(node)))
 
 
 @dataclass(frozen=True, slots=True)

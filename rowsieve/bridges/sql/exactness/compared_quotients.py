@@ -1,0 +1,196 @@
+"""Quotients of decimals that are compared with a number, as products, which no engine rounds.
+
+PostgreSQL keeps 16 digits of `d / 3` or more, DataFusion 4 places more than `d` has. Compared with
+a constant, their result is that of `d` compared with a product of constants, unless a quotient can
+be so near to the constant that it is rounded to it. Soundness: only quotients that are further away
+than one unit of their last place, or equal, are rewritten; the rest stays what it is.
+
+Source: PostgreSQL 18 (`select_div_scale` in its numeric.c), DataFusion 55; both run.
+"""
+
+from __future__ import annotations
+
+import decimal
+import fractions
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from rowsieve.bridges.sql.exactness.coercion import as_decimal
+from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.predicate import ir
+from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.logical import Decimal, Float, Int
+from rowsieve.types.schema import Schema
+
+_MAX_DIGITS: Final = 38
+_EXACT: Final = decimal.Context(prec=200_000)  # more digits than text has
+_LONG_DIGITS: Final = 20  # of an int64 next to a decimal
+_FLOAT_PLACES: Final = 15  # of a float64 compared with one
+_FLIPPED: Final = {
+    ir.ComparisonOp.LT: ir.ComparisonOp.GT,
+    ir.ComparisonOp.LE: ir.ComparisonOp.GE,
+    ir.ComparisonOp.GT: ir.ComparisonOp.LT,
+    ir.ComparisonOp.GE: ir.ComparisonOp.LE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Quotient:
+    """A decimal of some places that is divided by a number and compared with another one."""
+
+    dividend: Decimal
+    divisor: decimal.Decimal
+    other: decimal.Decimal
+
+
+# The least number of places that the engine keeps near the other number; None if it may fail.
+_Places: TypeAlias = Callable[[_Quotient], int | None]
+
+
+def _of_postgres(quotient: _Quotient) -> int:
+    """Return 16 digits from the first group of four on, or the places of the divisor."""
+    groups = (len(str(int(abs(quotient.other)) + 1)) - 1) // 4
+    return max(16 - 4 * groups, _places(quotient.divisor))
+
+
+def _of_datafusion(quotient: _Quotient) -> int | None:
+    kept = quotient.dividend.scale + 4
+    wholes = max(quotient.dividend.precision - quotient.dividend.scale, _LONG_DIGITS)
+    fits = max(quotient.dividend.precision + 4, wholes + max(kept, _FLOAT_PLACES)) <= _MAX_DIGITS
+    return kept if fits and not _places(quotient.divisor) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Engine:
+    """The places that an engine keeps, and whether it compares decimals with floats as decimals."""
+
+    places: _Places
+    draws_floats: bool = False
+
+
+_ENGINES: Mapping[str, _Engine] = {
+    "postgres": _Engine(_of_postgres),
+    "datafusion": _Engine(_of_datafusion, draws_floats=True),
+}
+
+
+def with_compared_products(
+    predicate: ir.Predicate, schema: Schema, semantics: Semantics, engine: str
+) -> ir.Predicate:
+    """Return a condition with `d > k * c` for `d / c > k` where the engine gives the same."""
+    known = _ENGINES.get(engine)
+    if known is None or not any(map(_divides, ir.walk(predicate))):
+        return predicate
+    return _Rewriter(known, schema, semantics).predicate(predicate)
+
+
+def operand_with_compared_products(
+    operand: ir.Operand, schema: Schema, semantics: Semantics, engine: str
+) -> ir.Operand:
+    """Return a value whose conditions compare quotients as `with_compared_products` does."""
+    known = _ENGINES.get(engine)
+    if known is None or not any(map(_divides, ir.walk(operand))):
+        return operand
+    return _Rewriter(known, schema, semantics).operand(operand)
+
+
+def _divides(node: ir.Node) -> bool:
+    return isinstance(node, ir.Call) and node.function == "divide"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rewriter:
+    engine: _Engine
+    schema: Schema
+    semantics: Semantics
+
+    def predicate(self, node: ir.Predicate) -> ir.Predicate:
+        made = ir.map_children(node, self.predicate, self.operand)
+        if not isinstance(made, ir.Comparison):
+            return made
+        return self.product(made.op, made.left, made.right) or (
+            self.product(_FLIPPED.get(made.op, made.op), made.right, made.left) or made
+        )
+
+    def operand(self, node: ir.Operand) -> ir.Operand:
+        return ir.map_children(node, self.predicate, self.operand)
+
+    def product(
+        self, op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand
+    ) -> ir.Comparison | None:
+        """Return `dividend op product` for a quotient on the left; None for other operands."""
+        if not isinstance(left, ir.Call) or not _divides(left):
+            return None
+        dividend, divisor = left.arguments
+        by, other = _number(divisor), _number(self.compared(right))
+        if not by or other is None or (type_ := self.decimal(dividend, divisor)) is None:
+            return None
+        quotient = _Quotient(type_, by, other)
+        kept = self.engine.places(quotient)
+        if kept is None or not _is_apart(quotient, kept):
+            return None
+        with decimal.localcontext(prec=2 * _MAX_DIGITS):
+            product = by * other
+        digits = _places(product)
+        if len(str(int(abs(product)))) + digits > _MAX_DIGITS:
+            return None
+        constant = ir.Literal(product, Decimal(_MAX_DIGITS, digits)) if digits else _whole(product)
+        return ir.Comparison(op if by > 0 else _FLIPPED.get(op, op), dividend, constant)
+
+    def compared(self, other: ir.Operand) -> ir.Operand:
+        """Return the constant with which the engine compares a decimal."""
+        if (
+            not isinstance(other, ir.Literal)
+            or other.type != Float(64)
+            or not self.engine.draws_floats
+        ):
+            return other
+        try:
+            return as_decimal(other)
+        except UnsupportedOperation:  # refused as it is
+            return other
+
+    def decimal(self, dividend: ir.Operand, divisor: ir.Operand) -> Decimal | None:
+        """Return the type of the dividend if the quotient is a decimal."""
+        try:
+            type_ = bind_operand(dividend, self.schema, self.semantics).type
+        except InvalidPredicate:  # what has no type is refused where it is bound
+            return None
+        if isinstance(type_, Int) and isinstance(divisor, ir.Literal):
+            return Decimal(_LONG_DIGITS, 0) if isinstance(divisor.value, decimal.Decimal) else None
+        return type_ if isinstance(type_, Decimal) else None
+
+
+def _number(operand: ir.Operand) -> decimal.Decimal | None:
+    """Return the value of a whole or decimal constant; None for any other operand."""
+    value = operand.value if isinstance(operand, ir.Literal) else None
+    if type(value) is int:
+        return decimal.Decimal(value)
+    return (
+        value.normalize(_EXACT)
+        if isinstance(value, decimal.Decimal) and value.is_finite()
+        else None
+    )
+
+
+def _whole(product: decimal.Decimal) -> ir.Literal:
+    whole = int(product)
+    if abs(whole) < 2**63:
+        return ir.Literal(whole, Int(64))
+    return ir.Literal(decimal.Decimal(whole), Decimal(_MAX_DIGITS, 0))
+
+
+def _places(value: decimal.Decimal) -> int:
+    return max(-int(value.as_tuple().exponent), 0)
+
+
+def _is_apart(quotient: _Quotient, kept: int) -> bool:
+    """Whether quotients that differ from the other number do so by more than the last place."""
+    factors = _places(quotient.divisor) + _places(quotient.other)
+    grid = fractions.Fraction(1, 10 ** max(quotient.dividend.scale, factors))
+    unit = fractions.Fraction(1, 10**kept)
+    return (
+        _places(quotient.other) <= kept and grid / abs(fractions.Fraction(quotient.divisor)) > unit
+    )

@@ -1,0 +1,110 @@
+"""Quotients of decimals, and decimals next to floats, match the rows that the engine matches."""
+
+from __future__ import annotations
+
+import decimal
+import random
+
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+from rowsieve.errors import UnsupportedOperation
+from tests.bridges.sql.engines import JUDGES
+from tests.small_tables import fresh_uri
+
+_NEAR = ["0", "5", "500", "-500", "8.34", "1.5", "15", "0.0003", "12.3456", "99999999999999.9999"]
+
+
+def _near() -> list[decimal.Decimal | None]:
+    """Numbers around those whose quotients the conditions compare, and large ones."""
+    unit = decimal.Decimal("0.0001")
+    found = [decimal.Decimal(text) + step * unit for text in _NEAR for step in (-1, 0)]
+    found += [decimal.Decimal(text) + unit for text in _NEAR[:-1]]
+    draw = random.Random(5)
+    found += [draw.randint(-(10**p), 10**p) * unit for p in range(18) for _ in range(4)]
+    return [*found, None]
+
+
+VALUES = _near()
+ROWS = pa.table(
+    {
+        "k": pa.array(range(len(VALUES)), pa.int64()),
+        "d": pa.array(VALUES, pa.decimal128(18, 4)),
+        "n": pa.array([None if v is None else int(v) % 2**31 for v in VALUES], pa.int32()),
+        "x": [None if v is None else float(v) / 3 for v in VALUES],
+    }
+)
+QUOTIENTS = [
+    "d / 100 > 5",
+    "d / 100 >= 5",
+    "d / -100 < 5",
+    "d / 100 = 5",
+    "d / 100 <> 5",
+    "5 < d / 100",
+    "d / 3 > 5",
+    "d / 3 <= 0.0001",
+    "d / 12 = 0.695",
+    "d / 7 BETWEEN 0.5 AND 71.5",
+    "NOT (d / 3 IS DISTINCT FROM 5)",
+    "CASE WHEN d / 3 > 1 THEN n ELSE 0 END > 4",
+]
+WITH_FRACTIONS = ["d / 100.0 > 5", "d / 2.5 >= 200", "n / 3.0 > 1.5", "d * 1.0 / 3 > 1"]
+FLOATS = [
+    "d * 1.2 > 10",
+    "d / 100.0 > 5",
+    "d - 0.1 = 12.2456",
+    "x + d > 1",
+    "x * 3 = d * 1.0",
+    "d % 2.5 > 1",
+    "CAST(d AS double) / 3 = x",
+    "CAST(d AS double) > 0.1",
+]
+
+
+@pytest.fixture
+def table() -> rs.Table:
+    """Parts of few rows, of neighbouring numbers: conditions skip some of them."""
+    made = rs.create_table(fresh_uri(), ROWS.slice(0, 0), key=["k"])
+    ordered = ROWS.sort_by("d")
+    for start in range(0, ordered.num_rows, 20):
+        made.upsert(ordered.slice(start, 20))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        *((dialect, text) for dialect in ("postgres", "datafusion") for text in QUOTIENTS),
+        *(("postgres", text) for text in WITH_FRACTIONS),
+        *(("datafusion", text) for text in FLOATS),
+    ],
+)
+def test_decimals_match_the_rows_of_the_engine(dialect: str, text: str, table: rs.Table) -> None:
+    expected = JUDGES[dialect](text, ROWS.to_batches()[0])
+    assert expected
+    found = table.scan(text, ["k"], dialect=dialect).to_arrow()["k"].to_pylist()
+    assert sorted(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("datafusion", "d / 20000000 = 0.00000001"),  # 8 places of the quotient are kept
+        ("datafusion", "d / 7 = 71.4"),  # the constant becomes 71.400000000000008
+        ("postgres", "d / 30000000 = 33333333333333.33333"),
+        ("postgres", "d / 3 > CAST(0.5 AS double precision)"),  # compared as floats
+        ("postgres", "n / 3.0 > d"),
+    ],
+)
+def test_quotients_that_rounding_decides_are_refused(
+    dialect: str, text: str, table: rs.Table
+) -> None:
+    with pytest.raises(UnsupportedOperation):
+        table.scan(text, dialect=dialect)
+
+
+def test_a_compared_quotient_skips_parts(table: rs.Table) -> None:
+    scan = table.scan("d / 100 > 10000")
+    assert scan.to_arrow().num_rows
+    assert scan.metrics.parts_read < scan.metrics.parts_considered
