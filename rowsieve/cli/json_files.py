@@ -8,6 +8,7 @@ column of the result, and one that only some have is for the caller to accept (`
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -19,6 +20,8 @@ import pyarrow.json
 from rowsieve.cli.csv_files import is_rounded
 
 Documents: TypeAlias = Sequence[Mapping[str, Any]]
+_MAYBE_NULL: Final = re.compile(rb"(?:^|[\n\r}])[ \t\n\r]*null")
+_WHITE: Final = re.compile(r"[ \t\n\r]*")
 _SPACES: Final = bytes.maketrans(b"\r\n", b"  ")
 
 
@@ -53,7 +56,11 @@ def read_lines(
     block_bytes: int,
     check: Callable[[Documents], None] | None = None,
 ) -> pa.Table:
-    """Read JSON lines; `fields` are known columns. `check` gets the documents if it may matter."""
+    """Read JSON lines; `fields` are known columns. `check` gets the documents if it may matter.
+
+    ValueError if a document is null: pyarrow takes it for a row of NULLs, or ends the process.
+    """
+    _refuse_null(text)
     table = _parsed(text, fields, block_bytes)
     if not fields or not any(_has_null(column) for column in table.columns):
         return table
@@ -63,6 +70,24 @@ def read_lines(
     present = [field for field in fields if any(field.name in row for row in found)]
     present = [_present(field, [row.get(field.name) for row in found]) for field in present]
     return table if present == list(fields) else _parsed(text, present, block_bytes)
+
+
+def _refuse_null(text: bytes) -> None:
+    """Raise ValueError if a document is null, or if it may be and a document is malformed."""
+    if _MAYBE_NULL.search(text) is None:
+        return
+    decoder, told = json.JSONDecoder(), text.decode()
+    at, row = _after_spaces(told, 0), 0
+    while at < len(told):
+        value, at = decoder.raw_decode(told, at)
+        if value is None:
+            raise ValueError(f"row {row}, counted from 0, is null, and a row is an object")
+        at, row = _after_spaces(told, at), row + 1
+
+
+def _after_spaces(text: str, at: int) -> int:
+    found = _WHITE.match(text, at)
+    return at if found is None else found.end()
 
 
 def documents(text: bytes) -> Documents:

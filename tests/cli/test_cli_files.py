@@ -179,6 +179,35 @@ def test_json_may_be_an_array(tmp_path: Path, text: str, mark: str) -> None:
     assert rs.open_table(str(tmp_path / "t")).count() == 3
 
 
+@pytest.mark.parametrize("suffix", ["json", "jsonl"])
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("null", 0),
+        ('null\n{"id": 1}', 0),
+        ("[null]", 0),
+        ('[{"id": 1}, null]', 1),
+        ('{"id": 1}\n \nnull', 1),
+        ('{"id": 1}null{"id": 2}', 1),
+        ('{"id":\nnull}\n{"id": 1} null', 2),
+    ],
+)
+def test_json_of_null_is_no_row(tmp_path: Path, suffix: str, text: str, row: int) -> None:
+    """Its reader ends the process at a first document that is null."""
+    (tmp_path / f"a.{suffix}").write_text(text)
+    said = run("create", tmp_path / "new", tmp_path / f"a.{suffix}", code=3)
+    assert f"row {row}, counted from 0, is null" in said
+    table = rs.create_table(str(tmp_path / "t"), pa.schema([("id", pa.int64())]))
+    assert f"row {row}," in run("upsert", tmp_path / "t", tmp_path / f"a.{suffix}", code=3)
+    assert table.refresh() == 0
+
+
+def test_json_has_null_inside_of_its_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "n": {"x": 1}}\n{"id": 2, "n": {"x":\t null}}\n')
+    run("create", tmp_path / "t", tmp_path / "a.jsonl")
+    assert rs.open_table(str(tmp_path / "t")).to_arrow()["n"].to_pylist() == [{"x": 1}, {"x": None}]
+
+
 INFERRED = [
     (["01234"], "string"),
     (["7", "007"], "string"),
