@@ -49,7 +49,16 @@ QUOTIENTS = [
     "NOT (d / 3 IS DISTINCT FROM 5)",
     "CASE WHEN d / 3 > 1 THEN n ELSE 0 END > 4",
 ]
-WITH_FRACTIONS = ["d / 100.0 > 5", "d / 2.5 >= 200", "n / 3.0 > 1.5", "d * 1.0 / 3 > 1"]
+WITH_FRACTIONS = [
+    "d::numeric / 3 > 1",
+    "n::numeric / 3 > 1.5",
+    "n / 3::numeric <= 1.5",
+    "d / 3 > 1.5::numeric",
+    "d / 100.0 > 5",
+    "d / 2.5 >= 200",
+    "n / 3.0 > 1.5",
+    "d * 1.0 / 3 > 1",
+]
 FLOATS = [
     "d * 1.2 > 10",
     "d / 100.0 > 5",
@@ -95,6 +104,7 @@ def test_decimals_match_the_rows_of_the_engine(dialect: str, text: str, table: r
         ("postgres", "d / 30000000 = 33333333333333.33333"),
         ("postgres", "d / 3 > CAST(0.5 AS double precision)"),  # compared as floats
         ("postgres", "n / 3.0 > d"),
+        ("postgres", "d / 3 < 1e200"),
     ],
 )
 def test_quotients_that_rounding_decides_are_refused(

@@ -21,11 +21,11 @@ from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import Decimal, Float, Int
+from rowsieve.types.logical import Decimal, Float, Int, LogicalType, Numeric
 from rowsieve.types.schema import Schema
 
 _MAX_DIGITS: Final = 38
-_EXACT: Final = decimal.Context(prec=200_000)  # more digits than text has
+_EXACT: Final = decimal.Context(prec=2 * _MAX_DIGITS)
 _LONG_DIGITS: Final = 20  # of an int64 next to a decimal
 _FLOAT_PLACES: Final = 15  # of a float64 compared with one
 _FLIPPED: Final = {
@@ -123,9 +123,12 @@ class _Rewriter:
         """Return `dividend op product` for a quotient on the left; None for other operands."""
         if not isinstance(left, ir.Call) or not _divides(left):
             return None
-        dividend, divisor = left.arguments
-        by, other = _number(divisor), _number(self.compared(right))
-        if not by or other is None or (type_ := self.decimal(dividend, divisor)) is None:
+        dividend, divisor = map(_exact, left.arguments)
+        by, other = _number(divisor), _number(_exact(self.compared(right)))
+        if not by or other is None or isinstance(self.type_of(left), Int):
+            return None
+        type_ = self.decimal(dividend)
+        if type_ is None:
             return None
         quotient = _Quotient(type_, by, other)
         kept = self.engine.places(quotient)
@@ -152,27 +155,36 @@ class _Rewriter:
         except UnsupportedOperation:  # refused as it is
             return other
 
-    def decimal(self, dividend: ir.Operand, divisor: ir.Operand) -> Decimal | None:
-        """Return the type of the dividend if the quotient is a decimal."""
-        try:
-            type_ = bind_operand(dividend, self.schema, self.semantics).type
-        except InvalidPredicate:  # what has no type is refused where it is bound
-            return None
-        if isinstance(type_, Int) and isinstance(divisor, ir.Literal):
-            return Decimal(_LONG_DIGITS, 0) if isinstance(divisor.value, decimal.Decimal) else None
+    def decimal(self, dividend: ir.Operand) -> Decimal | None:
+        """Return the type of a decimal or whole number as a decimal; None for other types."""
+        type_ = self.type_of(dividend)
+        if isinstance(type_, Int):
+            return Decimal(_LONG_DIGITS, 0)
         return type_ if isinstance(type_, Decimal) else None
+
+    def type_of(self, operand: ir.Operand) -> LogicalType | None:
+        try:
+            return bind_operand(operand, self.schema, self.semantics).type
+        except InvalidPredicate:  # a quotient of numbers of any size, or refused where it is bound
+            return None
+
+
+def _exact(operand: ir.Operand) -> ir.Operand:
+    """Return the operand below a cast to a number of any size."""
+    if isinstance(operand, ir.Cast) and isinstance(operand.type, Numeric):
+        return operand.operand
+    return operand
 
 
 def _number(operand: ir.Operand) -> decimal.Decimal | None:
-    """Return the value of a whole or decimal constant; None for any other operand."""
+    """Return the value of a whole or decimal constant; None for any other operand, or digits."""
     value = operand.value if isinstance(operand, ir.Literal) else None
-    if type(value) is int:
+    if type(value) is int and abs(value) < 10**_MAX_DIGITS:
         return decimal.Decimal(value)
-    return (
-        value.normalize(_EXACT)
-        if isinstance(value, decimal.Decimal) and value.is_finite()
-        else None
-    )
+    if not isinstance(value, decimal.Decimal) or not value.is_finite():
+        return None
+    fits = value.adjusted() < _MAX_DIGITS and _places(value) <= _MAX_DIGITS
+    return value.normalize(_EXACT) if fits else None
 
 
 def _whole(product: decimal.Decimal) -> ir.Literal:
