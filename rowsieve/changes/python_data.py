@@ -60,6 +60,8 @@ def from_python(data: Any, operation: str, required: RequiredNames | None) -> pa
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name!r} has {length}" for name, length in lengths.items())
         raise InvalidData(f"{operation}: all columns must have the same number of values; {shown}")
+    if not columns and data:  # rows of what the table has by default
+        return pa.table({"": pa.nulls(len(data))}).select([])
     return pa.table(arrays)
 
 

@@ -81,6 +81,17 @@ def test_a_table_is_created_from_a_list_of_dicts() -> None:
     assert made.to_arrow()["tags"].to_pylist() == [["a"], None]
 
 
+def test_empty_dicts_are_rows_too() -> None:
+    made = rowsieve.create_table(fresh_uri(), pa.schema({"id": pa.int64()}))
+    made.add_column("n", "int64", default=5)
+    assert made.append([{}, {}]).rows_written == 2
+    assert made.to_arrow().to_pylist() == [{"id": None, "n": 5}] * 2
+    assert made.append([]).version == made.append({}).version == made.version
+    for change in (table().upsert, table().overwrite):
+        with pytest.raises(SchemaMismatch, match="lacks the key column 'k'"):
+            change([{}])
+
+
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
