@@ -245,6 +245,7 @@ def test_every_cache_of_the_package_has_a_bound_in_bytes() -> None:
         "parquet/leaf_columns.py": "columns of files",
         "parquet/mini_file.py": "names and types of leaves",
         "predicate/functions/nested/json_members.py": "paths",
+        "predicate/functions/texts/young_letters.py": "releases of Unicode",
         "procedures/procedure_registry.py": "groups of entry points",
         "providers/datafusion/catalog_tables.py": "two interfaces",
         "providers/datafusion/plan_checks.py": "one session",

@@ -14,13 +14,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
-from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from rowsieve.byte_cache import ByteCache, cached_in
+
 Version: TypeAlias = tuple[int, int, int]
 ARROW_SCHEMA: Final = b"ARROW:schema"
+_WRITERS: Final[ByteCache[Any, Any]] = ByteCache(256 * 1024, "writers of foreign files")
+_BYTES_PER_WRITER: Final = 256
 _VERSION: Final = re.compile(r"\s*(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?(-)?")
 
 
@@ -94,7 +97,7 @@ FAULTS: Final = (
 )  # fmt: skip
 
 
-@lru_cache(maxsize=256)
+@cached_in(_WRITERS, lambda _, created_by, _kind: _BYTES_PER_WRITER + 2 * len(created_by))
 def doubted(created_by: str, kind: Kind) -> Claim:
     """The claims about a column of this kind that a writer is known to make wrongly."""
     name, version = _writer(created_by)

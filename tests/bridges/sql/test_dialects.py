@@ -80,7 +80,6 @@ REFUSED_TEXT: list[tuple[str, str, str]] = [
     ("duckdb", "a // b", "not supported"),
     ("duckdb", "extract(millisecond from a)", "extract takes one of"),
     ("spark", "extract(epoch from a)", "extract takes one of"),
-    ("datafusion", "power(a, 2)", "POW is not supported"),
     ("postgres", "a & b + 1", "in parentheses"),
     ("postgres", "to_hex(a)", "to_hex"),
     ("postgres", "date_bin(INTERVAL '1 month', a, TIMESTAMP '2000-01-01')", "not in postgres"),

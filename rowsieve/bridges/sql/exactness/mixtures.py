@@ -131,7 +131,7 @@ def _quotes_beside_others(mixture: _Mixture) -> bool:
     return mixture.has_quoted and any(not isinstance(type_, String) for type_ in others)
 
 
-_QUOTED = "write a number without quotes"
+_QUOTED = "write a number without quotes, and a time with its type (`TIMESTAMP '…'`)"
 _OF_SUMS = (
     (
         _quotes_beside_decimals,
