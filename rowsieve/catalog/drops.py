@@ -77,14 +77,15 @@ class Dropping(Places):
         """
         space = identifier(name)
         state = self._log.read()
-        if if_absent == "ignore" and not self._has_namespace(state, space):
+        is_known = self._has_namespace(state, space)
+        if if_absent == "ignore" and not is_known:
             return
         if purge:
             self._purge_tables(state, space)
 
         def without_it(now: CatalogState) -> CatalogState:
             if not self._has_namespace(now, space):
-                if if_absent == "ignore":
+                if if_absent == "ignore" or (purge and is_known):  # it went with its last table
                     return now
                 raise NamespaceNotFound(
                     f"the catalog {self.uri} has no namespace {space}; see Catalog.namespaces()"

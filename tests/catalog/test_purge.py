@@ -20,6 +20,7 @@ from rowsieve.catalog import drops
 from rowsieve.catalog.names import table_name
 from rowsieve.errors import (
     InvalidInput,
+    NamespaceNotFound,
     RowsieveError,
     SnapshotExpired,
     TableExists,
@@ -433,3 +434,18 @@ def test_a_purge_does_not_end_what_has_its_name_again(monkeypatch: pytest.Monkey
     assert ids(catalog.open_table("db.t")) == [0, 1, 2]
     catalog.drop_table("db.t", purge=True)
     assert catalog.tables() == files_in(table.uri) == []
+
+
+@pytest.mark.parametrize("place", ["memory:///", "file"])
+def test_a_namespace_that_goes_with_its_last_table_is_dropped(place: str, tmp_path: Path) -> None:
+    uri = str(tmp_path / "lake") if place == "file" else f"memory:///{uuid.uuid4().hex}"
+    catalog = rs.Catalog(uri)
+    catalog.create_table("first.t", rows_from(0))
+    catalog.create_table("other.u", rows_from(0))
+    catalog.rename_table("other.u", "renamed.u")
+    for name in ("first", "renamed"):
+        catalog.drop_namespace(name, cascade=True, purge=True)
+        assert name not in catalog.namespaces()
+        with pytest.raises(NamespaceNotFound):
+            catalog.drop_namespace(name, cascade=True, purge=True)
+    assert catalog.tables() == []
