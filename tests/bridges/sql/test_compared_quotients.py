@@ -71,6 +71,16 @@ FLOATS = [
 ]
 
 
+CHOICES = [
+    "nullif(d, 0) > 5",
+    "nullif(d, 5) IS NULL",
+    "nullif(x, 0) > 1",
+    "nullif(x, 0.0) IS NULL",
+    "x / nullif(d, 0) > 0.3",
+    "nullif(n, 0) > 5",
+]
+
+
 @pytest.fixture
 def table() -> rs.Table:
     """Parts of few rows, of neighbouring numbers: conditions skip some of them."""
@@ -87,6 +97,7 @@ def table() -> rs.Table:
         *((dialect, text) for dialect in ("postgres", "datafusion") for text in QUOTIENTS),
         *(("postgres", text) for text in WITH_FRACTIONS),
         *(("datafusion", text) for text in FLOATS),
+        *((dialect, text) for dialect in ("postgres", "duckdb") for text in CHOICES),
     ],
 )
 def test_decimals_match_the_rows_of_the_engine(dialect: str, text: str, table: rs.Table) -> None:

@@ -4,8 +4,8 @@ PostgreSQL, DuckDB and DataFusion take `floor` and `ceil` of a whole number, and
 as those of a float64: 2^53 + 1 becomes 2^53, and a quotient of it a fraction. PostgreSQL rounds a
 whole number to digits as a numeric, and divides for `degrees`. DataFusion computes a decimal with a
 float64 as floats, and makes a float of a decimal by a division, which rounds once more if it has
-more than 15 digits. Soundness: the result has the casts and operations that give the engine's
-values.
+more than 15 digits. `nullif` has its first type in PostgreSQL and DuckDB. Soundness: the result has
+the casts and operations that give the engine's values.
 
 Source: PostgreSQL 18 (`pg_proc`, `RADIANS_PER_DEGREE` in its float.h), DuckDB 2.0, DataFusion 55;
 all of it run.
@@ -31,6 +31,7 @@ _THOUSAND: Final = ir.Literal(1000, Int(64))
 
 _MOST_DIGITS: Final = 38
 _EXACT_DIGITS: Final = 15  # of a decimal whose digits a float64 holds
+_IN_FLOATS: Final = 2**24  # whole numbers below it are float32
 _EXACT_POWER: Final = 22  # the largest power of ten that a float64 holds
 
 _Types: TypeAlias = Sequence[LogicalType | None]
@@ -65,6 +66,24 @@ def _milliseconds(call: ir.Call, _types: _Types) -> ir.Operand:
     return ir.Call("multiply", (ir.Call("extract_second", call.arguments), _THOUSAND))
 
 
+def _nullif(call: ir.Call, types: _Types) -> ir.Operand:
+    """Return the call with a whole constant in the type of the value, which the result has."""
+    value, constant = call.arguments
+    number = constant.value if isinstance(constant, ir.Literal) else None
+    if isinstance(number, bool) or not isinstance(number, int | decimal.Decimal):
+        return call
+    exact = decimal.Decimal(number)
+    if abs(exact) >= _IN_FLOATS or exact != int(exact):
+        return call
+    match types[0]:
+        case Float() as type_:
+            return ir.Call("nullif", (value, ir.Literal(float(exact), type_)))
+        case Decimal(precision=digits, scale=scale) as type_:
+            if isinstance(number, int) and exact.adjusted() < digits - scale:
+                return ir.Call("nullif", (value, ir.Literal(exact, type_)))
+    return call
+
+
 def _beside_floats(call: ir.Call, types: _Types) -> ir.Operand:
     """Return the call with a decimal next to a float64 as one."""
     if _FLOAT64 not in types or not any(isinstance(type_, Decimal) for type_ in types):
@@ -97,6 +116,7 @@ _FORMULAS: Mapping[str, Mapping[str, _Formula]] = {
         "floor": _of_a_float,
         "ceil": _of_a_float,
         "round": _rounded,
+        "nullif": _nullif,
         "degrees": _by_angle("divide"),
         "radians": _by_angle("multiply"),
         "extract_millisecond": _milliseconds,
@@ -106,7 +126,7 @@ _FORMULAS: Mapping[str, Mapping[str, _Formula]] = {
         "ceil": _of_a_float,
         **dict.fromkeys(("add", "subtract", "multiply", "divide", "modulo"), _beside_floats),
     },
-    "duckdb": {"floor": _of_a_float, "ceil": _of_a_float},
+    "duckdb": {"floor": _of_a_float, "ceil": _of_a_float, "nullif": _nullif},
 }
 
 
