@@ -91,20 +91,28 @@ def join_columns(
     if schema is not None:
         found = _chosen(schema, {field.name: field for field in found}, inside)
     table, next_id = schema_of(pa.schema([nullable_field(field) for field in found]))
+    names = _names_in_files(table, own, labels)
+    nested = {
+        place: _nested_in_file(table, footer, names[place]) for place, footer in distinct.items()
+    }
+    return JoinedColumns(table, next_id, names, nested)
+
+
+def _nested_in_file(table: Schema, footer: Footer, names: Mapping[int, str]) -> Schema:
+    """The columns with fields, as the file has them; `names` are those in the file by field id."""
+    stored = {each: footer.schema.field(name) for each, name in names.items()}
+    return columns_in_file(table, stored, _by_name)
+
+
+def _names_in_files(
+    table: Schema, own: Mapping[int, Mapping[str, pa.Field]], labels: Mapping[str, str]
+) -> dict[int, dict[int, str]]:
+    """Per distinct file schema, the names in the file of the table's columns, by field id."""
     ids = {field.name: field.id for field in table}
-    names = {
+    return {
         place: {ids[labels[key]]: field.name for key, field in columns.items() if key in labels}
         for place, columns in own.items()
     }
-    nested = {
-        place: columns_in_file(
-            table,
-            {each: footer.schema.field(name) for each, name in names[place].items()},
-            _by_name,
-        )
-        for place, footer in distinct.items()
-    }
-    return JoinedColumns(table, next_id, names, nested)
 
 
 def _by_name(struct: logical.Struct, member: pa.Field) -> logical.Field | None:

@@ -28,6 +28,7 @@ from rowsieve.checksums import checksum
 from rowsieve.errors import (
     CorruptData,
     OutOfMemory,
+    RowsieveError,
     SnapshotExpired,
     StoreError,
     UnsupportedOperation,
@@ -191,21 +192,26 @@ def reading(
     except pa.ArrowNotImplementedError as error:
         raise _unsupported(where, error) from error
     except (pa.ArrowException, OSError, KeyError, MalformedThrift) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise StoreError(
-                f"{where} cannot be read: {error}; remove the cause, then read it again"
-            ) from error
-        if metadata is not None and (codecs := _missing_codecs(metadata, row_group)):
-            raise _unsupported(f"{where}, compressed by {', '.join(codecs)},", error) from error
-        if metadata is not None and mapping_of(metadata) is not None:
-            raise CorruptData(
-                f"{where} cannot be decoded: {error}; if the program that wrote the file reads it, "
-                "write the file again with it, else restore the file from a copy"
-            ) from error
-        raise CorruptData(
-            f"{where} cannot be decoded, so its bytes differ from those that were written: "
-            f"{error}; restore the file from a copy, or the table to a version without it"
-        ) from error
+        raise _undecoded(where, error, row_group, metadata) from error
+
+
+def _undecoded(
+    where: str, error: Exception, row_group: int | None, metadata: pq.FileMetaData | None
+) -> RowsieveError:
+    """The error for bytes that the decoder cannot read, by its cause."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return StoreError(f"{where} cannot be read: {error}; remove the cause, then read it again")
+    if metadata is not None and (codecs := _missing_codecs(metadata, row_group)):
+        return _unsupported(f"{where}, compressed by {', '.join(codecs)},", error)
+    if metadata is not None and mapping_of(metadata) is not None:
+        return CorruptData(
+            f"{where} cannot be decoded: {error}; if the program that wrote the file reads it, "
+            "write the file again with it, else restore the file from a copy"
+        )
+    return CorruptData(
+        f"{where} cannot be decoded, so its bytes differ from those that were written: "
+        f"{error}; restore the file from a copy, or the table to a version without it"
+    )
 
 
 def _unsupported(where: str, error: Exception) -> UnsupportedOperation:
