@@ -110,9 +110,8 @@ def _at_points(
     semantics: Semantics,
 ) -> AbstractValue:
     """Set the exact value in parts where each argument is one value; -0.0 and 0.0 count as two."""
-    if not is_ordered(result.type) or any(isinstance(v.type, Float) for v in arguments):
-        return result
-    if not all(is_ordered(value.type) for value in arguments):
+    has_order = all(is_ordered(value.type) for value in (result, *arguments))
+    if not has_order or any(isinstance(value.type, Float) for value in arguments):
         return result
     vague = result.present & ~known(ComparisonOp.EQ, result.lower, result.upper)
     for value in arguments:
