@@ -48,11 +48,13 @@ def test_many_files_are_listed_without_a_job(
         spark.conf.unset(THRESHOLD)
 
 
-def test_a_missing_file_of_many_is_an_error(spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("missing", [1, PARTS])  # all: the one whose footer is read is missing
+def test_a_missing_file_of_many_is_an_error(spark: Any, tmp_path: Path, missing: int) -> None:
     made = rs.create_table(str(tmp_path / "t"), pa.table({"id": [0]}), key=["id"])
     for i in range(1, PARTS):
         made.upsert(pa.table({"id": [i]}))
-    sorted((tmp_path / "t").rglob("*.parquet"))[3].unlink()
+    for file in sorted((tmp_path / "t").rglob("*.parquet"))[:missing]:
+        file.unlink()
     with pytest.raises(CorruptData, match=r"is missing: data/.*\.parquet"):
         read(spark, made.uri)
     assert not spark._jsparkSession.conf().getAll().contains(THRESHOLD)

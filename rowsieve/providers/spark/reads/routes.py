@@ -32,6 +32,7 @@ from rowsieve.providers.native_files.file_shapes import Shape
 from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.providers.spark.reads.file_names import is_misread, names_clash
 from rowsieve.providers.spark.reads.native_columns import is_native, spark_shape
+from rowsieve.storage.log.missing_files import missing_files_named
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Field, type_name
 from rowsieve.types.schema import Schema
@@ -189,7 +190,8 @@ def choose_routes(
         detail = f": {odd[0].name!r} is {type_name(odd[0].type)}" if odd else ""
     else:
         chooser = _Chooser(plan, snapshot, store, wanted, frozenset(allowed))
-        parts = _joined(list(chooser.routes()))
+        with missing_files_named(store, plan.version):
+            parts = _joined(list(chooser.routes()))
     return SparkRoutes(plan.table_uri, plan.version, parts, wanted.columns, detail)
 
 
