@@ -129,7 +129,7 @@ def _hidden_and_added(
     row_count: int,
     reads: Check,
 ) -> Mutation:
-    """Hide the rows found in each part beside those hidden before, and add parts."""
+    """Hide more rows of each part, in addition to the hidden ones, and add parts."""
     parts = snapshot.parts
     places = {part_id: i for i, part_id in enumerate(parts.part_ids)}
     touched, replaced, hidden_count = [], PartTable.empty(), 0

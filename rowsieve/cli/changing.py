@@ -109,7 +109,7 @@ def _created(uri: str, options: Mapping[str, str], *arguments: Any, **named: Any
 def _read_whole(
     source: Input, table: Table, *, appends: bool = False, op: str | None = None
 ) -> pa.Table:
-    """Read rows to write; a row of JSON without a column is no row with NULL."""
+    """Read rows to write; a row of JSON that lacks a column does not set it to NULL."""
     schema = table.snapshot_for_engines().schema
     required = required_names(schema, source.name, appends=appends, op=op)
     return read_rows(replace(source, check=required.check_rows), table.schema)

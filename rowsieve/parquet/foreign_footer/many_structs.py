@@ -189,7 +189,7 @@ class _Lanes:
             self.stops[token.slot] = self.at.copy()
 
     def drop_failed(self) -> None:
-        """Forget the lanes that are no struct of this shape."""
+        """Forget the lanes that do not have a struct of this shape."""
         if not self._good.all():
             kept = np.flatnonzero(self._good)
             self.starts, self.at, self._good = self.starts[kept], self.at[kept], self._good[kept]

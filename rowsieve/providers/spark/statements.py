@@ -21,7 +21,7 @@ _CHANGE: Final = re.compile(
 _CANNOT_CHANGE: Final = frozenset(
     {"INTERNAL_ERROR", "UNSUPPORTED_FEATURE", "UNSUPPORTED_INSERT", "EXPECT_TABLE_NOT_VIEW"}
 )
-"""Spark's error conditions for a statement that changes what is no table of its catalogs."""
+"""Spark's error conditions for a statement that does not change a table of its catalogs."""
 
 
 def sql(spark: Any, statement: str, catalog: Any = None) -> Any:

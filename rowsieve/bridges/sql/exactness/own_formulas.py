@@ -102,7 +102,7 @@ def _divided(value: ir.Operand, type_: Decimal) -> ir.Operand:
     if type_.precision <= _EXACT_DIGITS or not 0 < type_.scale <= _EXACT_POWER:
         return ir.Cast(value, _FLOAT64)
     if type_.precision + type_.scale + 1 > _MOST_DIGITS:
-        return ir.Cast(value, _FLOAT64)  # refused: its digits are no decimal
+        return ir.Cast(value, _FLOAT64)  # refused: its digits do not make a decimal
     power = 10**type_.scale
     factor = ir.Literal(decimal.Decimal(power), Decimal(type_.scale + 1, 0))
     digits = ir.Cast(

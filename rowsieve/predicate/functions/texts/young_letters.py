@@ -52,7 +52,7 @@ _OLD_SMALL: Final = frozenset("\u019b\u0264\u0277\u027c\ua7d3\ua7d5\uab4b\uab4c"
 _YOUNG: Final = f"[{_LETTERS}]"
 _SPLIT: Final = re.compile(f"({_YOUNG})")
 CASED: Final = frozenset({"upper", "lower"})  # the functions that convert case
-_CASED: Final = "a"  # a letter with case, of which a letter of any other text is unchanged
+_CASED: Final = "a"  # stands for a neighbour with case, which decides the form of sigma
 
 
 def are_young(texts: pa.Array) -> Mask:

@@ -53,7 +53,7 @@ class FirstRows:
 
 
 def first_rows(optimised: Any, names: frozenset[str]) -> Mapping[str, FirstRows]:
-    """The tables of which a plan needs only the first rows, by the names of their scans.
+    """Tables whose first rows are all that a plan needs, by the names of their scans.
 
     Between the sort and the scan are only filters, and nodes that keep all rows.
     """

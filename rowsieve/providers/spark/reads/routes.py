@@ -211,7 +211,7 @@ def _joined(parts: Sequence[PartRoute]) -> tuple[PartRoute, ...]:
 
 
 def _is_one_scan(alike: Sequence[PartRoute]) -> bool:
-    """Return whether one scan of these files, of which some have hidden rows, is cheapest."""
+    """Return whether one scan of these files is cheapest; some must have hidden rows."""
     clean_rows = sum(part.row_count for part in alike if part.route == "native")
     has_hidden = any(part.route == "bitmap" for part in alike)
     sizes = {part.size_bytes for part in alike}
