@@ -6,12 +6,11 @@ list of files.
 
 from __future__ import annotations
 
-import time
 from typing import Any, Literal
 
 import pyarrow as pa
 
-from rowsieve import engines
+from rowsieve import clock, engines
 from rowsieve.arguments.annotations import ColumnNames, Moment, StorageOptions, TableUri
 from rowsieve.bridges.session import Session
 from rowsieve.change_feed.feed import open_feed
@@ -163,7 +162,7 @@ class Reading(Maintaining):
             where=where,
             dialect=dialect,
             session=session,
-            now_us=time.time_ns() // 1000,
+            now_us=clock.now_us(),
         ).to_reader()
 
     def files(self) -> pa.Table:

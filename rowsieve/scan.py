@@ -15,6 +15,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 import pyarrow as pa
 
+from rowsieve import clock
 from rowsieve.arguments import Example, checked, checked_methods
 from rowsieve.arguments.annotations import ColumnNames, StorageOptions
 from rowsieve.bridges.condition_notes import brief
@@ -136,7 +137,7 @@ class Scan:
             limit=limit,
             ordered=ordered,
             semantics=semantics,
-            now_us=time.time_ns() // 1000,
+            now_us=clock.now_us(),
             pruning=self._settings.skips,
             split_bytes=current().split_bytes,
         )

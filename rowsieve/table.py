@@ -8,7 +8,6 @@ at a version is read-only.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -16,7 +15,7 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 
-from rowsieve import engines
+from rowsieve import clock, engines
 from rowsieve.arguments import Example, checked_methods
 from rowsieve.arguments.annotations import (
     ColumnNames,
@@ -565,7 +564,7 @@ class Table(Reading, SparkWrites):
 
 def _question(where: Any, dialect: str, schema: Schema, session: Session | None) -> Question:
     semantics = semantics_of(dialect, where, session)
-    now_us = time.time_ns() // 1000
+    now_us = clock.now_us()
     with locating_errors(where, dialect, schema, semantics):
         predicate = to_predicate(where, dialect, schema, semantics, session)
         if isinstance(where, str):

@@ -23,7 +23,7 @@ from tests import house
 ROOT = Path(rowsieve.__file__).parent
 
 FLOORS = (
-    ("checksums", "computed_property", "errors", "locks", "varints"),
+    ("checksums", "clock", "computed_property", "errors", "locks", "varints"),
     ("byte_cache",),
     ("arguments", "metrics"),
     ("config", "properties", "shown"),
@@ -52,7 +52,7 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 ENGINES = {*DIALECTS, *(bridge.name for bridge in BRIDGES if bridge.name != "rowsieve")}
 LISTS = {"functions", "differences"}  # folders of rows
 NEEDS_NOTHING_ABOVE = {
-    "bridges": {"predicate", "types", "byte_cache", "errors", "arguments", "varints"}
+    "bridges": {"predicate", "types", "byte_cache", "clock", "errors", "arguments", "varints"}
 }
 
 
@@ -99,6 +99,14 @@ def test_bridges_know_predicates_and_types_only() -> None:
     allowed = NEEDS_NOTHING_ABOVE["bridges"] | {"bridges"}
     found = {room for path in (ROOT / "bridges").rglob("*.py") for room in imported_rooms(path)}
     assert found <= allowed
+
+
+def test_the_clock_alone_reads_the_time_and_sleeps() -> None:
+    """A simulation can then own the time; threads of foreign engines do not take part in one."""
+    foreign = {"open_reads.py", "pushdown_dataset.py", "hidden_rows.py"}
+    calls = re.compile(r"\btime\.(time|time_ns|monotonic|monotonic_ns|sleep)\b|datetime\.now\(")
+    found = {path.name for path in sources() if calls.search(path.read_text())}
+    assert found == {"clock.py", *foreign}
 
 
 def test_the_result_of_a_translation_needs_no_bridge() -> None:

@@ -21,7 +21,6 @@ concurrent changes are serial. After an error of the put, the stored entry decid
 from __future__ import annotations
 
 import re
-import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -30,6 +29,7 @@ from typing import Any, Final
 
 import msgspec
 
+from rowsieve import clock
 from rowsieve.errors import CorruptData, StoreError, UnsupportedProtocol
 from rowsieve.objects import ObjectExists, ObjectNotFound, ObjectStore, together
 from rowsieve.objects.durable import Patience
@@ -159,7 +159,7 @@ class CatalogLog:
                 uuid.uuid4().hex,
                 before.change_id,
                 operation,
-                time.time_ns() // 1000,
+                clock.now_us(),
                 _PROTOCOL if wanted.namespaces else 1,
             )
             if self._put(line, wanted):

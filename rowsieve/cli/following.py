@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any, NoReturn
 
 import typer
 
+from rowsieve import clock
 from rowsieve.cli.options import MOST, AsJson, Dialect, StorageOptions, Uri, Wide, open_at
 from rowsieve.cli.writing import Format, Limit, Output, show_rows
 from rowsieve.table import Table
@@ -65,4 +65,4 @@ def _follow(table: Table, version: int, options: dict[str, Any], poll_s: float) 
             show_rows(reader.schema, iter(reader), "json", None, wide=False)
             version = table.version + 1
         else:
-            time.sleep(poll_s)
+            clock.sleep(poll_s)

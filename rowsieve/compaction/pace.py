@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from threading import TIMEOUT_MAX, Event
 
+from rowsieve.clock import monotonic_s
 from rowsieve.errors import InvalidInput
 
 
@@ -23,7 +23,7 @@ class Pace:
         self,
         max_bytes_per_s: float | None = None,
         *,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = monotonic_s,
         wait: Callable[[float], object] | None = None,
     ) -> None:
         if max_bytes_per_s is not None and not max_bytes_per_s > 0:

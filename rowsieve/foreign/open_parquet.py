@@ -7,13 +7,13 @@ nothing is written.
 from __future__ import annotations
 
 import os
-import time
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, TypeAlias
 
 import pyarrow as pa
 
+from rowsieve import clock
 from rowsieve.arguments import Example, checked
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.arguments.kinds import ANY_TEXT
@@ -87,7 +87,7 @@ def view_of(
     snapshot = Snapshot(
         version=0,
         commit_id=uuid.uuid4().hex,
-        timestamp_us=time.time_ns() // 1000,
+        timestamp_us=clock.now_us(),
         table=TableInfo(uuid=uuid.uuid4().hex, key=(), mode="append"),
         schema=schema,
         next_field_id=next_id,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
+from rowsieve import clock
 from rowsieve.arguments.annotations import Metadata, RetryTimeout
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
@@ -49,7 +49,7 @@ class StoringVectors(Retaining):
             with locating_errors(where, dialect, schema, semantics):
                 predicate = to_predicate(where, dialect, schema, semantics, session)
                 bind(predicate, schema, semantics, now_us=0, simplified=False)
-            question = Question(predicate, semantics, time.time_ns() // 1000)
+            question = Question(predicate, semantics, clock.now_us())
         asked = question
         return self._commit_mutation(
             change,

@@ -6,12 +6,10 @@ Soundness: `put_fresh` returns only when the name holds exactly these bytes (inv
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable
-from time import monotonic
 from typing import Final, TypeVar
 
+from rowsieve import clock
 from rowsieve.errors import CorruptData, StoreError
 from rowsieve.objects.store import NotCreated, ObjectExists, ObjectNotFound, ObjectStore, SyncFailed
 
@@ -73,13 +71,13 @@ class Patience:
 
     def __init__(self, max_attempts: int) -> None:
         self._max_attempts = max_attempts
-        self._ends_s = monotonic() + PATIENCE_S
+        self._ends_s = clock.monotonic_s() + PATIENCE_S
         self.attempts = 1
         """Number of attempts started, the current one included."""
 
     def again(self) -> bool:
         """Pause and count another attempt; False if the limit is reached."""
-        if self.attempts >= self._max_attempts or monotonic() > self._ends_s:
+        if self.attempts >= self._max_attempts or clock.monotonic_s() > self._ends_s:
             return False
         pause(self.attempts - 1)
         self.attempts += 1
@@ -105,4 +103,4 @@ def reading_whole(store: ObjectStore, read: Callable[[], T]) -> T:
 
 def pause(attempt: int, *, first_s: float = _FIRST_PAUSE_S, longest_s: float = 1.0) -> None:
     """Sleep for a random time whose limit doubles with each attempt."""
-    time.sleep(random.uniform(0, min(longest_s, first_s * 2.0**attempt)))  # noqa: S311 - jitter
+    clock.sleep_up_to(min(longest_s, first_s * 2.0**attempt))

@@ -8,12 +8,12 @@ always ends with the call, also after an error.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from rowsieve import clock
 from rowsieve.arguments.annotations import Progress
 from rowsieve.bridges.session import Session
 from rowsieve.bridges.where import locating_errors, semantics_of, to_predicate
@@ -112,7 +112,7 @@ class Coordinator:
         table.refresh()
         where = arguments.get(FILTER.name)
         predicate, semantics = self._condition(where, table.snapshot_for_engines().schema)
-        scan = TargetScan(table, predicate, semantics, time.time_ns() // 1000)
+        scan = TargetScan(table, predicate, semantics, clock.now_us())
         return optimised(plan_call(procedure, arguments, scan))
 
     def _condition(self, where: Value, schema: Schema) -> tuple[Predicate, Semantics]:

@@ -25,12 +25,12 @@ import os
 import re
 import socket
 import threading
-import time
 import uuid
 from collections.abc import Collection, Iterable
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
+from rowsieve import clock
 from rowsieve.errors import InvalidInput, RowsieveError, StoreError
 from rowsieve.objects import ObjectStore, put_fresh
 from rowsieve.storage.log.sealed_lines import seal
@@ -167,7 +167,7 @@ class Lease:
         """Renew until the end; a renewal that fails is tried again at the next time."""
         period_s = self.duration_s / _RENEWALS
         renewed = _clocks()
-        while not self._ended.wait(min(period_s, _LOOK_S)):
+        while not clock.wait(self._ended, min(period_s, _LOOK_S)):
             now = _clocks()
             if max(after - before for before, after in zip(renewed, now, strict=True)) < period_s:
                 continue
@@ -201,7 +201,7 @@ def checked_duration(duration_s: float) -> float:
 
 def _clocks() -> tuple[float, float]:
     """The time by two clocks: one that may jump, and one that may stop during a sleep."""
-    return time.time(), time.monotonic()
+    return clock.now_us() / 1e6, clock.monotonic_s()
 
 
 def _process_name() -> str:
@@ -232,7 +232,7 @@ class LeaseWatch:
         """
         pause_s = max(grace_s, SECOND_LOOK_S if self._suspects else 0.0)
         if pause_s:
-            time.sleep(pause_s)
+            clock.sleep(pause_s)
         again, _ = self._other_leases()
         over = [lease for lease in again if lease in self._suspects]  # not renewed since
         return oldest_leased(again, over), {lease.path: lease.size_bytes for lease in over}

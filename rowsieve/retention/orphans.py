@@ -13,11 +13,11 @@ and such writers refuse a table with a floor. `grace_s` is patience with writers
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from rowsieve import clock
 from rowsieve.arguments.annotations import Progress
 from rowsieve.errors import CorruptData, NotFound, SnapshotExpired, VersionNotFound
 from rowsieve.objects import ObjectStore
@@ -75,7 +75,7 @@ def floor_for(log: LogReader, head: Snapshot, grace_s: float) -> int:
     if not grace_s:
         return head.version + 1
     try:
-        return log.as_of(time.time_ns() // 1000 - round(grace_s * 1_000_000)).version
+        return log.as_of(clock.now_us() - round(grace_s * 1_000_000)).version
     except (SnapshotExpired, VersionNotFound):
         return 0
 
@@ -167,7 +167,7 @@ def _leftovers(
     A put that loses its temporary file fails, so these need no floor.
     """
     found = _sizes(listing, _unfinished(store, listing, kept))
-    last_us = time.time_ns() // 1000 - round(max(grace_s, _TEMPORARY_S) * 1_000_000)
+    last_us = clock.now_us() - round(max(grace_s, _TEMPORARY_S) * 1_000_000)
     for path, detail in store.leftovers().items():
         if detail.modified_us <= last_us:
             found[path] = detail.size_bytes

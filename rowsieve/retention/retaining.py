@@ -8,11 +8,11 @@ number of processes, concurrently with writers and readers.
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Final, Self, TypeVar
 
+from rowsieve import clock
 from rowsieve.arguments import Example
 from rowsieve.arguments.annotations import Metadata, Moment, Progress
 from rowsieve.changes.column_methods import Evolving
@@ -123,7 +123,7 @@ class Retaining(Evolving):
         checked_retain_last(retain_last)
         checked_grace(grace_s)
         if older_than is None and retain_last is None:
-            older_than_us: int | None = time.time_ns() // 1000 - round(KEPT_S * 1_000_000)
+            older_than_us: int | None = clock.now_us() - round(KEPT_S * 1_000_000)
         else:
             older_than_us = None if older_than is None else checked_past(older_than)
         head = self._latest()
@@ -332,7 +332,7 @@ def checked_grace(grace_s: float) -> None:
 def checked_past(moment: Moment) -> int:
     """Return a time in microseconds; InvalidInput if it is in the future."""
     moment_us = to_microseconds(moment)
-    if moment_us > time.time_ns() // 1000 + _CLOCKS_DIFFER_US:
+    if moment_us > clock.now_us() + _CLOCKS_DIFFER_US:
         raise InvalidInput(
             f"older_than is {moment!s}, which is in the future; give a time that has passed, or "
             "retain_last=1 to keep the newest version only"

@@ -53,11 +53,12 @@ def test_a_reader_that_holds_a_lease_finishes() -> None:
 def test_a_lease_that_is_held_outlives_a_jump_of_the_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jump_s: float
 ) -> None:  # trap T24
-    table, clock = with_history(tmp_path / "t", versions=5), time.time
+    table, clock_ns = with_history(tmp_path / "t", versions=5), time.time_ns
     with table.lease(version=2) as pinned:
         (path,) = paths(table.store, LEASES)
-        os.utime(tmp_path / "t" / path, (clock() - jump_s, clock() - jump_s))
-        monkeypatch.setattr(time, "time", lambda: clock() + jump_s)
+        touched_ns = clock_ns() - round(jump_s * 1e9)
+        os.utime(tmp_path / "t" / path, ns=(touched_ns, touched_ns))
+        monkeypatch.setattr(time, "time_ns", lambda: clock_ns() + round(jump_s * 1e9))
         removed = table.expire_versions(retain_last=1)
         assert removed.leased_version == 2
         assert rows_of(pinned) == expected(2)

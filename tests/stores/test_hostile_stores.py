@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import rowsieve as rs
+from rowsieve import clock
 from rowsieve.errors import InvalidInput, RowsieveError, StoreError
-from rowsieve.objects import durable, open_store
+from rowsieve.objects import open_store
 from tests.objects.background import finish_background
 from tests.small_tables import KV, kv
 from tests.stores.proxy import Fault, Proxy, Request
@@ -150,7 +151,7 @@ def test_a_storm_ends_by_a_deadline_and_not_by_a_count_alone(
         passed[0] += 40.0  # each look at the clock
         return passed[0]
 
-    monkeypatch.setattr(durable, "monotonic", later)
+    monkeypatch.setattr(clock, "monotonic_s", later)
     proxy.rule = lambda request: Fault.SLOW_DOWN if request.method == method else None
     before = len(proxy.requests)
     with pytest.raises(StoreError, match="SlowDown") as raised:

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 
 import rowsieve
-from rowsieve import Table
+from rowsieve import Table, clock
 from rowsieve.errors import CommitConflict, EvaluationError, InvalidData, InvalidInput
-from rowsieve.storage.log import retries
 from tests.oracle_table import bag, merge_by_row, to_rows
 from tests.processes import start
 from tests.profiles import IS_DEEP
@@ -196,26 +195,26 @@ def test_without_time_to_retry_one_attempt_is_made(change: Callable[..., object]
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_attempts_end_at_the_deadline(
-    change: Callable[..., object], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_attempts_end_at_the_deadline(change: Callable[..., object]) -> None:
     now = [0.0]
-    monkeypatch.setattr(retries, "time", FakeTime(now))
     table, handle, tries = crowded()
-    with pytest.raises(CommitConflict, match="retry_timeout_s=2"):
+    with (
+        clock.running_on(ClockOfSleeps(now)),
+        pytest.raises(CommitConflict, match="retry_timeout_s=2"),
+    ):
         change(handle, retry_timeout_s=2.0)
     assert now[0] >= 2.0
     assert len(tries) > 5
     assert pairs(table) == [(1, tries[-1])]
 
 
-class FakeTime:
+class ClockOfSleeps(clock.SystemClock):
     """A clock that only sleeping moves."""
 
     def __init__(self, now: list[float]) -> None:
         self._now = now
 
-    def monotonic(self) -> float:
+    def monotonic_s(self) -> float:
         return self._now[0]
 
     def sleep(self, seconds: float) -> None:

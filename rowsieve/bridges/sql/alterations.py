@@ -11,13 +11,13 @@ import decimal
 import logging
 import math
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from rowsieve import clock
 from rowsieve.bridges.sql.dialects import Dialect, dialect_named
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import ir
@@ -243,7 +243,7 @@ def _evaluated(node: Any, type_: LogicalType, name: str, dialect: Dialect) -> pa
             operand,
             Schema(0, ()),
             dialect.semantics,
-            now_us=time.time_ns() // 1_000,
+            now_us=clock.now_us(),
             target=type_,
         )
     except (InvalidPredicate, UnsupportedOperation) as error:

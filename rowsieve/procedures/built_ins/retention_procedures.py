@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 import pyarrow as pa
 
+from rowsieve import clock
 from rowsieve.arguments.annotations import Progress
 from rowsieve.errors import InvalidInput
 from rowsieve.procedures.parameters import Parameter, ParameterType, Value
@@ -103,7 +104,7 @@ def _remove_orphans(
     if older_than is not None:
         if "grace_s" in given:
             raise InvalidInput("remove_orphan_files: give older_than or grace_s, not both")
-        given["grace_s"] = max(0.0, (datetime.now(UTC) - older_than).total_seconds())
+        given["grace_s"] = max(0.0, clock.now_us() / 1e6 - older_than.timestamp())
     return table.remove_orphans(**given)
 
 

@@ -8,13 +8,13 @@ statement is planned.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from datafusion.catalog import Table as CatalogTable
 
+from rowsieve import clock
 from rowsieve.change_feed.feed import ChangeFeed, open_feed
 from rowsieve.change_feed.feed_columns import ADDED
 from rowsieve.errors import InvalidInput, RowsieveError, without_frames
@@ -105,7 +105,7 @@ class ChangesDataset(PushdownDataset):
             where=where,
             dialect="datafusion",
             session=None,
-            now_us=time.time_ns() // 1000,
+            now_us=clock.now_us(),
         )
 
     def get_fragments(self, filter: Any = None) -> list[ChangesFragment]:  # noqa: A002

@@ -10,7 +10,6 @@ table, except for a `ClosedFrame`, which checks the files itself.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import datafusion
 from datafusion.catalog import Table as CatalogTable
 
+from rowsieve import clock
 from rowsieve.executor.visible_by_part import visible_by_part
 from rowsieve.planner.cache import PLANS
 from rowsieve.planner.plan import ScanPlan
@@ -161,7 +161,7 @@ def planned(snapshot: Snapshot, uri: str, condition: Predicate = TRUE) -> ScanPl
         uri,
         predicate=condition,
         semantics=Semantics.DATAFUSION,
-        now_us=time.time_ns() // 1000,
+        now_us=clock.now_us(),
         split_bytes=split_bytes_for_cores(snapshot.parts, least=SMALLEST_SPLIT_BYTES),
         pruning=True,
     )[0]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowsieve import clock
 from rowsieve.bridges.extras import imported
 from rowsieve.errors import RowsieveError, UnsupportedOperation
 from rowsieve.executor.execute import Execution
@@ -122,7 +123,7 @@ class TableDataset(PushdownDataset):
         OPEN_READS.check_planning()
         snapshot, predicate = self._table.snapshot_for_engines(), pushed_filter(filter)
         self._check_columns(snapshot)
-        now_us = time.time_ns() // 1000
+        now_us = clock.now_us()
         split_bytes = split_bytes_for_cores(snapshot.parts, least=SMALLEST_SPLIT_BYTES)
 
         def plan(*, pruning: bool) -> ScanPlan:

@@ -14,7 +14,6 @@ same DataFrame and lose rows. Spark filters above the source; the option `where`
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +29,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from rowsieve import clock
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.bridges.where import to_predicate
 from rowsieve.config import DEFAULT
@@ -168,7 +168,7 @@ def _pin(options: ReadOptions, snapshot: Snapshot) -> Pinned:
     return Pinned(
         snapshot.table.uuid,
         snapshot.version,
-        time.time_ns() // 1000,
+        clock.now_us(),
         ansi_default(),
         odd_names(options.where or "TRUE", snapshot.schema) if follows else OddNames(),
     )

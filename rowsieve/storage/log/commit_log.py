@@ -13,13 +13,13 @@ after a crash at any point the table is either before or after the commit.
 from __future__ import annotations
 
 import re
-import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
+from rowsieve import clock
 from rowsieve.checksums import checksum
 from rowsieve.errors import (
     CommitConflict,
@@ -543,4 +543,4 @@ def _check_info(info: TableInfo) -> None:
 
 
 def _now_us() -> int:
-    return time.time_ns() // 1000
+    return clock.now_us()

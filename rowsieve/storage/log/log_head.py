@@ -13,13 +13,13 @@ between an existing entry and the head. An expired entry is `SnapshotExpired`; a
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias
 
+from rowsieve import clock
 from rowsieve.errors import (
     CorruptData,
     TableNotFound,
@@ -178,7 +178,7 @@ class LogHead:
         before any entry was removed (invariants, rules 6 and 16), so the listing shows it. A writer
         that commits on this head checks the log once more after its put.
         """
-        start_s = time.monotonic()
+        start_s = clock.monotonic_s()
         version = known.version
         requests: list[Callable[[], object]] = [
             partial(self.entry, version + 1),
@@ -194,7 +194,7 @@ class LogHead:
             and not checkpoints
             and last is not None
             and (last.table_uuid, last.commit_id) == (known.table.uuid, known.commit_id)
-            and time.monotonic() - start_s < _AT_ONCE_S
+            and clock.monotonic_s() - start_s < _AT_ONCE_S
         )
         return following, max(checkpoints, default=-1), is_head
 

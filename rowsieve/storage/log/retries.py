@@ -7,10 +7,9 @@ each attempt, so that many small writers take turns.
 from __future__ import annotations
 
 import math
-import random
-import time
 from typing import Final
 
+from rowsieve import clock
 from rowsieve.errors import CommitConflict, InvalidInput
 
 RETRY_TIMEOUT_S: Final = 60.0
@@ -26,14 +25,14 @@ class Retries:
     def __init__(self, operation: str, timeout_s: float | None = None) -> None:
         self._operation = operation
         self._timeout_s = math.inf if timeout_s is None else checked_timeout(timeout_s)
-        self._started = time.monotonic()
+        self._started = clock.monotonic_s()
         self.attempts = 0
         self.is_over = False
         """True once the deadline has passed: no attempt follows."""
 
     def wait(self, problem: Exception | None = None) -> None:
         """Count a lost attempt and sleep; CommitConflict after the deadline."""
-        elapsed_s = time.monotonic() - self._started
+        elapsed_s = clock.monotonic_s() - self._started
         remaining_s = self._timeout_s - elapsed_s
         longest_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(self.attempts, 30))
         self.attempts += 1
@@ -46,7 +45,7 @@ class Retries:
                 attempts=self.attempts,
                 elapsed_s=elapsed_s,
             ) from problem
-        time.sleep(random.uniform(0, min(remaining_s, longest_s)))  # noqa: S311 - jitter
+        clock.sleep_up_to(min(remaining_s, longest_s))
 
 
 def checked_timeout(timeout_s: float) -> float:

@@ -9,7 +9,6 @@ included, so they mean the same rows in every read of the version.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from datafusion.catalog import Table as CatalogTable
 
+from rowsieve import clock
 from rowsieve.changes.hiding import part_starts
 from rowsieve.errors import RowsieveError
 from rowsieve.executor.execute import Execution
@@ -80,7 +80,7 @@ class _NumberedRead(PushdownFragment):
             self._table.uri,
             predicate=self._predicate,
             semantics=Semantics.DATAFUSION,
-            now_us=time.time_ns() // 1000,
+            now_us=clock.now_us(),
         )
         execution = Execution(plan, self._table.store, threads=1)
         predicate = execution.predicate

@@ -10,7 +10,6 @@ by its place in the version (`numbered_rows`).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from rowsieve import clock
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.computed import appended, changes_rows, emptied, keyed_change
 from rowsieve.changes.defaults import with_defaults
@@ -208,7 +208,7 @@ def delete(queries: Queries, statement: Delete) -> int:
         nonlocal count
         predicate = queries.condition(query, snapshot) if statement.where else TRUE
         if predicate is not None:
-            question = Question(predicate, Semantics.DATAFUSION, time.time_ns() // 1000)
+            question = Question(predicate, Semantics.DATAFUSION, clock.now_us())
             found = delete_where(change, snapshot, question)
             count = 0 if found is None else found.request.rows_deleted
             return found
@@ -258,7 +258,7 @@ def update(queries: Queries, statement: Update) -> int:
         rows = assigned(rows.rename_columns(snapshot.schema.names), snapshot.schema.fields)
         reads: Check = changes_rows
         if predicate is not None and not itself:
-            question = Question(predicate, Semantics.DATAFUSION, time.time_ns() // 1000)
+            question = Question(predicate, Semantics.DATAFUSION, clock.now_us())
             reads = AddsMatches(change.store, snapshot, question)
         if key:
             order = KeyOrder.of(snapshot.schema, key)
@@ -311,7 +311,7 @@ def _hidden(
         change.store.uri,
         predicate=predicate,
         semantics=Semantics.DATAFUSION,
-        now_us=time.time_ns() // 1000,
+        now_us=clock.now_us(),
     )
     found = hide_and_append(change, snapshot, plan, rows)
     if found is None or found.request.rows_deleted != rows.num_rows:

@@ -9,7 +9,6 @@ are NULLs where they come first. Floats have no such condition: NaN and zeros.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -19,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve import clock
 from rowsieve.bridges.datafusion_exprs import from_datafusion
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import RowsieveError
@@ -143,7 +143,7 @@ def _first_values(own: OwnTable, first: FirstRows, filters: ir.Predicate) -> pa.
             own.table.uri,
             predicate=filters,
             semantics=Semantics.DATAFUSION,
-            now_us=time.time_ns() // 1000,
+            now_us=clock.now_us(),
             columns=table_columns((first.column,)),
         )
         batches = Execution(plan, own.table.store).read()

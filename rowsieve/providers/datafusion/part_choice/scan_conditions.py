@@ -11,11 +11,11 @@ so `now()` is the time of planning or later (invariant 30).
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
+from rowsieve import clock
 from rowsieve.bridges.datafusion_exprs import from_datafusion
 from rowsieve.bridges.extras import imported
 from rowsieve.errors import RowsieveError
@@ -110,4 +110,4 @@ def _read(expression: Any, schema: Schema) -> Predicate:
         return TRUE
     if found is None:
         return TRUE
-    return from_now_on(found, Semantics.DATAFUSION, time.time_ns() // 1_000)
+    return from_now_on(found, Semantics.DATAFUSION, clock.now_us())

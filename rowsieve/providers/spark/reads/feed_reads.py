@@ -9,7 +9,6 @@ a whole version go through the driver.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -19,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from rowsieve import clock
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.bridges.where import to_predicate
 from rowsieve.change_feed.commit_parts import CommitParts, parts_of_commit, parts_of_rows
@@ -71,7 +71,7 @@ def pin_feed(options: FeedOptions) -> PinnedFeed:
     target = replace(target, parts=PartTable.empty(), tokens={})
     follows = options.where is not None and options.semantics is None
     names = odd_names(options.where or "TRUE", feed_schema(target)) if follows else OddNames()
-    pinned = PinnedFeed(target, time.time_ns() // 1000, ansi_default(), names)
+    pinned = PinnedFeed(target, clock.now_us(), ansi_default(), names)
     feed_columns(options, pinned)
     return pinned
 

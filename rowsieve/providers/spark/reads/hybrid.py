@@ -10,7 +10,6 @@ error under all settings of the session: files are immutable, and page checksums
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Collection, ItemsView, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -18,6 +17,7 @@ from typing import Any, Final
 from pyspark.errors import AnalysisException
 from pyspark.sql.types import StructType
 
+from rowsieve import clock
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.errors import CorruptData
 from rowsieve.objects import Location
@@ -71,7 +71,7 @@ def routes_of(read: SparkRead, allowed: Collection[str]) -> SparkRoutes:
     """The route of each part that the read needs."""
     check_routes(allowed)
     snapshot, store = read.table.snapshot_for_engines(), read.table.store
-    plan = plan_read(read.options, snapshot, store.uri, time.time_ns() // 1000)
+    plan = plan_read(read.options, snapshot, store.uri, clock.now_us())
     if read.implied:
         plan = only_parts(plan, _needed(read, plan))
     columns = _columns(read, plan)
@@ -149,7 +149,7 @@ def is_smaller(read: SparkRead) -> bool:
 def part_counts(read: SparkRead) -> tuple[int, int]:
     """Count the parts that it would read without its implied conditions, and with them."""
     snapshot = read.table.snapshot_for_engines()
-    plan = plan_read(read.options, snapshot, read.table.store.uri, time.time_ns() // 1000)
+    plan = plan_read(read.options, snapshot, read.table.store.uri, clock.now_us())
     return len(read_parts(plan)), len(_needed(read, plan))
 
 

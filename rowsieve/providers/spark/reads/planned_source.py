@@ -11,7 +11,6 @@ file that changed since is `CorruptData` in the task, by the checksum of its tai
 from __future__ import annotations
 
 import base64
-import time
 import zlib
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -22,6 +21,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from rowsieve import clock
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.objects import open_store
 from rowsieve.planner.plan import ScanPlan
@@ -40,7 +40,7 @@ def planned_frame(read: SparkRead) -> Any:
     """Plan the read, and return a DataFrame of its splits."""
     table, options, spark = read.table, read.options, read.spark
     snapshot, store = table.snapshot_for_engines(), table.store
-    now_us, reporter = time.time_ns() // 1000, reporter_of(options.reporter)
+    now_us, reporter = clock.now_us(), reporter_of(options.reporter)
     plan = audited_plan(
         partial(plan_read, options, snapshot, store.uri, now_us),
         partial(plan_read, options, snapshot, store.uri, now_us, pruning=False),

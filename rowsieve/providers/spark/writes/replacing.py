@@ -7,12 +7,12 @@ rows are in the memory of the driver.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 
 import pyarrow as pa
 
+from rowsieve import clock
 from rowsieve.bridges.where import to_predicate
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.mutation import Mutation, Stale, commit_mutation
@@ -55,7 +55,7 @@ def replaced_rows(options: WriteOptions, schema: Schema) -> Question | None:
                 f"option replaceWhere: {options.replace_where} depends on the settings of the "
                 "session, which a write does not see; give the options time_zone and ansi"
             )
-    question = Question(predicate, semantics, time.time_ns() // 1000)
+    question = Question(predicate, semantics, clock.now_us())
     bind(predicate, schema, semantics, now_us=question.now_us)
     return question
 
