@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from rowsieve.providers.datafusion.own_table import OwnTable
 
 
-# DataFusion calls Python once for each batch of a file with hidden rows.
+# DataFusion calls Python once for each batch of a file with hidden rows. Its filters allocate whole
+# batches in advance, so batches of many columns have fewer rows.
 _LONG_BATCH_ROWS: Final = 65_536  # as many as a row group of ours has
+_LONG_BATCH_VALUES: Final = 4_194_304  # 32 MiB of numbers
 _SHORT_BATCH_ROWS: Final = 256  # so that a small LIMIT does not read a whole row group
 _ONE_PASS: Final = {MAX_PASSES: 1, ROUND_ROBIN: "false"}
 
@@ -49,7 +51,7 @@ class ClosedReads:
     the registered tables have the right number of rows, but any rows. `has_conditions`: DataFusion
     may merge conditions of the statement with the filters on visible rows. `takes_first`: the
     statement is a top-k query without joins, and DataFusion may skip row groups that cannot have
-    rows among the first k.
+    rows among the first k. `widest_scan`: the number of columns that one scan reads, at most.
     """
 
     hybrids: dict[str, HybridTable] = field(default_factory=dict)
@@ -58,6 +60,7 @@ class ClosedReads:
     only_counts: bool = False
     has_conditions: bool = True
     takes_first: bool = False
+    widest_scan: int = 1
 
     @property
     def has_bitmaps(self) -> bool:
@@ -78,10 +81,12 @@ class ClosedReads:
     def _batch_settings(self) -> dict[str, Any]:
         if not self.has_bitmaps or self.only_counts:
             return {}
+        fitting = max(_SHORT_BATCH_ROWS, _LONG_BATCH_VALUES // max(1, self.widest_scan))
+        long = min(_LONG_BATCH_ROWS, fitting)
         if self.row_limit is None:
-            return {BATCH_SIZE: _LONG_BATCH_ROWS}
+            return {BATCH_SIZE: long}
         rows = max(_SHORT_BATCH_ROWS, 2 * self.row_limit)
-        return {BATCH_SIZE: rows, SPLIT_FILES: "false"} if rows < _LONG_BATCH_ROWS else {}
+        return {BATCH_SIZE: rows, SPLIT_FILES: "false"} if rows < long else {}
 
     def add(self, name: str, own: OwnTable, hybrid: HybridTable | None) -> None:
         """Read the table through `hybrid`; None: only through our dataset."""
@@ -122,12 +127,18 @@ def closed_reads(
     if len(named) == 1 and facts.row_limit is not None:
         ((name, own),) = named.items()
         if (enough := own.enough_rows(facts.row_limit)) is not None:
-            found = ClosedReads(row_limit=facts.row_limit, has_conditions=facts.has_conditions)
+            found = ClosedReads(
+                row_limit=facts.row_limit,
+                has_conditions=facts.has_conditions,
+                widest_scan=facts.widest_scan,
+            )
             found.add(name, own, hybrid(own, *enough))
             return found
     has_bitmaps = _may_have_bitmaps(facts, asked)
     found = ClosedReads(
-        only_counts=has_bitmaps and facts.only_counts, has_conditions=facts.has_conditions
+        only_counts=has_bitmaps and facts.only_counts,
+        has_conditions=facts.has_conditions,
+        widest_scan=facts.widest_scan,
     )
     for name, own in named.items():
         wanted = chosen.get(name)

@@ -68,6 +68,7 @@ class PlanFacts:
     columns that conditions use outside of arithmetic and casts, without table names. `row_limit`:
     the scans have no conditions, and the plan needs at most this many of their rows, any of them;
     None if it may need more. `only_counts`: the result depends only on the row counts of the scans.
+    `widest_scan`: the number of columns that one scan reads, at most.
     """
 
     is_total: bool = True
@@ -77,6 +78,7 @@ class PlanFacts:
     columns: set[str] = field(default_factory=set)
     row_limit: int | None = None
     only_counts: bool = False
+    widest_scan: int = 1
 
 
 def facts_of(optimised: Any) -> PlanFacts:
@@ -103,6 +105,7 @@ def _facts(optimised: Any) -> PlanFacts:
         only_counts &= _only_counts(node, kind)
         if kind == "TableScan":
             scans.append(node)
+            found.widest_scan = max(found.widest_scan, len(node.projection() or ()))
         for condition in _conditions(node, kind):
             found.has_conditions = True
             found.is_total &= _is_total(condition, inputs, found.columns)

@@ -20,7 +20,7 @@ from datafusion import col, lit
 import rowsieve as rs
 from rowsieve.errors import CorruptData
 from rowsieve.predicate.rowset import RowSet
-from rowsieve.providers.datafusion import SessionContext
+from rowsieve.providers.datafusion import SessionContext, closed_reads
 from rowsieve.providers.datafusion.closed_frame import ClosedFrame
 from rowsieve.providers.datafusion.hidden_rows import VisibleRows
 from tests import random_tables
@@ -240,6 +240,20 @@ def test_the_batch_size_of_the_session_stays(tmp_path: Path) -> None:
     frame = ours.sql("SELECT * FROM t")
     assert isinstance(frame, ClosedFrame)
     assert max(batch.num_rows for batch in frame.collect()) <= 64
+
+
+@pytest.mark.parametrize("query", ["SELECT * FROM t", "SELECT * FROM t WHERE x > 1"])
+def test_batches_of_many_columns_have_fewer_rows(
+    query: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, _ = contexts(*made(tmp_path))
+    monkeypatch.setattr(closed_reads, "_SHORT_BATCH_ROWS", 1)
+    monkeypatch.setattr(closed_reads, "_LONG_BATCH_VALUES", 200)
+    frame = ours.sql(query)
+    assert isinstance(frame, ClosedFrame)
+    assert {batch.num_rows for batch in frame.collect()} <= set(range(51))  # of four columns
+    narrow = ours.sql(query.replace("*", "count(x)")).collect()
+    assert sum(batch.num_rows for batch in narrow) == 1
 
 
 def test_a_file_with_hidden_rows_that_vanishes_is_an_error(tmp_path: Path) -> None:
