@@ -27,7 +27,7 @@ from rowsieve.errors import (
     UnsupportedOperation,
 )
 from rowsieve.objects import ObjectStore, open_store
-from rowsieve.retention.dropping import close, closed_head, delete_files
+from rowsieve.retention.dropping import close, delete_files, is_dropped
 from rowsieve.storage.snapshot import Snapshot
 
 
@@ -196,7 +196,7 @@ class Dropping(Places):
         for name in self._table_folders(self._store.folders()):
             if name.plain in state.locations and name.folder not in state.purged:
                 store = open_store(self._uri(name.folder), self._storage_options)
-                if closed_head(store) is not None:
+                if is_dropped(store):
                     yield name.folder
 
     def _refers(self, state: CatalogState, location: str) -> bool:

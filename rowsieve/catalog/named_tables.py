@@ -58,8 +58,7 @@ from rowsieve.procedures.call_statement import Call, Explain, classify
 from rowsieve.procedures.coordinator import Coordinator
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
 from rowsieve.properties import check_properties
-from rowsieve.retention.dropping import close, closed_head, delete_files
-from rowsieve.storage.log.floors import check_open
+from rowsieve.retention.dropping import close, delete_files, is_dropped
 from rowsieve.table import Table
 
 
@@ -335,8 +334,11 @@ class Catalog(Dropping):
     def _check_open(self, operation: str, location: str) -> None:
         """Raise TableNotFound if the table at a place was closed by a drop with its files."""
         store = open_store(self._uri(location), self._storage_options)
-        if (head := closed_head(store)) is not None:
-            check_open(operation, head)
+        if is_dropped(store):
+            raise TableNotFound(
+                f"{operation}: the table at {store.uri} was dropped with all its files, which are "
+                "being deleted; create it again"
+            )
 
     def _with_created(self, name: TableName, location: str, now: CatalogState) -> CatalogState:
         """The state with a table that was just created; TableExists if its name went to another.

@@ -5,8 +5,9 @@ first and reads the floor then (invariants, rule 16), so after that commit a rea
 its lease is listed. A writer that commits later is refused, too. Only files whose place and name
 show that they are the table's own are deleted: the folder may hold other tables and other files.
 
-The newest version stays readable until the end, so that an interrupted deletion can be recognised
-by `is_closed` and repeated.
+Before that, the log must prove which versions there are (`kept_versions`): a purge of a table whose
+entries were lost would delete what can still be restored. The entry of the closing commit goes
+last, so that an interrupted deletion can be recognised by `is_dropped` and repeated.
 """
 
 from __future__ import annotations
@@ -17,16 +18,12 @@ from typing import Final
 
 from rowsieve.errors import CorruptData, NotFound, UnsupportedOperation
 from rowsieve.objects import ObjectStore
+from rowsieve.retention.kept_versions import KeptVersions, with_proof
 from rowsieve.retention.leases import Lease, LeaseWatch
-from rowsieve.storage.log.checkpoint import (
-    CHECKPOINTS,
-    checkpoint_file,
-    checkpoint_path,
-    write_checkpoint,
-)
+from rowsieve.retention.listing import Listing
 from rowsieve.storage.log.commit_log import CommitLog, check_writable
 from rowsieve.storage.log.commit_request import CommitRequest
-from rowsieve.storage.log.floors import CLOSED, is_closed, raised
+from rowsieve.storage.log.floors import CLOSED, DroppedTable, is_closed, raised
 from rowsieve.storage.log.log_entry import log_path
 from rowsieve.storage.log.retries import Retries
 from rowsieve.storage.snapshot import Snapshot
@@ -43,20 +40,24 @@ _FOLDERS: Final = ("data", "_rowsieve", "_delta_log", "metadata")
 
 
 def close(store: ObjectStore, release: Callable[[], object] | None = None) -> Snapshot | None:
-    """Give up all versions of the table in `store`; return the newest one, None if unreadable.
+    """Give up all versions of the table in `store`; return the newest one.
 
-    UnsupportedOperation if a lease protects the table. `release` is called if there is none, before
-    the table is closed: it removes the table's name, so that nobody renames a closed table. If a
-    lease was taken after that, the table stays closed for others, and a later call continues.
+    None if nothing of its log is left that can be read: its files are being deleted already, or its
+    log is. UnsupportedOperation if a lease protects the table, CorruptData if its log does not
+    prove which versions there are, as every deletion needs it. `release` is called after that,
+    before the table is closed: it removes the table's name, so that nobody renames a closed table.
+    If a lease was taken after that, the table stays closed for others, and a later call continues.
     """
     log = CommitLog(store)
-    head = _newest(log)
+    head = _newest(log, store)
     if head is not None and not is_closed(head):
         check_writable("drop_table", head)
     uuid, version = ("unknown", 0) if head is None else (head.table.uuid, head.version)
     with Lease(store, uuid, version, _OWN_LEASE_S, "drop_table") as own:
         watch = LeaseWatch(store, own)
         _check_unleased(store, watch.oldest)
+        if head is not None and not is_closed(head):
+            head = _proven_whole(log, store, watch.oldest)
         if release is not None:
             release()
         if head is not None and not is_closed(head):
@@ -70,23 +71,43 @@ def close(store: ObjectStore, release: Callable[[], object] | None = None) -> Sn
 def delete_files(store: ObjectStore, head: Snapshot | None) -> None:
     """Delete the files of a closed table; `head` as `close` returned it.
 
-    The files that reading `head` needs go last. A repeated call continues.
+    The entry that closed it goes last, and says so as long as anything is left. A repeated call
+    continues; several may run at once.
     """
-    last: list[str] = []
-    if head is not None:
-        write_checkpoint(store, head)
-        parts = f"{CHECKPOINTS}/{checkpoint_file(store, head.version)}"
-        last = [log_path(head.version), parts, checkpoint_path(head.version)]
     found = [path for folder in _FOLDERS for path in store.list(folder)]
-    own = [path for path in (*found, *store.leftovers()) if _is_own(path) and path not in last]
-    store.delete(own)
+    own = [path for path in (*found, *store.leftovers()) if _is_own(path)]
+    last = [] if head is None else [log_path(head.version)]
+    store.delete([path for path in own if path not in last])
     store.delete(last)
 
 
-def closed_head(store: ObjectStore) -> Snapshot | None:
-    """Return the newest version of a closed table; None of any other folder."""
-    head = _newest(CommitLog(store))
-    return head if head is not None and is_closed(head) else None
+def is_dropped(store: ObjectStore) -> bool:
+    """Return whether a table was closed here whose files are not all deleted yet."""
+    try:
+        return is_closed(CommitLog(store).latest())
+    except DroppedTable:
+        return True
+    except (CorruptData, NotFound):
+        return False
+
+
+def _proven_whole(log: CommitLog, store: ObjectStore, leased: int | None) -> Snapshot:
+    """Prove that the log has lost no version, and return the newest; CorruptData otherwise."""
+
+    def head_of(_: Listing, kept: KeptVersions) -> Snapshot:
+        return kept.head
+
+    try:
+        return with_proof(log, store, head_of, lambda: leased)
+    except CorruptData as error:
+        raise _damaged(store, error) from error
+
+
+def _damaged(store: ObjectStore, error: CorruptData) -> CorruptData:
+    return CorruptData(
+        f"drop_table: {error}. To give up what may be restored, drop the table without purge, then "
+        f"delete the folder {store.uri} yourself"
+    )
 
 
 def _closed(log: CommitLog, head: Snapshot) -> Snapshot:
@@ -102,11 +123,13 @@ def _closed(log: CommitLog, head: Snapshot) -> Snapshot:
     return log.commit(request_for(head), head, again, Retries("drop_table"))[1]
 
 
-def _newest(log: CommitLog) -> Snapshot | None:
+def _newest(log: CommitLog, store: ObjectStore) -> Snapshot | None:
     try:
         return log.latest()
-    except (CorruptData, NotFound):
+    except NotFound:
         return None
+    except CorruptData as error:
+        raise _damaged(store, error) from error
 
 
 def _is_own(path: str) -> bool:

@@ -15,16 +15,16 @@ than the list. If newest entries were lost, nothing is deleted and nothing is co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from rowsieve.errors import CorruptData, NotFound, SnapshotExpired
 from rowsieve.objects import ObjectStore, together
 from rowsieve.retention.listing import Listing
 from rowsieve.storage.log.checkpoint import checkpoint_path, read_checkpoint
-from rowsieve.storage.log.floors import check_open, paths_of
+from rowsieve.storage.log.floors import check_open, floors_of, paths_of
 from rowsieve.storage.log.log_entry import LogEntry, log_path
 from rowsieve.storage.log.log_reader import LogReader
 from rowsieve.storage.log.replay import replay
@@ -32,6 +32,10 @@ from rowsieve.storage.snapshot import Snapshot
 
 BLOCK: Final = 64
 """Entries that are read at once."""
+
+_RETRIES: Final = 3  # when another call expires versions at the same time
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,32 @@ class KeptVersions:
     first: Snapshot
     head: Snapshot
     paths: frozenset[str]
+
+
+def with_proof(
+    log: LogReader,
+    store: ObjectStore,
+    use: Callable[[Listing, KeptVersions], T],
+    leases: Callable[[], int | None],
+    wanted: int | None = None,
+) -> T:
+    """List the files, read the floor, then list the leases; `use` gets what is proved to be kept.
+
+    Again if other calls delete files meanwhile. `leases` returns the oldest leased version. With
+    `wanted`, what would be kept if that were the floor.
+    """
+    tries = _RETRIES
+    while True:
+        listing = Listing.of(store)
+        floors = floors_of(log.newest().table.properties)
+        floor = floors.oldest_version if wanted is None else wanted
+        leased = leases()
+        try:
+            return use(listing, prove_kept(log, store, listing, floor, leased))
+        except (CorruptData, NotFound, SnapshotExpired):
+            tries -= floors_of(log.newest().table.properties) == floors
+            if tries < 0:
+                raise
 
 
 def lower_version(version: int, leased: int | None) -> int:

@@ -10,20 +10,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Final, Self, TypeVar
+from typing import Annotated, Final, Self
 
 from rowsieve import clock
 from rowsieve.arguments import Example
 from rowsieve.arguments.annotations import Metadata, Moment, Progress
 from rowsieve.changes.column_methods import Evolving
 from rowsieve.changes.table_handle import changes
-from rowsieve.errors import (
-    CorruptData,
-    InvalidInput,
-    NotFound,
-    SnapshotExpired,
-    UnsupportedOperation,
-)
+from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.retention.expiring import (
     KEPT_S,
     checked_retain_last,
@@ -33,8 +27,8 @@ from rowsieve.retention.expiring import (
 from rowsieve.retention.kept_versions import (
     KeptVersions,
     lower_version,
-    prove_kept,
     proven_head,
+    with_proof,
 )
 from rowsieve.retention.leases import LEASE_S, Lease, LeaseWatch, lease_files, oldest_leased
 from rowsieve.retention.listing import Listing
@@ -54,10 +48,7 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.instants import to_microseconds
 
 _CLOCKS_DIFFER_US: Final = 60_000_000
-_RETRIES: Final = 3  # when another call expires versions at the same time
 _OWN_LEASE_S: Final = 300.0
-
-T = TypeVar("T")
 Seconds = Annotated[float, Example("60.0", "a number of seconds")]
 
 
@@ -184,7 +175,7 @@ class Retaining(Evolving):
             )
             return sizes, kept
 
-        sizes, kept = self._proven(delete, leases, wanted)
+        sizes, kept = with_proof(self._log, self._store, delete, leases, wanted)
         known = floors_of(before.table.properties).oldest_version
         now = floors_of(kept.head.table.properties).oldest_version
         available = max(known, now if wanted is None else kept.oldest)
@@ -196,29 +187,6 @@ class Retaining(Evolving):
             kept.leased,
             wanted is not None,
         )
-
-    def _proven(
-        self,
-        use: Callable[[Listing, KeptVersions], T],
-        leases: Callable[[], int | None],
-        wanted: int | None = None,
-    ) -> T:
-        """List the files, then the leases after the floor was read; `use` gets what is kept.
-
-        Again if other calls delete files meanwhile.
-        """
-        tries = _RETRIES
-        while True:
-            listing = Listing.of(self._store)
-            floors = floors_of(self._latest().table.properties)
-            floor = floors.oldest_version if wanted is None else wanted
-            leased = leases()
-            try:
-                return use(listing, prove_kept(self._log, self._store, listing, floor, leased))
-            except (CorruptData, NotFound, SnapshotExpired):
-                tries -= floors_of(self._latest().table.properties) == floors
-                if tries < 0:
-                    raise
 
     @changes("remove_orphans")
     def remove_orphans(
@@ -302,7 +270,7 @@ class Retaining(Evolving):
         def find(listing: Listing, kept: KeptVersions) -> Orphans:
             return find_orphans(self._log, self._store, listing, kept, floor, grace_s)
 
-        return self._proven(find, leases)
+        return with_proof(self._log, self._store, find, leases)
 
     def _raise_floors(
         self,

@@ -136,7 +136,7 @@ def test_a_closed_table_takes_no_lease_and_no_change() -> None:
             change()
     data = [path for path in files_in(table.uri) if path.startswith("data/")]
     assert len(data) <= len(before)
-    dropping.delete_files(table.store, dropping.closed_head(table.store))
+    dropping.delete_files(table.store, dropping.close(table.store))
     assert files_in(table.uri) == []
     with pytest.raises(SnapshotExpired):
         pinned.to_arrow()

@@ -67,6 +67,7 @@ from rowsieve.storage.log.log_entry import (
     decode_entry,
     encode_entry,
     log_path,
+    version_of,
 )
 from rowsieve.storage.log.log_reader import LogReader
 from rowsieve.storage.log.replay import replay
@@ -365,6 +366,11 @@ class CommitLog(LogReader):
         try:
             fresh = self.latest()
         except CorruptData as error:
+            if self._is_alone(ours):
+                raise TableNotFound(
+                    f"{ours.operation}: {published} in {self._store.uri}, and its log has no other "
+                    "entry any more: the table was deleted with its files; nothing was changed"
+                ) from error
             raise CorruptData(
                 f"{published} in {self._store.uri}, but the log is damaged before it: {error}. The "
                 "commit takes effect when the log is restored: do not repeat it"
@@ -384,6 +390,10 @@ class CommitLog(LogReader):
             f"removed from the log meanwhile; {published}, below the oldest entry of the log, "
             "where no reader looks: refresh the table and try again"
         )
+
+    def _is_alone(self, ours: LogEntry) -> bool:
+        """Return whether the log has our entry alone, and no checkpoint."""
+        return not self._checkpoints() and self._versions(LOG, None, version_of) == [ours.version]
 
     def _checkpoint_id(self, version: int, head: Snapshot) -> str | None:
         """Return the commit id of a version's checkpoint, if one was due and is readable."""

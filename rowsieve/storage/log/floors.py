@@ -42,6 +42,13 @@ CLOSED: Final = 10**18 - 1
 """The floors of a table that was dropped with all its files: above every version."""
 
 
+_DROPPED: Final = "table {} was dropped with all its files, which are being deleted"
+
+
+class DroppedTable(TableNotFound):
+    """The folder has the rest of a table whose files are being deleted."""
+
+
 class Floors(NamedTuple):
     """The floors of a table; 0 where retention has never run."""
 
@@ -146,9 +153,14 @@ def check_open(operation: str, head: Snapshot) -> None:
     """Raise TableNotFound if the table was dropped with all its files."""
     if is_closed(head):
         raise TableNotFound(
-            f"{operation}: table {head.table.uuid} was dropped with all its files, which are being "
-            "deleted; nothing was committed"
+            f"{operation}: {_DROPPED.format(head.table.uuid)}; nothing was committed"
         )
+
+
+def check_not_dropped(uri: str, info: TableInfo | None) -> None:
+    """Raise DroppedTable if these are the properties of a table that was dropped with its files."""
+    if info is not None and floors_of(info.properties).oldest_version >= CLOSED:
+        raise DroppedTable(f"no table at {uri}: {_DROPPED.format(info.uuid)}")
 
 
 def check_kept(version: int, head: Snapshot) -> None:

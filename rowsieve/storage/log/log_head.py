@@ -34,7 +34,7 @@ from rowsieve.storage.log.checkpoint import (
     read_parts,
 )
 from rowsieve.storage.log.checkpoint_turns import is_turn, owes_after
-from rowsieve.storage.log.floors import floors_of, reads_expired_files
+from rowsieve.storage.log.floors import check_not_dropped, floors_of, reads_expired_files
 from rowsieve.storage.log.log_entry import (
     LOG,
     LogEntry,
@@ -251,6 +251,7 @@ class LogHead:
         present = [entry for number in numbers if (entry := known[number]) is not None]
         if len(present) < len(numbers):
             hole = next(number for number in numbers if known[number] is None)
+            check_not_dropped(self._store.uri, present[-1].info if present else None)
             raise _EntryMissing(f"{log_path(hole)} is absent")
         while (entry := self._known_or_read(head + 1, known)) is not None:  # a listing may lag
             present.append(entry)
@@ -311,6 +312,7 @@ class LogHead:
         """Check that the entry of the newest checkpoint exists and has its commit id."""
         version = checkpoint.version
         if entry is None:
+            check_not_dropped(self._store.uri, checkpoint.table)
             raise _EntryMissing(f"{log_path(version)} is absent, but its checkpoint exists")
         if entry.commit_id != checkpoint.commit_id:
             raise CorruptData(
@@ -421,7 +423,14 @@ class LogHead:
             return entry
         return replace(entry, added=read_parts(self._store, LOG, entry.file, entry.version))
 
-    def _hole(self, version: int) -> CorruptData:
+    def _hole(self, version: int) -> CorruptData | TableNotFound:
+        """Build the error for a lost entry; TableNotFound if its table was dropped with its log."""
+        try:
+            check_not_dropped(self._store.uri, self._load().table)
+        except TableNotFound as error:
+            return error
+        except (CorruptData, ObjectNotFound, _EntryMissing):
+            pass
         return CorruptData(
             f"the log of {self._store.uri} has a hole: {log_path(version)} is absent, the entry of "
             f"version {version}; restore it from a copy"

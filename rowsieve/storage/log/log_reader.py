@@ -311,8 +311,8 @@ class LogReader(LogHead):
             f"{self._store.uri} has no version {version}: the newest is {head.version}"
         )
 
-    def _absent(self, version: int, what: str) -> CorruptData | SnapshotExpired:
-        """Build the error for an absent entry that `what` needs: lost or expired."""
+    def _absent(self, version: int, what: str) -> RowsieveError:
+        """Build the error for an absent entry that `what` needs: lost, expired, or dropped."""
         return self._hole(version) if self._is_hole(version) else self._expired(what, None)
 
     def _expired(self, what: str, cause: Exception | None) -> SnapshotExpired:

@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rowsieve.errors import CorruptData, RowsieveError, SnapshotExpired, StoreError
+from rowsieve.errors import (
+    CorruptData,
+    RowsieveError,
+    SnapshotExpired,
+    StoreError,
+    TableNotFound,
+)
 from rowsieve.objects import ObjectStore
 from rowsieve.storage.log.floors import check_kept
 from rowsieve.storage.log.log_entry import log_path
@@ -39,6 +45,8 @@ def missing_files_named(store: ObjectStore, version: int) -> Iterator[None]:
 def _check_kept(store: ObjectStore, version: int, error: SnapshotExpired) -> None:
     try:
         head = LogReader(store).latest()
+    except TableNotFound as gone:  # it was dropped with its files
+        raise SnapshotExpired(f"{gone}. {error}", path=error.path) from error
     except RowsieveError:
         return  # the missing file is the error to report
     try:
