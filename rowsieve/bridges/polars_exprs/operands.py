@@ -97,6 +97,7 @@ class Operands(TreeReader[Any]):
         if operator == "Plus" and types and all(isinstance(type_, String) for type_ in types):
             return ir.Call("concat_strict", (left, right))
         if operator == "TrueDivide" and types and all(isinstance(type_, Int) for type_ in types):
+            _check_signs((left, right), types)
             left, right = self._as_float(left), self._as_float(right)
         if types and all(isinstance(t, Int) and t.bits >= 32 for t in types):
             if isinstance(left, ir.Literal) and isinstance(left.value, float) and left.type is None:
@@ -182,6 +183,19 @@ def read_call(
         return own(operands, arguments, options)
     texts = " or ".join(dict.fromkeys(row.text for row in rows))
     raise UnsupportedOperation(f"{rows[0].name} is read for {texts} only")
+
+
+def _check_signs(sides: Sequence[ir.Operand], types: Sequence[LogicalType]) -> None:
+    """Raise for a quotient that polars computes from int64, where large numbers are NULL."""
+    negative = any(
+        isinstance(side, ir.Literal) and isinstance(side.value, int) and side.value < 0
+        for side in sides
+    )
+    if negative and Int(64, signed=False) in types:
+        raise UnsupportedOperation(
+            "TrueDivide of uint64 and a negative constant: polars makes NULL of numbers from 2^63; "
+            "cast the column to Float64"
+        )
 
 
 def _call(

@@ -95,8 +95,14 @@ class Options:
         self._left.pop("_type_name", None)
 
     def take(self, name: str) -> Any:
-        """Consume an option and return it as a scalar."""
-        return self._left.pop(name)
+        """Consume an option and return it as a scalar; raise if the call lacks it."""
+        try:
+            return self._left.pop(name)
+        except KeyError:
+            raise UnsupportedOperation(
+                f"the pyarrow function {self._name!r} is called without its option {name!r}, which "
+                "pyarrow requires"
+            ) from None
 
     def must(self, name: str, *, value: Any) -> None:
         """Consume an option, which must have this value if it exists."""

@@ -2,8 +2,8 @@
 
 Soundness: every function and option is known here, or becomes an `Opaque` condition with the
 reason, and conditions that contain one are omitted as a whole. pyarrow converts the arguments of a
-call to one type by rules of its own; a call where ours differ (float32 with integers) is rejected
-too.
+call to one type by rules of its own; where ours differ, a call has the casts of `converted_sides`,
+or is rejected too.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.base import TreeReader, as_operand, as_predicate, supported
-from rowsieve.bridges.constant_values import value_of
 from rowsieve.bridges.functions.casts import CASTS, kinds_of
 from rowsieve.bridges.functions.pyarrow import BY_NAME, Kernel
-from rowsieve.bridges.pyarrow_exprs import function_table, zones
+from rowsieve.bridges.pyarrow_exprs import converted_sides, function_table, zones
 from rowsieve.bridges.pyarrow_exprs.literals import literal_of, stored
 from rowsieve.bridges.pyarrow_exprs.nodes import (
     Decoded,
@@ -39,7 +38,6 @@ from rowsieve.types.encodings import arrow_type, logical_type
 from rowsieve.types.logical import (
     Bool,
     Date,
-    Decimal,
     Float,
     Int,
     LogicalType,
@@ -55,7 +53,6 @@ from rowsieve.types.schema import Schema
 _MATCH, _SKIP, _EMIT_NULL, _INCONCLUSIVE = range(4)  # SetLookupOptions::NullMatchingBehavior
 _NULL = ir.BooleanOperand(ir.Literal(None, Bool()))
 _COMPARISON_NAMES = {op: name for name, op in function_table.COMPARISONS.items()}
-_EXACT_IN_FLOAT32 = 2**24
 _CAST_OPTIONS = (
     *("allow_int_overflow", "allow_decimal_truncate", "allow_time_overflow"),
     *("allow_time_truncate", "allow_float_truncate", "allow_invalid_utf8"),
@@ -82,8 +79,8 @@ def comparison_of_column(
 ) -> ir.Predicate:
     """Return `column op constant`, as that expression would be read."""
     sides = ir.Column(column), literal_of(pa.repeat(constant, 1))
-    _Reader(schema).met(_COMPARISON_NAMES[op], sides)
-    return ir.Comparison(op, *sides)
+    name = _COMPARISON_NAMES[op]
+    return ir.Comparison(op, *converted_sides.compared(name, sides, _Reader(schema).type_of))
 
 
 def list_of_column(
@@ -166,8 +163,7 @@ class _Reader(TreeReader[Frame]):
 
     def _by_name(self, name: str, operands: tuple[ir.Operand, ...], options: Options) -> Decoded:
         if (op := function_table.COMPARISONS.get(name)) is not None:
-            self.met(name, operands)
-            return ir.Comparison(op, *operands)
+            return ir.Comparison(op, *converted_sides.compared(name, operands, self.type_of))
         if name in ("is_null", "is_valid"):
             options.must("nan_is_null", value=False)
             return ir.IsNull(operands[0]) if name == "is_null" else ir.Not(ir.IsNull(operands[0]))
@@ -188,7 +184,7 @@ class _Reader(TreeReader[Frame]):
         if row.kinds:
             self.only(row.name, operands, *row.kinds)
         if row.meets:
-            self.met(row.name, operands)
+            operands = converted_sides.computed(row.name, operands, self.type_of)
         for option, value in row.options.items():
             options.must(option, value=value)
         constants = [_constant(options, name) for name in row.constants]
@@ -227,25 +223,6 @@ class _Reader(TreeReader[Frame]):
             type_ = self.type_of(operand)
             if type_ is not None and not isinstance(type_, kinds):
                 raise UnsupportedOperation(f"{name} of {type_name(type_)} is unknown to Rowsieve")
-
-    def met(self, name: str, operands: Sequence[ir.Operand]) -> None:
-        """Raise for arguments that pyarrow would convert to another type than we do."""
-        left, right = (self.type_of(operand) for operand in operands)
-        if left is None or right is None or left == right:
-            return
-        kinds = {type(left), type(right)}
-        whole = kinds == {Int}
-        decimals = kinds <= {Int, Decimal}
-        double = Float(64) in (left, right) and kinds <= {Int, Float, Decimal}
-        days = kinds == {Date, Timestamp} and Timestamp() in (left, right)
-        if whole or decimals or double or days:
-            return
-        small = [value for value in map(value_of, operands) if isinstance(value, int)]
-        if kinds == {Int, Float} and small and abs(small[0]) <= _EXACT_IN_FLOAT32:
-            return
-        raise UnsupportedOperation(
-            f"{name} of {type_name(left)} and {type_name(right)}: cast one to the other's type"
-        )
 
 
 def _list_with_null(made: ir.Predicate) -> ir.Predicate:

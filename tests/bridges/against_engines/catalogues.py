@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tests.bridges.against_engines import python_expressions
 from tests.bridges.against_engines.engines import ENGINES
 from tests.bridges.against_engines.judges import SESSIONS
 from tests.bridges.sql.postgres import function_names
@@ -21,6 +22,8 @@ _LEFT_OUT = re.compile(
 def names_of(engine: str) -> list[str]:
     """Return the names of the scalar functions of an engine, in order."""
     dialect = ENGINES[engine].dialect
+    if not ENGINES[engine].is_sql:
+        return python_expressions.names_of(dialect)
     if dialect == "duckdb":
         query = (
             "SELECT DISTINCT function_name FROM duckdb_functions() "

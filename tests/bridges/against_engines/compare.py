@@ -25,7 +25,7 @@ from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Bool
 from rowsieve.types.schema import Schema
 from tests.bridges.against_engines.edges import decoded, rows
-from tests.bridges.against_engines.engines import ENGINES
+from tests.bridges.against_engines.engines import ENGINES, Engine
 from tests.bridges.against_engines.judges import (
     Judge,
     LackingError,
@@ -77,11 +77,13 @@ def compared(case: Case) -> Verdict:
     table = rows(decoded(case.types))
     schema = _schema(case.types)
     session = None if engine.zone is None else Session(time_zone=engine.zone)
-    meant = semantics_of(engine.dialect, session=session)
     try:
-        tested = to_predicate(
-            f"({case.text}) IS NULL", engine.dialect, schema, meant, session=session
-        )
+        test = engine.language(engine.null_test.format(case.text))
+    except Exception as error:  # whatever an engine's API raises
+        return Verdict(skipped=f"lacking: {str(error)[:200]}")
+    meant = semantics_of(engine.dialect, test, session=session)
+    try:
+        tested = to_predicate(test, engine.dialect, schema, meant, session=session)
         root = bind(tested, schema, meant, simplified=False).root
     except _REFUSALS as error:
         return Verdict(skipped=f"refused: {error}")
@@ -91,7 +93,7 @@ def compared(case: Case) -> Verdict:
     try:
         values = _values(root.operand, schema, meant, judge, case.text, table, verdict)
         if type_of(root.operand) == Bool() and values:
-            _conditions(case.text, schema, meant, engine.dialect, judge, table, verdict)
+            _conditions(case.text, schema, meant, engine, judge, table, verdict)
     except LackingError as error:
         return Verdict(skipped=f"lacking: {str(error)[:200]}")
     return verdict
@@ -180,15 +182,16 @@ def _conditions(
     text: str,
     schema: Schema,
     meant: Semantics,
-    dialect: str,
+    engine: Engine,
     judge: Judge,
     table: pa.Table,
     verdict: Verdict,
 ) -> None:
     """Compare the rows that the text keeps as a condition, and its negation."""
-    for condition in (text, f"NOT ({text})"):
+    for condition in (text, engine.negation.format(text)):
         try:
-            predicate = to_predicate(condition, dialect, schema, meant)
+            where = engine.language(condition)
+            predicate = to_predicate(where, engine.dialect, schema, meant)
             bound = bind(predicate, schema, meant)
         except _REFUSALS:
             continue

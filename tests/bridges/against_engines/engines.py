@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from tests.bridges.against_engines.edges import TYPES
+from tests.bridges.against_engines.expression_judges import Polars, PyArrow
 from tests.bridges.against_engines.judges import DataFusion, DuckDb, Make, Postgres, Spark
+from tests.bridges.against_engines.python_expressions import expression
 
 _NOT_IN_POSTGRES = frozenset({"i8", "u8", "u16", "u32", "u64"})
 
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine in one session, and what its dialect's texts may be about."""
+    """An engine in one session, and what its dialect's texts may be about.
+
+    `language`: what `where=` takes for a text; `null_test`, `negation`: texts of that language.
+    """
 
     dialect: str
     judge: Make
     types: tuple[str, ...]
     zone: str | None = None
     about: frozenset[str] | None = None  # only cases with one of these types
+    language: Callable[[str], Any] = str
+    null_test: str = "({}) IS NULL"
+    negation: str = "NOT ({})"
+
+    @property
+    def is_sql(self) -> bool:
+        """Whether a text is SQL, not Python that builds an expression."""
+        return self.language is str
+
+
+def _of_expressions(name: str, judge: Make) -> Engine:
+    built = partial(expression, engine=name)
+    return Engine(
+        name, judge, tuple(TYPES), language=built, null_test="({}).is_null()", negation="~({})"
+    )
 
 
 _ZONED = "America/New_York"
@@ -36,6 +58,8 @@ ALONE: Mapping[str, Engine] = {
     "postgres in New York": Engine(
         "postgres", lambda: Postgres(_ZONED), _POSTGRES_TYPES, _ZONED, frozenset({"tz"})
     ),
+    "polars": _of_expressions("polars", Polars),
+    "pyarrow": _of_expressions("pyarrow", PyArrow),
 }
 WITH_SPARK: Mapping[str, Engine] = {"spark": Engine("spark", Spark, _SPARK_TYPES)}
 ENGINES: Mapping[str, Engine] = {**ALONE, **WITH_SPARK}

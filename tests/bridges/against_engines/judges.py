@@ -111,7 +111,7 @@ class DuckDb:
             session.execute("PRAGMA enable_optimizer")
 
     def kept(self, text: str, rows: pa.Table) -> list[int]:
-        found = self._asked(f'SELECT "{ROW}" FROM t WHERE {text}', _numbered(rows))
+        found = self._asked(f'SELECT "{ROW}" FROM t WHERE {text}', numbered(rows))
         return sorted(found[ROW].to_pylist())
 
 
@@ -150,7 +150,7 @@ class DataFusion:
         return plain(self._asked(f"SELECT ({text}) AS x FROM t", rows)["x"])
 
     def kept(self, text: str, rows: pa.Table) -> list[int]:
-        found = self._asked(f'SELECT "{ROW}" FROM t WHERE {text}', _numbered(rows))
+        found = self._asked(f'SELECT "{ROW}" FROM t WHERE {text}', numbered(rows))
         return sorted(found[ROW].to_pylist())
 
 
@@ -217,7 +217,7 @@ class Spark:
         def chosen(frame: Any) -> Any:
             return frame.where(text).select(f"`{ROW}`")
 
-        return sorted(self._asked(chosen, _numbered(rows))[ROW].to_pylist())
+        return sorted(self._asked(chosen, numbered(rows))[ROW].to_pylist())
 
     def _asked(self, ask: Callable[[Any], Any], rows: pa.Table) -> pa.Table:
         from pyspark.errors import AnalysisException, ParseException, PySparkException
@@ -253,7 +253,8 @@ def _plain_of_postgres(value: Any) -> Any:
     return value.bytes if isinstance(value, uuid.UUID) else value
 
 
-def _numbered(rows: pa.Table) -> pa.Table:
+def numbered(rows: pa.Table) -> pa.Table:
+    """Add the rows' numbers as a column."""
     return rows.append_column(ROW, pa.array(range(rows.num_rows), pa.int64()))
 
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+from rowsieve.bridges.polars_exprs import operands
+from rowsieve.bridges.pyarrow_exprs import converted_sides
 from rowsieve.bridges.sql import language
 from tests.bridges.against_engines.catalogues import names_of
 from tests.bridges.against_engines.compare import Case, Verdict, compared
@@ -63,6 +66,21 @@ EVALUATED = [
     "postgres|ts|extract(milliseconds FROM a)",
     "postgres|ts|date_part('second', a) * 3",
     "postgres|time|date_part('milliseconds', a)",
+    "pyarrow|f32|a + 3",
+    "pyarrow|f32|a * 128",
+    "pyarrow|f32|pc.divide(a, 1.5)",
+    "pyarrow|u64|a - 1 < 0",
+    "pyarrow|u64,i32|a / b",
+    "pyarrow|i8|pc.add_checked(a, 2)",
+    "pyarrow|d10|a > 1.5",
+    "polars|u64|a / 4",
+]
+REFUSED_EXPRESSIONS = [
+    ("pyarrow|d10|a == -2.55", converted_sides, "compared"),
+    ("pyarrow|d10|a + 0.1", converted_sides, "computed"),
+    ("pyarrow|d10,f64|a * b", converted_sides, "computed"),
+    ("polars|u64|a / -1", operands, "_check_signs"),
+    ("polars|u64|-1 / a * 3", operands, "_check_signs"),
 ]
 
 
@@ -80,6 +98,23 @@ def test_text_that_the_engine_means_otherwise_is_refused(
     for check in ("_check_read", "check_coercion"):
         monkeypatch.setattr(language, check, lambda *_: None)
     assert differences(compared(case))  # what the check is for
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "check"), REFUSED_EXPRESSIONS, ids=[name for name, *_ in REFUSED_EXPRESSIONS]
+)
+def test_expression_that_the_engine_computes_otherwise_is_refused(
+    name: str, module: ModuleType, check: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Case.named(name)
+    assert compared(case).skipped.startswith("refused: ")
+    monkeypatch.setattr(module, check, lambda _, operands, *__: operands)
+    assert differences(compared(case))
+
+
+@pytest.mark.parametrize("text", ["pc.is_in(a)", "pc.starts_with(a)", "pc.utf8_trim(a)"])
+def test_pyarrow_call_without_its_options_is_refused(text: str) -> None:
+    assert "is called without its option" in compared(Case("pyarrow", "text", text)).skipped
 
 
 @pytest.mark.parametrize("name", EVALUATED)
