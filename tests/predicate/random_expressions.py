@@ -11,13 +11,15 @@ import decimal
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import Bool, Decimal, LogicalType, String, is_ordered
+from rowsieve.types.logical import Bool, Decimal, LogicalType, String, Struct, is_ordered
+from rowsieve.types.schema import Schema
 from tests.predicate.functions.sample_calls import SAMPLES, Sample, cast_samples
 from tests.predicate.functions.sample_ranges import pool, schema_of
 from tests.strategies import arrow_array
@@ -38,22 +40,35 @@ class Typed:
 
 
 class Expressions:
-    """Expressions over some columns, drawn from one generator of random numbers."""
+    """Expressions over some columns, drawn from one generator of random numbers.
 
-    def __init__(self, rng: random.Random) -> None:
-        self._rng = rng
-        count = rng.randint(1, MAX_COLUMNS)
-        types = rng.sample(_TYPES, min(count, len(_TYPES)))
-        self.columns = {f"c{i}": type_ for i, type_ in enumerate(types)}
-        self.schema = schema_of(self.columns)
+    Over those of a schema, or over random ones of the samples' types. `values` has the values that
+    literals of a type are drawn from, where those of its pool rarely meet the rows.
+    """
+
+    def __init__(
+        self,
+        rng: random.Random,
+        schema: Schema | None = None,
+        values: Mapping[LogicalType, Sequence[Any]] = MappingProxyType({}),
+        *,
+        depth: int = MAX_DEPTH,
+    ) -> None:
+        self._rng, self._values_of, self._depth = rng, values, depth
+        if schema is None:
+            count = rng.randint(1, MAX_COLUMNS)
+            types = rng.sample(_TYPES, min(count, len(_TYPES)))
+            schema = schema_of({f"c{i}": type_ for i, type_ in enumerate(types)})
+        self.schema = schema
+        self.columns = {field.name: field.type for field in schema}
 
     def operand(self) -> ir.Operand:
         """An operand of any type."""
-        return self._smallest(lambda: self._grown(MAX_DEPTH).operand)
+        return self._smallest(lambda: self._grown(self._depth).operand)
 
     def predicate(self) -> ir.Predicate:
         """A condition."""
-        return self._smallest(lambda: self._condition(MAX_DEPTH - 1))
+        return self._smallest(lambda: self._condition(self._depth - 1))
 
     def _smallest(self, draw: Callable[[], N]) -> N:
         while True:
@@ -69,7 +84,7 @@ class Expressions:
             inner = self._grown(depth - 1)
             if self._rng.random() < 0.1:
                 inner = Typed(ir.Condition(self._condition(depth - 1)), Bool())
-            functions = _BY_TYPE.get(inner.type)
+            functions = _BY_TYPE.get(inner.type) or _BY_KIND.get(type(inner.type))
             if functions is None:
                 continue
             sample = self._rng.choice(functions[self._rng.choice(list(functions))])
@@ -86,7 +101,11 @@ class Expressions:
 
     def _column(self) -> Typed:
         name = self._rng.choice(list(self.columns))
-        return Typed(ir.Column(name), self.columns[name])
+        type_ = self.columns[name]
+        if isinstance(type_, Struct) and self._rng.random() < 0.8:
+            member = self._rng.choice(type_.fields)
+            return Typed(ir.FieldAccess(ir.Column(name), member.name), member.type)
+        return Typed(ir.Column(name), type_)
 
     def _of(self, type_: LogicalType, depth: int) -> ir.Operand:
         """An operand of just this type."""
@@ -98,7 +117,11 @@ class Expressions:
         return ir.Column(self._rng.choice(names)) if names else self._literal(type_)
 
     def _literal(self, type_: LogicalType) -> ir.Literal:
-        return ir.Literal(self._rng.choice(_values(type_)), type_)
+        return ir.Literal(self._rng.choice(self._members(type_)), type_)
+
+    def _members(self, type_: LogicalType) -> Sequence[Any]:
+        """Values of a type for literals, and NULL."""
+        return self._values_of.get(type_) or _values(type_)
 
     def _condition(self, depth: int) -> ir.Predicate:
         kind = self._rng.randrange(10 if depth > 0 else 5)
@@ -115,7 +138,7 @@ class Expressions:
         if kind == 3 and isinstance(one.type, String):
             return ir.Like(one.operand, self._rng.choice(_PATTERNS))
         if kind >= 2:
-            members = self._rng.choices(_values(one.type), k=self._rng.randint(1, 4))
+            members = self._rng.choices(self._members(one.type), k=self._rng.randint(1, 4))
             return ir.InList(one.operand, ir.ValueSet(arrow_array(members, one.type), one.type))
         other = self._literal(one.type) if kind else self._of(one.type, max(depth - 1, 0))
         return ir.Comparison(self._rng.choice(list(ir.ComparisonOp)), one.operand, other)
@@ -123,9 +146,11 @@ class Expressions:
 
 _TYPES = list(dict.fromkeys(sample.x for samples in _ALL.values() for sample in samples))
 _BY_TYPE: dict[LogicalType, dict[str, list[Sample]]] = {}
+_BY_KIND: dict[type, dict[str, list[Sample]]] = {}  # for a type that no sample has, such as int32
 for _name, _samples in _ALL.items():
     for _sample in _samples:
         _BY_TYPE.setdefault(_sample.x, {}).setdefault(_name, []).append(_sample)
+        _BY_KIND.setdefault(type(_sample.x), {}).setdefault(_name, []).append(_sample)
 
 
 def _values(type_: LogicalType) -> list[Any]:

@@ -1,0 +1,74 @@
+"""Every reader keeps the rows of a condition, of its negation and of its IS NULL: all, once each.
+
+A difference has a name such as `12/3/duckdb`; `ROWSIEVE_PAIR=12/3/duckdb` with pytest replays it
+alone, `python -m tests.ternary_logic FIRST LAST CONDITIONS` asks over the tables of more seeds.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+from rowsieve.planner.part_facts import KnownParts
+from rowsieve.predicate.interpret import Verdict
+from tests.profiles import IS_DEEP
+from tests.ternary_logic.histories import random_table
+from tests.ternary_logic.pairs import Report, check_table, names_of
+from tests.ternary_logic.readers import READERS
+
+PAIR = os.environ.get("ROWSIEVE_PAIR")
+TABLES, CONDITIONS = (2_000, 12) if IS_DEEP else (6, 6)
+SHARES = 20 if IS_DEEP else 2
+PLANTED = (1,)
+
+
+def seeds(share: int) -> range:
+    """The seeds of a share: always the same in either profile."""
+    return range(share, TABLES, SHARES)
+
+
+@pytest.mark.skipif(PAIR is not None, reason="one pair is replayed")
+@pytest.mark.parametrize("share", range(SHARES))
+def test_every_reader_keeps_the_rows_of_its_judge(share: int) -> None:
+    report = Report()
+    for seed in seeds(share):
+        check_table(seed, range(CONDITIONS), READERS, report)
+    assert not report.findings
+    assert min(report.compared[name] for name in READERS) > 0
+
+
+@pytest.mark.skipif(PAIR is None, reason="no pair is named by ROWSIEVE_PAIR")
+def test_the_named_pair_has_no_difference() -> None:
+    seed, number, reader = names_of(PAIR or "")
+    report = Report()
+    check_table(seed, [number], [reader], report)
+    assert not report.findings
+    assert report.compared, report.skipped
+
+
+def test_every_kind_of_change_is_in_some_history() -> None:
+    operations: set[str] = set()
+    for seed in range(TABLES):
+        with random_table(seed) as history:
+            operations |= {commit.operation for commit in history.table.history()}
+    assert operations >= {"append", "upsert", "alter", "delete", "update", "compact"}
+
+
+def test_a_part_lost_to_pruning_is_found_through_every_reader(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = KnownParts.judge
+
+    def lossy(*arguments: Any) -> Any:
+        verdicts, contradictions = whole(*arguments)
+        verdicts[-1] = int(Verdict.NONE)
+        return verdicts, contradictions
+
+    monkeypatch.setattr(KnownParts, "judge", lossy)
+    report = Report()
+    for seed in PLANTED:
+        check_table(seed, range(6), READERS, report)
+    found = {names_of(finding.name)[2] for finding in report.findings}
+    assert found == {*READERS} - {"whole scan"}
