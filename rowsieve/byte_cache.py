@@ -91,12 +91,19 @@ class ByteCache(Generic[K, V]):
     it, and at least `_FEWEST_USES` times. Reading all values one after another, as a scan of a
     large table does, keeps them. `once_bytes`: values that were put and never used since take at
     most so many bytes; for values of which most are never needed again, such as plans.
+    `keeps_unused`: only the limits evict, because the values cannot be computed again.
     """
 
     def __init__(
-        self, limit_bytes: int, name: str | None = None, *, once_bytes: int | None = None
+        self,
+        limit_bytes: int,
+        name: str | None = None,
+        *,
+        once_bytes: int | None = None,
+        keeps_unused: bool = False,
     ) -> None:
         self.name = name or ""
+        self._keeps_unused = keeps_unused
         self._limit_bytes = limit_bytes
         self._once_limit_bytes = limit_bytes if once_bytes is None else once_bytes
         self._size_bytes = 0
@@ -190,6 +197,8 @@ class ByteCache(Generic[K, V]):
 
     def _is_coldest_unused(self) -> bool:
         """Return whether the least recently used value has not been used for too long."""
+        if self._keeps_unused:
+            return False
         idle = self._uses - next(iter(self._entries.values())).last_use
         return idle > max(_FEWEST_USES, _ROUNDS * len(self._entries))
 

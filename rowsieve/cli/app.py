@@ -167,6 +167,7 @@ for _command in (
     maintain_table.analyze,
     cleaning.expire,
     cleaning.vacuum,
+    maintain_table.clone,
     naming.tables,
     naming.drop,
     naming.rename,

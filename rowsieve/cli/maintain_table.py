@@ -1,4 +1,4 @@
-"""The commands that keep a table cheap to read and store: maintain and analyze."""
+"""The commands that keep a table cheap to read, and the one that copies it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from rowsieve.cli.bundles import CommitOptions, expanded
-from rowsieve.cli.options import Uri, open_at
+from rowsieve.cli.options import AsJson, AsOf, StorageOptions, Uri, Version, open_at, read_pairs
 from rowsieve.cli.output import messages, print_json
 from rowsieve.maintenance.maintaining import Maintenance
 from rowsieve.retention.orphans import GRACE_S
@@ -118,6 +118,44 @@ def analyze(
         typer.echo(f"version {made.version}: analyzed {made.parts_added:,} parts")
     else:
         typer.echo(f"version {made.version}: nothing to analyze")
+
+
+def clone(
+    uri: Uri,
+    target: Annotated[
+        str,
+        typer.Argument(metavar="TARGET", help="A new folder, or a URI.", show_default=False),
+    ],
+    *,
+    version: Version = None,
+    as_of: AsOf = None,
+    storage_option: StorageOptions = None,
+    target_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target-option",
+            metavar="NAME=VALUE",
+            help="A setting of the target's object store; repeatable. Without it, the settings of "
+            "--storage-option.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Copy one version with its data files into a new table, while others change the table."""
+    table = open_at(uri, storage_option)
+    options = target_option if target_option else storage_option
+    with messages().status(f"copying {uri}"):
+        copy = table.clone(
+            target,
+            version=version,
+            as_of=as_of,
+            storage_options=read_pairs(options, "--target-option"),
+        )
+    parts, rows = copy.files().num_rows, copy.count()
+    if as_json:
+        print_json({"version": copy.version, "parts": parts, "rows": rows})
+    else:
+        typer.echo(f"copied version {copy.version}: {parts:,} parts, {rows:,} rows")
 
 
 def _as_dict(done: Maintenance) -> dict[str, Any]:

@@ -128,6 +128,25 @@ def test_a_damaged_file_makes_no_copy() -> None:
         rs.open_table(uri)
 
 
+def test_a_damaged_vector_in_a_file_of_several_makes_no_copy() -> None:
+    """Each stored vector has a checksum of its own bytes."""
+    table = with_history(versions=3)
+    table.build_deletion_vectors()
+    vectors = [ref for ref in table.snapshot_for_engines().parts.vectors() if ref and ref.path]
+    (path,) = {ref.path for ref in vectors}
+    assert path is not None
+    last = max(vectors, key=lambda ref: ref.start)
+    table.clone(fresh_uri())
+    data = table.store.get(path)
+    damaged = bytearray(data)
+    damaged[last.start + last.size_bytes - 1] ^= 1
+    for content in (bytes(damaged), data[: last.start + last.size_bytes - 1]):
+        table.store.delete([path])
+        table.store.put_new(path, content)
+        with pytest.raises(CorruptData, match="does not match its checksum"):
+            table.clone(fresh_uri())
+
+
 def test_imported_files_stay_where_they_are(tmp_path: Path) -> None:
     file = tmp_path / "outside" / "a.parquet"
     file.parent.mkdir()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
+import types
 from datetime import UTC
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -24,7 +25,7 @@ from rowsieve.errors import (
 from rowsieve.objects import ObjectStore, RemoteStore, open_store
 from rowsieve.storage.log.commit_log import CommitLog, CommitRequest
 from rowsieve.storage.log.log_entry import LogEntry, log_path
-from rowsieve.storage.log.log_head import _seen
+from rowsieve.storage.log.log_head import LogHead, _seen
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import WRITER_VERSION, Snapshot
 from tests.storage.log_fixtures import (
@@ -465,8 +466,37 @@ def test_invariant_rule_5_no_read_goes_below_a_version_seen_before(tmp_path: Pat
     (tmp_path / log_path(4)).unlink()
     with pytest.raises(CorruptData, match=r"0004.json was read before and is absent"):
         log.latest(known)
+    with pytest.raises(CorruptData, match="older copy of the table here, open it in a new process"):
+        CommitLog(open_store(str(tmp_path))).latest()
     _seen.clear()  # as another process would
     assert CommitLog(open_store(str(tmp_path))).latest() == known
+
+
+def test_invariant_rule_5_holds_where_the_versions_seen_have_a_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = memory_store()
+    log, head = create(store, 3)
+    monkeypatch.setattr(_seen, "_limit_bytes", 20_000)
+    for number in range(200):
+        other = types.SimpleNamespace(uri=f"memory:///other-{number}")
+        LogHead(cast("Any", other)).remember(head)
+    assert _seen.usage().size_bytes <= 20_000
+    assert 10 <= len(_seen) < 20
+    store.delete([log_path(3)])
+    with pytest.raises(CorruptData, match="was read before"):
+        log.latest()  # by what this object has read
+    assert CommitLog(store).latest().version == 2
+
+
+def test_one_place_keeps_the_versions_of_a_few_tables() -> None:
+    log, head = create(memory_store(), 1)
+    for number in range(50):
+        other = dataclasses.replace(head.table, uuid=f"{number:032x}")
+        log.remember(dataclasses.replace(head, table=other))
+    log.remember(head)
+    assert len(log._seen_versions()) <= 9
+    assert log._seen_versions()[head.table.uuid] == 1
 
 
 def test_invariant_rule_22_another_table_at_the_same_place_is_noticed(tmp_path: Path) -> None:

@@ -356,7 +356,9 @@ def test_invariant_rule_6_a_commit_below_the_end_of_the_log_does_not_count() -> 
         head = commit(log, head)
     cut = copy(awake, *map(log_path, range(5)))
     request = upsert()
-    create_only._proven.add((cut.uri, before.table.uuid))  # it was awake before
+    create_only._proven.put(
+        (cut.uri, before.table.uuid), create_only.PROBE, 1
+    )  # it was awake before
     with pytest.raises(CommitConflict, match="based on version 1, which was removed"):
         CommitLog(cut).commit(request, before, keep(request))
     assert CommitLog(cut).latest() == head
@@ -386,7 +388,7 @@ def test_invariant_rule_12_without_evidence_a_commit_ends() -> None:
                 return awake.get(path)
             return cut.get(path)
 
-    create_only._proven.add((cut.uri, before.table.uuid))
+    create_only._proven.put((cut.uri, before.table.uuid), create_only.PROBE, 1)
     request = upsert()
     with pytest.raises(CommitConflict, match=r"based on version 1; .* can no longer be read"):
         CommitLog(Expiring(cut)).commit(request, before, keep(request))

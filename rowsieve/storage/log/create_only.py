@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from rowsieve.byte_cache import ByteCache
 from rowsieve.errors import StoreError, UnsupportedOperation
-from rowsieve.locks import ForkSafeLock
 from rowsieve.objects import ObjectExists, ObjectStore
 from rowsieve.objects.durable import Patience
 
@@ -18,26 +18,24 @@ PROBE: Final = "_rowsieve/create-only"
 _CONTENT: Final = b"Created twice by every writer: the second try must be refused.\n"
 _ATTEMPTS: Final = 6
 
-_proven_lock = ForkSafeLock()
-_proven: set[tuple[str, str]] = set()  # (store, table uuid)
+_proven: Final[ByteCache[tuple[str, str], str]] = ByteCache(4 * 1024 * 1024, "proven stores")
+"""Proofs by store and table uuid; one that was evicted costs a request."""
 
 
 def prove_create_only(store: ObjectStore, table_uuid: str) -> None:
-    """Prove it once per process and table; UnsupportedOperation if the store overwrites.
+    """Prove it unless the proof is cached; UnsupportedOperation if the store overwrites.
 
     Local tables need no probe: link(2) never overwrites.
     """
     key = (store.uri, table_uuid)
-    with _proven_lock:
-        if store.uri.startswith("file:") or key in _proven:
-            return
+    if store.uri.startswith("file:") or _proven.get(key):
+        return
     if not (_refuses(store) or _refuses(store)):
         raise UnsupportedOperation(
             f"{store.uri} does not honour create-only puts: it accepted a second put of {PROBE}, "
             "so concurrent commits could overwrite each other; use a store with conditional puts"
         )
-    with _proven_lock:
-        _proven.add(key)
+    _proven.put(key, PROBE, 400 + len(store.uri))
 
 
 def _refuses(store: ObjectStore) -> bool:

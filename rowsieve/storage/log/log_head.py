@@ -20,10 +20,8 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from rowsieve import clock
-from rowsieve.errors import (
-    CorruptData,
-    TableNotFound,
-)
+from rowsieve.byte_cache import ByteCache
+from rowsieve.errors import CorruptData, TableNotFound
 from rowsieve.locks import ForkSafeLock
 from rowsieve.objects import ObjectNotFound, ObjectStore, begin, in_thread, reading_whole, together
 from rowsieve.storage.log.checkpoint import (
@@ -61,12 +59,22 @@ Loading: TypeAlias = Mapping[str, Future[LogEntry]]
 _Located: TypeAlias = tuple[Snapshot | None, list[int], dict[int, LogEntry | None], Loading]
 """The newest checkpoint; existing versions; entries read so far; entries with loading parts."""
 
+_TABLES_SEEN: Final = 8  # at one place, one after another
+_SEEN_BYTES: Final = 1_200  # the versions of so many tables
+
 _seen_lock = ForkSafeLock()
-_seen: dict[str, dict[str, int]] = {}  # store -> table uuid -> highest version of this process
+_seen: Final[ByteCache[str, dict[str, int]]] = ByteCache(
+    16 * 1024 * 1024, "versions seen", keeps_unused=True
+)
+"""By store: the highest version that this process has read of each table there, by its uuid."""
 
 
 class _EntryMissing(Exception):
     """An entry below the head is absent: it has just expired, or it was lost."""
+
+    def __init__(self, message: str, advice: str = "restore it from a copy") -> None:
+        super().__init__(message)
+        self.advice = advice
 
 
 class LogHead:
@@ -89,9 +97,8 @@ class LogHead:
             except (_EntryMissing, ObjectNotFound) as error:
                 missing = error  # the oldest entries may just have expired: read again
         else:
-            raise CorruptData(
-                f"the log of {self._store.uri} has a hole: {missing}; restore it from a copy"
-            )
+            advice = getattr(missing, "advice", "restore it from a copy")
+            raise CorruptData(f"the log of {self._store.uri} has a hole: {missing}; {advice}")
         if known is not None and snapshot.table.uuid != known.table.uuid:
             raise self._replaced(known.table.uuid, snapshot.table.uuid)
         return snapshot
@@ -117,8 +124,13 @@ class LogHead:
         """Record a version as seen, so that no later read of this process returns an older one."""
         uuid = snapshot.table.uuid
         with _seen_lock:
-            versions = _seen.setdefault(self._store.uri, {})
-            versions[uuid] = max(snapshot.version, versions.get(uuid, -1))
+            versions = _seen.get(self._store.uri)
+            if versions is None:
+                versions = {}
+                _seen.put(self._store.uri, versions, _SEEN_BYTES + len(self._store.uri))
+            versions[uuid] = max(snapshot.version, versions.pop(uuid, -1))
+            if len(versions) > _TABLES_SEEN:
+                del versions[next(iter(versions))]
         self._newest = snapshot
         return snapshot
 
@@ -129,7 +141,11 @@ class LogHead:
         during the read do not matter to it.
         """
         with _seen_lock:
-            return dict(_seen.get(self._store.uri, {}))
+            seen = dict(_seen.get(self._store.uri) or {})
+        if (newest := self._newest) is not None:  # of this object, even if the cache is full
+            uuid = newest.table.uuid
+            seen[uuid] = max(newest.version, seen.get(uuid, -1))
+        return seen
 
     def _follow(self, known: Snapshot) -> tuple[Snapshot, tuple[LogEntry, ...]] | None:
         """Read the entries after a snapshot without listing the log; None if that is not safe.
@@ -262,7 +278,11 @@ class LogHead:
             self._check_head(base, self._known_or_read(base.version, known))
         snapshot, _ = self._replay(base, present, loading)
         if snapshot.version < seen.get(snapshot.table.uuid, -1):
-            raise _EntryMissing(f"{log_path(snapshot.version + 1)} was read before and is absent")
+            raise _EntryMissing(
+                f"{log_path(snapshot.version + 1)} was read before and is absent",
+                "restore it from a copy. If you have put an older copy of the table here, open it "
+                "in a new process",
+            )
         return self.remember(snapshot)
 
     def _locate_in_turn(self) -> _Located:
