@@ -121,6 +121,19 @@ def test_folders_of_a_dropped_namespace_have_no_names(catalog: rs.Catalog, tmp_p
     assert (catalog.open_table("db.t").count(), beside.count()) == (2, 1)
 
 
+def test_a_table_brings_back_its_dropped_namespace_with_all_folders(
+    catalog: rs.Catalog, tmp_path: Path
+) -> None:
+    catalog.create_namespace("db")
+    catalog.drop_namespace("db")
+    rs.create_table(tmp_path / "lake/db/beside", ONE)  # without the catalog
+    catalog.create_table("db.t", ONE)
+    assert catalog.tables() == ["db.beside", "db.t"]
+    assert catalog.open_table("db.beside").count() == 1
+    catalog.drop_table("db.t")
+    assert (catalog.tables(), catalog.namespaces()) == (["db.beside"], ["db"])
+
+
 def test_a_name_that_moves_into_a_dropped_namespace_brings_it_back(catalog: rs.Catalog) -> None:
     catalog.create_table("a.t", ONE)
     catalog.create_namespace("b")

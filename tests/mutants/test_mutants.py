@@ -17,6 +17,7 @@ from tests.mutants import (
     of_audits,
     of_evolution,
     of_kernels,
+    of_names,
     of_pages,
     of_reads,
     of_resolved,
@@ -44,6 +45,7 @@ SUITES = {
     **of_alternatives.SUITES,
     **of_evolution.SUITES,
     **of_shredding.SUITES,
+    **of_names.SUITES,
 }
 MUTANTS = (
     *of_rowsets.MUTANTS,
@@ -58,6 +60,7 @@ MUTANTS = (
     *of_alternatives.MUTANTS,
     *of_evolution.MUTANTS,
     *of_shredding.MUTANTS,
+    *of_names.MUTANTS,
 )
 QUICK = (
     "the sides of a difference are swapped",

@@ -96,7 +96,7 @@ class Workshop:
         self._root = root
         self._suites = suites
         # With bytecode, where there is some: a copy has the time of its source, a mutant another.
-        unwanted = shutil.ignore_patterns("mutants", "providers")
+        unwanted = shutil.ignore_patterns("mutants")
         shutil.copytree(REPOSITORY / "tests", root / "tests", ignore=unwanted)
         shutil.copytree(REPOSITORY / "rowsieve", root / "rowsieve")
         shutil.copy(REPOSITORY / "pyproject.toml", root)

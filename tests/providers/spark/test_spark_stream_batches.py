@@ -113,6 +113,22 @@ def test_tasks_with_many_rows_write_parts(table: rs.Table, monkeypatch: pytest.M
     assert version(table) == 1
 
 
+def test_batches_of_two_queries_have_the_same_numbers(
+    table: rs.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A token without the id of its query would take the second one's rows for written."""
+    for key, query in enumerate(("one", "other"), 5):
+        monkeypatch.setattr(stream_sink, "_query_id", lambda query=query: query)
+        for number in (0, 1):
+            run(table, number, [(key, number)], mode="upsert")
+    assert content(table) == {1: 0, 2: 0, 5: 1, 6: 1}
+    tokens = rs.open_table(table.uri).snapshot_for_engines().tokens
+    assert {name: last.sequence for name, last in tokens.items()} == {
+        "spark-stream:one": 1,
+        "spark-stream:other": 1,
+    }
+
+
 @pytest.mark.parametrize("mode", ["upsert", "changes"])
 def test_a_batch_that_was_committed_is_not_committed_again(table: rs.Table, mode: str) -> None:
     options = MERGED if mode == "changes" else {"mode": "upsert"}
