@@ -25,13 +25,19 @@ from rowsieve.predicate.ir import And, Column, FieldAccess, IsNull, Not, Operand
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.selection import PROPERTIES_WITH_COLUMNS, named_ids
 from rowsieve.storage.log.commit_log import CommitRequest
-from rowsieve.storage.snapshot import FIELD_CHANGES, SCHEMA_CHANGES, Snapshot
-from rowsieve.types.evolution import SchemaChange, changes_fields, evolve, why_not_held
-from rowsieve.types.field_paths import Chain, children, shown
-from rowsieve.types.logical import Date, Field, Struct, Timestamp
+from rowsieve.storage.snapshot import FIELD_CHANGES, KIND_CHANGES, SCHEMA_CHANGES, Snapshot
+from rowsieve.types.evolution import (
+    SchemaChange,
+    changes_fields,
+    changes_kinds,
+    evolve,
+    why_not_held,
+)
+from rowsieve.types.field_paths import Chain, all_fields, shown
+from rowsieve.types.logical import Date, Field, Nanos, Struct, Timestamp
 from rowsieve.types.ordering.sort_order import CLUSTER_BY, cluster_order
 from rowsieve.types.schema import Schema
-from rowsieve.types.widening import LAST_DAY
+from rowsieve.types.widening import last_day
 
 
 def alter_columns(
@@ -47,9 +53,10 @@ def alter_columns(
     schema, next_field_id = evolve(head.schema, changes, head.next_field_id, head.table.key)
     if name := far_dates(head, schema.fields):
         raise InvalidSchemaChange(
-            f"cannot widen column {name!r} from date to timestamp: by the statistics of the parts "
-            "it may have dates more than 292,000 years from 1970, which no timestamp has; add a "
-            "column of the new type, and update it from the old one"
+            f"cannot widen column {name!r} from date to a time: by the statistics of the parts it "
+            "may have dates that no time of the new type has: a timestamp ends 292,000 years from "
+            "1970, one of nanoseconds in 2262; add a column of the new type, and update it from "
+            "the old one"
         )
     _check_not_null(change.store, head, schema)
     _check_properties(head, schema)
@@ -58,6 +65,8 @@ def alter_columns(
     needed = {SCHEMA_CHANGES}
     if changes_fields(head.schema, schema, head.table.key):
         needed.add(FIELD_CHANGES)
+    if changes_kinds(head.schema, schema):
+        needed.add(KIND_CHANGES)
     features = tuple(sorted({*head.table.features, *needed}))
     info = dataclasses.replace(head.table, features=features, key=key)
     return dataclasses.replace(
@@ -110,7 +119,7 @@ def check_restorable(head: Snapshot, target: Snapshot) -> None:
     """Raise UnsupportedOperation if the head lacks a column of the version to restore."""
     why = why_not_held(target.schema.fields, head.schema.fields)
     if not why and (name := far_dates(target, head.schema.fields)):
-        why = f"widened {name}, which had dates that no timestamp has,"
+        why = f"widened {name}, which had dates that its type now does not have,"
     if why:
         raise UnsupportedOperation(
             f"restore: the table has {why} since version {target.version}, so the rows of that "
@@ -120,15 +129,16 @@ def check_restorable(head: Snapshot, target: Snapshot) -> None:
 
 
 def far_dates(snapshot: Snapshot, fields: Iterable[Field]) -> str:
-    """Return a date column that is a timestamp in `fields` and may have dates beyond its range.
+    """Return a date column that is a time in `fields` and may have dates beyond its range.
 
     Empty if there is none. Hidden rows count as well: they are decoded with the others.
     """
-    now = {field.id: field.type for field in _all_fields(fields)}
+    now = {field.id: field.type for field in all_fields(fields)}
     statistics = PartStatistics(snapshot.parts, snapshot.schema)
     has_rows = snapshot.parts.data_rows() > 0
-    for field in _all_fields(snapshot.schema):
-        if not (isinstance(field.type, Date) and isinstance(now.get(field.id), Timestamp)):
+    for field in all_fields(snapshot.schema):
+        wide = now.get(field.id)
+        if not (isinstance(field.type, Date) and isinstance(wide, Timestamp | Nanos)):
             continue
         known = statistics.subject(field.id)
         if known is None:
@@ -137,7 +147,8 @@ def far_dates(snapshot: Snapshot, fields: Iterable[Field]) -> str:
             continue
         matter = pa.array(~known.empty & has_rows)
         days = pa.concat_arrays([known.lower.filter(matter), known.upper.filter(matter)])
-        far = np.abs(days.cast(pa.int32()).fill_null(LAST_DAY + 1).to_numpy()) > LAST_DAY
+        last = last_day(wide)
+        far = np.abs(days.cast(pa.int32()).fill_null(last + 1).to_numpy()) > last
         if far.any():
             return field.name
     return ""
@@ -149,7 +160,7 @@ def _check_not_null(store: ObjectStore, head: Snapshot, schema: Schema) -> None:
     A field of a struct may be NULL where the struct is. Rows are read only where statistics do not
     show that there is none.
     """
-    now = {field.id: field for field in _all_fields(schema)}
+    now = {field.id: field for field in all_fields(schema)}
     for chain in _chains(head.schema.fields):
         field = chain[-1]
         if not field.nullable or now.get(field.id, field).nullable:
@@ -190,12 +201,6 @@ def _is_null_inside(chain: Chain) -> Predicate:
         inner = FieldAccess(operand, field.name)
         found, operand = And((Not(IsNull(operand)), IsNull(inner))), inner
     return found
-
-
-def _all_fields(fields: Iterable[Field]) -> Iterator[Field]:
-    for field in fields:
-        yield field
-        yield from _all_fields(child for _, child in children(field.type))
 
 
 def _check_properties(head: Snapshot, schema: Schema) -> None:

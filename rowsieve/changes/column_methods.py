@@ -211,9 +211,10 @@ class Evolving(Configuring):
     ) -> Commit:
         """Give a column a type that holds all values of its present one, in the same order.
 
-        An integer may become a larger integer, float32 float64, a decimal one with no fewer digits
-        before and behind the point, and a date a timestamp. Files are cast when they are read.
-        InvalidSchemaChange for any other type, and if dates may be out of a timestamp's range.
+        An integer may become a larger integer, a decimal with enough digits or, up to 32 bits,
+        float64; float32 may become float64, a decimal one with no fewer digits before and behind
+        the point, and a date a time without a zone. Files are cast when they are read.
+        InvalidSchemaChange for any other type, and if dates may be out of the time's range.
         """
         field = _field(name, type, nullable=True)
         return self._alter(self._latest(), (WidenColumn(_path(name), field),), metadata)

@@ -30,6 +30,7 @@ from rowsieve.arguments.annotations import (
 from rowsieve.bridges.extras import imported
 from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.foreign.created_in_place import NewTable, PlacedFiles, check_outside
+from rowsieve.foreign.delta_collations import refuse_collations
 from rowsieve.foreign.footers import Footer, read_footers
 from rowsieve.foreign.hive import Partitions
 from rowsieve.foreign.joined_columns import JoinedColumns
@@ -50,6 +51,8 @@ from rowsieve.types.variants.variant_json import EXTENSIONS
 _MODE: Final = "delta.columnMapping.mode"
 _PHYSICAL: Final = "delta.columnMapping.physicalName"
 _ID: Final = "delta.columnMapping.id"
+_WIDENED: Final = frozenset({"typeWidening", "typeWidening-preview"})
+_NO_VECTORS: Final = _WIDENED | {"columnMapping", "timestampNtz", "vacuumProtocolCheck"}
 _VARIANT: Final = {EXTENSION_KEY: EXTENSIONS[0]}
 _READ_ONLY: Final = (
     "the Delta table was opened with from_delta, which changes nothing; write to it with "
@@ -72,7 +75,7 @@ def from_delta(
     location, opened = _open("from_delta", uri, version, storage_options)
     store = open_store(location.uri, storage_options)
     with _reading("from_delta", location):
-        files = _files(opened, location, store)
+        files = _files("from_delta", opened, location, store)
     parts = files.parts(inline_deletion_vector)
     joined = files.joined
     return view_of(store, joined.schema, joined.next_id, parts, _READ_ONLY, storage_options)
@@ -101,7 +104,7 @@ def import_delta(
     check_outside("import_delta", Location.parse(new.store.uri), location)
     with _reading("import_delta", location):
         new.check([Location.parse(each) for each in _uris(opened, location)])
-        files = _files(opened, location, new.store)
+        files = _files("import_delta", opened, location, new.store)
     return new.create(files)
 
 
@@ -185,10 +188,11 @@ def _uris(opened: Any, location: Location) -> list[str]:
     return [_uri_of(location, path) for path in paths]
 
 
-def _files(opened: Any, location: Location, store: ObjectStore) -> PlacedFiles:
+def _files(operation: str, opened: Any, location: Location, store: ObjectStore) -> PlacedFiles:
     """The files of the version, with the rows that deletion vectors hide."""
     arrow = pa.schema(opened.schema().to_arrow())
     described = msgspec.json.decode(opened.schema().to_json())["fields"]
+    refuse_collations(operation, described)
     fields = pa.schema(
         [
             nullable_field(_with_variants(field, own["type"]))
@@ -314,7 +318,14 @@ def _partitions(opened: Any, actions: pa.Table, schema: Schema) -> Partitions:
 
 
 def _hidden(opened: Any, footers: Sequence[Footer], location: Location) -> dict[str, RowSet]:
-    """The rows that deletion vectors hide, by the file's URI."""
+    """The rows that deletion vectors hide, by the file's URI.
+
+    deltalake reads no vectors of a table whose types were widened, so one that may have vectors, or
+    a feature that we do not know, is refused by it.
+    """
+    features = frozenset(opened.protocol().reader_features or ())
+    if features & _WIDENED and features <= _NO_VECTORS:
+        return {}
     rows = {footer.uri: int(footer.metadata.num_rows) for footer in footers}
     found: dict[str, RowSet] = {}
     reader = pa.RecordBatchReader.from_stream(opened.deletion_vectors())

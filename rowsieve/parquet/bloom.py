@@ -2,16 +2,16 @@
 
 A filter holds the xxh64 of each value's bytes as the *file* stores them (plain encoding, without a
 length). So a value is first encoded in the file's physical type; a value that this type cannot
-represent is absent. Floats are never looked up, because equal floats may have different bits
-(invariant 25). Soundness: a filter may have false positives, never false negatives. A value whose
-encoding is uncertain may be present.
+represent is absent. Floats are never looked up in a filter of floats, because equal floats may have
+different bits (invariant 25). Soundness: a filter may have false positives, never false negatives.
+A value whose encoding is uncertain may be present.
 
 Source: Apache Parquet format, BloomFilter.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -22,6 +22,7 @@ import xxhash
 from rowsieve.parquet.leaf_columns import FileColumn, as_text
 from rowsieve.parquet.thrift import MalformedThrift, read_struct
 from rowsieve.predicate.arrays import filled, plain_numbers
+from rowsieve.types.days import DAY_US, NANOS_OF_MICRO
 from rowsieve.types.widening import holds_all_of
 
 BLOCK_BYTES: Final = 32
@@ -37,7 +38,6 @@ _LOW_HALF: Final = 2**32 - 1
 FEW: Final = 16  # values
 _BLOCK, _XXHASH, _UNCOMPRESSED = 2, 3, 4  # unions in the header; we know field 1
 _HALF = np.uint64(32)
-_US_PER_DAY: Final = 86_400_000_000
 _FIVE_BITS_LEFT = np.uint32(27)
 
 
@@ -152,23 +152,47 @@ def _encoded_integers(values: pa.Array, column: FileColumn) -> list[bytes | None
         mask = (1 << width * 8) - 1
         plain = plain_numbers(values).to_pylist()
         return [(value & mask).to_bytes(width, "little") for value in plain]
+    if pa.types.is_decimal(values.type):
+        return _decimals_as_integers(values, column, width)
     numbers = filled(values)
-    if not np.issubdtype(numbers.dtype, np.integer):
-        return None
     held = np.ones(len(numbers), dtype=np.bool_)
     if pa.types.is_date32(column.type) and pa.types.is_timestamp(values.type):
-        days = numbers // _US_PER_DAY  # within 32 bits
-        held, numbers = numbers == days * _US_PER_DAY, days
+        day = DAY_US if values.type.unit == "us" else DAY_US * NANOS_OF_MICRO
+        days = numbers // day  # within 32 bits
+        held, numbers = numbers == days * day, days
     elif pa.types.is_integer(column.type):
         limits = np.iinfo(column.type.to_pandas_dtype())
         if limits.bits > width * 8:
             return None
         if values.type != column.type:
-            held = (numbers >= limits.min) & (numbers <= limits.max)
+            held = (numbers >= limits.min) & (numbers <= limits.max)  # NaN is neither
+        if pa.types.is_floating(values.type):
+            held &= np.floor(numbers) == numbers
+            numbers = np.where(held, numbers, 0).astype(np.int64)
     elif values.type.bit_width != width * 8:
+        return None
+    if not np.issubdtype(numbers.dtype, np.integer):
         return None
     stored = numbers.astype(np.dtype(f"<i{width}")).view(f"V{width}").tolist()
     return [value if there else None for value, there in zip(stored, held, strict=True)]
+
+
+def _decimals_as_integers(
+    values: pa.Array, column: FileColumn, width: int
+) -> list[bytes | None] | None:
+    """Whole decimals as the integers of a column from before it was widened."""
+    if not pa.types.is_integer(column.type):
+        return None
+    limits = np.iinfo(column.type.to_pandas_dtype())
+    if limits.bits > width * 8:
+        return None
+    one, mask = 10 ** int(values.type.scale), (1 << width * 8) - 1
+    found: list[bytes | None] = []
+    for digits in _unscaled(values):
+        number, rest = divmod(digits, one)
+        fits = not rest and limits.min <= number <= limits.max
+        found.append((number & mask).to_bytes(width, "little") if fits else None)
+    return found
 
 
 def _encoded_decimals(values: pa.Array, column: FileColumn) -> list[bytes | None] | None:
@@ -184,14 +208,19 @@ def _encoded_decimals(values: pa.Array, column: FileColumn) -> list[bytes | None
             return None
     cut = 10 ** int(values.type.scale - column.type.scale)
     limit = 10 ** int(column.type.precision)
-    words = np.frombuffer(values.buffers()[1], dtype=np.uint8)
-    words = words[values.offset * 16 : (values.offset + len(values)) * 16]
     encoded: list[bytes | None] = []
-    for i in range(len(values)):
-        digits = int.from_bytes(words[i * 16 : i * 16 + 16].tobytes(), "little", signed=True)
-        digits, rest = divmod(digits, cut)
+    for unscaled in _unscaled(values):
+        digits, rest = divmod(unscaled, cut)
         if rest or abs(digits) >= limit:
             encoded.append(None)
         else:
             encoded.append(digits.to_bytes(width, "big" if big else "little", signed=True))
     return encoded
+
+
+def _unscaled(values: pa.Array) -> Iterator[int]:
+    """The digits of each decimal as an integer."""
+    words = np.frombuffer(values.buffers()[1], dtype=np.uint8)
+    words = words[values.offset * 16 : (values.offset + len(values)) * 16]
+    for start in range(0, len(words), 16):
+        yield int.from_bytes(words[start : start + 16].tobytes(), "little", signed=True)

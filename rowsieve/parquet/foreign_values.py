@@ -1,7 +1,8 @@
 """Converts decoded columns of foreign files to the types of a table.
 
 Other writers leave out what a type is: times in INT96 have no zone and are in UTC in Impala, Hive
-and Spark, and text may be bytes without the annotation UTF8. The table's type says it then.
+and Spark, and text may be bytes without the annotation UTF8. The table's type says it then. Dates
+of a column that was widened since are midnights.
 
 Soundness: only for columns of foreign files. A value is converted as that of a write is: exactly,
 or with an error. Bytes become text only if they are valid UTF-8.
@@ -119,6 +120,8 @@ def _adapted(values: pa.Array, type_: LogicalType, instants: bool) -> pa.Array:
     match type_:
         case Timestamp() | Nanos() if is_int96(stored):
             return times_of(values, arrow_type(type_))
+        case Timestamp(utc=False) | Nanos(utc=False) if pa.types.is_date32(stored):
+            return values.cast(arrow_type(type_))
         case Timestamp(utc=True) if instants and _is_local(stored):
             return values.cast(pa.timestamp(stored.unit, "UTC"))
         case String() | Enum() | Json() if pa.types.is_binary(stored):

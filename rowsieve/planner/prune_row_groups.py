@@ -29,7 +29,7 @@ from rowsieve.predicate.interpretation.abstract import from_column
 from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Bool, Float, Int
+from rowsieve.types.logical import Bool, Int
 from rowsieve.types.schema import Schema
 
 Verdicts = npt.NDArray[np.int8]
@@ -123,7 +123,7 @@ def _expect_filters(
     """Announce the filters that are requested first, for points with one value."""
     for point in points:
         if len(point.values) == 1:
-            column = statistics.file_column(point.column.field_id)
+            column = _hashed_column(point, statistics)
             if column is not None:
                 blooms.expect(column, groups[:_FILTERS_AT_ONCE])
 
@@ -142,7 +142,7 @@ def _refuted_by_blooms(
     """Return the groups whose filter has none of a point's values."""
     refuted: set[int] = set()
     for point in points:
-        column = statistics.file_column(point.column.field_id)
+        column = _hashed_column(point, statistics)
         if column is None:
             continue
         remaining = [group for group in groups if group not in refuted] if refuted else groups
@@ -156,6 +156,12 @@ def _refuted_by_blooms(
                 if bloom is not None and not bloom.may_contain_any(probes):
                     refuted.add(group)
     return refuted
+
+
+def _hashed_column(point: Point, statistics: RowGroupStatistics) -> FileColumn | None:
+    """The column in the file; None for floats, because equal ones may differ in their bits."""
+    column = statistics.file_column(point.column.field_id)
+    return None if column is None or pa.types.is_floating(column.type) else column
 
 
 def _without_value(
@@ -229,8 +235,7 @@ def _point(term: ir.Predicate) -> Point | None:
             values = members.array.drop_null()
         case _:
             return None
-    # Equal floats may differ in bits, and booleans have no filters.
-    if isinstance(column.type, Float | Bool) or values.type != arrow_type(column.type):
+    if isinstance(column.type, Bool) or values.type != arrow_type(column.type):
         return None
     return Point(column, values)
 

@@ -131,7 +131,7 @@ class PartStatistics:
         sane = null_count <= cells  # an unknown count is -1
         nan_free, all_nan = np.ones(self.part_count, dtype=bool), None
         if isinstance(described.type, Float):
-            nan_count = self._counts(subject, "nan_count")
+            nan_count = self._nan_counts(described)
             sane &= nan_count + np.maximum(null_count, 0) <= cells
             nan_free = (nan_count == 0) & sane
             all_nan = sane & (nan_count > 0) & (null_count >= 0)
@@ -196,6 +196,15 @@ class PartStatistics:
             known = np.int64(-1) if unsure else rows if filled else np.int64(0)
             counts = np.where(older, known, counts)
         return counts
+
+    def _nan_counts(self, described: Described) -> npt.NDArray[np.int64]:
+        """(n,) NaN in each part, -1 if unknown; none where the column was an integer."""
+        counts = self._counts(described.subject, "nan_count")
+        if not described.float_since:
+            return counts
+        schema_ids = _int64(self._manifest.columns.column("schema_id"), missing=-1)
+        was_integer = (schema_ids >= 0) & (schema_ids < described.float_since)
+        return np.where((counts < 0) & was_integer, np.int64(0), counts)
 
     def older(self, subject: Subject) -> Mask | None:
         """(n,) whether the part is older than the subject's column; None if no part is."""

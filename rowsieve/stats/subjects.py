@@ -86,11 +86,15 @@ _OF_KIND: dict[str, logical.LogicalType] = {
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A subject and the type of its values; `repeated`: in a list or map, not one per row."""
+    """A subject and the type of its values; `repeated`: in a list or map, not one per row.
+
+    `float_since`: in parts of schemas before this one the values were integers.
+    """
 
     subject: Subject
     type: logical.LogicalType
     repeated: bool = False
+    float_since: int = 0
 
     @property
     def bound_type(self) -> pa.DataType | None:
@@ -137,7 +141,7 @@ def derived(subject: Derived) -> Described | None:
 
 
 def _describe(field: logical.Field, *, repeated: bool) -> Iterator[Described]:
-    yield Described(field.id, field.type, repeated)
+    yield Described(field.id, field.type, repeated, field.float_since)
     for found in comparables(field):
         yield Described(Derived(field.id, found.what), found.type, repeated)
     match field.type:

@@ -22,10 +22,11 @@ RETENTION_WRITER: Final = 3  # the first writer that obeys the floors of retenti
 VECTORS_WRITER: Final = 4  # the first writer that keeps stored deletion vectors right
 SCHEMA_CHANGES: Final = "schema_changes"  # columns were added, dropped or changed: read by id
 FIELD_CHANGES: Final = "field_changes"  # fields inside columns, keys or dates were changed
+KIND_CHANGES: Final = "kind_changes"  # integers became floats or decimals, or dates nanoseconds
 PLACED_FILES: Final = "placed_files"  # parts may be foreign files, by their URI
 COLUMN_TAGS: Final = "column_tags"  # files have tags of field ids instead of names
 FEATURES: Final[frozenset[str]] = frozenset(  # what is supported
-    {SCHEMA_CHANGES, FIELD_CHANGES, PLACED_FILES, COLUMN_TAGS}
+    {SCHEMA_CHANGES, FIELD_CHANGES, KIND_CHANGES, PLACED_FILES, COLUMN_TAGS}
 )
 MODES: Final = ("upsert", "append")
 

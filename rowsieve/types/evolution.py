@@ -19,6 +19,7 @@ from typing import TypeAlias, assert_never
 import pyarrow as pa
 
 from rowsieve.errors import InvalidSchemaChange, SchemaMismatch, UnknownColumn
+from rowsieve.types.aliases import find_alias
 from rowsieve.types.encodings import (
     alias_name,
     arrow_field,
@@ -30,6 +31,7 @@ from rowsieve.types.enums import extends
 from rowsieve.types.field_paths import (
     Chain,
     Path,
+    all_fields,
     children,
     is_inside_key,
     parent_of,
@@ -39,7 +41,18 @@ from rowsieve.types.field_paths import (
     siblings,
     with_field,
 )
-from rowsieve.types.logical import Date, Enum, Field, LogicalType, Struct, is_nested, type_name
+from rowsieve.types.logical import (
+    Date,
+    Enum,
+    Field,
+    Float,
+    Int,
+    LogicalType,
+    Nanos,
+    Struct,
+    is_nested,
+    type_name,
+)
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_defaults import constant_text, widened_text
 from rowsieve.types.widening import is_widened
@@ -180,6 +193,7 @@ def evolve(
                 found = _set_comment(found, resolve(found, path), comment)
             case _:
                 assert_never(change)
+    _check_aliases(schema, found)
     return found, next_field_id
 
 
@@ -195,6 +209,17 @@ def changes_fields(old: Schema, new: Schema, key: Sequence[str] = ()) -> bool:
         and (is_nested(field.type) or isinstance(field.type, Date) or field.id in key_ids)
         for field in old
         if field.id in kept
+    )
+
+
+def changes_kinds(old: Schema, new: Schema) -> bool:
+    """Return whether a number became one of another kind, or a date one with nanoseconds."""
+    now = {field.id: field.type for field in all_fields(new.fields)}
+    return any(
+        field.id in now
+        and type(now[field.id]) is not type(field.type)
+        and (not isinstance(field.type, Date) or isinstance(now[field.id], Nanos))
+        for field in all_fields(old.fields)
     )
 
 
@@ -251,6 +276,20 @@ def why_not_held(old: Sequence[Field], new: Sequence[Field]) -> str:
         if now.size not in (None, field.size):
             return f"fixed the size of {field.name}"
     return ""
+
+
+def _check_aliases(old: Schema, new: Schema) -> None:
+    """Raise InvalidSchemaChange if a column is no longer stored as its alias says."""
+    before = {field.id: field.type for field in all_fields(old.fields)}
+    for field in all_fields(new.fields):
+        alias = None if field.alias is None else find_alias(field.alias)
+        changed = field.id in before and before[field.id] != field.type
+        if changed and alias is not None and not alias.fits(field.type):
+            raise InvalidSchemaChange(
+                f"cannot change column {field.name!r} to {type_name(field.type)}: it is a "
+                f"{field.alias}, which is stored as {alias.form}; add a column of the new type, "
+                "and update it from the old one"
+            )
 
 
 def _add(schema: Schema, change: AddColumn, next_field_id: int) -> tuple[Schema, int]:
@@ -368,7 +407,10 @@ def _widen(schema: Schema, chain: Chain, wanted: pa.Field) -> Schema:
     fill, default = (
         widened_text(text, field.type, new, shown(chain)) for text in (field.fill, field.default)
     )
-    return with_field(schema, chain, replace(field, type=new, fill=fill, default=default))
+    becomes_float = isinstance(field.type, Int) and isinstance(new, Float)
+    since = schema.id if becomes_float else field.float_since
+    wide = replace(field, type=new, fill=fill, default=default, float_since=since)
+    return with_field(schema, chain, wide)
 
 
 def _reorder(schema: Schema, chains: Sequence[Chain]) -> Schema:

@@ -7,7 +7,7 @@ exactly, or else uniquely ignoring case. A column whose own name has dots is fou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
@@ -82,6 +82,13 @@ def with_field(schema: Schema, chain: Chain, field: Field | None) -> Schema:
         old = parent
     fields = (field if each.id == old.id else each for each in schema)
     return Schema(schema.id, tuple(each for each in fields if each is not None))
+
+
+def all_fields(fields: Iterable[Field]) -> Iterator[Field]:
+    """Yield the fields, each followed by those inside it, at any depth."""
+    for field in fields:
+        yield field
+        yield from all_fields(child for _, child in children(field.type))
 
 
 def children(type_: LogicalType) -> Iterator[tuple[str, Field]]:

@@ -174,6 +174,8 @@ class Field:
     `rowsieve.types.stored_defaults`; None is NULL. `alias` is another system's name for the type:
     see `rowsieve.types.aliases`. `comment` is for people. `size` is the number of bytes or items
     that each value of a binary or a list must have: writes check it, reads do not rely on it.
+    `float_since` is the id of the schema that made an integer a float; 0 for all other columns. In
+    rows of older schemas it has no NaN.
     """
 
     id: int
@@ -186,6 +188,7 @@ class Field:
     alias: str | None = None
     comment: str | None = None
     size: int | None = None
+    float_since: int = 0
 
 
 def type_name(type_: LogicalType) -> str:

@@ -194,6 +194,8 @@ def _field_to_json(field: Field) -> dict[str, Any]:
         found["comment"] = field.comment
     if field.size is not None:
         found["size"] = field.size
+    if field.float_since:
+        found["float_since"] = field.float_since
     return found
 
 
@@ -212,6 +214,7 @@ def _field_from_json(value: Mapping[str, Any]) -> Field:
         _text_or_none(value, "alias"),
         _text_or_none(value, "comment"),
         int(value["size"]) if "size" in value else None,
+        int(value.get("float_since", 0)),
     )
 
 

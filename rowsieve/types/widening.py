@@ -6,38 +6,61 @@ taken of the narrow values still hold.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from rowsieve.types import enums, logical
+from rowsieve.types.days import DAY_US, NANOS_OF_MICRO
 from rowsieve.types.encodings import arrow_type
 
-WIDE_TYPES: Final = (logical.Int, logical.Float, logical.Decimal, logical.Timestamp)
+WIDE_TYPES: Final = (
+    logical.Int,
+    logical.Float,
+    logical.Decimal,
+    logical.Timestamp,
+    logical.Nanos,
+)
 """Types that a column may have been widened to."""
 
+_NUMBERS: Final = (logical.Int, logical.Float, logical.Decimal)
+_TIMES_OF_DATES: Final = (logical.Timestamp(utc=False), logical.Nanos(utc=False))
+_MANTISSA_BITS: Final = {32: 24, 64: 53}  # of floats, with the implied one
+_DAYS: Final[dict[str, int]] = {"us": DAY_US, "ns": DAY_US * NANOS_OF_MICRO}
 
-LAST_DAY: Final = 106_751_991
-"""The last day whose midnight is a timestamp in microseconds; the first is as far before 1970."""
+
+def last_day(type_: logical.Timestamp | logical.Nanos) -> int:
+    """The last day whose midnight the type has; the first is as many days before 1970."""
+    return (2**63 - 1) // _DAYS[arrow_type(type_).unit]
 
 
 def holds_all_of(wide: pa.DataType, narrow: pa.DataType) -> bool:
     """Return whether `wide` has every value of `narrow`, in the same order.
 
-    A timestamp has every date up to `LAST_DAY`, as its midnight; a cast of a later date fails.
+    A time has every date up to its `last_day`, as its midnight; a cast of a later date fails.
     """
     if wide == narrow:
         return True
-    if pa.types.is_integer(wide) and pa.types.is_integer(narrow):
-        outer, inner = (np.iinfo(type_.to_pandas_dtype()) for type_ in (wide, narrow))
-        return bool(outer.min <= inner.min and inner.max <= outer.max)
+    if pa.types.is_integer(narrow):
+        return _holds_integers(wide, np.iinfo(narrow.to_pandas_dtype()))
     if pa.types.is_decimal(wide) and pa.types.is_decimal(narrow):
         more_places = int(wide.scale - narrow.scale)
         return 0 <= more_places <= int(wide.precision - narrow.precision)
     if pa.types.is_date32(narrow):
-        return bool(wide == pa.timestamp("us"))
+        return wide in (pa.timestamp("us"), pa.timestamp("ns"))
     return bool(pa.types.is_float64(wide) and pa.types.is_float32(narrow))
+
+
+def _holds_integers(wide: pa.DataType, narrow: np.iinfo[Any]) -> bool:
+    first, last = int(narrow.min), int(narrow.max)
+    if pa.types.is_integer(wide):
+        limits = np.iinfo(wide.to_pandas_dtype())
+        return bool(limits.min <= first and last <= limits.max)
+    if pa.types.is_decimal(wide):
+        return bool(len(str(last)) <= wide.precision - wide.scale)
+    bits = _MANTISSA_BITS.get(wide.bit_width) if pa.types.is_floating(wide) else None
+    return bits is not None and max(-first, last) <= 2**bits
 
 
 def is_widened(old: logical.LogicalType, new: logical.LogicalType) -> bool:
@@ -47,9 +70,10 @@ def is_widened(old: logical.LogicalType, new: logical.LogicalType) -> bool:
     if isinstance(old, logical.Enum) and isinstance(new, logical.Enum):
         return enums.extends(old, new)
     if isinstance(old, logical.Date):
-        return new in (logical.Date(), logical.Timestamp(utc=False))
-    same = any(isinstance(old, kind) and isinstance(new, kind) for kind in WIDE_TYPES)
-    return old == new or (same and holds_all_of(arrow_type(new), arrow_type(old)))
+        return new == old or new in _TIMES_OF_DATES
+    if isinstance(old, _NUMBERS) and isinstance(new, _NUMBERS):
+        return holds_all_of(arrow_type(new), arrow_type(old))
+    return old == new
 
 
 def widened(values: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:

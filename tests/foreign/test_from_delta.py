@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
 import uuid
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -273,6 +275,109 @@ def test_fields_inside_columns_are_mapped(mode: str, tmp_path: Path) -> None:
     ]
     assert opened.count("(s).gone = 6") == 0
     assert opened.count("(s).gone = 5 AND (s).new IS NULL AND (l[1]).x = 8") == 1
+
+
+@pytest.mark.parametrize("imported", [False, True])
+def test_files_from_before_a_type_was_widened(imported: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "delta"
+    folder.mkdir()
+    old = {
+        "i": pa.array([1, None], pa.int32()),
+        "n": pa.array([2**63 - 1, 3], pa.int64()),
+        "d": pa.array([19_000, 0], pa.date32()),
+        "s": pa.array([{"f": 7}, None], pa.struct([("f", pa.int8())])),
+    }
+    new = {
+        "i": pa.array([1.5, math.nan]),
+        "n": pa.array([Decimal("0.5"), None], pa.decimal128(22, 1)),
+        "d": pa.array([1, -1], pa.timestamp("us")),
+        "s": pa.array([{"f": 0.5}, {"f": -math.inf}], pa.struct([("f", pa.float64())])),
+    }
+    files = []
+    for name, columns in (("a", old), ("b", new)):
+        pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+        size = (folder / f"{name}.parquet").stat().st_size
+        files.append({"path": f"{name}.parquet", "size": size})
+    described = [
+        field(
+            "i", "double", **{"delta.typeChanges": [{"fromType": "integer", "toType": "double"}]}
+        ),
+        field("n", "decimal(22,1)"),
+        field("d", "timestamp_ntz"),
+        field("s", {"type": "struct", "fields": [field("f", "double")]}),
+    ]
+    write_log(
+        folder, described, files, ["typeWidening", "timestampNtz"],
+        **{"delta.enableTypeWidening": "true"},
+    )  # fmt: skip
+    opened = rs.import_delta(folder, tmp_path / "own") if imported else rs.from_delta(folder)
+    assert opened.to_arrow()["n"].to_pylist() == [
+        Decimal("9223372036854775807.0"), Decimal("3.0"), Decimal("0.5"), None
+    ]  # fmt: skip
+    for where, count in {
+        "i = 1.5": 1,
+        "i > 1": 2,
+        "i IS NULL": 1,
+        "n = 9223372036854775807": 1,
+        "n < 1": 1,
+        "d = TIMESTAMP '2022-01-08 00:00:00'": 1,
+        "d < TIMESTAMP '1970-01-01 00:00:00.000001'": 2,
+        "(s).f > 0": 2,
+        "(s).f = 7": 1,
+    }.items():
+        for pruning in ("on", "soft", "off"):
+            assert opened.scan(where, pruning=pruning).count() == count, (where, pruning)
+    scan = opened.scan("n = 9223372036854775807")
+    assert scan.to_arrow().num_rows == scan.metrics.parts_read == 1  # the other file is skipped
+
+
+def test_widened_tables_that_may_have_vectors_are_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1.0]}), tmp_path / "a.parquet")
+    size = (tmp_path / "a.parquet").stat().st_size
+    features = ["typeWidening", "deletionVectors"]
+    write_log(tmp_path, [field("id", "double")], [{"path": "a.parquet", "size": size}], features)
+    with pytest.raises(UnsupportedOperation, match="deltalake cannot read"):
+        rs.from_delta(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("described", "path"),
+    [
+        (field("s", "string", __COLLATIONS={"s": "spark.UTF8_LCASE"}), "s"),
+        (
+            field(
+                "l",
+                {"type": "array", "elementType": "string", "containsNull": True},
+                __COLLATIONS={"l.element": "icu.UNICODE_CI"},
+            ),
+            "l.element",
+        ),
+        (
+            field(
+                "m",
+                {
+                    "type": "array",
+                    "containsNull": True,
+                    "elementType": {
+                        "type": "struct",
+                        "fields": [field("t", "string", __COLLATIONS={"t": "icu.de"})],
+                    },
+                },
+            ),
+            "m.t",
+        ),
+    ],
+)
+def test_collations_are_refused_by_column(described: Any, path: str, tmp_path: Path) -> None:
+    folder = tmp_path / "delta"
+    folder.mkdir()
+    plain = field("id", "long", __COLLATIONS={"id": "spark.UTF8_BINARY"})
+    write_log(folder, [plain, described], [], [])
+    message = f"column '{path}' has Spark's collation"
+    with pytest.raises(UnsupportedOperation, match=message):
+        rs.from_delta(folder)
+    with pytest.raises(UnsupportedOperation, match=message):
+        rs.import_delta(folder, tmp_path / "t")
 
 
 def test_what_deltalake_refuses_late_is_an_error(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import io
+import math
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from rowsieve.types.logical import (
     Float,
     Int,
     LogicalType,
+    Nanos,
     String,
     Time,
     Timestamp,
@@ -162,6 +164,19 @@ def test_decimals_stored_as_integers_are_found(precision: int) -> None:
         (Int(8), [5], Int(64), [5, 128, 133, 5 + 2**32], "ynnn"),
         (Int(8, signed=False), [200], Int(16), [200, -56, 256], "ynn"),
         (Int(32, signed=False), [2**31], Int(64), [2**31, -(2**31)], "yn"),
+        (Int(32), [5], Float(64), [5.0, 5.5, math.nan, 2.0**31, -math.inf, -0.0], "ynnnny"),
+        (Int(16, signed=False), [65535], Float(32), [65535.0, 65536.0, 0.5], "ynn"),
+        (Int(32, signed=False), [2**32 - 1], Float(64), [2.0**32 - 1, 2.0**32], "yn"),
+        (
+            Int(64),
+            [-(2**63)],
+            Decimal(22, 2),
+            [decimal.Decimal(text) for text in ("-9223372036854775808", "-0.01", "2e19", "7")],
+            "ynny",
+        ),
+        (Int(64, signed=False), [2**64 - 1], Decimal(20, 0), [decimal.Decimal(2**64 - 1)], "y"),
+        (Int(8), [-1], Decimal(5, 2), [decimal.Decimal("-1"), decimal.Decimal("255")], "yn"),
+        (Date(), [1], Nanos(), [86_400 * 10**9, 86_400 * 10**9 + 1, -1], "ynn"),
         (
             Decimal(4, 1),
             [decimal.Decimal("1.5")],

@@ -5,7 +5,8 @@ Other writers leave out, truncate, invert or miscompute bounds. Soundness, by co
 - bounds that are malformed, or not in the order of the type, have been removed before
   (`rowsieve.parquet.statistics.foreign_chunks`);
 - a lower bound above the upper bound, a NaN bound, and counts above the row count are unknown;
-- a float column may have NaN even if it has bounds, so it has no upper bound (trap T13);
+- a column of floats in the file may have NaN even if it has bounds, so it has no upper bound (trap
+  T13);
 - INT96, half floats and types that the table does not just widen have no bounds;
 - truncated bounds are valid and count; the sort order that a file claims is never used.
 """
@@ -41,12 +42,15 @@ def foreign_column(stored: StoredBounds, column: FileColumn, type_: LogicalType)
     lower, upper = nothing, nothing
     if bounded.any():
         lower, upper = _bounds(stored, bounded, column, target) or (nothing, nothing)
-    floats = pa.types.is_floating(target)
     wrong = inverted(lower, upper)
     lower, upper = without(lower, wrong), without(upper, wrong)
-    if floats:
+    may_be_nan = None
+    if pa.types.is_floating(column.type):
         lower, upper = without(lower, as_mask(pc.is_nan(lower))), nothing
-    return AbstractColumn(lower, upper, empty, may_be_null, ~empty if floats else None)
+        may_be_nan = ~empty
+    elif pa.types.is_floating(target):
+        may_be_nan = np.zeros(len(empty), np.bool_)
+    return AbstractColumn(lower, upper, empty, may_be_null, may_be_nan)
 
 
 def _bounds(
@@ -54,7 +58,8 @@ def _bounds(
 ) -> tuple[pa.Array, pa.Array] | None:
     """The bounds in the type `target`; None if a value is not valid or the types do not fit."""
     try:
-        if pa.types.is_timestamp(target) or pa.types.is_time64(target):
+        is_date = pa.types.is_date32(column.type)
+        if (pa.types.is_timestamp(target) or pa.types.is_time64(target)) and not is_date:
             return _in_unit_of_target(stored, bounded, column, target)
         if not holds_all_of(target, column.type):
             return None

@@ -2,7 +2,7 @@
 
 Soundness: counts above the row count, and bounds that do not fit the type or cannot be decoded,
 mean "unknown". In files of our writer, a float column with bounds has no NaN; without bounds it may
-have NaN.
+have NaN. A column that the file has as integers has none.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def abstract_column(
         upper = as_type(physical_bound(stored.upper, bounded, column), target)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return None  # values that the type does not allow: unknown
-    may_be_nan = ~(bounded | empty) if pa.types.is_floating(target) else None
+    may_be_nan = None
+    if pa.types.is_floating(target):
+        may_be_nan = ~(bounded | empty) & pa.types.is_floating(column.type)
     return AbstractColumn(lower, upper, empty, ~(sane & (stored.nulls == 0)), may_be_nan)
 
 

@@ -293,6 +293,8 @@ def evolved(folder: str) -> rs.Table:
             {
                 "id": pa.array(range(6), pa.int32()),
                 "n": pa.array([1, None, 3, -128, 127, 0], pa.int8()),
+                "real": pa.array([-(2**31), None, 2**31 - 1, 0, 1, 2], pa.int32()),
+                "whole": pa.array([2**64 - 1, None, 3, 0, 1, 2], pa.uint64()),
                 "f": pa.array([0.0, -0.0, NAN, None, 1.5, math.inf], pa.float32()),
                 "d": pa.array([decimal.Decimal("1.10"), None] * 3, pa.decimal128(4, 2)),
                 "day": pa.array([datetime.date(1500, 1, 1), None] * 3, pa.date32()),
@@ -302,6 +304,8 @@ def evolved(folder: str) -> rs.Table:
         key=["id"],
     )
     table.widen_column("n", pa.int64())
+    table.widen_column("real", pa.float64())
+    table.widen_column("whole", pa.decimal128(22, 1))
     table.widen_column("f", pa.float64())
     table.widen_column("d", pa.decimal128(12, 4))
     table.widen_column("day", pa.timestamp("us"))
@@ -323,6 +327,8 @@ QUERIES = [
     "SELECT * FROM t",
     "SELECT * FROM t WHERE f = 0 OR f > 100 OR f <> 1",
     "SELECT id FROM t WHERE x = CAST('NaN' AS DOUBLE) AND s = 'new'",
+    "SELECT id FROM t WHERE real = 1.5D OR real > 2147483646 OR whole = 18446744073709551615BD",
+    "SELECT id, real, whole FROM t WHERE NOT (real < 0.5D) OR whole IN (0.5BD, 3)",
     "SELECT * FROM t WHERE n >= 127 UNION ALL SELECT * FROM t WHERE d = 1.1",
     "SELECT a.id, b.s FROM t a LEFT JOIN t b ON a.id = b.id AND b.n > 1",
     "SELECT s, count(*), max(n), min(f), sum(d) FROM t GROUP BY s",
