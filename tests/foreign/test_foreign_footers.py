@@ -148,6 +148,29 @@ def test_footers_that_cannot_be_read_are_refused_by_name(
         rs.open_parquet(path)
 
 
+@pytest.mark.parametrize("number", range(1, 11))
+def test_a_schema_element_whose_field_has_another_kind_is_refused(
+    number: int, tmp_path: Path
+) -> None:
+    """A decoder skips the field: it would read an optional column as a required one."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"d": pa.array([None, 1], pa.decimal128(20, 2))}), path)
+    other = {5: 4, 8: 11, 12: 9}  # I16, a set of bytes that ends at once, a list
+
+    def change(footer: damaged.Fields) -> None:
+        def of_element(place: int, fields: damaged.Fields) -> None:
+            if place == 1:
+                kind, data = fields.get(number, (5, b"\2"))
+                fields[number] = (other[kind], data if kind == 5 else b"\3")
+
+        kind, data = footer[2]
+        footer[2] = kind, damaged.edit_list(data, of_element)
+
+    damaged.edit_footer(path, change)
+    with pytest.raises(rs.errors.CorruptData, match=r"a\.parquet"):
+        rs.open_parquet(path)
+
+
 CONTRADICTIONS = {
     "as many NULLs as rows, and bounds": {
         NULLS: nulls(10),

@@ -1,8 +1,8 @@
 """The schema elements of a footer: checked as a tree, with its leaf columns.
 
 A decoder walks the list as a tree and trusts its counts. Soundness: a list that is no tree, an
-unknown physical type or repetition, and a leaf without a length that it needs are `MalformedThrift`
-before a decoder sees them.
+unknown physical type or repetition, a leaf without a length that it needs, and a field of another
+Thrift kind, which a decoder would skip, are `MalformedThrift` before a decoder sees them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from rowsieve.parquet.foreign_footer.footer_fields import PHYSICAL
+from rowsieve.parquet.foreign_footer.footer_fields import I32_KIND, PHYSICAL
+from rowsieve.parquet.foreign_footer.many_structs import BINARY, STRUCT
 from rowsieve.parquet.statistics.known_faults import Claim, Kind, dictionary_leaves, doubted
 from rowsieve.parquet.thrift import (
     MalformedThrift,
@@ -22,8 +23,9 @@ from rowsieve.parquet.thrift import (
     read_struct,
 )
 
-TYPE, WIDTH, REPETITION, NAME, CHILDREN, CONVERTED = range(1, 7)
-FIELD_ID, LOGICAL = 9, 10
+TYPE, WIDTH, REPETITION, NAME, CHILDREN, CONVERTED, SCALE, PRECISION, FIELD_ID, LOGICAL = range(
+    1, 11
+)
 BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTES, FIXED = range(8)
 LENGTHS: Final = {BOOLEAN: 1, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8}
 _OPTIONAL, _REPEATED = 1, 2
@@ -35,10 +37,11 @@ _ENUM, _DECIMAL, _TIMES = 4, 5, (6, 7, 8)  # logical types
 _TIMESTAMP, _UNIT, _NANOS = 8, 2, 3  # a logical type, its field, and a member of that
 _INTEGER, _IS_SIGNED = 10, 2  # a logical type, and its field
 _WITHOUT_ORDER: Final = (15, 16, 17, 18)  # half floats, variants, geometry, geography
-_KINDS: Final[Mapping[int, type]] = {
-    **dict.fromkeys((TYPE, WIDTH, REPETITION, CHILDREN, CONVERTED, FIELD_ID), int),
-    NAME: bytes,
-    LOGICAL: dict,
+_KINDS: Final[Mapping[int, int]] = {
+    **dict.fromkeys((TYPE, WIDTH, REPETITION, CHILDREN, CONVERTED, SCALE, PRECISION), I32_KIND),
+    FIELD_ID: I32_KIND,
+    NAME: BINARY,
+    LOGICAL: STRUCT,
 }
 _DEEPEST: Final = 100
 _WIDEST: Final = 2**24  # bytes of a fixed-length value
@@ -98,11 +101,10 @@ def read_schema(footer: bytes, start: int) -> list[Element]:
     for number in range(count):
         values, _ = read_struct(footer, position)
         fields, position = raw_fields(footer, position)
-        values = {
-            number: value
-            for number, value in values.items()
-            if number in _KINDS and isinstance(value, _KINDS[number])
-        }
+        for each in fields:  # readers would skip it, and what they assume instead may differ
+            if each.kind != _KINDS.get(each.number, each.kind):
+                raise MalformedThrift(f"field {each.number} of a schema element has a false kind")
+        values = {number: value for number, value in values.items() if number in _KINDS}
         while open_ and not open_[-1]:
             open_.pop()
         if number and not open_:
