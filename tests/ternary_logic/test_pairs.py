@@ -13,20 +13,24 @@ import pytest
 
 from rowsieve.planner.part_facts import KnownParts
 from rowsieve.predicate.interpret import Verdict
+from tests.daily import today
 from tests.profiles import IS_DEEP
 from tests.ternary_logic.histories import random_table
 from tests.ternary_logic.pairs import Report, check_table, names_of
 from tests.ternary_logic.readers import READERS
 
 PAIR = os.environ.get("ROWSIEVE_PAIR")
-TABLES, CONDITIONS = (2_000, 12) if IS_DEEP else (6, 6)
+TABLES, CONDITIONS = (2_000, 12) if IS_DEEP else (5, 6)
 SHARES = 20 if IS_DEEP else 2
 PLANTED = (1,)
 
 
-def seeds(share: int) -> range:
-    """The seeds of a share: always the same in either profile."""
-    return range(share, TABLES, SHARES)
+def seeds(share: int) -> list[int]:
+    """The seeds of a share: fixed ones and one of the day, or in the deep profile new ones."""
+    fresh = 10_000 * today().toordinal()
+    if IS_DEEP:
+        return [fresh + 1_000 + number for number in range(share, TABLES, SHARES)]
+    return [*range(share, TABLES, SHARES), *([fresh] if share else [])]
 
 
 @pytest.mark.skipif(PAIR is not None, reason="one pair is replayed")
