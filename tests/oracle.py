@@ -334,7 +334,9 @@ class Oracle:
             return int(exact)
         if function == "abs":
             raise Failed  # no engine wraps it
-        return self.overflowed(int(exact), type_)
+        if function == "divide":
+            return self.overflowed(int(exact), type_, self.semantics.quotient_overflow)
+        return self.overflowed(int(exact), type_, self.semantics.integer_overflow)
 
     def fitted(self, exact: Fraction, type_: Decimal) -> decimal.Decimal | None:
         try:
@@ -343,10 +345,10 @@ class Oracle:
             self.without_value(self.semantics.decimal_overflow)
             return None
 
-    def overflowed(self, exact: int, type_: LogicalType) -> int | None:
+    def overflowed(self, exact: int, type_: LogicalType, rule: OnFailure) -> int | None:
         assert isinstance(type_, Int)
-        if self.semantics.integer_overflow is not OnFailure.WRAP:
-            self.without_value(self.semantics.integer_overflow)
+        if rule is not OnFailure.WRAP:
+            self.without_value(rule)
             return None
         wrapped = exact % (1 << type_.bits)
         negative = type_.signed and wrapped >> (type_.bits - 1)

@@ -42,6 +42,7 @@ IEEE = Semantics(
     nan=NanOrder.IEEE,
     float_division_by_zero=OnFailure.IEEE,
     integer_overflow=OnFailure.NULL,
+    quotient_overflow=OnFailure.NULL,
     integer_division_by_zero=OnFailure.NULL,
     failed_cast=OnFailure.NULL,
 )

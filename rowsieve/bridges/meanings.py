@@ -60,6 +60,7 @@ _CALLS_OF_FLOATS: Mapping[str, frozenset[str]] = {
 }
 _SHOWN: Mapping[str, tuple[str, str]] = {
     "integer_overflow": ("of whole numbers that overflows", ""),
+    "quotient_overflow": ("of the least whole number by -1", ""),
     "integer_division_by_zero": ("of whole numbers by zero", ""),
     "float_division_by_zero": ("of floats divided by zero or out of range", ""),
     "decimal_overflow": ("of decimals with too many digits", ""),
@@ -281,7 +282,8 @@ class _Guards:
         zoned = name in _OF_SESSION and not _INSTANTS.isdisjoint(types)
         touched = [field for field, names in _CALLS.items() if name in names]
         if isinstance(result, Int) and name in _WHOLE:
-            touched += ["integer_overflow", "integer_division_by_zero"]
+            overflow = "quotient_overflow" if name == "divide" else "integer_overflow"
+            touched += [overflow, "integer_division_by_zero"]
             if name == "modulo" and _may_be_minus_one(node.arguments[1]):
                 touched.append("remainders_overflow")
         if isinstance(result, Decimal) and result.precision >= _DIGITS and name in _WHOLE:

@@ -114,8 +114,9 @@ class Semantics:
     square root of a negative number fails; otherwise it is NaN.
 
     `shifts_wrap`: a left shift drops the bits shifted out; otherwise that is an overflow, as is a
-    shift of a negative number. `remainders_overflow`: the remainder of the least integer by -1 is
-    an overflow; otherwise 0.
+    shift of a negative number. `quotient_overflow`: the outcome of the least integer divided by -1,
+    which engines may refuse where sums wrap. `remainders_overflow`: the remainder of the least
+    integer by -1 is an overflow; otherwise 0.
 
     `nan_has_sign`: the sign of NaN is NaN; otherwise 0. `full_case`: case conversion may change the
     number of letters, and a final sigma has its own form (upper('ß') is 'SS'); otherwise it maps
@@ -157,6 +158,7 @@ class Semantics:
     nan: NanOrder = NanOrder.GREATEST
     bitwise_lists_from: int | None = None
     integer_overflow: OnFailure = OnFailure.ERROR
+    quotient_overflow: OnFailure = OnFailure.ERROR
     integer_division_by_zero: OnFailure = OnFailure.ERROR
     float_division_by_zero: OnFailure = OnFailure.ERROR
     failed_cast: OnFailure = OnFailure.ERROR
@@ -224,6 +226,7 @@ class Semantics:
         return replace(
             semantics,
             integer_overflow=OnFailure.WRAP,
+            quotient_overflow=OnFailure.WRAP,
             integer_division_by_zero=OnFailure.NULL,
             float_division_by_zero=OnFailure.NULL,
             decimal_overflow=OnFailure.NULL,
@@ -329,6 +332,7 @@ Semantics.POLARS = Semantics(
     has_session_zone=False,
     compares_storage=True,
     integer_overflow=OnFailure.WRAP,
+    quotient_overflow=OnFailure.WRAP,
     integer_division_by_zero=OnFailure.NULL,
     float_division_by_zero=OnFailure.IEEE,
     casts_cut_fractions=True,

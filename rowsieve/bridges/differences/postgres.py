@@ -83,7 +83,7 @@ def _narrows_list(node: ir.Node) -> bool:
 def _has_huge_literal(node: ir.Node) -> bool:
     """PostgreSQL's decimals have 131,072 digits: such a number is a float here."""
     items: tuple[ir.Operand, ...] = ()
-    if isinstance(node, ir.Call) and node.function in _SUMS | _CHOICES:
+    if isinstance(node, ir.Call) and node.function in _SUMS | _CHOICES | {"power"}:
         items = node.arguments
     elif isinstance(node, ir.Case):
         items = (*(then for _, then in node.branches), node.otherwise)

@@ -30,6 +30,7 @@ __all__ = ["from_polars", "is_polars_expression", "to_polars"]
 # Rules of other engines that the writer handles or refuses; `meanings` handles the others.
 _OF_THE_WRITER = (
     *("nan", "bitwise_lists_from", "integer_overflow", "integer_division_by_zero"),
+    "quotient_overflow",
     *("float_division_by_zero", "failed_cast", "rounds_half_to_even", "full_case"),
 )
 

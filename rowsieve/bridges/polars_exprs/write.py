@@ -296,10 +296,13 @@ class Writer(OperatorWriter[Any]):
                 raise UnsupportedOperation("division by zero is NULL in polars")
         if name == "negate":  # which Int128 does not have
             values, name = [self.constant(ir.Literal(0, type_)), *values], "subtract"
-        if semantics.integer_overflow is OnFailure.WRAP:
+        overflow = semantics.integer_overflow
+        if name == "divide":
+            overflow = semantics.quotient_overflow
+        if overflow is OnFailure.WRAP:
             return _OF_WHOLE[name](*values)
         if name == "multiply" and not type_.signed and type_.bits == 64:
             raise UnsupportedOperation("products of uint64 have more than 128 bits")
         made = _OF_WHOLE[name](*(value.cast(self.polars.Int128) for value in values))
-        strict = semantics.integer_overflow is OnFailure.ERROR
+        strict = overflow is OnFailure.ERROR
         return made.cast(self.dtype(type_), strict=strict)

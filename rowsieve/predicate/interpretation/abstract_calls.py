@@ -196,6 +196,7 @@ def _strict(semantics: Semantics) -> Semantics:
     return replace(
         semantics,
         integer_overflow=OnFailure.ERROR,
+        quotient_overflow=OnFailure.ERROR,
         integer_division_by_zero=OnFailure.ERROR,
         float_division_by_zero=OnFailure.ERROR,
         decimal_overflow=OnFailure.ERROR,

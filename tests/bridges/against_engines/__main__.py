@@ -22,6 +22,7 @@ def report(engine: str, step: int, first: int) -> None:
         for kind, found in (
             ("differs", verdict.findings),
             ("fails here", verdict.fails_here),
+            ("fails there", verdict.fails_there),
         ):
             if found:
                 _write(f"{kind} {len(found)} {case.name}: {found[0]}")

@@ -121,7 +121,7 @@ def _values(
     for row, theirs in _theirs(judge, text, table, good).items():
         if isinstance(theirs, ValueFailure):
             verdict.fails_there.append(
-                f"{shown[row]}: here {ours[row]!r}, there {str(theirs)[:80]!r}"
+                f"{shown[row]}: here {ours[row]!r}, there {str(theirs)[:300]!r}"
             )
         elif not alike(ours[row], theirs):
             verdict.findings.append(f"{shown[row]}: here {ours[row]!r}, there {theirs!r}")
@@ -201,7 +201,7 @@ def _conditions(
         try:
             kept = judge.kept(condition, taken(table, good)) if good else []
         except ValueFailure as error:
-            verdict.fails_there.append(f"WHERE {condition}: fails there: {str(error)[:80]!r}")
+            verdict.fails_there.append(f"WHERE {condition}: fails there: {str(error)[:300]!r}")
             continue
         theirs = [good[place] for place in kept]
         verdict.compared += len(good)

@@ -98,7 +98,7 @@ class DuckDb:
         except duckdb.NotImplementedException as error:
             raise LackingError(str(error)) from error
         except duckdb.Error as error:
-            if "Binder Error" in str(error):
+            if any(word in str(error) for word in ("Binder Error", "Unimplemented type")):
                 raise LackingError(str(error)) from error
             raise ValueFailure(str(error)) from error
 

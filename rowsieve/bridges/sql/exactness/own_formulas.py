@@ -4,7 +4,8 @@ PostgreSQL, DuckDB and DataFusion take `floor` and `ceil` of a whole number, and
 as those of a float64: 2^53 + 1 becomes 2^53, and a quotient of it a fraction. PostgreSQL rounds a
 whole number to digits as a numeric, and divides for `degrees`. DataFusion computes a decimal with a
 float64 as floats, and makes a float of a decimal by a division, which rounds once more if it has
-more than 15 digits. `nullif` has its first type in PostgreSQL and DuckDB. Soundness: the result has
+more than 15 digits. DuckDB rounds an unsigned number as a
+longer signed one. `nullif` has its first type in PostgreSQL and DuckDB. Soundness: the result has
 the casts and operations that give the engine's values.
 
 Source: PostgreSQL 18 (`pg_proc`, `RADIANS_PER_DEGREE` in its float.h), DuckDB 2.0, DataFusion 55;
@@ -49,6 +50,15 @@ def _rounded(call: ir.Call, types: _Types) -> ir.Operand:
     if len(call.arguments) == 1 or not isinstance(types[0], Int):
         return _of_a_float(call, types)
     return ir.Call("round", (ir.Cast(call.arguments[0], Decimal(38, 0)), *call.arguments[1:]))
+
+
+def _of_a_longer_type(call: ir.Call, types: _Types) -> ir.Operand:
+    """Return the call of an unsigned number as one of the signed type that the result has."""
+    type_ = types[0]
+    if not isinstance(type_, Int) or type_.signed:
+        return call
+    longer = Int(64) if type_.bits < 64 else Decimal(_MOST_DIGITS, 0)
+    return ir.Call("round", (ir.Cast(call.arguments[0], longer), *call.arguments[1:]))
 
 
 def _by_angle(operation: str) -> _Formula:
@@ -126,7 +136,12 @@ _FORMULAS: Mapping[str, Mapping[str, _Formula]] = {
         "ceil": _of_a_float,
         **dict.fromkeys(("add", "subtract", "multiply", "divide", "modulo"), _beside_floats),
     },
-    "duckdb": {"floor": _of_a_float, "ceil": _of_a_float, "nullif": _nullif},
+    "duckdb": {
+        "floor": _of_a_float,
+        "ceil": _of_a_float,
+        "round": _of_a_longer_type,
+        "nullif": _nullif,
+    },
 }
 
 

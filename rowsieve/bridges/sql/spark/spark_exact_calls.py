@@ -96,7 +96,7 @@ def _whole_arithmetic(
     known = isinstance(divisor, ir.Literal) and divisor.value not in (None, 0, -1)
     rules = {meant.integer_division_by_zero}
     if name == "divide":
-        rules.add(meant.integer_overflow)
+        rules.add(meant.quotient_overflow)
     if not known and not (rules == {OnFailure.ERROR} and exact.ansi):
         raise UnsupportedOperation(_BY_ZERO)
     if name == "modulo":

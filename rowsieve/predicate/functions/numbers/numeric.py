@@ -200,9 +200,11 @@ def _divide(arguments: Sequence[pa.Array], signature: Signature, semantics: Sema
     if signature.option == "modulo":
         values, overflowed = integers.modulo(a, safe)
         overflowed &= semantics.remainders_overflow
+        rule = semantics.integer_overflow
     else:
         values, overflowed = integers.divide(a, safe)
-    done = _settle(values, nulls | zero, overflowed, semantics.integer_overflow, left.type)
+        rule = semantics.quotient_overflow
+    done = _settle(values, nulls | zero, overflowed, rule, left.type)
     if semantics.integer_division_by_zero is OnFailure.NULL:
         return done
     failed = zero & ~nulls if done.failed is None else done.failed | (zero & ~nulls)

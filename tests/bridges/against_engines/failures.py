@@ -1,0 +1,78 @@
+"""Kinds of failures that one side alone has: an unknown kind is a difference.
+
+A row on which the engine fails has no value of the engine that ours could contradict, and a failure
+of ours is an error, never a wrong row. Each kind was judged: what may stay is a limit of a type, or
+of how the judge reads its engine's values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tests.bridges.against_engines.compare import Case
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A pattern of the text in question, and why such failures may stay."""
+
+    pattern: str
+    why: str
+
+
+_FLOATS_FAIL = Kind("value out of range: (over|under)flow", "here a float is infinite or 0")
+_FAILS_THERE: Mapping[str, Sequence[Kind]] = {
+    "duckdb": (
+        Kind(r"Overflow in \w+ of (DECIMAL|INT)", "a product is wider here"),
+        Kind("Substring length outside of supported range", "lengths have 64 bits here"),
+        Kind("Division by zero in expression divide", "`divide` is the operator `/` here"),
+    ),
+    "datafusion": (
+        Kind(r"Cannot cast (Timestamp|Date32|Date64).* to Timestamp", "it takes nanoseconds"),
+        Kind(r"Timestamp -?\d+ out of range", "it takes nanoseconds"),
+        Kind("Cannot cast to Interval", "a number of days has 32 bits there"),
+    ),
+    "postgres": (
+        _FLOATS_FAIL,
+        Kind("(timestamp|date) too (large|small)", "the client's Python has years 1 to 9999"),
+        Kind("integer out of range", "whole numbers have 64 bits here"),
+        Kind("date field value out of range", "a date of the year 0 is one here"),
+    ),
+    "pyarrow": (
+        Kind("Integer value -?[0-9]+ not in range", "it casts to a float only what is exact"),
+        Kind("Precision is not great enough", "a decimal has 38 digits here, and the sum fits"),
+    ),
+    "polars": (),
+    "spark": (Kind("", "its optimiser evaluates all rows; one that fails says nothing of others"),),
+}
+# Of a case's name.
+_FAILS_HERE: Mapping[str, Sequence[Kind]] = {
+    "duckdb": (
+        Kind(r"\b(date|DATE)\b", "days reach past the years of timestamps there"),
+        Kind(r"\|(i64|u64),u?64\|.*\*|\bu64\b.*\*", "HUGEINT has 39 digits"),
+        Kind(r"\bd38\b", "a decimal of more than 38 digits"),
+    ),
+    "datafusion": (
+        Kind(r"\bd38\b", "a decimal of more than 38 digits"),
+        Kind(r"\|date\|.*9223372036854775807", "days wrap around there"),
+    ),
+    "postgres": (
+        Kind(r"\bd38\b", "a decimal of more than 38 digits"),
+        Kind(r"'NaN' /|\|(f32|f64),.*\|.*/", "NaN divided by zero, which other engines refuse"),
+    ),
+    "pyarrow": (),
+    "polars": (),
+    "spark": (Kind(r"\bd38\b", "a decimal of more than 38 digits"),),
+}
+
+
+def unjudged(case: Case, dialect: str, here: Sequence[str], there: Sequence[str]) -> list[str]:
+    """Return failures of one side that are of no known kind."""
+    found = [each for each in there if not _is_known(each, _FAILS_THERE[dialect])]
+    return found if _is_known(case.name, _FAILS_HERE[dialect]) else [*here, *found]
+
+
+def _is_known(text: str, kinds: Sequence[Kind]) -> bool:
+    return any(re.search(kind.pattern, text) for kind in kinds)
