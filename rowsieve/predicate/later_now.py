@@ -51,8 +51,34 @@ def from_now_on(predicate: ir.Predicate, semantics: Semantics, now_us: int) -> i
     return _superset(predicate, ir.Literal(now_us - margin, Timestamp(utc=True)))
 
 
+def only_bounds(predicate: ir.Predicate) -> bool:
+    """Return whether each `Now` is in a side of a comparison that does not fall while time passes.
+
+    Such a side fails at no time, and the other side does not depend on the time.
+    """
+    waiting: list[ir.Predicate] = [predicate]
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case ir.And(terms=terms) | ir.Or(terms=terms):
+                waiting += terms
+            case ir.Not(term=term):
+                waiting.append(term)
+            case ir.Comparison(left=left, right=right) if has_now(left) != has_now(right):
+                if not _rises(left if has_now(left) else right):
+                    return False
+            case _ if has_now(node):
+                return False
+    return True
+
+
+def has_now(node: ir.Node) -> bool:
+    """Return whether the expression depends on the time of the query."""
+    return any(isinstance(each, ir.Now) for each in ir.walk(node))
+
+
 def _superset(node: ir.Predicate, now: ir.Literal) -> ir.Predicate:
-    if not _has_now(node):
+    if not has_now(node):
         return node
     match node:
         case ir.And(terms=terms):
@@ -64,15 +90,11 @@ def _superset(node: ir.Predicate, now: ir.Literal) -> ir.Predicate:
         case ir.Not(term=ir.Comparison(op=op, left=left, right=right)) if op in _MIRRORED:
             return _superset(ir.Not(ir.Comparison(_MIRRORED[op], right, left)), now)
         case ir.Comparison(op=op, left=left, right=right):
-            if _has_now(left):
+            if has_now(left):
                 op, left, right = _MIRRORED.get(op, op), right, left
-            if op in _ABOVE and not _has_now(left) and _rises(right):
+            if op in _ABOVE and not has_now(left) and _rises(right):
                 return ir.Comparison(_ABOVE[op], left, _at(right, now))
     return ir.TRUE
-
-
-def _has_now(node: ir.Node) -> bool:
-    return any(isinstance(each, ir.Now) for each in ir.walk(node))
 
 
 def _rises(node: ir.Operand) -> bool:

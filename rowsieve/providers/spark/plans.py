@@ -47,7 +47,7 @@ def frame_of(session: Any, plan: Any) -> Any:
     """The DataFrame of a logical plan."""
     from pyspark.sql.classic.dataframe import DataFrame  # noqa: PLC0415 - not on a Connect client
 
-    java = _class(session, "classic.Dataset").ofRows(session._jsparkSession, plan)
+    java = internal_class(session, "classic.Dataset").ofRows(session._jsparkSession, plan)
     return DataFrame(java, session)
 
 
@@ -63,7 +63,7 @@ def longs_frame(session: Any, name: str, values: bytes) -> Any:
     """
     jvm = session._jvm
     unsafe_array, generic_row = (
-        _class(session, f"catalyst.expressions.{name}")
+        internal_class(session, f"catalyst.expressions.{name}")
         for name in ("UnsafeArrayData", "GenericInternalRow")
     )
     array = session.sparkContext._gateway.new_array(jvm.long, len(values) // 8)
@@ -76,7 +76,7 @@ def longs_frame(session: Any, name: str, values: bytes) -> Any:
     )
     output = _attributes(session, schema)
     rows, is_streaming, stream = sequence(session, [row]), False, _none(session)
-    relation = _class(session, _LOCAL_RELATION)(output, rows, is_streaming, stream)
+    relation = internal_class(session, _LOCAL_RELATION)(output, rows, is_streaming, stream)
     return frame_of(session, relation)
 
 
@@ -88,7 +88,7 @@ def listed_bytes(frame: Any) -> int:
 def empty_frame(session: Any, schema: spark.StructType) -> Any:
     """A frame without rows, which Spark's optimiser knows to be empty; all columns may be NULL."""
     is_streaming, stream = False, _none(session)
-    relation = _class(session, _LOCAL_RELATION)(
+    relation = internal_class(session, _LOCAL_RELATION)(
         _attributes(session, schema, nullable=True), sequence(session, []), is_streaming, stream
     )
     return frame_of(session, relation)
@@ -97,9 +97,9 @@ def empty_frame(session: Any, schema: spark.StructType) -> Any:
 def opaque_leaf(session: Any, name: str, output: Any) -> Any:
     """A leaf with these attributes that the optimiser knows nothing about; `leaf_name` finds it."""
     rows = session._jsc.emptyRDD().setName(_LEAF + name).rdd()
-    unknown = _class(session, "catalyst.plans.physical.UnknownPartitioning")(0)
+    unknown = internal_class(session, "catalyst.plans.physical.UnknownPartitioning")(0)
     none, off = _none(session), False
-    return _class(session, "execution.LogicalRDD")(
+    return internal_class(session, "execution.LogicalRDD")(
         output,
         rows,
         unknown,
@@ -113,6 +113,14 @@ def opaque_leaf(session: Any, name: str, output: Any) -> Any:
     )
 
 
+def unknown_value(session: Any, name: str, type_: spark.DataType) -> Any:
+    """A scalar subquery of this type, over an opaque leaf of this name."""
+    schema = spark.StructType([spark.StructField("value", type_)])
+    leaf = frame_of(session, opaque_leaf(session, name, _attributes(session, schema)))
+    row = session.range(1).select(leaf.scalar().alias("value"))
+    return row._jdf.queryExecution().analyzed().projectList().apply(0).child()
+
+
 def leaf_name(plan: Any) -> str | None:
     """The name of an opaque leaf; copies of it that the optimiser made have the same."""
     if class_of(plan) != "org.apache.spark.sql.execution.LogicalRDD":
@@ -123,18 +131,22 @@ def leaf_name(plan: Any) -> str | None:
 
 def renamed(session: Any, plan: Any, output: Any) -> Any:
     """The plan with the names and identities of these attributes, by position."""
-    alias = _class(session, "catalyst.expressions.Alias")
+    alias = internal_class(session, "catalyst.expressions.Alias")
     none, nothing = _none(session), sequence(session, [])
     aliases = [
         alias(new, old.name(), old.exprId(), nothing, none, nothing)
         for new, old in zip(items(plan.output()), items(output), strict=True)
     ]
-    return _class(session, "catalyst.plans.logical.Project")(sequence(session, aliases), plan)
+    return internal_class(session, "catalyst.plans.logical.Project")(
+        sequence(session, aliases), plan
+    )
 
 
 def rows_of_nulls(session: Any, row_count: int, output: Any) -> Any | None:
     """A plan of `row_count` rows of NULL with these attributes; None if one of them is NOT NULL."""
-    alias, literal = (_class(session, f"catalyst.expressions.{n}") for n in ("Alias", "Literal"))
+    alias, literal = (
+        internal_class(session, f"catalyst.expressions.{n}") for n in ("Alias", "Literal")
+    )
     none, nothing = session._jvm.scala.Option.empty(), sequence(session, [])
     aliases = []
     for each in items(output):
@@ -143,7 +155,9 @@ def rows_of_nulls(session: Any, row_count: int, output: Any) -> Any | None:
         value = literal(None, each.dataType())
         aliases.append(alias(value, each.name(), each.exprId(), nothing, none, nothing))
     numbers = session.range(row_count)._jdf.queryExecution().analyzed()
-    return _class(session, "catalyst.plans.logical.Project")(sequence(session, aliases), numbers)
+    return internal_class(session, "catalyst.plans.logical.Project")(
+        sequence(session, aliases), numbers
+    )
 
 
 def files_of_tasks(
@@ -180,21 +194,6 @@ def files_of_tasks(
     return str(stored[0]), tasks
 
 
-def depends_on_time(session: Any, plan: Any) -> bool:
-    """Return whether the plan depends on time or user: `now()`, 'today', `current_user`."""
-    current = _class(session, "catalyst.trees.TreePattern").CURRENT_LIKE()
-    replace_calls, read_special = (
-        getattr(_class(session, f"catalyst.optimizer.{name}$"), "MODULE$")
-        for name in ("ReplaceExpressions", "SpecialDatetimeValues")
-    )
-    for each in (plan, *items(plan.subqueriesAll())):
-        if (made := replace_calls.apply(each)).containsPattern(current):
-            return True
-        if not read_special.apply(made).fastEquals(made):
-            return True
-    return False
-
-
 def replaced(session: Any, plan: Any, subtree: Callable[[Any], Any | None]) -> Any:
     """The plan with the subtrees that `subtree` gives for nodes; it is called parents first."""
     if (found := subtree(plan)) is not None:
@@ -204,6 +203,17 @@ def replaced(session: Any, plan: Any, subtree: Callable[[Any], Any | None]) -> A
     if all(one is other for one, other in zip(old, new, strict=True)):
         return plan
     return plan.withNewChildren(sequence(session, new))
+
+
+def arguments_of(session: Any, node: Any) -> Any:
+    """A new array with the arguments that a plan or an expression was made of, for `makeCopy`."""
+    objects = java_class(session._jvm, "scala.reflect.ClassTag").Object()
+    return node.productIterator().toArray(objects)
+
+
+def some(session: Any, value: Any) -> Any:
+    """Scala's option with a value."""
+    return java_class(session._jvm, "scala.Option").apply(value)
 
 
 def items(found: Any) -> list[Any]:
@@ -220,7 +230,7 @@ def _attributes(session: Any, schema: spark.StructType, *, nullable: bool = Fals
     """New attributes of Spark's for these columns."""
     made = session._jsparkSession.parseDataType(schema.json())
     made = made.asNullable() if nullable else made
-    return _class(session, "catalyst.types.DataTypeUtils").toAttributes(made)
+    return internal_class(session, "catalyst.types.DataTypeUtils").toAttributes(made)
 
 
 def _none(session: Any) -> Any:
@@ -228,7 +238,7 @@ def _none(session: Any) -> Any:
     return java_class(session._jvm, "scala.Option").empty()
 
 
-def _class(session: Any, name: str) -> Any:
+def internal_class(session: Any, name: str) -> Any:
     """A class in Spark's package of SQL."""
     found = spark_class(session, name)
     if isinstance(found, JavaPackage):

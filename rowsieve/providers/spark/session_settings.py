@@ -23,6 +23,7 @@ from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.functions.casting.casts import cast_rule
 from rowsieve.predicate.functions.registry import known_of, resolve
+from rowsieve.predicate.later_now import has_now, only_bounds
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics
@@ -190,7 +191,7 @@ def _is_session_independent(condition: ir.Predicate, schema: Schema) -> bool:
 
 
 def is_total(condition: ir.Predicate, schema: Schema, semantics: Semantics) -> bool:
-    """Return whether the condition never fails, and does not depend on the time of the query."""
+    """Return whether the condition fails at no time; `now()` is in bounds of other times only."""
     failing = may_fail_at(condition, schema, semantics)
     return failing is not None and not failing
 
@@ -198,13 +199,14 @@ def is_total(condition: ir.Predicate, schema: Schema, semantics: Semantics) -> b
 def may_fail_at(
     condition: ir.Predicate, schema: Schema, semantics: Semantics
 ) -> list[ir.Operand] | None:
-    """The bound calls and casts that may fail on a row; None if it depends on the query's time."""
-    if any(isinstance(node, ir.Now) for node in ir.walk(condition)):
+    """The bound calls and casts that may fail on a row; None if `now()` is not just in bounds."""
+    if not only_bounds(condition):
         return None
     try:
-        return _failing(bind(condition, schema, semantics, simplified=False).root)
+        failing = _failing(bind(condition, schema, semantics, simplified=False).root)
     except InvalidPredicate:
         return None
+    return [node for node in failing if not has_now(node)]
 
 
 def _failing(root: Any) -> list[ir.Operand]:

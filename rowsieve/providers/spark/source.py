@@ -42,6 +42,7 @@ from rowsieve.planner.resolved import join_small_splits
 from rowsieve.planner.splits import split_bytes_for_cores
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.ir import Predicate
+from rowsieve.predicate.later_now import from_now_on
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.native_files.planned_parts import only_parts
@@ -240,9 +241,15 @@ def plan_read(
     now_us: int,
     *,
     pruning: bool = True,
+    lasting: bool = False,
 ) -> ScanPlan:
-    """Plan a read; for text without settings, only with conditions that need no settings."""
+    """Plan a read; for text without settings, only with conditions that need no settings.
+
+    `lasting`: the rows are those that the condition keeps at `now_us` or later, and maybe more.
+    """
     predicate, semantics = _condition(options, snapshot.schema)
+    if lasting:
+        predicate = from_now_on(predicate, semantics, now_us)
     plan = plan_scan(
         snapshot,
         table_uri,

@@ -479,7 +479,7 @@ def test_names_of_files_that_the_session_hides_are_read(spark: Any, table: rs.Ta
 def test_what_is_not_proved_goes_through_the_source(
     spark: Any, table: rs.Table, tmp_path: Path
 ) -> None:
-    for where in ("1 / (id - 200) < 0", "now() > TIMESTAMP '2020-01-01 00:00:00'", "id + 1 > 0"):
+    for where in ("1 / (id - 200) < 0", "id < second(now())", "id + 1 > 0"):
         assert {why for _, why in reasons(routes(table, spark, where=where))} == {Reason.CONDITION}
     foreign = pc.field("id") > 5
     assert {why for _, why in reasons(routes(table, spark, where=foreign))} == {Reason.CONDITION}

@@ -185,10 +185,9 @@ def test_conditions_that_are_not_read_change_nothing(
 @pytest.mark.parametrize(
     "condition",
     [
-        pytest.param("at < now() AND id < 50", id="now"),
         pytest.param("at > 'now'", id="special_text"),
         pytest.param("d > to_date(concat('to', 'day'))", id="function_of_special_text"),
-        pytest.param("id IN (SELECT id FROM u WHERE id > year(current_date()))", id="subquery"),
+        pytest.param("id IN (SELECT id FROM u WHERE s = current_user())", id="subquery"),
         pytest.param("s = current_user()", id="user"),
     ],
 )
@@ -368,7 +367,7 @@ def test_a_report_tells_conditions_and_parts(spark: Any, tables: dict[str, rs.Ta
 @pytest.mark.parametrize(
     ("query", "refusal"),
     [
-        ("SELECT id FROM t WHERE id < 50 AND at < now()", Refusal.TIME),
+        ("SELECT id FROM t WHERE id < 50 AND at < 'now'", Refusal.TIME),
         ("SELECT id FROM t WHERE rand() < id", Refusal.RANDOM),
         ("SELECT 1", Refusal.NO_READS),
     ],
@@ -399,7 +398,7 @@ def test_unknown_internals_are_warned_of_once(
     frame = spark.sql("SELECT id FROM t WHERE id < 50")
     assert prune(frame) is not frame
     if fault == "class":
-        monkeypatch.setattr(plans, "_class", partial(renamed_class, plans._class))
+        monkeypatch.setattr(plans, "internal_class", partial(renamed_class, plans.internal_class))
     elif fault == "constructor":
         monkeypatch.setattr(plans, "sequence", lambda *_: None)
     else:

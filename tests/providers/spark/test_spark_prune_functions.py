@@ -97,12 +97,17 @@ READ = (
     "greatest(id, 3) < 5",
     "id - 9223372036854775807 < -9223372036854775800",
     "NOT (st.x IS NULL OR year(d) > 2026)",
+    "d + INTERVAL 1 MONTH > date'2027-06-01'",
+    "at + INTERVAL '1 12:00:00.5' DAY TO SECOND < timestamp'2026-01-04'",
+    "n - INTERVAL '25' HOUR < timestamp_ntz'2026-01-03'",
+    "at - INTERVAL 2 MONTH > timestamp'2026-01-05'",
+    "add_months(d, -1) < date'2025-12-20'",
 )
 # Conditions that are not read, or may fail.
 NOT_READ = (
     "lower(s) = 'p1-1'",
     "s ILIKE 'P1%'",
-    "d + INTERVAL 1 MONTH > date'2027-06-01'",
+    "d + MAKE_INTERVAL(0, i) > date'2027-06-01'",
     "id IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, NULL)",
     "f IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)",
     "date_format(d, 'y') = '2027'",
@@ -218,6 +223,14 @@ _LEAVES = st.one_of(
     st.builds("CAST(id AS STRING) {} '{}'".format, _OPERATORS, _NUMBERS),
     st.builds("substring(s, {}, 2) {} 'p{}'".format, st.integers(-3, 3), _OPERATORS, _NUMBERS),
     st.builds("concat(s, st.Y) {} 'p{}'".format, _OPERATORS, _NUMBERS),
+    st.builds(
+        "{} + INTERVAL '{}' {} {} '2026-01-{:02d} 05:00:00'".format,
+        st.sampled_from(["at", "n"]),
+        st.integers(-50, 50),
+        st.sampled_from(["HOUR", "DAY", "MONTH", "SECOND"]),
+        _OPERATORS,
+        st.integers(1, 31),
+    ),
     st.builds("f {} {}D".format, _OPERATORS, _NUMBERS),
     st.builds("m + 1 {} {}.25".format, _OPERATORS, _NUMBERS),
 )

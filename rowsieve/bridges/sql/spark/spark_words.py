@@ -22,6 +22,7 @@ from rowsieve.bridges.sql.spark.spark_type_names import ddl_of, type_named
 from rowsieve.errors import UnknownColumn, UnsupportedOperation
 from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.ir import Literal, ValueSet
+from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import Int, LogicalType, String
 from rowsieve.types.schema import Schema
 
@@ -277,8 +278,8 @@ def constant(value: Any, spelled: str) -> Spelled:
     if spelled == "void":
         return Spelled("NULL")
     if spelled.startswith("interval "):
-        unit = "months" if spelled.rsplit(maxsplit=1)[-1] in ("year", "month") else "microseconds"
-        return Spelled(f"INTERVAL '{int(value)} {unit}'")
+        is_months = spelled.rsplit(maxsplit=1)[-1] in ("year", "month")
+        return Spelled(f"INTERVAL '{f'{int(value)} months' if is_months else _days(int(value))}'")
     type_ = type_named(spelled)
     if type_ is None:
         raise UnsupportedOperation(f"a constant of type {spelled} has no type in Rowsieve")
@@ -291,6 +292,14 @@ def constant(value: Any, spelled: str) -> Spelled:
         return Spelled(f"({bare})" if value < 0 else bare)
     text, signed = literal_text(Literal(value, type_), SPARK)
     return Spelled(f"({text})" if signed else text)
+
+
+def _days(interval_us: int) -> str:
+    """Format an interval as days and a time of less than a day, which Spark adds one by one."""
+    sign, (days, rest_us) = "-" if interval_us < 0 else "", divmod(abs(interval_us), DAY_US)
+    seconds, microseconds = divmod(rest_us, 1_000_000)
+    parts = {"days": days, "seconds": seconds, "microseconds": microseconds}
+    return " ".join(f"{sign}{count} {unit}" for unit, count in parts.items())
 
 
 def parse_name(identifier: str) -> Name:

@@ -4,6 +4,9 @@ Files of the same shape are one scan if they have no hidden rows, and one scan u
 file and row number if they have some; the source reads the other parts. Spark pushes filters,
 columns and aggregates into the native scans, as it does for any Parquet file.
 
+A condition with `now()` is Spark's if Spark reads all files; their parts are those that it may need
+at any later time (invariant 30). If the source reads one, it reads all, at the time of the frame.
+
 Soundness: all scans are of one version (invariants 23 and 32). A missing or damaged file is an
 error under all settings of the session: files are immutable, and page checksums are verified.
 """
@@ -23,6 +26,7 @@ from rowsieve.errors import CorruptData
 from rowsieve.objects import Location
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
+from rowsieve.predicate.later_now import has_now
 from rowsieve.providers.native_files.file_shapes import Shape
 from rowsieve.providers.native_files.planned_parts import files_of, only_parts, read_parts
 from rowsieve.providers.native_files.present_files import check_files
@@ -72,11 +76,28 @@ def routes_of(read: SparkRead, allowed: Collection[str]) -> SparkRoutes:
     check_routes(allowed)
     snapshot, store = read.table.snapshot_for_engines(), read.table.store
     plan = plan_read(read.options, snapshot, store.uri, clock.now_us())
-    if read.implied:
-        plan = only_parts(plan, _needed(read, plan))
     columns = _columns(read, plan)
-    refusal = _refusal(read, plan, columns, allowed)
-    return choose_routes(plan, snapshot, store, Wanted(columns, refusal), allowed)
+    wanted = Wanted(columns, _refusal(read, plan, columns, allowed))
+    if not has_now(plan.predicate) or wanted.refusal is not None:
+        return choose_routes(_implied(read, plan), snapshot, store, wanted, allowed)
+    later = _implied(read, _lasting_plan(read))
+    routes = choose_routes(later, snapshot, store, wanted, allowed)
+    if routes.on("source"):  # which reads the clock when the frame is made
+        wanted = Wanted(columns, Reason.CONDITION)
+        return choose_routes(_implied(read, plan), snapshot, store, wanted, allowed)
+    return routes
+
+
+def _implied(read: SparkRead, plan: ScanPlan) -> ScanPlan:
+    """The plan without the parts that the query's own conditions rule out."""
+    return only_parts(plan, _needed(read, plan)) if read.implied else plan
+
+
+def _lasting_plan(read: SparkRead) -> ScanPlan:
+    """The plan of the parts that the read needs if Spark runs it now or later (invariant 30)."""
+    table = read.table
+    snapshot = table.snapshot_for_engines()
+    return plan_read(read.options, snapshot, table.store.uri, clock.now_us(), lasting=True)
 
 
 def hybrid_frame(read: SparkRead, allowed: Collection[str]) -> Any:
@@ -110,9 +131,7 @@ def _counted(read: SparkRead, routes: SparkRoutes, count: int, frame: Any) -> An
 
 def _files(read: SparkRead, parts: Sequence[PartRoute]) -> list[FileRef]:
     """The files of these parts."""
-    table, names = read.table, {part.part_id for part in parts}
-    plan = plan_read(read.options, table.snapshot_for_engines(), table.store.uri, 0)
-    return files_of(only_parts(plan, names))
+    return files_of(only_parts(_lasting_plan(read), {part.part_id for part in parts}))
 
 
 def _frame(read: SparkRead, routes: SparkRoutes) -> Any:
@@ -148,8 +167,7 @@ def is_smaller(read: SparkRead) -> bool:
 
 def part_counts(read: SparkRead) -> tuple[int, int]:
     """Count the parts that it would read without its implied conditions, and with them."""
-    snapshot = read.table.snapshot_for_engines()
-    plan = plan_read(read.options, snapshot, read.table.store.uri, clock.now_us())
+    plan = _lasting_plan(read)
     return len(read_parts(plan)), len(_needed(read, plan))
 
 

@@ -7,8 +7,10 @@ The query itself is kept, with its filters; its text is never read again.
 
 Soundness: conditions count up to the first that is not read exactly or may fail, in their order, so
 no error is lost. A read that occurs several times keeps the parts that one occurrence may need.
-Queries that are not deterministic or depend on the time, operators that are not listed and reads
-within subqueries are not changed.
+The optimiser does not learn the time of the query, because a later run has another one: conditions
+with `now()` count for all times from the present on (invariant 30). Queries that are not
+deterministic or depend on the user, operators that are not listed and reads within subqueries are
+not changed.
 """
 
 from __future__ import annotations
@@ -25,18 +27,20 @@ from typing import Any, Final
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
+from rowsieve import clock
 from rowsieve.bridges.spark_columns.classic import Node, resolved_tree
 from rowsieve.bridges.spark_columns.sessions import using
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.planner.failures import may_fail
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import BoundOperand
+from rowsieve.predicate.later_now import from_now_on
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.providers.spark.frames import check_frame
+from rowsieve.providers.spark.plan_times import depends_on_time, with_unknown_times
 from rowsieve.providers.spark.plans import (
     UnknownInternals,
     class_of,
-    depends_on_time,
     frame_of,
     items,
     leaf_name,
@@ -217,7 +221,7 @@ def _pruned(frame: Any) -> _Attempt:
     probe = replaced(session, plan, leaf)
     if not any(places):
         return _Attempt(frame, Refusal.NO_READS)
-    if depends_on_time(session, plan):
+    if depends_on_time(session, probe) and (probe := with_unknown_times(session, probe)) is None:
         return _Attempt(frame, Refusal.TIME, places=places)
     optimised = frame_of(session, probe)._jdf.queryExecution().optimizedPlan()
     with using(session):
@@ -321,7 +325,7 @@ def _leaves(
     The first condition is the one that is evaluated first. `nothing`: the operator directly above
     passes on no column and computes with none; yielded with each leaf.
     """
-    if (name := leaf_name(plan)) is not None:
+    if (name := leaf_name(plan)) is not None and name.isdecimal():
         yield name, items(plan.output()), filters, nothing
     kind = class_of(plan).removeprefix(_LOGICAL)
     if kind == "Filter":
@@ -369,15 +373,15 @@ def _use(place: _Place, output: Sequence[Any], conditions: Sequence[Any]) -> _Us
             if len(kept) == _MOST_CONDITIONS:
                 stopped = f"more than {_MOST_CONDITIONS} conditions are not read"
             elif _may_fail(predicate, place):
-                stopped = "it may fail on a row"
+                stopped = "it may fail on a row, or depends on the time otherwise than by a bound"
         if stopped:
             break
-        kept.append(predicate)
+        kept.append(from_now_on(predicate, place.rules.semantics, clock.now_us()))
     return _Use(conditions, len(kept), ir.conjoin(kept), stopped)
 
 
 def _may_fail(predicate: ir.Predicate, place: _Place) -> bool:
-    """Return whether a call or cast in the predicate may fail on a row, or depends on the time.
+    """Return whether a call or cast may fail on a row, or `now()` is not just in bounds.
 
     Each is checked separately, because Spark may evaluate one on which the whole value does not
     depend.

@@ -25,6 +25,7 @@ from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.spark.plan_times import time_of
 from rowsieve.providers.spark.reads.resolved_conditions import (
     Columns,
     constant_of,
@@ -75,6 +76,7 @@ _PLAIN: Final[Mapping[str, str]] = {
     "DateSub": "date_sub",
     "DateDiff": "datediff",
     "TruncDate": "trunc",
+    "AddMonths": "add_months",
 }
 # Likewise for classes that have a time zone.
 _ZONED: Final[Mapping[str, str]] = {
@@ -96,6 +98,7 @@ _FAILING: Final[Mapping[str, str]] = {
     "Floor": "floor",
     "Ceil": "ceil",
 }
+_SHIFTS: Final = ("TimestampAddInterval", "TimestampAddYMInterval", "DateAddYMInterval")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,12 +226,29 @@ def _column(node: Node, columns: Columns, rules: Rules) -> Form:
 def _literal(node: Node, columns: Columns, rules: Rules) -> Form:
     del columns, rules
     spelled = node.fields["dataType"]
+    if isinstance(spelled, str) and spelled.startswith("interval "):  # not the legacy `interval`
+        return spark_words.constant(int(node.fields["value"]), spelled)
     type_ = type_named(spelled)
     if type_ is None:
         raise UnsupportedOperation(f"a constant of type {spelled} has no type in Rowsieve")
     if node.fields.get("value") is None:
         return spark_words.constant(None, spelled)
     return spark_words.constant(constant_of(node, type_), spelled)
+
+
+def _shifted(node: Node, columns: Columns, rules: Rules) -> Form:
+    del columns
+    _check_zone(node, rules)
+    if node.children[1].kind != "Literal":
+        raise UnsupportedOperation(f"{node.kind}: only a constant interval is added")
+    return Call("+", node.children)
+
+
+def _time(node: Node, columns: Columns, rules: Rules) -> Form:
+    del columns, rules
+    if (name := time_of(node.source())) is None:
+        raise refusal(node.kind)
+    return Call(name, ())
 
 
 def _like(node: Node, columns: Columns, rules: Rules) -> Form:
@@ -253,4 +273,6 @@ _OTHERS: Final[Mapping[str, Callable[[Node, Columns, Rules], Form]]] = {
     "CaseWhen": _case,
     "Like": _like,
     "InSet": _in_set,
+    **dict.fromkeys(_SHIFTS, _shifted),
+    "ScalarSubquery": _time,
 }

@@ -62,7 +62,7 @@ class Reason(Enum):
     PATH = "the path has characters that Spark may read as something else"
     SETTING = "a setting of the session changes how Spark reads Parquet"
     AUDIT = "the read is audited, or pruning is off"
-    CONDITION = "the condition may fail, depends on the time of the query, or is not Spark's"
+    CONDITION = "the condition may fail, depends on the time without a bound, or is not Spark's"
     TYPE = "a column has a type that Spark's Parquet reader does not give our values of"
     NAMES = "Spark's reader uses a column's name, or does not tell it from another one"
     FOREIGN = "another writer made the file"

@@ -1,0 +1,135 @@
+"""The time of a query in Spark's plans: found, or made a value that the optimiser cannot know.
+
+Spark's optimiser replaces `now()` by a constant, and computes with it. A condition that says
+`ts > now() - interval '30 days'` in the query then names a day, which is another one when the query
+runs later. So each call of a current time becomes a scalar subquery over an opaque leaf. The
+optimiser moves it like any value that a query finds elsewhere, and `time_of` knows it again.
+
+Soundness (invariant 30): a plan with any other call that depends on the time, or on the user, is
+refused; so is one of another time zone than the session's.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pyspark.sql import types as spark
+
+from rowsieve.bridges.spark_columns.java_classes import java_class
+from rowsieve.providers.spark.plans import (
+    arguments_of,
+    class_of,
+    internal_class,
+    items,
+    leaf_name,
+    sequence,
+    some,
+    unknown_value,
+)
+
+_EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions."
+_TIMES: Final = {
+    f"{_EXPRESSIONS}CurrentTimestamp": "current_timestamp",
+    f"{_EXPRESSIONS}Now": "current_timestamp",
+    f"{_EXPRESSIONS}CurrentDate": "current_date",
+    f"{_EXPRESSIONS}LocalTimestamp": "localtimestamp",
+}
+"""Spark's classes of current times, and the functions that give the same."""
+_TYPES: Final = {
+    "current_timestamp": spark.TimestampType(),
+    "current_date": spark.DateType(),
+    "localtimestamp": spark.TimestampNTZType(),
+}
+_WITHOUT_ZONE: Final = frozenset({f"{_EXPRESSIONS}CurrentTimestamp", f"{_EXPRESSIONS}Now"})
+_NODE: Final = "org.apache.spark.sql.catalyst.trees.TreeNode"
+_LEAF: Final = "time "
+
+
+def depends_on_time(session: Any, plan: Any) -> bool:
+    """Return whether the plan depends on time or user: `now()`, 'today', `current_user`."""
+    current = _current(session)
+    read_special = getattr(
+        internal_class(session, "catalyst.optimizer.SpecialDatetimeValues$"), "MODULE$"
+    )
+    for each in (plan, *items(plan.subqueriesAll())):
+        if (made := _without_aliases(session, each)).containsPattern(current):
+            return True
+        if not read_special.apply(made).fastEquals(made):
+            return True
+    return False
+
+
+def with_unknown_times(session: Any, plan: Any) -> Any | None:
+    """The plan whose current times are unknown values; None if it depends on more than these."""
+    made = _Replacer(session).replaced(_without_aliases(session, plan))
+    return None if depends_on_time(session, made) else made
+
+
+def time_of(subquery: Any) -> str | None:
+    """The function whose value a scalar subquery stands for; None for a subquery of the query."""
+    found = leaf_name(subquery.plan())
+    return found.removeprefix(_LEAF) if found is not None and found.startswith(_LEAF) else None
+
+
+class _Replacer:
+    """Replaces the calls of current times in plans and expressions, and in their subqueries."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self._current = _current(session)
+        self._zone = str(session.conf.get("spark.sql.session.timeZone"))
+        jvm = session._jvm
+        self._class_named = java_class(jvm, "java.lang.Class").forName
+        self._node, self._sequence, self._option = (
+            self._class_named(name) for name in (_NODE, "scala.collection.Seq", "scala.Option")
+        )
+        self._values: dict[str, Any] = {}
+
+    def replaced(self, node: Any) -> Any:
+        """The plan or the expression with unknown values."""
+        if not node.containsPattern(self._current):
+            return node
+        if (name := _TIMES.get(class_of(node))) is not None:
+            return self._value(name) if self._is_in_zone(node) else node
+        if not (arguments := arguments_of(self._session, node)):
+            return node  # another call that depends on the time or on the user
+        for place in range(len(arguments)):
+            if (argument := arguments[place]) is not None:
+                arguments[place] = self._argument(argument)
+        return node.makeCopy(arguments)
+
+    def _argument(self, argument: Any) -> Any:
+        """The argument of a node: a node, some of them, or anything else."""
+        if not hasattr(argument, "getClass"):  # a number or a text, which Python has as its own
+            return argument
+        if self._node.isInstance(argument):
+            return self.replaced(argument)
+        if self._sequence.isInstance(argument):
+            return sequence(self._session, [self._argument(each) for each in items(argument)])
+        if self._option.isInstance(argument) and argument.isDefined():
+            return some(self._session, self._argument(argument.get()))
+        return argument
+
+    def _is_in_zone(self, node: Any) -> bool:
+        """Return whether the call has no time zone, or that of the session."""
+        if class_of(node) in _WITHOUT_ZONE:
+            return True
+        zone = node.timeZoneId()
+        return bool(zone.isDefined()) and str(zone.get()) == self._zone
+
+    def _value(self, name: str) -> Any:
+        """The unknown value of a function, the same for all its calls."""
+        if name not in self._values:
+            self._values[name] = unknown_value(self._session, _LEAF + name, _TYPES[name])
+        return self._values[name]
+
+
+def _current(session: Any) -> Any:
+    """The mark of expressions that Spark computes from the time or the user of a query."""
+    return internal_class(session, "catalyst.trees.TreePattern").CURRENT_LIKE()
+
+
+def _without_aliases(session: Any, plan: Any) -> Any:
+    """The plan with the expressions that functions are short for, such as those of `curdate()`."""
+    rule = internal_class(session, "catalyst.optimizer.ReplaceExpressions$")
+    return getattr(rule, "MODULE$").apply(plan)
