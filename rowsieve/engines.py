@@ -119,7 +119,7 @@ PROVIDERS: Final = {
     "delta": "rowsieve.providers.delta.export",
     "iceberg": "rowsieve.providers.iceberg.export",
     "spark": "rowsieve.providers.spark.frames",
-    "spark_merge": "rowsieve.providers.spark.writes.merging",
+    "spark_merge": "rowsieve.providers.spark.writes.merge_frame",
 }
 """The module of each provider; it defines the functions of the provider's protocol."""
 

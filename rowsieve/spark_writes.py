@@ -57,7 +57,8 @@ class SparkWrites(Handle):
     ) -> Commit:
         """Merge a Spark DataFrame in one commit; of each row, the first clause that fits applies.
 
-        `on` is the key of the table. Clauses are "update", "insert" or "delete", or a dict such as
+        `on` is the key; of a table without one, columns that are equal in matching rows. Clauses
+        are "update", "insert" or "delete", or a dict such as
         `{"update": {"n": "source.n + target.n"}, "where": "source.n > 0"}` in Spark's SQL.
         KeyViolation if clauses apply to two rows of the source with one key. Serializable; the
         merge runs again after a conflicting commit, for `retry_timeout_s` seconds.

@@ -327,12 +327,15 @@ class Handle:
         return changes(request.operation)(Handle._commit_added)(self, base, request, started_s)
 
     def commit_computed(
-        self, operation: str, build: Callable[[Change, Snapshot], Mutation | None]
+        self,
+        operation: str,
+        build: Callable[[Change, Snapshot], Mutation | None],
+        retry_timeout_s: float | None = RETRY_TIMEOUT_S,
     ) -> Commit:
         """Commit what `build` computes from a version, and computes again after a conflict."""
 
         def commit(self: Handle) -> Commit:
-            change = self._change(operation, None, None, RETRY_TIMEOUT_S)
+            change = self._change(operation, None, None, retry_timeout_s)
             return self._commit_mutation(change, lambda snapshot: build(change, snapshot))
 
         return changes(operation)(commit)(self)

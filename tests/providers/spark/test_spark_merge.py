@@ -224,6 +224,16 @@ def test_two_rows_of_the_source_for_one_row_are_an_error(spark: Any, table: rs.T
     assert content(table)[1] == (2, 6, "b")
 
 
+def test_repeated_keys_that_all_delete_go_with_inserts(spark: Any, table: rs.Table) -> None:
+    source = frame(spark, (2, 5, "x"), (2, 6, "y"), (7, 7, "z"))
+    table.merge_spark(source, ["id"], when_matched="delete", when_not_matched="insert")
+    assert content(table) == [(1, 1, "a"), (3, 3, "c"), (7, 7, "z")]
+    same = frame(spark, (3, 1, "x"), (3, 1, "x"), (8, 8, "z"), (8, 8, "z"))
+    with pytest.raises(KeyViolation, match=r"{'id': 8}"):
+        table.merge_spark(same, ["id"], when_matched="delete", when_not_matched="insert")
+    assert content(table) == [(1, 1, "a"), (3, 3, "c"), (7, 7, "z")]
+
+
 def test_a_concurrent_commit_makes_the_merge_run_again(
     spark: Any, table: rs.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,7 +246,7 @@ def test_a_concurrent_commit_makes_the_merge_run_again(
             races.append(other.update({"n": "n + 100"}, where="id = 2"))
         return write(*args)
 
-    monkeypatch.setattr("rowsieve.providers.spark.writes.merging.write_rows", racing)
+    monkeypatch.setattr("rowsieve.providers.spark.writes.merge_frame.write_rows", racing)
     one = frame(spark, (2, 5, "x"))
     add = {"update": {"n": "source.n + target.n"}}
     commit = table.merge_spark(one, ["id"], when_matched=add)
@@ -293,12 +303,7 @@ def test_a_source_that_differs_each_time_is_named(spark: Any, table: rs.Table) -
         table.merge_spark(one, ["id"], when_matched={"update": {"n": "source.n"}})
 
 
-def test_tables_and_frames_that_cannot_be_merged(
-    spark: Any, tmp_path: Path, table: rs.Table
-) -> None:
-    log = rs.create_table(str(tmp_path / "log"), COLUMNS)
-    with pytest.raises(UnsupportedOperation, match="the table has no key"):
-        log.merge_spark(frame(spark, (1, 1, "a")), ["id"], when_matched="delete")
+def test_frames_that_cannot_be_merged(spark: Any, table: rs.Table) -> None:
     with pytest.raises(InvalidInput, match="must be a Spark DataFrame, not Table"):
         table.merge_spark(rows_of((1, 1, "a")), ["id"], when_matched="delete")
     with pytest.raises(SchemaMismatch, match="its key: the source has no column 'id'"):

@@ -144,10 +144,10 @@ def _frame(read: SparkRead, routes: SparkRoutes) -> Any:
     frames = [_conditioned(read, frame) for frame in _native_frames(read, routes)]
     if by_source:
         frames.append(read.source_frame([part.part_id for part in by_source]))
-    return _union(frames)
+    return union(frames)
 
 
-def _union(frames: list[Any]) -> Any:
+def union(frames: list[Any]) -> Any:
     """The rows of all frames, as a balanced tree of unions: a chain could become too deep.
 
     Spark walks to each union of a chain twice from the next one, if the session excludes the rule
@@ -225,13 +225,23 @@ def _native_frames(read: SparkRead, routes: SparkRoutes) -> Iterator[Any]:
     for shape, parts in _by_shape(routes.on("native")):
         frame = _scan(read, read_schema(shape), parts)
         yield frame.select(*output_columns(routes.columns, shape))
+    for shape, _, frame in scans_with_numbers(read, routes):
+        yield frame.select(*output_columns(routes.columns, shape))
+
+
+def scans_with_numbers(
+    read: SparkRead, routes: SparkRoutes
+) -> Iterator[tuple[Shape, list[PartRoute], Any]]:
+    """The scans of the route `bitmap`: shape and files of each, and the visible rows.
+
+    The files of a scan differ in size. The rows have the columns of `read_schema`.
+    """
     for shape, alike in _by_shape(routes.on("bitmap")):
         for parts in _of_different_sizes(alike):
             frame = _scan(read, read_schema(shape), parts)
             _check_listing(read, frame, parts)
             files = [FileRows(part.size_bytes, part.visible) for part in parts]
-            visible = visible_rows(read.spark, frame, files)
-            yield visible.select(*output_columns(routes.columns, shape))
+            yield shape, parts, visible_rows(read.spark, frame, files)
 
 
 def _by_shape(parts: Sequence[PartRoute]) -> ItemsView[Shape, list[PartRoute]]:

@@ -13,7 +13,7 @@ that no bitmap knows is not visible.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -47,6 +47,21 @@ def visible_rows(spark: Any, frame: Any, files: Sequence[FileRows]) -> Any:
     start = sql.get(words, (size % modulus).cast("int"))
     word = sql.get(words, (start + sql.shiftright(row, 6)).cast("int"))
     return frame.filter(sql.getbit(word, row.bitwiseAND(_WORD_BITS - 1).cast("int")) == 1)
+
+
+def places(spark: Any, frame: Any, starts: Mapping[int, int]) -> Any:
+    """The place of each row of a scan: its number in the file plus the start of the file.
+
+    The starts are by the size of the file; no two files have one size.
+    """
+    sizes = np.array(list(starts), dtype=np.int64)
+    modulus = _modulus(sizes)
+    directory = np.zeros(modulus, dtype=np.int64)
+    directory[sizes % modulus] = list(starts.values())
+    words = longs_frame(spark, "starts", directory.astype(_WORD).tobytes()).scalar()
+    metadata = frame.metadataColumn(_METADATA)
+    size, row = metadata.getField("file_size"), metadata.getField("row_index")
+    return sql.get(words, (size % modulus).cast("int")) + row
 
 
 def _modulus(sizes: np.ndarray) -> int:

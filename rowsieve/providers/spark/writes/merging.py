@@ -1,43 +1,31 @@
-"""Implements `table.merge_spark`: joins a DataFrame to the table, and commits the result once.
+"""The rows of a merge into a table with a key, as a DataFrame.
 
 Spark joins the source to the newest version by key and evaluates the clauses. The rows of the
-result are rows to write and keys to delete; tasks write them in disjoint key ranges.
+result are rows to write and keys to delete.
 
-Soundness: the commit is read-modify-write (invariant I7). It conflicts with every commit that added
-rows since the version that was read, and then the merge runs again from the newest version. If two
-rows of the source change one row of the table, one task has both and refuses them. A clause never
-writes another key than that of the joined rows, so a row is in one place of the join only.
+Soundness: a clause never writes another key than that of the joined rows, so a row is in one place
+of the join only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import functions
 
 from rowsieve.bridges.spark_columns.types import spark_schema
-from rowsieve.errors import (
-    CommitConflict,
-    InvalidInput,
-    InvalidPredicate,
-    SchemaMismatch,
-    UnsupportedOperation,
-)
+from rowsieve.errors import InvalidInput, InvalidPredicate, SchemaMismatch, UnsupportedOperation
 from rowsieve.opening import open_table
-from rowsieve.providers.spark.frames import check_rows, read_frame, write_frame, write_rows
+from rowsieve.providers.spark.frames import read_frame
 from rowsieve.providers.spark.name_case import CASE_SENSITIVE, OddNames, check_case
-from rowsieve.providers.spark.option_values import check_reachable
 from rowsieve.providers.spark.reads.native_columns import quoted
 from rowsieve.providers.spark.row_types import UUID_FORM
-from rowsieve.providers.spark.writes.clauses import Clause, When, parse_clauses
+from rowsieve.providers.spark.writes.clauses import Clause, When
 from rowsieve.providers.spark.writes.merge_types import is_assignable, is_comparable
-from rowsieve.storage.log.log_entry import Commit
-from rowsieve.storage.log.retries import Retries
 from rowsieve.types.logical import Uuid
 
 if TYPE_CHECKING:
@@ -50,49 +38,6 @@ _NO_UUID: Final = (  # Spark's error ends with this text, from which we make our
 _HOWS: Final = {(False, False): "inner", (True, False): "left", (False, True): "right"}
 
 
-def merge_frame(
-    table: Table,
-    frame: Any,
-    on: Sequence[str],
-    clauses: Mapping[str, Any],
-    retry_timeout_s: float | None,
-) -> Commit:
-    """Merge a DataFrame by clauses, by the parameters of `merge_spark`; repeats after conflicts."""
-    check_reachable(table.uri)
-    check_rows(frame, "merge_spark")
-    parsed = [clause for when in When for clause in parse_clauses(when, clauses.get(when.value))]
-    if not parsed:
-        raise InvalidInput(f"merge_spark: give a clause: {', '.join(when.value for when in When)}")
-    retries = Retries("merge", retry_timeout_s)
-    while True:
-        base = table.refresh()
-        planned = Merge(table, base, frame, on, parsed)
-        if planned.is_upsert:
-            return write_frame(table, planned.plain_rows(), "upsert")
-        options = {"merge": f"{base}:{planned.deletes}"}
-        try:
-            with _naming_time():
-                return write_rows(table, planned.rows(), "merge", options)
-        except CommitConflict as error:
-            if retries.is_over:
-                raise
-            retries.wait(error)
-
-
-@contextmanager
-def _naming_time() -> Iterator[None]:
-    """Raise UnsupportedOperation if Spark refuses to compute with the table's time columns."""
-    try:
-        yield
-    except AnalysisException as error:
-        if error.getCondition() != "UNSUPPORTED_TIME_TYPE":
-            raise
-        raise UnsupportedOperation(
-            "merge_spark: the table has a column of type time, and this session does not let "
-            "Spark compute with that type; set spark.sql.timeType.enabled to true"
-        ) from error
-
-
 class Merge:
     """A merge into one version of a table, as DataFrames."""
 
@@ -102,7 +47,7 @@ class Merge:
         pinned = open_table(table.uri, version=version, storage_options=table.storage_options)
         self._schema = pinned.snapshot_for_engines().schema
         self._key = tuple(pinned.key)
-        _check_key(self._key, on)
+        self._on = self._compared(on)
         self._clauses = clauses
         self._frame = frame
         self._functions = _functions_of(frame.sparkSession)
@@ -110,11 +55,22 @@ class Merge:
         # Spark does not cast to members that are NOT NULL; the writer checks them
         columns = spark_schema(self._schema).toNullable()
         self._types = {column.name: column.dataType for column in columns}
-        for name in self._key:
-            self._check_key_type(name)
-        self._source = frame.alias("source")
-        self._target = read_frame(pinned, frame.sparkSession, None, None).alias("target")
-        self.deletes = _free_name("_rowsieve_delete", self._schema.names)
+        for name in self._on:
+            self._check_compared_type(name)
+        self._source = self._source_rows().alias("source")
+        self._target = self._target_rows(pinned).alias("target")
+        self.deletes = free_name("_rowsieve_delete", self._schema.names)
+
+    def _compared(self, on: Sequence[str]) -> tuple[str, ...]:
+        """The columns that are equal in matching rows; refuses others than the key."""
+        _check_key(self._key, on)
+        return self._key
+
+    def _source_rows(self) -> Any:
+        return self._frame
+
+    def _target_rows(self, pinned: Table) -> Any:
+        return read_frame(pinned, self._frame.sparkSession, None, None)
 
     @property
     def is_upsert(self) -> bool:
@@ -131,8 +87,13 @@ class Merge:
 
     def rows(self) -> Any:
         """The rows to write, and the keys to delete with TRUE in the column `deletes`."""
+        rows = self._changed_rows([])
+        return self._deleted_once(rows) if self.deletes_all_matched else rows
+
+    def _changed_rows(self, others: list[Any]) -> Any:
+        """The new rows, TRUE in the column `deletes` for rows to delete, and other columns."""
         checked = [self._checked(clause) for clause in self._clauses]
-        place_name = _free_name("_rowsieve_clause", (*self._schema.names, *self._frame.columns))
+        number_name = free_name("_rowsieve_clause", (*self._schema.names, *self._frame.columns))
         make = self._functions
         chosen: Any = make
         for number, clause in enumerate(self._clauses):
@@ -140,35 +101,40 @@ class Merge:
             if clause.where is not None:
                 fires = fires & make.expr(clause.where)
             chosen = chosen.when(fires, make.lit(number))
-        place = make.col(place_name)
-        joined = self._joined().withColumn(place_name, chosen).where(place.isNotNull())
+        clause_number = make.col(number_name)
+        joined = self._joined().withColumn(number_name, chosen).where(clause_number.isNotNull())
         columns = [
-            self._choose(place, [values[name] for values in checked]).alias(name)
+            self._choose(clause_number, [values[name] for values in checked]).alias(name)
             for name in self._schema.names
         ]
         gone = [make.lit(clause.action == "delete") for clause in self._clauses]
-        rows = joined.select(*columns, self._choose(place, gone).alias(self.deletes))
-        return rows.dropDuplicates(list(self._key)) if self._only_deletes else rows
+        deletes = self._choose(clause_number, gone).alias(self.deletes)
+        return joined.select(*columns, deletes, *others)
 
     @property
-    def _only_deletes(self) -> bool:
-        """True if all matched rows are deleted: then a key may be in several rows of the source."""
+    def deletes_all_matched(self) -> bool:
+        """True if all matched rows are deleted, by however many rows of the source."""
         matched = [clause for clause in self._clauses if clause.when is When.MATCHED]
-        inserts = any(clause.when is When.NOT_MATCHED for clause in self._clauses)
-        deletes = [clause.action == "delete" and clause.where is None for clause in matched]
-        return deletes == [True] and not inserts
+        return [clause.action == "delete" and clause.where is None for clause in matched] == [True]
+
+    def _deleted_once(self, rows: Any) -> Any:
+        """The rows with each deleted key once; the inserted ones stay, so two of a key are seen."""
+        make = self._functions
+        number = free_name("_rowsieve_number", (*self._schema.names, self.deletes))
+        each = make.when(make.col(self.deletes), make.lit(-1))
+        numbered = rows.withColumn(number, each.otherwise(make.monotonically_increasing_id()))
+        return numbered.dropDuplicates([*self._key, number]).drop(number)
 
     def _joined(self) -> Any:
         whens = {clause.when for clause in self._clauses}
         outer = (When.NOT_MATCHED in whens, When.NOT_MATCHED_BY_SOURCE in whens)
-        same = [self._key_of_source(name) == self._target_column(name) for name in self._key]
+        same = [self._compared_of_source(name) == self._target_column(name) for name in self._on]
         condition = reduce(lambda one, other: one & other, same)
         return self._source.join(self._target, condition, _HOWS.get(outer, "full"))
 
     def _is(self, when: When) -> Any:
-        """Return whether a joined row is of this kind; keys of the table are never NULL."""
-        target = self._target_column(self._key[0]).isNotNull()
-        source = self._key_of_source(self._key[0]).isNotNull()
+        """Return whether a joined row is of this kind."""
+        target, source = self._sides()
         match when:
             case When.MATCHED:
                 return target & source
@@ -177,10 +143,18 @@ class Merge:
             case When.NOT_MATCHED_BY_SOURCE:
                 return target & ~source
 
-    def _choose(self, place: Any, values: list[Any]) -> Any:
+    def _sides(self) -> tuple[Any, Any]:
+        """Whether a joined row has a row of the table, and one of the source.
+
+        Keys of the table are never NULL.
+        """
+        name = self._key[0]
+        return self._target_column(name).isNotNull(), self._compared_of_source(name).isNotNull()
+
+    def _choose(self, clause_number: Any, values: list[Any]) -> Any:
         chosen: Any = self._functions
         for number, value in enumerate(values):
-            chosen = chosen.when(place == number, value)
+            chosen = chosen.when(clause_number == number, value)
         return chosen
 
     def _checked(self, clause: Clause) -> dict[str, Any]:
@@ -197,7 +171,7 @@ class Merge:
         result: dict[str, Any] = {}
         for name, type_ in self._types.items():
             if name in self._key:
-                column = self._key_of_source(name) if inserts else self._target_column(name)
+                column = self._compared_of_source(name) if inserts else self._target_column(name)
             elif clause.action == "delete":
                 column = self._functions.lit(None)
             elif name in values:
@@ -294,7 +268,7 @@ class Merge:
             )
         return type_
 
-    def _key_of_source(self, name: str) -> Any:
+    def _compared_of_source(self, name: str) -> Any:
         column = self._functions.col(self._text_of_source(name))
         if not isinstance(self._schema.field(name).type, Uuid):
             return column
@@ -321,13 +295,17 @@ class Merge:
             f"({', '.join(self._frame.columns)})"
         )
 
-    def _check_key_type(self, name: str) -> None:
+    def _check_compared_type(self, name: str) -> None:
         """Raise SchemaMismatch if Spark's cast of the keys would make different keys match."""
-        theirs, wanted = self._in_source(name, "its key"), self._types[name].simpleString()
+        theirs, wanted = (
+            self._in_source(name, "its key" if self._key else "on="),
+            self._types[name].simpleString(),
+        )
         found = self._frame.schema[theirs].dataType.simpleString()
         if not is_comparable(found, wanted):
+            role = "key column" if self._key else "column"
             raise SchemaMismatch(
-                f"merge_spark: the key column {name!r} has Spark's type {wanted}, and {theirs!r} "
+                f"merge_spark: the {role} {name!r} has Spark's type {wanted}, and {theirs!r} "
                 f"of the source {found}; cast that to {wanted} in the source"
             )
 
@@ -364,7 +342,8 @@ def _is_deterministic(frame: Any) -> bool:
     )
 
 
-def _free_name(start: str, names: Sequence[str]) -> str:
+def free_name(start: str, names: Sequence[str]) -> str:
+    """The name, with underscores at its end while it is one of these in any case."""
     taken = {name.lower() for name in names}
     while start in taken:
         start += "_"
@@ -372,10 +351,6 @@ def _free_name(start: str, names: Sequence[str]) -> str:
 
 
 def _check_key(key: tuple[str, ...], on: Sequence[str]) -> None:
-    if not key:
-        raise UnsupportedOperation(
-            "merge_spark: the table has no key; create one with key=, or append rows"
-        )
     if sorted(name.lower() for name in on) != sorted(name.lower() for name in key):
         raise UnsupportedOperation(
             f"merge_spark: on= must be the key of the table, {list(key)}, not {list(on)}: rows of "

@@ -1,0 +1,75 @@
+"""Implements `table.merge_spark`: joins a DataFrame to the table, and commits the result once.
+
+Tasks write the rows of a merge by key in disjoint key ranges. A table without a key gets its rows
+from this process (`merging_places.py`).
+
+Soundness: the commit is read-modify-write (invariant I7). It conflicts with every commit that added
+rows since the version that was read, and then the merge runs again from the newest version. If two
+rows of the source change one row of the table, one task has both and refuses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import AnalysisException
+
+from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
+from rowsieve.providers.spark.frames import check_rows, write_frame, write_rows
+from rowsieve.providers.spark.option_values import check_reachable
+from rowsieve.providers.spark.writes.clauses import When, parse_clauses
+from rowsieve.providers.spark.writes.merging import Merge
+from rowsieve.providers.spark.writes.merging_places import merge_places
+from rowsieve.storage.log.log_entry import Commit
+from rowsieve.storage.log.retries import Retries
+
+if TYPE_CHECKING:
+    from rowsieve.table import Table
+
+
+def merge_frame(
+    table: Table,
+    frame: Any,
+    on: Sequence[str],
+    clauses: Mapping[str, Any],
+    retry_timeout_s: float | None,
+) -> Commit:
+    """Merge a DataFrame by clauses, by the parameters of `merge_spark`; repeats after conflicts."""
+    check_reachable(table.uri)
+    check_rows(frame, "merge_spark")
+    parsed = [clause for when in When for clause in parse_clauses(when, clauses.get(when.value))]
+    if not parsed:
+        raise InvalidInput(f"merge_spark: give a clause: {', '.join(when.value for when in When)}")
+    if not table.key:
+        with _naming_time():
+            return merge_places(table, frame, on, parsed, retry_timeout_s)
+    retries = Retries("merge", retry_timeout_s)
+    while True:
+        base = table.refresh()
+        planned = Merge(table, base, frame, on, parsed)
+        if planned.is_upsert:
+            return write_frame(table, planned.plain_rows(), "upsert")
+        options = {"merge": f"{base}:{planned.deletes}"}
+        try:
+            with _naming_time():
+                return write_rows(table, planned.rows(), "merge", options)
+        except CommitConflict as error:
+            if retries.is_over:
+                raise
+            retries.wait(error)
+
+
+@contextmanager
+def _naming_time() -> Iterator[None]:
+    """Raise UnsupportedOperation if Spark refuses to compute with the table's time columns."""
+    try:
+        yield
+    except AnalysisException as error:
+        if error.getCondition() != "UNSUPPORTED_TIME_TYPE":
+            raise
+        raise UnsupportedOperation(
+            "merge_spark: the table has a column of type time, and this session does not let "
+            "Spark compute with that type; set spark.sql.timeType.enabled to true"
+        ) from error
