@@ -1,6 +1,10 @@
 """Spark over our tables compared with a plain Parquet file of the same rows.
 
     python -m benchmarks.spark_reads --rows 5000000
+    python -m benchmarks.spark_reads --rows 4000000 --parts 8
+
+With `--parts` the rows are in several files that all have hidden rows. Then the table is compared
+with itself after `compact`, which Spark reads natively, and with our source.
 
 Each query's answer is checked before it is timed; the readers take turns in one session. Ratios are
 of the CPU seconds of this process and of Spark's JVM without its compilers, and of wall seconds,
@@ -12,8 +16,9 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +34,10 @@ from rowsieve.providers.spark import explain, read, spark_session
 from rowsieve.providers.spark import sql as pruning_sql
 
 BARS: Final = {"clean": 1.15, "1% hidden": 1.5, "50% upserted": 2.0}
+BARS_OF_PARTS: Final = {
+    **dict.fromkeys(("point", "range"), 2.0),
+    **dict.fromkeys(("group by", "count", "df.count()", "sql count"), 1.75),
+}
 QUERIES: Final = {
     "aggregate": "SELECT round(sum(x), 3), max(b), count(s) FROM {t}",
     "group by": "SELECT count(*), max(m) FROM (SELECT c, round(sum(x), 3) m FROM {t} GROUP BY c)",
@@ -36,6 +45,8 @@ QUERIES: Final = {
     "point": "SELECT s, c FROM {t} WHERE id = {point}",
     "range": "SELECT sum(a) FROM {t} WHERE id BETWEEN {point} AND {point} + {rows} / 100",
 }
+
+ALL: Final = ("full scan", *QUERIES, "df.count()", "sql count")
 
 
 def data(keys: Any, seed: int) -> pa.Table:
@@ -69,6 +80,17 @@ def tables(folder: Path, rows: int) -> dict[str, rs.Table]:
     return found
 
 
+def table_of_parts(uri: Path, rows: int, parts: int, share: float) -> rs.Table:
+    """A table of this many files, and a newer one with a share of the rows of each."""
+    starts = np.linspace(0, rows, parts + 1).astype(int).tolist()
+    table = rs.create_table(str(uri), data(np.arange(0), 1).schema, ["id"])
+    for start, stop in pairwise(starts):
+        table.upsert(data(np.arange(start, stop), start))
+    keys = np.random.default_rng(2).permutation(rows)[: int(rows * share)]
+    table.upsert(data(np.sort(keys), 3))
+    return table
+
+
 def main() -> None:
     """Print the seconds of each query by each reader, and the ratio to plain Parquet."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -76,9 +98,13 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--warm", type=int, default=3, help="runs of each query before the first")
     parser.add_argument("--source", action="store_true", help="measure our source, too")
+    parser.add_argument("--parts", type=int, default=1, help="files with hidden rows")
     options = parser.parse_args()
     spark = spark_session("spark reads")
     with tempfile.TemporaryDirectory() as folder:
+        if options.parts > 1:
+            compare_parts(spark, Path(folder), options)
+            return
         for name, table in tables(Path(folder), options.rows).items():
             print(f"{name}, {options.rows:,} rows x 8 columns; load {os.getloadavg()[0]:.1f}")
             plain = Path(folder) / "plain.parquet"
@@ -87,11 +113,30 @@ def main() -> None:
             if options.source:
                 frames["source"] = read(spark, table.uri, routes=["source"])
             print(explain(spark, table.uri))
-            compare(spark, frames, options, BARS[name])
+            compare(spark, frames, options, dict.fromkeys(ALL, BARS[name]))
 
 
-def compare(spark: Any, frames: dict[str, Any], options: Any, bar: float) -> None:
-    """Check and time every query over these frames."""
+def compare_parts(spark: Any, folder: Path, options: Any) -> None:
+    """Compare tables of several files with hidden rows with the same tables after `compact`."""
+    for share in (0.01, 0.5):
+        table = table_of_parts(folder / f"{share:.0%}", options.rows, options.parts, share)
+        compacted = table.clone(str(folder / f"{share:.0%} compacted"))
+        compacted.compact()
+        print(
+            f"{share:.0%} upserted over {options.parts} parts, {options.rows:,} rows x 8 columns; "
+            f"load {os.getloadavg()[0]:.1f}\n{explain(spark, table.uri)}"
+        )
+        frames = {
+            "compacted": read(spark, compacted.uri),
+            "rowsieve": read(spark, table.uri),
+            "source": read(spark, table.uri, routes=["source"]),
+        }
+        compare(spark, frames, options, BARS_OF_PARTS)
+
+
+def compare(spark: Any, frames: dict[str, Any], options: Any, bars: Mapping[str, float]) -> None:
+    """Check and time every query over these frames; ratios are to the first one."""
+    base = next(iter(frames))
     works: dict[str, dict[str, Callable[[], object]]] = {"full scan": {}}
     for reader, frame in frames.items():
         frame.createOrReplaceTempView(reader)
@@ -107,7 +152,7 @@ def compare(spark: Any, frames: dict[str, Any], options: Any, bar: float) -> Non
     for name, by_reader in works.items():
         answers = {reader: str(work()) for reader, work in by_reader.items()}
         for reader, answer in answers.items():
-            expect(f"{name} by {reader}", answer, answers["parquet"])
+            expect(f"{name} by {reader}", answer, answers[base])
         for work in list(by_reader.values()) * options.warm:
             work()
         seconds = {
@@ -117,9 +162,10 @@ def compare(spark: Any, frames: dict[str, Any], options: Any, bar: float) -> Non
             )
             for series in take_turns(by_reader, options.repeats, warm_up=False, clock=settled_cpu_s)
         }
-        cpu, wall = (a / b for a, b in zip(seconds["rowsieve"], seconds["parquet"], strict=True))
+        cpu, wall = (a / b for a, b in zip(seconds["rowsieve"], seconds[base], strict=True))
         shown = ", ".join(f"{reader} {a:.3f} s, {b:.3f} s" for reader, (a, b) in seconds.items())
-        print(f"  {name:<11}{cpu:6.2f}x CPU, {wall:.2f}x wall (bar {bar}x): {shown}", flush=True)
+        bar = f"(bar {bars[name]}x)" if name in bars else "(no bar)"
+        print(f"  {name:<11}{cpu:6.2f}x CPU, {wall:.2f}x wall {bar}: {shown}", flush=True)
 
 
 def _answer(spark: Any, query: str) -> object:
