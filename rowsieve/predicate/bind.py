@@ -26,6 +26,7 @@ from rowsieve.predicate.binding.coerce import (
 from rowsieve.predicate.binding.dated import days_moved
 from rowsieve.predicate.binding.enum_labels import as_text, enum_members, read_as_text, with_text
 from rowsieve.predicate.binding.envelopes import as_meeting
+from rowsieve.predicate.binding.json_comparisons import json_function
 from rowsieve.predicate.binding.members import bind_members
 from rowsieve.predicate.binding.nanosecond_rules import (
     arguments_of,
@@ -358,6 +359,8 @@ class _Binder:
         if self.semantics.compares_storage:
             operand, type_ = as_stored(operand, type_)
         assert type_ is not None
+        if isinstance(type_, Json) and self.semantics.casts_json:
+            return self.json_in_list(operand, node.values)
         if is_nested(type_):
             return self.nested_in_list(operand, type_, node.values)
         values = node.values
@@ -397,6 +400,18 @@ class _Binder:
         )
         return ir.disjoin(terms)
 
+    def json_in_list(self, operand: ir.Operand, values: ir.ValueSet) -> ir.Predicate:
+        """Rewrite IN over JSON as an OR of equalities."""
+        if not len(values):
+            return ir.And((ir.IsNull(operand), ir.BooleanOperand(ir.Literal(None, Bool()))))
+        members = (ir.Literal(member.as_py(), values.type) for member in values.array)
+        return ir.disjoin(
+            compare_operands(
+                ir.ComparisonOp.EQ, operand, Json(), member, values.type, self.semantics
+            )
+            for member in members
+        )
+
     def like(self, node: ir.Like) -> ir.Predicate:
         operand, type_ = self.typed_operand(node.operand)
         if not isinstance(type_, String):
@@ -427,6 +442,7 @@ class _Binder:
         bound = arguments_of(
             name, [self.operand(argument) for argument in arguments], self.semantics
         )
+        name = json_function(name, bound, self.semantics)
         if name == "timezone" and len(bound) == 2:
             return at_time_zone(bound[0][0], *bound[1], self.semantics)
         if name == "date_trunc" and len(bound) == 3:

@@ -134,8 +134,9 @@ class Semantics:
 
     `thirty_day_months`: intervals compare by their length, with months of 30 days; otherwise a
     comparison of them is refused. `compares_storage`: the engine sees JSON as text and intervals as
-    bytes, and compares these. `casts_json`: a JSON number or boolean is cast to such a type, and
-    JSON null is NULL; otherwise only its text is cast. `orders_enums`: enums compare by the order
+    bytes, and compares these. `casts_json`: JSON is PostgreSQL's jsonb: a number or boolean is cast
+    to such a type, JSON null is NULL, and values are equal whatever their spelling; otherwise only
+    its text is cast, and JSON is not compared. `orders_enums`: enums compare by the order
     of their labels; otherwise as text.
 
     `nested_nulls`: how NULL compares inside lists and structs. `nested_zeros_differ`: -0.0 is below

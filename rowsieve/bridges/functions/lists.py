@@ -43,6 +43,19 @@ ROWS = (
         )
         for name in ("json_typeof", "json_array_length")
     ),
+    *(
+        function(
+            name,
+            (),
+            postgres=Spelling((template,), reason=_NO_JSON),
+            **dict.fromkeys(("spark", "datafusion", "duckdb", "trino"), Absent()),
+        )
+        for name, template in (
+            ("jsonb_eq", "({0})::jsonb = ({1})::jsonb"),
+            ("jsonb_contains", "({0})::jsonb @> ({1})::jsonb"),
+            ("jsonb_exists", "{0} ? {1}"),
+        )
+    ),
     function(
         "list_text",
         "array_to_string({0}, {1})",

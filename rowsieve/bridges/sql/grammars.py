@@ -27,6 +27,7 @@ from rowsieve.errors import InvalidPredicate
 
 _WRITTEN: Final = "written_as"
 _SAFE_EQUALITY: Final = "<=>"
+_BEGINS_ARGUMENT: Final = frozenset({TokenType.L_PAREN, TokenType.COMMA})
 _EQUALITIES: Final = frozenset({TokenType.EQ, TokenType.NULLSAFE_EQ})
 
 
@@ -39,8 +40,15 @@ def tokens_of(text: str, grammar: str) -> list[Any]:
     return tokens
 
 
-def condition_of(tokens: Sequence[Any], text: str, grammar: str) -> Any:
-    """Return the tree of a condition or a value from its tokens (`tokens_of`); None for none."""
+def condition_of(
+    tokens: Sequence[Any], text: str, grammar: str, *, arrows_are_json: bool = False
+) -> Any:
+    """Return the tree of a condition or a value from its tokens (`tokens_of`); None for none.
+
+    `arrows_are_json`: the dialect has no lambdas, for which the grammar takes `f(j -> 'a')`.
+    """
+    if arrows_are_json:
+        tokens = list(_without_lambdas(tokens))
     parser = Grammar.get_or_raise(grammar).parser()
     kinds = {token.token_type for token in tokens}
     named = kinds & _EQUALITIES and _may_name_fields(tokens, parser)
@@ -73,6 +81,24 @@ def _parsed(parser: Any, tokens: list[Any], text: str) -> Any:
         return parser.parse_into(exp.Condition, tokens, text)[0]
     except (AttributeError, TypeError):  # as above; this error has the place, too
         return parser.raise_error("an operand is missing")
+
+
+def _without_lambdas(tokens: Sequence[Any]) -> Iterator[Any]:
+    """Put a name before `->` that begins an argument in parentheses, two because one is a lambda's.
+
+    The parentheses have the place of the name.
+    """
+    before = [None, *tokens]
+    after = [*tokens[1:], None]
+    for previous, token, following in zip(before, tokens, after, strict=False):
+        begins = previous is not None and previous.token_type in _BEGINS_ARGUMENT
+        if not (begins and following is not None and following.token_type == TokenType.ARROW):
+            yield token
+            continue
+        place = (token.line, token.col, token.start, token.end)
+        yield from (Token(TokenType.L_PAREN, "(", *place) for _ in range(2))
+        yield token
+        yield from (Token(TokenType.R_PAREN, ")", *place) for _ in range(2))
 
 
 def _may_name_fields(tokens: Sequence[Any], parser: Any) -> bool:

@@ -116,6 +116,8 @@ def logical_type(node: Any, dialect: Dialect) -> LogicalType:
     if kind == "TIMESTAMP" and dialect.times.timestamp_is_instant:
         kind = "TIMESTAMPTZ"  # the grammar's type of `to_timestamp(x)` and `timestamp(x)`
     extra = {key for key, value in node.args.items() if value} - {"this", "kind", "expressions"}
+    if kind == "JSONB" and dialect.json_operators:
+        kind = "JSON"  # whose values compare as those of jsonb
     type_ = _NAMES.get(kind)
     if extra or (type_ is None and kind != "DECIMAL"):
         raise ValueError(f"the type {node.sql()} has no counterpart in Rowsieve")

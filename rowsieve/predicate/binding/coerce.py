@@ -18,6 +18,7 @@ import pyarrow as pa
 from rowsieve.errors import InvalidPredicate, UnreadText
 from rowsieve.predicate import ir
 from rowsieve.predicate.binding.enum_labels import compare_enums
+from rowsieve.predicate.binding.json_comparisons import compare_json, compares_json
 from rowsieve.predicate.binding.nanosecond_rules import compared_constant, compares_times
 from rowsieve.predicate.binding.nested_types import compare_nested_operands
 from rowsieve.predicate.binding.stored_comparisons import (
@@ -118,6 +119,8 @@ def compare_operands(
         left, left_type, right, right_type = as_numbers(left, left_type, right, right_type)
     elif isinstance(left_type, Nanos) or isinstance(right_type, Nanos):
         left, right = folded(left, semantics), folded(right, semantics)
+    elif compares_json(op, (left_type, right_type), semantics):
+        return compare_json(op, (left, left_type), (right, right_type))
     for type_ in (left_type, right_type):
         if type_ is not None and not is_ordered(type_):
             raise InvalidPredicate(

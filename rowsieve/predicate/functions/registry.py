@@ -13,6 +13,7 @@ from rowsieve.predicate.functions import conditional, extents
 from rowsieve.predicate.functions.casting import text_instants, unbounded_numbers
 from rowsieve.predicate.functions.nested import (
     json_access,
+    json_equality,
     json_scalars,
     json_shapes,
     list_values,
@@ -77,6 +78,7 @@ _GROUPS = (
     found_patterns,
     json_access,
     json_scalars,
+    json_equality,
     json_shapes,
     interval_length,
     unbounded_numbers,

@@ -119,10 +119,12 @@ FUNCTIONS = {
     *("substring", "to_timestamp", "transaction_timestamp", "translate", "upper"),
     *("array_to_string", "date", "exp", "gcd", "lcm", "ln", "pi", "pow", "power", "trunc"),
     *("json_array_length", "json_typeof", "jsonb_array_length", "jsonb_typeof"),
+    "jsonb_eq",
 }
 OPERATORS = {
     *("+", "-", "*", "/", "%", "<", "<=", "=", "<>", ">=", ">", "&", "|", "#", "<<", ">>", "||"),
     *("^", "~~", "~~*", "->", "->>", "#>", "#>>", "~", "~*", "!~", "!~*", "@>", "<@", "&&"),
+    *("?", "?|", "?&"),
 }
 LACKING = re.compile("does not exist|cannot cast|cannot be matched|out of range")
 
@@ -305,7 +307,10 @@ def test_every_operator_is_listed_or_refused() -> None:
     rows = connection().execute("SELECT DISTINCT oprname FROM pg_operator").fetchall()
     read = set()
     for (name,) in rows:
-        for text in (f"s {name} 's'", f"j {name} '{{a}}'", f"i64 {name} 2", f"{name} i64"):
+        for text in (
+            *(f"s {name} 's'", f"j {name} '{{a}}'", f"i64 {name} 2", f"{name} i64"),
+            f"s {name} array['s']",
+        ):
             with contextlib.suppress(InvalidPredicate):
                 parse_expression(text)
                 read.add(name)

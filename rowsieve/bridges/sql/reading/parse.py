@@ -45,6 +45,7 @@ _OPERATORS: Mapping[str, Mapping[str, str]] = {
         "!": "write NOT",
         "!!": "write NOT",
         "^@": "write starts_with(text, prefix)",
+        "?-": "geometric operators have no counterpart in Rowsieve",
     }
 }
 
@@ -188,8 +189,11 @@ def _checked(source: Source) -> Source:
             )
         if token.text == "!" and after is not None and after.text in ("~", "~*"):
             continue
-        if token.text in refused and not _is_quoted(token):
-            raise source.refusal_at(token.start, token.end + 1, refused[token.text])
+        operator = token.text
+        if operator == "?" and after is not None and after.start == token.end + 1:
+            operator += after.text  # the grammar has no `?-`, a geometric operator
+        if operator in refused and not _is_quoted(token):
+            raise source.refusal_at(token.start, token.end + 1, refused[operator])
     if dialect.greedy_distinct and (token := is_after_distinct(source.tokens)) is not None:
         why = "put the IS DISTINCT FROM before it in parentheses, its place among the operators"
         raise source.refusal_at(token.start, token.end + 1, f"{why} is unclear")
@@ -201,7 +205,12 @@ def _checked(source: Source) -> Source:
 def _node(source: Source, tokens: Sequence[Any]) -> Any:
     """Tokenise the text with the grammar."""
     try:
-        node = condition_of(tokens, source.lifted.text, source.dialect.grammar)
+        node = condition_of(
+            tokens,
+            source.lifted.text,
+            source.dialect.grammar,
+            arrows_are_json=source.dialect.json_operators,
+        )
     except ParseError as error:
         raise _syntax_refusal(source, error) from error
     except IndexError as error:  # the grammar's own error, as for map(key)

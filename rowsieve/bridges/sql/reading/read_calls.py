@@ -31,6 +31,7 @@ from rowsieve.bridges.sql.constructs.truncations import truncation
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.reading.calls_by_dialect import NAMES, NODES
 from rowsieve.bridges.sql.reading.dialect_calls import ALIASES, HANDLERS, refused, seconds
+from rowsieve.bridges.sql.reading.json_calls import HANDLERS as KEYS
 from rowsieve.bridges.sql.reading.list_calls import HANDLERS as LISTS
 from rowsieve.bridges.sql.spark.spark_formats import read_by_format
 from rowsieve.predicate import ir
@@ -44,7 +45,7 @@ _VALUES = frozenset(
     | {"json_get", "json_get_text", "json_path", "json_path_text"}
 ) - {
     *("is_nan", "coalesce", "nullif", "greatest", "least", "starts_with", "ends_with", "contains"),
-    *("map_has_key", "lists_share"),
+    *("map_has_key", "lists_share", "jsonb_exists", "jsonb_contains", "jsonb_eq"),
 }
 _OPERATORS: Mapping[type[Any], str] = {
     exp.Add: "add",
@@ -263,6 +264,7 @@ def _by_null(reader: Reads, node: Any) -> ir.Operand:
 
 _HANDLERS: Mapping[type[Any], Callable[[Reads, Any], ir.Operand]] = {
     **HANDLERS,
+    **KEYS,
     **LISTS,
     exp.Anonymous: _anonymous,
     exp.CurrentTimestamp: _without_arguments(ir.Now()),

@@ -26,6 +26,7 @@ from rowsieve.types.logical import Float
 
 _Handler: TypeAlias = Callable[[Call, Writes], tuple[str, bool] | None]
 _OWN_TEMPLATES: Mapping[str, Mapping[str, str]] = {"spark": WRITTEN}  # of calls of a dialect alone
+_JSON_PATHS = frozenset({"json_get", "json_get_text", "json_path", "json_path_text"})
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -38,7 +39,7 @@ def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
         return written(own, call, writer)
     if (in_zone := zone_text(call, writer)) is not None:
         return in_zone
-    if name.startswith("json_") and dialect.json_operators:
+    if name in _JSON_PATHS and dialect.json_operators:
         return _json(call, writer), True
     count = len(call.arguments)
     handler = _HANDLERS.get((name, count)) or _HANDLERS.get((name, None))
