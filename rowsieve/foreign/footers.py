@@ -23,6 +23,7 @@ from rowsieve.parquet.file_mapping import as_tail
 from rowsieve.parquet.footer import read_footer
 from rowsieve.parquet.foreign_footer.checked_footer import CheckedFooter
 from rowsieve.parquet.foreign_footer.chunk_checks import UnreadableFooter
+from rowsieve.parquet.foreign_footer.index_contradictions import checked_by_index
 from rowsieve.parquet.foreign_footer.read_footer import check_footer
 from rowsieve.parquet.foreign_values import INT96_MARK, is_marked, typed_leaves
 from rowsieve.parquet.leaf_columns import leaves_by_name
@@ -87,20 +88,20 @@ def read_footers(store: ObjectStore, uris: Sequence[str]) -> list[Footer]:
         for place, footer in enumerate(footers)
         if (start := _index_start(footer)) is not None
     ]
-    sums = together(
-        store,
-        [
-            partial(_checksum, store, footers[place].uri, start, footers[place].size_bytes)
-            for place, start in indexed
-        ],
+    with_index = together(
+        store, [partial(_with_index, store, footers[place], start) for place, start in indexed]
     )
-    for (place, start), found in zip(indexed, sums, strict=True):
-        footers[place] = replace(footers[place], tail_start=start, tail_checksum=found)
+    for (place, _), footer in zip(indexed, with_index, strict=True):
+        footers[place] = footer
     return footers
 
 
-def _checksum(store: ObjectStore, uri: str, start: int, stop: int) -> str:
-    return checksum(store.get_range(uri, start, stop))  # keeps only the checksum
+def _with_index(store: ObjectStore, footer: Footer, start: int) -> Footer:
+    """The footer with a tail that begins at its page index, which it was compared with."""
+    tail = store.get_range(footer.uri, start, footer.size_bytes)
+    index = bytes(tail[: footer.tail_start - start])
+    checked = checked_by_index(footer.checked, index, start)
+    return replace(footer, tail_start=start, tail_checksum=checksum(tail), checked=checked)
 
 
 def _index_start(footer: Footer) -> int | None:

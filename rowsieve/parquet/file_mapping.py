@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from rowsieve.errors import CorruptData
 from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.foreign_footer.checked_footer import CheckedFooter
+from rowsieve.parquet.foreign_footer.index_contradictions import checked_by_index
 from rowsieve.parquet.foreign_footer.read_footer import check_footer
 from rowsieve.parquet.foreign_footer.schema_tree import Element
 from rowsieve.predicate.text_cache import cached_by_text
@@ -87,12 +88,13 @@ def mapping_of(metadata: pq.FileMetaData) -> FileMapping | None:
 
 
 def adapted_tail(
-    tail: bytes | memoryview, mapping: FileMapping, path: str
+    tail: bytes | memoryview, tail_start: int, mapping: FileMapping, path: str
 ) -> tuple[bytes, CheckedFooter]:
     """Return the end of a file with an adapted footer, and the checked footer of the file.
 
-    The bytes before the footer are unchanged. MalformedThrift and UnreadableFooter are those of
-    `check_footer`; CorruptData if the file lacks a mapped column.
+    `tail_start`: its position in the file. The bytes before the footer are unchanged.
+    MalformedThrift and UnreadableFooter are those of `check_footer`; CorruptData if the file lacks
+    a mapped column.
     """
     data = bytes(tail)
     stop = len(data) - _AFTER_FOOTER
@@ -103,6 +105,7 @@ def adapted_tail(
     pairs = {MAPPING_KEY: mapping.to_text().encode(), SCHEMA_KEY: b"%d" % mapping.schema}
     if start > 0 and checked.ordered:
         pairs[PAGE_INDEX_KEY] = b"1"
+        checked = checked_by_index(checked, data[:start], tail_start)
     adapted = checked.sanitised(_with_ids(checked, mapping, path), pairs)
     return data[:start] + as_tail(adapted), checked
 

@@ -273,7 +273,9 @@ def _read_tail(store: ObjectStore, ref: ParquetRef) -> Tail:
         )
     if ref.columns is None:
         return Tail(memoryview(tail), read_footer(tail), ref.tail_start)
-    adapted, checked = adapted_tail(tail, FileMapping.from_text(ref.columns), ref.path)
+    adapted, checked = adapted_tail(
+        tail, ref.tail_start, FileMapping.from_text(ref.columns), ref.path
+    )
     metadata = read_footer(adapted)
     foreign_footer(metadata, checked)
     return Tail(memoryview(adapted), metadata, ref.tail_start)

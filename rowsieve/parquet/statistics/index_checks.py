@@ -7,20 +7,20 @@ the statistics of a footer may be, is believed.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 
+from rowsieve.parquet.foreign_footer.index_contradictions import (
+    bytes_contradict,
+    numbers_contradict,
+)
 from rowsieve.parquet.foreign_footer.schema_tree import Leaf
 from rowsieve.parquet.statistics.foreign_chunks import ChunkStatistics, value_in
 from rowsieve.parquet.statistics.stored_bounds import StoredBounds
 
 _NUMBERS: Final = (0, 1, 2, 4, 5)  # physical types: booleans, integers and floats
 _BYTES: Final = 6
-_ASCENDING, _DESCENDING = 1, 2
 
 
 def contradicts(pages: StoredBounds, chunk: ChunkStatistics, leaf: Leaf, order: object) -> bool:
@@ -38,44 +38,12 @@ def contradicts(pages: StoredBounds, chunk: ChunkStatistics, leaf: Leaf, order: 
     lower = [_in_order(pages.lower[place], leaf) for place in places]
     upper = [_in_order(pages.upper[place], leaf) for place in places]
     if leaf.physical in _NUMBERS:
-        return _numbers_contradict(lower, upper, chunk, leaf, order)
-    return leaf.physical == _BYTES and _bytes_contradict(lower, upper, chunk)
-
-
-def _numbers_contradict(
-    lower: Sequence[Any], upper: Sequence[Any], chunk: ChunkStatistics, leaf: Leaf, order: object
-) -> bool:
-    """Numbers are stored whole, so that the bounds of the chunk are those of its pages."""
-    if any(map(math.isnan, (*lower, *upper))):
-        return True
-    if order in (_ASCENDING, _DESCENDING):
-        rises = order == _ASCENDING
-        for side in (lower, upper):
-            if any((one > other) if rises else (one < other) for one, other in pairwise(side)):
-                return True
-    return any(
-        bound is not None and _in_order(value_in(bound, leaf), leaf) != own
-        for bound, own in ((chunk.lower, min(lower)), (chunk.upper, max(upper)))
-    )
-
-
-def _bytes_contradict(
-    lower: Sequence[bytes], upper: Sequence[bytes], chunk: ChunkStatistics
-) -> bool:
-    """Each side may be truncated, in pages and chunks at different lengths.
-
-    Of two lower bounds of one value the lesser one is a prefix. Of two upper bounds the greater
-    one, whose last byte was raised, is not longer.
-    """
-    if chunk.lower is not None:
-        lesser, greater = sorted((chunk.lower, min(lower)))
-        if not greater.startswith(lesser):
-            return True
-    if chunk.upper is not None:
-        lesser, greater = sorted((chunk.upper, max(upper)))
-        if lesser != greater and len(greater) > len(lesser):
-            return True
-    return False
+        ends = [
+            None if bound is None else _in_order(value_in(bound, leaf), leaf)
+            for bound in (chunk.lower, chunk.upper)
+        ]
+        return numbers_contradict(lower, upper, order, (ends[0], ends[1]))
+    return leaf.physical == _BYTES and bytes_contradict(lower, upper, (chunk.lower, chunk.upper))
 
 
 def _in_order(value: Any, leaf: Leaf) -> Any:
