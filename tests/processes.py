@@ -15,6 +15,7 @@ from typing import Any
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
     [
+        "tests.corpora.judging",
         "tests.logic.script",
         "tests.retention.small_histories",
         "tests.small_tables",

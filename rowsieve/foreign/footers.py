@@ -8,7 +8,7 @@ groups; a footer that counts others is logged. Nothing of a file is believed wit
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -33,7 +33,7 @@ from rowsieve.parquet.thrift import MalformedThrift
 from rowsieve.parquet.variant_columns import with_variants
 from rowsieve.types.days import NANOS_OF_MICRO
 from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY, GEOARROW_WKB
-from rowsieve.types.leaf_fields import leaf_paths
+from rowsieve.types.leaf_fields import leaf_fields
 
 _LOG: Final = logging.getLogger("rowsieve")
 _MAGIC: Final = b"PAR1"
@@ -69,13 +69,29 @@ class Footer:
     def finer_than_micros(self) -> Iterator[str]:
         """The paths of leaves whose bounds have nanoseconds that microseconds do not hold."""
         fine = [i for i, leaf in enumerate(self.checked.leaves) if leaf.has_nanoseconds]
-        if not fine:
-            return
-        paths = list(leaf_paths(self.metadata.schema.to_arrow_schema()))
-        for i in fine:
+        leaves = self._leaves() if fine else []
+        for i, bound in self._bounds(fine):
+            if bound % NANOS_OF_MICRO:
+                yield leaves[i][0]
+
+    def longer_than_declared(self) -> Iterator[str]:
+        """The paths of decimals with a bound of more digits than their type has."""
+        leaves = self._leaves()
+        decimals = [i for i, (_, leaf) in enumerate(leaves) if pa.types.is_decimal(leaf.type)]
+        for i, bound in self._bounds(decimals):
+            path, leaf = leaves[i]
+            number = int.from_bytes(bound, signed=True) if isinstance(bound, bytes) else bound
+            if abs(number) >= 10**leaf.type.precision:
+                yield path
+
+    def _bounds(self, leaves: Iterable[int]) -> Iterator[tuple[int, Any]]:
+        """The physical bounds of these leaves, each with its leaf's number."""
+        for i in leaves:
             stored = stored_chunks(self.checked, i)
-            if any(bound and bound % NANOS_OF_MICRO for bound in (*stored.lower, *stored.upper)):
-                yield paths[i]
+            yield from ((i, bound) for bound in (*stored.lower, *stored.upper) if bound)
+
+    def _leaves(self) -> list[tuple[str, pa.Field]]:
+        return leaf_fields(self.metadata.schema.to_arrow_schema())
 
 
 def read_footers(store: ObjectStore, uris: Sequence[str]) -> list[Footer]:

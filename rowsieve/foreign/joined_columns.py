@@ -68,7 +68,8 @@ def join_columns(
 ) -> JoinedColumns:
     """Join the columns of the files and their directories; SchemaMismatch if types contradict.
 
-    Times of which a file shows nanoseconds have nanoseconds in all files.
+    Times of which a file shows nanoseconds have nanoseconds in all files, and decimals of which one
+    shows more digits than it declares have 38.
     """
     distinct = {id(footer.schema): footer for footer in footers}
     declare = _declared(footers, schema, binary_as_string=binary_as_string)
@@ -135,9 +136,10 @@ def _declared(
 ) -> Declared:
     """The types that the files do not declare; `schema=` has all types."""
     if schema is not None:
-        return Declared(frozenset[str](), binary_as_string=False)
+        return Declared(frozenset[str](), frozenset[str](), binary_as_string=False)
     finer = frozenset(path for footer in footers for path in footer.finer_than_micros())
-    return Declared(finer, binary_as_string)
+    longer = frozenset(path for footer in footers for path in footer.longer_than_declared())
+    return Declared(finer, longer, binary_as_string)
 
 
 def _own_columns(

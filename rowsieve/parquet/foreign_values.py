@@ -5,15 +5,18 @@ and Spark, and text may be bytes without the annotation UTF8. The table's type s
 of a column that was widened since are midnights.
 
 Soundness: only for columns of foreign files. A value is converted as that of a write is: exactly,
-or with an error. Bytes become text only if they are valid UTF-8.
+or with an error. Bytes become text only if they are valid UTF-8. No decimal has more digits than
+its type.
 """
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rowsieve.errors import SchemaMismatch
 from rowsieve.parquet.foreign_footer.schema_tree import INT96, Leaf
@@ -23,6 +26,7 @@ from rowsieve.types.conform import conform_values
 from rowsieve.types.encodings import arrow_type, is_list
 from rowsieve.types.leaf_fields import with_leaves
 from rowsieve.types.logical import (
+    Decimal,
     Enum,
     Json,
     List,
@@ -52,7 +56,10 @@ def conform_foreign(
 def as_declared(
     values: pa.Array, type_: LogicalType, name: str, *, instants: bool = False
 ) -> pa.Array:
-    """Convert INT96, and bytes to text, as the type says; the same object if there is neither."""
+    """Convert INT96, and bytes to text, as the type says; the same object if there is neither.
+
+    SchemaMismatch for a value that does not fit.
+    """
     try:
         return _adapted(values, type_, instants)
     except (pa.ArrowException, ValueError) as error:
@@ -124,6 +131,9 @@ def _adapted(values: pa.Array, type_: LogicalType, instants: bool) -> pa.Array:
             return values.cast(arrow_type(type_))
         case Timestamp(utc=True) if instants and _is_local(stored):
             return values.cast(pa.timestamp(stored.unit, "UTC"))
+        case Decimal() if pa.types.is_decimal(stored):
+            _check_digits(values, type_)
+            return values
         case String() | Enum() | Json() if pa.types.is_binary(stored):
             return values.cast(pa.string())
         case Struct(fields=fields) if pa.types.is_struct(stored):
@@ -137,6 +147,15 @@ def _adapted(values: pa.Array, type_: LogicalType, instants: bool) -> pa.Array:
             return _map(values, key.type, value.type, instants)
         case _:
             return values
+
+
+def _check_digits(values: pa.Array, type_: Decimal) -> None:
+    """Raise ValueError for a number of more digits than the type has: Arrow decodes any number."""
+    most = decimal.Decimal((0, (9,) * type_.precision, -type_.scale))
+    ends = pc.min_max(values)
+    for end in (ends["min"].as_py(), ends["max"].as_py()):
+        if end is not None and end.copy_abs() > most:
+            raise ValueError(f"{end} has more digits")
 
 
 def _is_local(type_: pa.DataType) -> bool:

@@ -5,7 +5,7 @@ A leaf's path has the names of structs' members, and `element`, `key` and `value
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pyarrow as pa
 
@@ -39,17 +39,17 @@ def with_leaves(field: pa.Field, change: Change, *, whole_extensions: bool = Fal
     return changed(field, field.name)
 
 
-def leaf_paths(fields: pa.Schema) -> Iterator[str]:
-    """The paths of all leaves, in the order of Parquet."""
-    found: list[str] = []
+def leaf_fields(fields: pa.Schema) -> list[tuple[str, pa.Field]]:
+    """All leaves, each with its path, in the order of Parquet."""
+    leaves: list[tuple[str, pa.Field]] = []
 
     def note(leaf: pa.Field, path: str) -> pa.Field:
-        found.append(path)
+        leaves.append((path, leaf))
         return leaf
 
     for field in fields:
         with_leaves(field, note)
-    return iter(found)
+    return leaves
 
 
 def _list_of(type_: pa.DataType, item: pa.Field) -> pa.DataType:

@@ -50,6 +50,20 @@ def footer_field(number: int) -> Callable[[Path], None]:
     return change
 
 
+def type_of_the_row(path: Path) -> None:
+    """Give the schema's root a physical type, as some writers in Go do."""
+
+    def of_element(number: int, element: damaged.Fields) -> None:
+        if number == 0:
+            element[1] = encoded_value(I32(2))
+
+    def of_footer(footer: damaged.Fields) -> None:
+        kind, elements = footer[2]
+        footer[2] = kind, damaged.edit_list(elements, of_element)
+
+    damaged.edit_footer(path, of_footer)
+
+
 READ: dict[str, Callable[[Path], None]] = {
     "a filter without a length": set_field(14, I64(4)),
     "a negative field number, as of Photon": footer_field(-16_384),
@@ -57,6 +71,7 @@ READ: dict[str, Callable[[Path], None]] = {
     "sizes that do not fit the type": set_field(16, {1: I64(5), 3: [I64(1)] * 7}),
     "a chunk of another type than its column": set_field(1, I32(1)),
     "statistics of a geometry": set_field(17, {1: {}}),
+    "a type of the whole row": type_of_the_row,
     "a field that nobody knows": set_field(900, b"hi"),
     "short bounds": lambda path: damaged.set_statistics(path, 0, {MIN: b"1", MAX: b"22"}),
     "NULLs below zero": lambda path: damaged.set_statistics(path, 0, {NULLS: nulls(-9)}),

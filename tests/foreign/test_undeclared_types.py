@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import SchemaMismatch
 from rowsieve.parquet.foreign_footer.footer_fields import SCHEMA
+from rowsieve.parquet.foreign_footer.schema_tree import CONVERTED, LOGICAL
 from rowsieve.parquet.thrift import (
     I32,
     encoded_value,
@@ -21,11 +23,13 @@ from rowsieve.parquet.thrift import (
     read_list_head,
     read_struct,
 )
+from tests.foreign.damaged import Fields, edit_footer, edit_list
 from tests.foreign.test_from_delta import field, write_log
 
 TEXTS = ["a", "é", None, "", "zz"]
 DEEP = pa.struct([("b", pa.binary()), ("l", pa.list_(pa.map_(pa.binary(), pa.binary())))])
 AS_TEXT = pa.struct([("b", pa.string()), ("l", pa.list_(pa.map_(pa.string(), pa.string())))])
+SCALE, PRECISION, DECIMAL = 7, 8, 5  # fields of a schema element, and a converted type
 NANOS = {"ARROW:extension:name": "rowsieve.timestamp_ns.1"}
 
 
@@ -247,3 +251,50 @@ def test_a_void_column_of_delta_is_null(tmp_path: Path) -> None:
     assert rs.from_delta(tmp_path).to_arrow().to_pylist() == [{"n": 1, "v": None}]
     imported = rs.import_delta(tmp_path, tmp_path.parent / f"{tmp_path.name}-own")
     assert imported.to_arrow().to_pylist() == [{"n": 1, "v": None}]
+
+
+LONG = [Decimal("300.00"), None, Decimal("-70000.00"), Decimal("5.00")]
+
+
+def _write_long_decimals(path: Path, physical: pa.DataType, *, statistics: bool = True) -> None:
+    """A file whose footer declares four digits; its values have up to seven."""
+
+    def declare(element: int, fields: Fields) -> None:
+        if element > 0:
+            fields.pop(LOGICAL, None)
+            fields.update({PRECISION: encoded_value(I32(4)), SCALE: encoded_value(I32(2))})
+            fields[CONVERTED] = encoded_value(I32(DECIMAL))
+
+    def change(footer: Fields) -> None:
+        kind, elements = footer[SCHEMA]
+        footer[SCHEMA] = kind, edit_list(elements, declare)
+
+    numbers = pa.array(LONG, pa.decimal128(38, 2))
+    if pa.types.is_integer(physical):
+        numbers = pa.array([value and int(value * 100) for value in LONG], physical)
+    pq.write_table(pa.table({"d": numbers}), path, store_schema=False, write_statistics=statistics)
+    edit_footer(path, change)
+
+
+@pytest.mark.parametrize("physical", [pa.int32(), pa.int64(), pa.decimal128(38, 2)], ids=str)
+def test_decimals_whose_bounds_are_longer_than_declared_keep_all_digits(
+    physical: pa.DataType, tmp_path: Path
+) -> None:
+    _write_long_decimals(tmp_path / "a.parquet", physical)
+    table = rs.open_parquet(tmp_path / "a.parquet")
+    assert table.schema.field("d").type == pa.decimal128(38, 2)
+    assert table.to_arrow()["d"].to_pylist() == LONG
+    assert [table.scan(f"d = {value}").count() for value in LONG if value is not None] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("physical", [pa.int32(), pa.int64(), pa.decimal128(38, 2)], ids=str)
+def test_digits_that_no_bound_shows_are_refused(physical: pa.DataType, tmp_path: Path) -> None:
+    _write_long_decimals(tmp_path / "a.parquet", physical, statistics=False)
+    with pytest.raises(
+        SchemaMismatch,
+        match=r"does not fit decimal\(4,2\): -70000\.00 has more digits; choose .* schema=",
+    ):
+        rs.open_parquet(tmp_path / "a.parquet").to_arrow()
+    schema = pa.schema([pa.field("d", pa.decimal128(38, 2))])
+    rows = rs.open_parquet(tmp_path / "a.parquet", schema=schema).to_arrow()
+    assert rows["d"].to_pylist() == LONG

@@ -105,6 +105,8 @@ def read_schema(footer: bytes, start: int) -> list[Element]:
             if each.kind != _KINDS.get(each.number, each.kind):
                 raise MalformedThrift(f"field {each.number} of a schema element has a false kind")
         values = {number: value for number, value in values.items() if number in _KINDS}
+        if not number:
+            values.pop(TYPE, None)  # some writers give one to the whole row, which readers ignore
         while open_ and not open_[-1]:
             open_.pop()
         if number and not open_:
@@ -144,7 +146,7 @@ def _checked(values: ThriftStruct, *, is_root: bool) -> int:
         raise MalformedThrift("a column has no name, or none in UTF-8") from error
     children = int(values.get(CHILDREN, 0))
     physical = values.get(TYPE)
-    if physical is not None and (is_root or children):
+    if physical is not None and children:
         raise MalformedThrift(f"column {name!r} has a type and fields")
     if not is_root and values.get(REPETITION) not in (0, _OPTIONAL, _REPEATED):
         raise MalformedThrift(f"column {name!r} has no known repetition")
