@@ -1,0 +1,238 @@
+"""The features: how a table with each is made, and what must hold of it ever after.
+
+A feature that joins is a function that makes its table and an entry of `FEATURES`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import rowsieve
+from rowsieve import Table
+from tests.golden import story
+from tests.golden.test_golden import FOLDER, GOLDEN
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A table in a folder, its rows, conditions with the ids that they keep, and more checks."""
+
+    make: Callable[[str], object]
+    rows: Sequence[Row]
+    schema: pa.Schema | None = None  # of the rows, where their values do not say it
+    questions: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
+    more: Callable[[Table], None] = lambda _: None
+    key: str = "id"
+
+    @property
+    def data(self) -> pa.Table:
+        """The rows as Arrow data."""
+        return pa.Table.from_pylist(list(self.rows), schema=self.schema)
+
+
+COUNT = 24
+FIRST: list[Row] = [{"id": i, "v": i * 10, "s": f"a{i}"} for i in range(COUNT)]
+SECOND: list[Row] = [{"id": i, "v": -i, "s": None} for i in range(3, COUNT, 3)]
+LAST = {**{row["id"]: row for row in FIRST}, **{row["id"]: row for row in SECOND}}
+QUESTIONS: Mapping[str, Callable[[Row], bool]] = {
+    "v > 100": lambda row: row["v"] > 100,
+    "v < 0 OR s = 'a7'": lambda row: row["v"] < 0 or row["s"] == "a7",
+    "s IS NULL": lambda row: row["s"] is None,
+}
+TINY = {"target_part_bytes": "1"}
+
+
+def keyed(folder: str, **properties: str) -> Table:
+    """Rows of which a later commit hides some."""
+    table = rowsieve.create_table(
+        folder, pa.Table.from_pylist(FIRST), key=["id"], properties=properties
+    )
+    table.upsert(pa.Table.from_pylist(SECOND, schema=table.schema))
+    return table
+
+
+def _without(gone: Callable[[int], bool]) -> list[Row]:
+    return [row for row in LAST.values() if not gone(row["id"])]
+
+
+def tombstones(folder: str) -> None:
+    table = keyed(folder)
+    table.delete(keys=pa.table({"id": [0, 3, 23]}))
+    table.delete("id % 5 = 1")
+
+
+def vectors(folder: str) -> None:
+    table = keyed(folder, visibility="eager")
+    table.delete("id % 5 = 1")
+    table.build_deletion_vectors()
+
+
+def appended(folder: str) -> None:
+    table = rowsieve.create_table(folder, pa.Table.from_pylist(FIRST))
+    table.append(pa.Table.from_pylist(SECOND, schema=table.schema))
+    table.delete("id = 3")
+
+
+def clustered(folder: str) -> None:
+    rows = pa.Table.from_pylist(FIRST)
+    table = rowsieve.create_table(folder, rows, properties={"cluster_by": "s DESC, v"})
+    table.delete("id >= 20")
+
+
+def evolved(folder: str) -> None:
+    table = keyed(folder)
+    with table.alter() as change:
+        change.add_column("added", "int64", default=7).rename_column("s", "text")
+    table.drop_column("v")
+    table.add_column("v", "string")
+    table.upsert({"id": [0], "text": ["new"], "added": [None], "v": ["back"]})
+
+
+EVOLVED = [
+    {"id": row["id"], "text": row["s"], "added": 7, "v": None} for row in LAST.values() if row["id"]
+]
+EVOLVED.append({"id": 0, "text": "new", "added": None, "v": "back"})
+
+
+def default_of_writes(folder: str) -> None:
+    table = keyed(folder)
+    table.add_column("added", "int64", default=7)
+    table.set_default("added", 9)
+
+
+def keeps_default(table: Table) -> None:
+    fields = {one.name: one for one in table.snapshot_for_engines().schema}
+    assert (fields["added"].fill, fields["added"].default) == ("7", "9")
+
+
+JSON = pa.field("j", pa.string(), metadata={b"ARROW:extension:name": b"arrow.json"})
+DOCUMENTS = [
+    {"id": i, "j": text}
+    for i, text in enumerate(('{"k": 5}', '{"k": "x"}', '{"k": null}', None, '{"k": 1e2}', "[]"))
+]
+JSON_ROWS = pa.schema([pa.field("id", pa.int64(), nullable=False), JSON])
+
+
+def documents(folder: str) -> None:
+    rows = pa.Table.from_pylist(DOCUMENTS, schema=JSON_ROWS)
+    properties = {"json_statistics": "j.k", "json_shredding": "j.k", **TINY}
+    rowsieve.create_table(folder, rows, key=["id"], properties=properties)
+
+
+def settings(folder: str) -> None:
+    keyed(folder, text_statistics="s", statistics_bytes="200", column_names="tag", **TINY)
+
+
+def keeps_settings(table: Table) -> None:
+    kept = table.snapshot_for_engines().table.properties
+    assert {
+        name: kept[name] for name in ("text_statistics", "statistics_bytes", "column_names")
+    } == {
+        "text_statistics": "s",
+        "statistics_bytes": "200",
+        "column_names": "tag",
+    }
+
+
+ONCE: Row = {"id": 50, "v": 1, "s": "once"}
+
+
+def token(folder: str) -> None:
+    table = keyed(folder)
+    table.upsert(pa.Table.from_pylist([ONCE]), token=("job", 3))
+
+
+def writes_once(table: Table) -> None:
+    """The commit of the token is known: the same write again changes nothing."""
+    if not table._read_only:
+        before = table.refresh()
+        rows = table.to_arrow("id = 50").to_pydict()
+        table.upsert(pa.table({**rows, "v": [99]}, schema=table.schema), token=("job", 3))
+        assert table.refresh() == before
+
+
+def sketches(folder: str) -> None:
+    keyed(folder).analyze(distinct_counts=True)
+
+
+def counts_different(table: Table) -> None:
+    counted = table.distinct_counts(["v"])["v"]
+    assert counted is None or abs(counted - COUNT) <= COUNT // 2
+
+
+def many_commits(folder: str) -> None:
+    table = rowsieve.create_table(
+        folder,
+        pa.schema(
+            [pa.field("id", pa.int64(), nullable=False), ("v", pa.int64()), ("s", pa.string())]
+        ),
+        key=["id"],
+    )
+    for start in range(0, COUNT, 4):
+        table.upsert(pa.Table.from_pylist(FIRST[start : start + 4], schema=table.schema))
+
+
+def nested(folder: str) -> None:
+    rowsieve.create_table(folder, pa.Table.from_pylist(NESTED), key=["id"], properties=TINY)
+
+
+NESTED = [
+    {"id": 1, "st": {"x": 1, "y": None}, "l": [1, None], "f": -0.0},
+    {"id": 2, "st": None, "l": [], "f": None},
+    {"id": 3, "st": {"x": None, "y": "b"}, "l": None, "f": float("inf")},
+]
+
+
+def golden(name: str) -> Feature:
+    """A table of an earlier release."""
+    rows: Iterable[story.Row] = list(GOLDEN[name][-1])
+    schema = rowsieve.open_table(FOLDER / name).schema
+    return Feature(
+        lambda folder: shutil.copytree(FOLDER / name, Path(folder)),
+        story.table_of(dict(enumerate(rows)), schema).to_pylist(),
+        schema,
+        key="key" if "key" in schema.names else "id",
+    )
+
+
+FEATURES: Mapping[str, Feature] = {
+    "hidden rows": Feature(keyed, [*LAST.values()], questions=QUESTIONS),
+    "tombstones": Feature(
+        tombstones, _without(lambda i: i in (0, 3, 23) or i % 5 == 1), questions=QUESTIONS
+    ),
+    "deletion vectors": Feature(vectors, _without(lambda i: i % 5 == 1), questions=QUESTIONS),
+    "appended rows": Feature(appended, [row for row in FIRST + SECOND if row["id"] != 3]),
+    "clustering": Feature(clustered, FIRST[:20], questions=QUESTIONS),
+    "changed columns": Feature(
+        evolved,
+        EVOLVED,
+        questions={
+            "added = 7": lambda row: row["added"] == 7,
+            "v = 'back'": lambda row: row["v"] == "back",
+            "text IS NULL": lambda row: row["text"] is None,
+        },
+    ),
+    "defaults": Feature(
+        default_of_writes, [{**row, "added": 7} for row in LAST.values()], more=keeps_default
+    ),
+    "documents": Feature(
+        documents,
+        DOCUMENTS,
+        JSON_ROWS,
+        {"j ->> 'k' = '5'": lambda row: row["id"] == 0, "j IS NULL": lambda row: row["id"] == 3},
+    ),
+    "properties": Feature(settings, [*LAST.values()], questions=QUESTIONS, more=keeps_settings),
+    "tokens": Feature(token, [*LAST.values(), ONCE], more=writes_once),
+    "sketches": Feature(sketches, [*LAST.values()], more=counts_different),
+    "many commits": Feature(many_commits, FIRST, questions=QUESTIONS),
+    "nested columns": Feature(nested, NESTED, questions={"f < 0": lambda _: False}),
+    **{f"{name} table of an earlier release": golden(name) for name in GOLDEN},
+}

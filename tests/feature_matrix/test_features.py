@@ -1,0 +1,41 @@
+"""Each feature holds after each way; `make test` takes a diagonal, the deep profile all, and pairs.
+
+A feature joins in `features.py`, a way in `ways.py`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from tests.feature_matrix.features import FEATURES
+from tests.feature_matrix.holding import check
+from tests.feature_matrix.ways import WAYS
+from tests.profiles import IS_DEEP
+
+STEP = 1 if IS_DEEP else 7  # no divisor of the number of ways: each feature and way comes by
+CELLS = [*itertools.product(FEATURES, WAYS)][::STEP]
+IN_PLACE = ("compact", "vacuum", "restore", "evolve", "rewrite", "export")
+PAIRS = [*itertools.product(FEATURES, itertools.permutations(IN_PLACE, 2))]
+
+
+@pytest.mark.parametrize(("feature", "way"), CELLS)
+def test_a_feature_holds_after(feature: str, way: str, tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    FEATURES[feature].make(str(folder))
+    check(WAYS[way](feature, FEATURES[feature], folder), FEATURES[feature])
+
+
+@pytest.mark.parametrize(("feature", "ways"), PAIRS if IS_DEEP else PAIRS[::97])
+def test_a_feature_holds_after_two(feature: str, ways: tuple[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    FEATURES[feature].make(str(folder))
+    for way in ways:
+        check(WAYS[way](feature, FEATURES[feature], folder), FEATURES[feature])
+
+
+def test_the_diagonal_has_every_feature_and_every_way() -> None:
+    assert {feature for feature, _ in CELLS} == set(FEATURES)
+    assert {way for _, way in CELLS} == set(WAYS)

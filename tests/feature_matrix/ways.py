@@ -1,0 +1,148 @@
+"""What can happen to a table; each way returns the table in which its features must still hold.
+
+A way that joins is a function and an entry of `WAYS`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from pyiceberg.table import StaticTable
+
+import rowsieve
+from rowsieve import Table
+from rowsieve.errors import InvalidSchemaChange, UnsupportedOperation
+from tests.feature_matrix.features import Feature
+
+Way = Callable[[str, Feature, Path], Table]
+REPOSITORY = Path(__file__).parent.parent.parent
+
+
+def reopen(_: str, __: Feature, folder: Path) -> Table:
+    return rowsieve.open_table(folder)
+
+
+def other_process(name: str, _: Feature, folder: Path) -> Table:
+    command = [sys.executable, "-m", "tests.feature_matrix", name, str(folder)]
+    run = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return rowsieve.open_table(folder)
+
+
+def compact(_: str, __: Feature, folder: Path) -> Table:
+    table = rowsieve.open_table(folder)
+    table.compact()
+    return table
+
+
+def maintain(_: str, __: Feature, folder: Path) -> Table:
+    table = rowsieve.open_table(folder)
+    table.maintain()
+    return table
+
+
+def vacuum(_: str, __: Feature, folder: Path) -> Table:
+    table = rowsieve.open_table(folder)
+    table.expire_versions(retain_last=1)
+    table.remove_orphans(grace_s=0.0)
+    return table
+
+
+def restore(_: str, __: Feature, folder: Path) -> Table:
+    table = rowsieve.open_table(folder)
+    version = table.version
+    table.delete("TRUE")
+    assert table.count() == 0
+    table.restore(version)
+    return table
+
+
+def restore_columns(_: str, feature: Feature, folder: Path) -> Table:
+    """Restore rows from before a change of columns."""
+    table = rowsieve.open_table(folder)
+    version = table.version
+    with table.alter() as change:
+        change.add_column("one more", "int64", default=5)
+    table.delete(f'"{feature.key}" IS NOT NULL')
+    table.restore(version)
+    return table
+
+
+def evolve(_: str, feature: Feature, folder: Path) -> Table:
+    table = rowsieve.open_table(folder)
+    other = next(name for name in table.schema.names if name not in (feature.key, *table.key))
+    with table.alter() as change:
+        change.add_column("one more", "int64", default=5, after=feature.key)
+    with suppress(InvalidSchemaChange):  # a property names the column
+        table.rename_column(other, "for a while")
+        table.rename_column("for a while", other)
+    return table
+
+
+def rewrite_all(_: str, feature: Feature, folder: Path) -> Table:
+    """Write all rows anew, as an update that changes nothing."""
+    table = rowsieve.open_table(folder)
+    other = next(name for name in table.schema.names if name not in (feature.key, *table.key))
+    if other.isidentifier():
+        table.update({other: other})
+    return table
+
+
+def export(_: str, feature: Feature, folder: Path) -> Table:
+    """Readers of Iceberg have the same rows, by their numbers."""
+    table = rowsieve.open_table(folder)
+    try:
+        number = table.export("iceberg")
+    except UnsupportedOperation:
+        table.compact()
+        try:
+            number = table.export("iceberg")
+        except UnsupportedOperation:  # Iceberg has no such type
+            return table
+    place = folder / "metadata" / f"v{number}.metadata.json"
+    ids = StaticTable.from_metadata(str(place)).scan(selected_fields=(feature.key,)).to_arrow()
+    assert sorted(ids[feature.key].to_pylist()) == sorted(row[feature.key] for row in feature.rows)
+    return table
+
+
+def moved_folder(_: str, __: Feature, folder: Path) -> Table:
+    other = folder.parent / "moved"
+    shutil.copytree(folder, other)
+    shutil.rmtree(folder)
+    return rowsieve.open_table(other)
+
+
+def clone(_: str, __: Feature, folder: Path) -> Table:
+    table = rowsieve.open_table(folder).clone(folder.parent / "clone")
+    shutil.rmtree(folder)
+    return table
+
+
+def pinned(_: str, __: Feature, folder: Path) -> Table:
+    """The version stays readable beside later ones."""
+    table = rowsieve.open_table(folder)
+    version = table.version
+    table.delete("TRUE")
+    return rowsieve.open_table(folder, version=version)
+
+
+WAYS: Mapping[str, Way] = {
+    "reopen": reopen,
+    "other process": other_process,
+    "compact": compact,
+    "maintain": maintain,
+    "vacuum": vacuum,
+    "restore": restore,
+    "restore columns": restore_columns,
+    "evolve": evolve,
+    "rewrite": rewrite_all,
+    "export": export,
+    "moved folder": moved_folder,
+    "clone": clone,
+    "pinned version": pinned,
+}
