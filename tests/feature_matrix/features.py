@@ -184,7 +184,7 @@ def nested(folder: str) -> None:
     rowsieve.create_table(folder, pa.Table.from_pylist(NESTED), key=["id"], properties=TINY)
 
 
-NESTED = [
+NESTED: list[Row] = [
     {"id": 1, "st": {"x": 1, "y": None}, "l": [1, None], "f": -0.0},
     {"id": 2, "st": None, "l": [], "f": None},
     {"id": 3, "st": {"x": None, "y": "b"}, "l": None, "f": float("inf")},
