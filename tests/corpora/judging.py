@@ -28,7 +28,7 @@ class Verdict:
     """What came out for one table.
 
     `state` is `equal`, `wrong`, `refused` (by us, with an error of ours), `raw` (another error),
-    `unread` (the judge cannot read it either, or there is none) or `broken` (neither reads it).
+    `unread` (the judge cannot read it) or `broken` (neither reads it).
     """
 
     state: str
@@ -44,9 +44,9 @@ def verdict_of(case: Case) -> Verdict:
         ours = case.open()
         rows = ours.to_arrow()
     except RowsieveError as error:
-        return Verdict("refused" if _judge_reads(case) else "broken", _told(error))
-    except Exception as error:  # what no caller may meet
-        return Verdict("raw", _told(error))
+        return Verdict("broken" if _fault_of_judge(case) else "refused", _told(error))
+    except Exception as error:  # what no caller may meet, unless it is of the library we are given
+        return Verdict("broken" if _fault_of_judge(case) == _told(error) else "raw", _told(error))
     try:
         judged = case.judged()
     except Exception as error:  # whatever a foreign reader raises
@@ -56,12 +56,13 @@ def verdict_of(case: Case) -> Verdict:
     return _verdict_of_conditions(ours, rows)
 
 
-def _judge_reads(case: Case) -> bool:
+def _fault_of_judge(case: Case) -> str | None:
+    """What the judge says of a table that it cannot read; None if it can."""
     try:
         case.judged()
-    except Exception:  # whatever a foreign reader raises
-        return False
-    return True
+    except Exception as error:  # whatever a foreign reader raises
+        return _told(error)
+    return None
 
 
 def _told(error: BaseException) -> str:
