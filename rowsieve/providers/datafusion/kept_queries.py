@@ -9,7 +9,6 @@ from those at creation, it is an error. A view is replanned after the views that
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from rowsieve.providers.datafusion.session_settings import (
     temporary_settings,
 )
 from rowsieve.providers.datafusion.statement_tokens import StatementTokens, quoted_path, tokens_of
-from rowsieve.providers.datafusion.statement_words import searchable
+from rowsieve.providers.datafusion.statement_words import may_name, searchable
 
 if TYPE_CHECKING:
     from rowsieve.providers.datafusion.sql_session import SessionContext
@@ -56,8 +55,7 @@ class KeptQuery:
 
     def is_named_in(self, text: str) -> bool:
         """Return whether a SQL text may name the view."""
-        name = re.escape(self.name[-1].casefold())
-        return re.search(rf"(?<!\w){name}(?!\w)", searchable(text)) is not None
+        return may_name(searchable(text), self.name[-1])
 
 
 class KeptQueries:

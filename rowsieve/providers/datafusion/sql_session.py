@@ -346,7 +346,7 @@ class SessionContext(datafusion.SessionContext):
             catalog.refresh()
         plain = words.searchable(text)
         tables = list(self._own_tables.items())
-        found = {name: own for name, own in tables if own.last_name.casefold() in plain}
+        found = {name: own for name, own in tables if words.may_name(plain, own.last_name)}
         for gone in [name for name in found if not self._exists(name)]:  # their schema was dropped
             del found[gone], self._own_tables[gone]
         newest: dict[str, Snapshot] = {}

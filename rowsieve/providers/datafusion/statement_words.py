@@ -35,6 +35,11 @@ def searchable(text: str) -> str:
     return text.casefold().replace('""', '"')
 
 
+def may_name(text: str, name: str) -> bool:
+    """Return whether a text from `searchable` may have this name, between other characters."""
+    return re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", text) is not None
+
+
 def takes_first(text: str) -> bool:
     """Return whether a statement may be ORDER BY with LIMIT, without UNION."""
     if LIMIT.search(text) is None or ORDER.search(text) is None:

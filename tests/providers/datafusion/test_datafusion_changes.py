@@ -503,7 +503,7 @@ def test_a_stream_of_conflicts_is_seen_through(
     context: SessionContext, table: rs.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three commits come in between; the fourth attempt reads all of them."""
-    other, rows, left = rs.open_table(table.uri), StatementQueries.rows, [3]
+    other, rows, left = rs.open_table(table.uri), StatementQueries.run, [3]
 
     def interrupted(queries: Any, *arguments: Any) -> pa.Table:
         found = rows(queries, *arguments)
@@ -512,7 +512,7 @@ def test_a_stream_of_conflicts_is_seen_through(
             other.update({"v": "coalesce(v, 0) + 1"}, where="id = 3")
         return found
 
-    monkeypatch.setattr(StatementQueries, "rows", interrupted)
+    monkeypatch.setattr(StatementQueries, "run", interrupted)
     assert run(context, "UPDATE t SET v = v * 10 WHERE id = 3") == 1
     assert (3, 30.0, "c") in content(table)
 
@@ -536,7 +536,7 @@ def test_a_row_that_comes_meanwhile_is_read(
     context: SessionContext, table: rs.Table, text: str, wanted: list[tuple[Any, ...]]
 ) -> None:
     """It is none of the rows that the statement writes."""
-    other, rows, left = rs.open_table(table.uri), StatementQueries.rows, [1]
+    other, rows, left = rs.open_table(table.uri), StatementQueries.run, [1]
     row = pa.table({"id": [90], "v": [1.0], "s": ["z"]})
 
     def interrupted(queries: Any, *arguments: Any) -> pa.Table:
@@ -546,7 +546,7 @@ def test_a_row_that_comes_meanwhile_is_read(
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(StatementQueries, "rows", interrupted)
+        patch.setattr(StatementQueries, "run", interrupted)
         run(context, text)
     found = content(table)
     assert set(wanted) <= set(found)

@@ -113,7 +113,7 @@ def test_a_change_reads_its_table_at_one_version_by_any_name(
     context = session(t=table)
     context.register_catalog_provider("lake", catalog.to_datafusion())
     other = rs.open_table(table.uri)
-    rows = StatementQueries.rows
+    rows = StatementQueries.run
     left = [1]
 
     def meanwhile(*arguments: Any, **options: Any) -> pa.Table:
@@ -123,7 +123,7 @@ def test_a_change_reads_its_table_at_one_version_by_any_name(
             other.upsert(pa.table({"id": [100], "v": [10_000]}))
         return found
 
-    monkeypatch.setattr(StatementQueries, "rows", meanwhile)
+    monkeypatch.setattr(StatementQueries, "run", meanwhile)
     query = "UPDATE t SET v = (SELECT max(v) FROM lake.default.t) + 1 WHERE id = 1"
     assert context.sql(query).to_pylist() == [{"count": 1}]
     assert context.sql("SELECT v FROM t WHERE id = 1").to_pylist() == [{"v": 10_001}]

@@ -117,7 +117,7 @@ def test_two_rows_of_the_source_never_change_one_row(
 def test_rows_of_a_commit_in_between_are_changed_too(
     table: rs.Table, context: SessionContext, text: str, wanted: int
 ) -> None:
-    other, rows, left = rs.open_table(table.uri), StatementQueries.rows, [1]
+    other, rows, left = rs.open_table(table.uri), StatementQueries.run, [1]
 
     def interrupted(queries: Any, *arguments: Any) -> pa.Table:
         found = rows(queries, *arguments)
@@ -128,7 +128,7 @@ def test_rows_of_a_commit_in_between_are_changed_too(
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(StatementQueries, "rows", interrupted)
+        patch.setattr(StatementQueries, "run", interrupted)
         context.sql(text)
     table.refresh()
     assert (77, "late") not in content(table)

@@ -206,7 +206,7 @@ class Both:
             self.duck.execute(other)
 
     def _ours(self, statement: str, other: str | None) -> int:
-        rows = StatementQueries.rows
+        rows = StatementQueries.run
         self.other_committed, self.other_commits = False, 0
 
         def interrupted(queries: Any, *arguments: Any) -> pa.Table:
@@ -221,7 +221,7 @@ class Both:
             return found
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(StatementQueries, "rows", interrupted)
+            patch.setattr(StatementQueries, "run", interrupted)
             frame = self.session.sql(statement)
         assert frame.to_pylist() == frame.to_pylist()
         return int(frame.to_pylist()[0]["count"])

@@ -9,7 +9,8 @@ included, so they mean the same rows in every read of the version.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +23,8 @@ from rowsieve.errors import RowsieveError
 from rowsieve.executor.execute import Execution
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.evaluate import matching
-from rowsieve.predicate.ir import Predicate
+from rowsieve.predicate.ir import TRUE, Predicate
+from rowsieve.predicate.rowset import RowSet
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.datafusion.pushdown_dataset import (
     PushdownDataset,
@@ -31,7 +33,7 @@ from rowsieve.providers.datafusion.pushdown_dataset import (
 )
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
-from rowsieve.types.encodings import relabelled, zoned_schema
+from rowsieve.types.encodings import arrow_schema, relabelled, zoned_schema
 
 PLACE: Final = "_rowsieve_place"
 
@@ -73,32 +75,57 @@ class _NumberedRead(PushdownFragment):
             raise
 
     def _batches(self, output: pa.Schema) -> Iterator[pa.RecordBatch]:
-        snapshot = self._snapshot
-        starts = part_starts(snapshot)
-        plan = plan_scan(
-            snapshot,
-            self._table.uri,
-            predicate=self._predicate,
-            semantics=Semantics.DATAFUSION,
-            now_us=clock.now_us(),
-        )
-        execution = Execution(plan, self._table.store, threads=1)
-        predicate = execution.predicate
-        needed = set(output.names)
-        if predicate is not None:
-            needed |= {column.name for column in predicate.columns}
-        columns = plan.schema.select(tuple(n for n in plan.schema.names if n in needed))
-        for source, visible, batches in execution.visible_rows(columns):
-            start = starts[source.part.part_id]
-            for first, batch in batches:
-                kept = visible.slice(first, first + batch.num_rows).to_mask()
-                if predicate is not None:  # hidden rows are not evaluated, so they cannot fail
-                    kept[kept] = matching(predicate, batch.filter(pa.array(kept)))
-                rows = batch.filter(pa.array(kept))
-                places = pa.array(np.flatnonzero(kept) + start + first, pa.int64())
-                found = [
-                    places if name == PLACE else rows.column(rows.schema.get_field_index(name))
-                    for name in output.names
-                ]
-                batch_of = pa.RecordBatch.from_arrays(found, output.names)
-                yield relabelled(batch_of, output)
+        names = [name for name in output.names if name != PLACE]
+        for places, rows in _numbered(self._table, self._snapshot, self._predicate, names):
+            found = [places if name == PLACE else rows.column(name) for name in output.names]
+            yield relabelled(pa.RecordBatch.from_arrays(found, output.names), output)
+
+
+def _numbered(
+    table: Table, snapshot: Snapshot, predicate: Predicate, names: Sequence[str]
+) -> Iterator[tuple[pa.Array, pa.RecordBatch]]:
+    """The visible rows that match, with at least these columns, and their places."""
+    starts = part_starts(snapshot)
+    plan = plan_scan(
+        snapshot,
+        table.uri,
+        predicate=predicate,
+        semantics=Semantics.DATAFUSION,
+        now_us=clock.now_us(),
+    )
+    execution = Execution(plan, table.store, threads=1)
+    bound = execution.predicate
+    needed = set(names) | ({column.name for column in bound.columns} if bound else set())
+    columns = plan.schema.select(tuple(n for n in plan.schema.names if n in needed))
+    for source, visible, batches in execution.visible_rows(columns):
+        start = starts[source.part.part_id]
+        for first, batch in batches:
+            kept = visible.slice(first, first + batch.num_rows).to_mask()
+            if bound is not None:  # hidden rows are not evaluated, so they cannot fail
+                kept[kept] = matching(bound, batch.filter(pa.array(kept)))
+            places = pa.array(np.flatnonzero(kept) + start + first, pa.int64())
+            yield places, batch.filter(pa.array(kept))
+
+
+def rows_at(
+    table: Table, snapshot: Snapshot, places: np.ndarray, names: Sequence[str]
+) -> tuple[np.ndarray, pa.Table]:
+    """The rows at these places with these columns, in any order, and the place of each."""
+    ends = np.cumsum(snapshot.parts.data_rows())
+    starts = part_starts(snapshot)
+    touched = np.unique(np.searchsorted(ends, places, side="right"))
+    chosen = replace(snapshot, parts=snapshot.parts.take(touched.tolist()))
+    plan = plan_scan(chosen, table.uri, predicate=TRUE, semantics=Semantics.SQL, now_us=0)
+    columns = plan.schema.select(tuple(names))
+    numbers = [np.empty(0, dtype=np.int64)]
+    found: list[pa.RecordBatch] = []
+    for source, _ in Execution(plan, table.store).visible_parts():
+        start = starts[source.part.part_id]
+        wanted = np.zeros(source.row_count, dtype=bool)
+        inside = places[(places >= start) & (places < start + source.row_count)]
+        wanted[inside - start] = True
+        for first, batch in source.rows_ahead(columns, RowSet.from_mask(wanted)):
+            kept = wanted[first : first + batch.num_rows]
+            numbers.append(np.flatnonzero(kept) + start + first)
+            found.append(batch.filter(pa.array(kept)))
+    return np.concatenate(numbers), pa.Table.from_batches(found, arrow_schema(columns))

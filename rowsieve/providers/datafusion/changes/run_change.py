@@ -73,10 +73,12 @@ def changed_rows(
     if changed is None or statement is None:
         return None
     _check_settings(session)
-    plain = statement.plain if isinstance(statement, Insert) else text
     changed.table.refresh()
     with closing(StatementQueries(session, changed, named, (values, given))) as queries:
-        queries.check(plain, options)
+        if not isinstance(statement, Insert):
+            queries.check(text, options)
+        elif options is not None:  # all of an INSERT but its query is checked here
+            queries.check(f"DELETE FROM {statement.target.name}", options)  # noqa: S608 - a name
         return _run(queries, statement)
 
 

@@ -11,7 +11,6 @@ by its place in the version (`numbered_rows`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -21,7 +20,7 @@ from rowsieve import clock
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.computed import appended, changes_rows, emptied, keyed_change
 from rowsieve.changes.defaults import with_defaults
-from rowsieve.changes.hiding import hide_and_append, hide_places
+from rowsieve.changes.hiding import hide_places
 from rowsieve.changes.ingest import Changes, prepare_appended, prepare_keys, prepare_rows
 from rowsieve.changes.mutation import AddsMatches, Check, Mutation, never
 from rowsieve.changes.operations import delete_where
@@ -29,7 +28,6 @@ from rowsieve.changes.present_keys import without_present
 from rowsieve.errors import (
     InvalidInput,
     KeyViolation,
-    RowsieveError,
     UnknownColumn,
     UnsupportedOperation,
 )
@@ -46,6 +44,7 @@ from rowsieve.providers.datafusion.changes.change_statements import (
     Update,
 )
 from rowsieve.providers.datafusion.changes.numbered_rows import PLACE
+from rowsieve.providers.datafusion.changes.updated_rows import updated_rows
 from rowsieve.providers.datafusion.statement_tokens import Target, quoted
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Decimal, Int
@@ -70,6 +69,9 @@ class Queries(Protocol):
     def condition(self, query: str, at: Snapshot) -> Predicate | None:
         """Translate the condition of a query on one table; return None if it has no exact form."""
 
+    def matching_rows(self, query: str, at: Snapshot) -> tuple[pa.Table, Predicate | None]:
+        """Run a query of one relation; return its rows and its condition, as `condition` does."""
+
     def cast_rows(self, statement: str, at: Snapshot) -> pa.Table:
         """The rows of an INSERT with all columns, cast by DataFusion."""
 
@@ -92,12 +94,11 @@ def insert(queries: Queries, statement: Insert) -> int:
         raise UnsupportedOperation("sql: the table has no key, so no row can conflict")
     check_conflict_columns(statement, key)
     itself = queries.reads_table(statement.source)
-    if not itself and statement.on_conflict in (OnConflict.FAIL, OnConflict.REPLACE):
+    if not itself and (not key or statement.on_conflict is OnConflict.REPLACE):
         rows = inserted(queries, statement, table.snapshot_for_engines(), columns)
         if not key:
             return table.append(rows).rows_written
-        if statement.on_conflict is OnConflict.REPLACE:
-            return table.upsert(with_defaults(rows, schema)).rows_written
+        return table.upsert(with_defaults(rows, schema)).rows_written
     count = 0
 
     def build(change: Change, snapshot: Snapshot) -> Mutation | None:
@@ -235,60 +236,47 @@ def update(queries: Queries, statement: Update) -> int:
     schema, key = table.snapshot_for_engines().schema, table.key
     columns_of(schema, statement.assignments)
     refuse_key(statement.assignments, key)
-    query = _updating(statement, schema)
     itself = queries.reads_table(statement.where, *statement.assignments.values())
     count = 0
 
     def build(change: Change, snapshot: Snapshot) -> Mutation | None:
         nonlocal count
-        predicate = queries.condition(query, snapshot) if statement.where else TRUE
-        if predicate is not None and any(isinstance(node, Now) for node in walk(predicate)):
-            predicate = None  # DataFusion reads the clock again in its own query
-        if predicate is None and not key:
-            found = queries.rows(_updating(statement, schema, queries, snapshot), snapshot)
-            count = found.num_rows
-            rows = found.select(range(found.num_columns - 1)).rename_columns(snapshot.schema.names)
-            rows = prepare_appended(assigned(rows, snapshot.schema.fields), snapshot.schema)
-            places = places_in(found.select([found.num_columns - 1]))
-            return hide_places(change, snapshot, places, rows, changes_rows) if count else None
-        rows = queries.rows(query, snapshot)
-        count = rows.num_rows
+        found, predicate = queries.matching_rows(_updating(queries, statement, snapshot), snapshot)
+        count = found.num_rows
         if not count:
             return None
-        rows = assigned(rows.rename_columns(snapshot.schema.names), snapshot.schema.fields)
         reads: Check = changes_rows
-        if predicate is not None and not itself:
+        if not statement.where:
+            predicate = TRUE
+        if predicate is not None and not itself and not _has_now(predicate):
             question = Question(predicate, Semantics.DATAFUSION, clock.now_us())
             reads = AddsMatches(change.store, snapshot, question)
-        if key:
-            order = KeyOrder.of(snapshot.schema, key)
-            rows = prepare_rows(rows, snapshot.schema, order, "error", "update")
-            return keyed_change(change, snapshot, order, Changes(rows, None), reads)
-        assert predicate is not None
-        return _hidden(change, snapshot, predicate, prepare_appended(rows, snapshot.schema), reads)
+        order = KeyOrder.of(snapshot.schema, key) if key else None
+        rows = updated_rows(table, snapshot, order, found, list(statement.assignments))
+        if order is None:
+            places = places_in(found.select([found.num_columns - 1]))
+            rows = prepare_appended(rows, snapshot.schema)
+            return hide_places(change, snapshot, places, rows, reads)
+        rows = prepare_rows(rows, snapshot.schema, order, "error", "update")
+        return keyed_change(change, snapshot, order, Changes(rows, None), reads)
 
     table.commit_computed("update", build)
     return count
 
 
-def _updating(
-    statement: Update,
-    schema: Schema,
-    queries: Queries | None = None,
-    snapshot: Snapshot | None = None,
-) -> str:
-    """Build the query of the new values of all columns; with `queries`, then of the places."""
-    values = [
-        f"({statement.assignments[name]})"
-        if name in statement.assignments
-        else f"{statement.target.qualifier}.{quoted(name)}"
-        for name in schema.names
-    ]
-    columns = ", ".join(f"{value} AS c{place}" for place, value in enumerate(values))
-    if queries is None or snapshot is None:
-        return selected(columns, statement.target.relation, statement.where)
-    relation = numbered(queries, statement.target, snapshot)
-    return selected(f"{columns}, {quoted(PLACE)}", relation, statement.where)
+def _has_now(predicate: Predicate) -> bool:
+    """Return whether a condition reads the clock: DataFusion's and ours differ."""
+    return any(isinstance(node, Now) for node in walk(predicate))
+
+
+def _updating(queries: Queries, statement: Update, snapshot: Snapshot) -> str:
+    """Build the query of the assigned values, then of the keys, or places, of their rows."""
+    target, key = statement.target, queries.table.key
+    relation = target.relation if key else numbered(queries, target, snapshot)
+    identity = [f"{target.qualifier}.{quoted(name)}" for name in key or (PLACE,)]
+    values = [f"({value})" for value in statement.assignments.values()]
+    columns = [f"{text} AS c{place}" for place, text in enumerate([*values, *identity])]
+    return selected(", ".join(columns), relation, statement.where)
 
 
 def numbered(queries: Queries, target: Target, snapshot: Snapshot) -> str:
@@ -300,26 +288,6 @@ def places_in(rows: pa.Table) -> np.ndarray:
     """The places in the only column."""
     found: np.ndarray = rows.column(0).to_numpy()
     return found
-
-
-def _hidden(
-    change: Change, snapshot: Snapshot, predicate: Predicate, rows: pa.Table, reads: Check
-) -> Mutation:
-    """Hide the rows that match the condition, and append their new versions from DataFusion."""
-    plan = plan_scan(
-        snapshot,
-        change.store.uri,
-        predicate=predicate,
-        semantics=Semantics.DATAFUSION,
-        now_us=clock.now_us(),
-    )
-    found = hide_and_append(change, snapshot, plan, rows)
-    if found is None or found.request.rows_deleted != rows.num_rows:
-        raise RowsieveError(
-            f"update: DataFusion found {rows.num_rows} rows for {predicate}, and Rowsieve another "
-            "number; nothing was changed. Please report the statement"
-        )
-    return replace(found, matched_by=reads)
 
 
 def truncate(queries: Queries, _statement: Truncate) -> int:

@@ -41,9 +41,9 @@ from rowsieve.providers.datafusion.changes.sql_changes import (
     numbered,
     selected,
 )
+from rowsieve.providers.datafusion.changes.updated_rows import stored_keys, updated_rows
 from rowsieve.providers.datafusion.statement_tokens import folded, quoted
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.conform import canonical_key, conform
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import Field, Int
 from rowsieve.types.ordering.keys import KeyOrder
@@ -269,10 +269,7 @@ class _Merging:
         """The new rows of a clause that updates."""
         values, target = dict(fired.clause.values or {}), self._statement.target
         columns_of(self._schema, values)
-        columns = [
-            f"({values[name]})" if name in values else f"{target.qualifier}.{quoted(name)}"
-            for name in self._schema.names
-        ]
+        columns = [f"({text})" for text in values.values()]
         keys = [f"{target.qualifier}.{quoted(name)}" for name in self.order.names]
         same = " AND ".join(f"{key} = {_FIRED}.{_KEY}{place}" for place, key in enumerate(keys))
         relation = f"{self._target_relation} INNER JOIN {self._fired_relation(fired)} ON ({same})"
@@ -281,9 +278,9 @@ class _Merging:
             relation += f" INNER JOIN {self._source_relation} ON {alias}.{_ROW} = {_FIRED}.{_ROW}"
         near = self._near
         found = self._values([*columns, *keys], relation, fired.pairs.num_rows, near)
+        order = self.order if self._queries.table.key else None
+        rows = updated_rows(self._queries.table, self._snapshot, order, found, list(values))
         before = found.select(range(len(columns), found.num_columns))
-        rows = found.select(range(len(columns))).rename_columns(self._schema.names)
-        rows = assigned(rows, self._schema.fields)
         self._refuse_other_keys(rows, before, values)
         return rows
 
@@ -330,7 +327,7 @@ class _Merging:
     def _refuse_repeated(self, tables: Sequence[pa.Table]) -> None:
         """Raise KeyViolation if two pairs change one row."""
         names = list(self.order.names)
-        keys = [prepared_keys(each.select(names), self.order, self._schema) for each in tables]
+        keys = [stored_keys(each.select(names), self.order, self._schema) for each in tables]
         if not keys:
             return
         whole = pa.concat_tables(keys)
@@ -364,8 +361,8 @@ class _Merging:
                 continue
             key = self._schema.select((name,))
             one = replace(self.order, fields=(self._schema.field(name),))
-            was = prepared_keys(before.select([place]).rename_columns([name]), one, key)
-            now = prepared_keys(rows.select([name]), one, key)
+            was = stored_keys(before.select([place]).rename_columns([name]), one, key)
+            now = stored_keys(rows.select([name]), one, key)
             if not was.equals(now):
                 raise UnsupportedOperation(
                     f"merge: UPDATE assigns another value to the key column {name!r}; a key "
@@ -418,12 +415,6 @@ class _MergingPlaces(_Merging):
                 "of them the same; nothing was changed. Let the source have one row for each"
             )
         return places
-
-
-def prepared_keys(keys: pa.Table, order: KeyOrder, schema: Schema) -> pa.Table:
-    """Convert keys to the types of the table; keeps their order."""
-    found = conform(keys, schema.select(order.names))
-    return pa.table([canonical_key(column) for column in found.columns], names=found.column_names)
 
 
 def _is_compared_exactly(one: pa.DataType, other: pa.DataType) -> bool:

@@ -21,6 +21,7 @@ from rowsieve.errors import RowsieveError
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.providers.datafusion.changes.numbered_rows import numbered_rows
 from rowsieve.providers.datafusion.statement_tokens import words_of
+from rowsieve.providers.datafusion.statement_words import may_name, searchable
 from rowsieve.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -79,8 +80,22 @@ class StatementQueries:
 
     def rows(self, query: str, at: Snapshot, near: Predicate = TRUE) -> pa.Table:
         """Run a query; rows of the changed table that do not match `near` may be missing."""
+        return self.run(self._planned(query, at, near))
+
+    def condition(self, query: str, at: Snapshot) -> Predicate | None:
+        """Translate the condition of a query on one table; return None if it has no exact form."""
+        if not self._session.has_default_semantics:
+            return None
+        return self._condition(self._planned(query, at, TRUE), at)
+
+    def matching_rows(self, query: str, at: Snapshot) -> tuple[pa.Table, Predicate | None]:
+        """Run a query of one relation; return its rows and its condition, as `condition` does."""
+        frame = self._planned(query, at, TRUE)
+        return self.run(frame), self._condition(frame, at)
+
+    def run(self, frame: datafusion.DataFrame) -> pa.Table:
+        """Run a planned query; if a read of the changed table fails, raise its error."""
         self.table.engine_error = None
-        frame = self._planned(query, at, near)
         try:
             return frame.to_arrow_table()
         except Exception as error:
@@ -88,12 +103,10 @@ class StatementQueries:
                 raise found from error
             raise
 
-    def condition(self, query: str, at: Snapshot) -> Predicate | None:
-        """Translate the condition of a query on one table; return None if it has no exact form."""
+    def _condition(self, frame: datafusion.DataFrame, at: Snapshot) -> Predicate | None:
         if not self._session.has_default_semantics:
             return None
-        plan = self._planned(query, at, TRUE).logical_plan()
-        found = plan.inputs()[0].to_variant()
+        found = frame.logical_plan().inputs()[0].to_variant()
         if not isinstance(found, datafusion.expr.Filter):
             return None
         translation = from_datafusion(found.predicate(), at.schema)
@@ -159,9 +172,12 @@ class StatementQueries:
         """Plan a query, with the changed table at this version."""
         session = self._session
         options = read_only() if only_reads else None
-        named = dict(self._named)
+        whole = " ".join([query, *map(str, self._texts.values())])
+        text = searchable(session.with_view_queries(whole))
+        named = {n: own for n, own in self._named.items() if may_name(text, own.last_name)}
         for own in self._names_of_changed():
-            named[own.name] = own.at(at)
+            if own.name in named:
+                named[own.name] = own.at(at)
         if self._versions.get(at.table.uuid) is not at:
             for pins in self._pins.values():
                 pins.clear()  # because any of these names may be one of the changed table
@@ -172,7 +188,8 @@ class StatementQueries:
                 if catalog is self._changed.catalog:
                     pins[self._changed.name_there] = session.pinned(self.table, at, near)
                 held.enter_context(catalog.serving(pins))
-            skipped = {} if near == TRUE else {own.name: near for own in self._names_of_changed()}
+            changed = [own.name for own in self._names_of_changed() if own.name in named]
+            skipped = {} if near == TRUE else dict.fromkeys(changed, near)
             return session.planned_at(
                 query, named, skipped, self._versions, options, self._values, self._texts
             )

@@ -1,0 +1,114 @@
+"""Completes rows that DataFusion has found with the columns that a statement does not assign.
+
+DataFusion computes only the assigned values and the identity of each row: its key, or its place in
+a table without one. The time that it takes to plan a query grows with the square of the number of
+columns (DataFusion 55), and our reader's does not.
+
+Soundness: the columns are those of the same version in which DataFusion found the rows. Each
+identity has exactly one row there; otherwise the change fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from rowsieve import clock
+from rowsieve.changes.present_keys import near_keys
+from rowsieve.errors import RowsieveError
+from rowsieve.executor.execute import Execution
+from rowsieve.planner.plan import table_columns
+from rowsieve.planner.plan_scan import plan_scan
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.providers.datafusion.changes.assigned_values import assigned, without_views
+from rowsieve.providers.datafusion.changes.numbered_rows import rows_at
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.conform import canonical_key, conform
+from rowsieve.types.ordering.keys import KeyOrder
+from rowsieve.types.schema import Schema
+
+if TYPE_CHECKING:
+    from rowsieve.table import Table
+
+
+def updated_rows(
+    table: Table,
+    snapshot: Snapshot,
+    order: KeyOrder | None,
+    found: pa.Table,
+    assigned_names: Sequence[str],
+) -> pa.Table:
+    """The rows that DataFusion found, after the assignment, with all columns, in their order.
+
+    `found` has the values of the assigned columns, and then the key of each row in the order of
+    `order`, or its place in a table without a key.
+    """
+    schema, count = snapshot.schema, len(assigned_names)
+    others = [name for name in schema.names if name not in assigned_names]
+    identity = found.select(range(count, found.num_columns))
+    if order is None:
+        old = _columns_by_place(table, snapshot, identity.column(0).to_numpy(), others)
+    else:
+        keys = stored_keys(identity.rename_columns(list(order.names)), order, schema)
+        old = _columns_by_key(table, snapshot, order, keys, others)
+    values = found.select(range(count)).rename_columns(list(assigned_names))
+    new = assigned(values, [schema.field(name) for name in assigned_names])
+    columns = dict(zip(others, old.columns, strict=True))
+    columns |= dict(zip(assigned_names, new.columns, strict=True))
+    return pa.table({name: columns[name] for name in schema.names})
+
+
+def stored_keys(keys: pa.Table, order: KeyOrder, schema: Schema) -> pa.Table:
+    """Convert keys to the types of the table; keeps their order."""
+    found = conform(without_views(keys), schema.select(order.names))
+    return pa.table([canonical_key(column) for column in found.columns], names=found.column_names)
+
+
+def _columns_by_key(
+    table: Table, snapshot: Snapshot, order: KeyOrder, keys: pa.Table, names: Sequence[str]
+) -> pa.Table:
+    """These columns of the rows with these keys, in their order; keys have the table's types."""
+    plan = plan_scan(
+        snapshot,
+        table.uri,
+        predicate=near_keys(keys, order),
+        columns=table_columns(tuple(dict.fromkeys((*order.names, *names)))),
+        semantics=Semantics.SQL,
+        now_us=clock.now_us(),
+    )
+    execution = Execution(plan, table.store)
+    present = pa.Table.from_batches(list(execution.read()), schema=execution.schema)
+    stored = present.select(list(order.names))
+    both = pa.concat_tables([stored, keys.select(order.names).cast(stored.schema)])
+    columns = order.columns(both)
+    positions = columns.sort()
+    # The sort is stable: if the table has a key, its row is the first of the equal ones.
+    first = np.maximum.accumulate(np.where(columns.repeats(positions), 0, np.arange(len(both))))
+    rows = np.empty(len(both), dtype=np.int64)
+    rows[positions] = positions[first]
+    wanted = rows[present.num_rows :]
+    if missing := int((wanted >= present.num_rows).sum()):
+        raise _another_number(keys.num_rows, keys.num_rows - missing)
+    return present.select(list(names)).take(pa.array(wanted))
+
+
+def _columns_by_place(
+    table: Table, snapshot: Snapshot, places: np.ndarray, names: Sequence[str]
+) -> pa.Table:
+    """These columns of the rows at these places, in their order."""
+    numbers, found = rows_at(table, snapshot, places, names)
+    order = np.argsort(numbers)
+    at = np.searchsorted(numbers[order], places)
+    if len(numbers) != len(np.unique(places)):
+        raise _another_number(len(places), len(numbers))
+    return found.take(pa.array(order[at]))
+
+
+def _another_number(wanted: int, found: int) -> RowsieveError:
+    return RowsieveError(
+        f"sql: DataFusion found {wanted} rows to change, and Rowsieve {found} of them; nothing was "
+        "changed. Please report the statement"
+    )

@@ -1,0 +1,89 @@
+"""Changes of tables with many columns plan only the columns that they assign."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import rowsieve as rs
+from rowsieve.providers.datafusion import SessionContext
+from rowsieve.providers.datafusion.changes.statement_queries import StatementQueries
+
+COLUMNS = 30
+MERGE = "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN"
+
+
+def rows(*ids: int) -> pa.Table:
+    others = {f"c{n}": [float(each + n) for each in ids] for n in range(COLUMNS)}
+    return pa.table({"id": list(ids), **others})
+
+
+@pytest.fixture(params=[["id"], None], ids=["key", "no key"])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> rs.Table:
+    """A table of several parts, with hidden rows and a column that older parts lack."""
+    made = rs.create_table(tmp_path / "t", rows(1, 2, 3, 4), key=request.param)
+    made.delete("id = 2")
+    with made.alter() as alter:
+        alter.sql("ADD COLUMN late bigint")
+    (made.upsert if made.key else made.append)(rows(9, 8).append_column("late", [[90, 80]]))
+    return made
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of columns of the queries that run."""
+    counts: list[int] = []
+    run = StatementQueries.run
+
+    def counted(queries: StatementQueries, frame: Any) -> pa.Table:
+        counts.append(len(frame.schema()))
+        return run(queries, frame)
+
+    monkeypatch.setattr(StatementQueries, "run", counted)
+    return counts
+
+
+def changed(table: rs.Table, statement: str) -> dict[int, dict[str, Any]]:
+    """Run a statement; return the rows by id."""
+    context = SessionContext()
+    context.register_table("t", table)
+    source = pa.table({"id": [1, 8, 8], "v": [0.5, 1.5, 1.5]})
+    context.register_record_batches("s", [source.slice(0, 2).to_batches()])
+    context.register_record_batches("twice", [source.to_batches()])
+    context.sql(statement)
+    table.refresh()
+    return {row["id"]: row for row in table.scan().to_arrow().to_pylist()}
+
+
+@pytest.mark.parametrize(
+    ("statement", "ids"),
+    [
+        ("UPDATE t SET c3 = c4 + 1, late = id WHERE id IN (1, 9)", (1, 9)),
+        ("UPDATE t SET c3 = c4 + 1, late = id WHERE id IN (SELECT id FROM s)", (1, 8)),
+        ("UPDATE t SET late = id, c3 = c4 + 1", (1, 3, 4, 8, 9)),
+        (f"{MERGE} UPDATE SET c3 = t.c4 + 1, late = t.id", (1, 8)),
+    ],
+)
+def test_an_update_plans_only_what_it_assigns(
+    statement: str, ids: tuple[int, ...], table: rs.Table, planned: list[int]
+) -> None:
+    before = {row["id"]: row for row in table.scan().to_arrow().to_pylist()}
+    after = changed(table, statement)
+    for number in ids:
+        before[number] |= {"c3": before[number]["c4"] + 1, "late": number}
+    assert after == before
+    assert max(planned) <= 3
+
+
+def test_rows_that_a_merge_changes_twice_are_a_key_violation(table: rs.Table) -> None:
+    statement = "MERGE INTO t USING twice s ON t.id = s.id WHEN MATCHED THEN UPDATE SET c1 = s.v"
+    with pytest.raises(rs.errors.KeyViolation, match="row"):
+        changed(table, statement)
+
+
+def test_the_query_of_an_insert_runs_once(table: rs.Table, planned: list[int]) -> None:
+    assert changed(table, "INSERT INTO t (id, c0) SELECT id + 100, v FROM s")[108]["c0"] == 1.5
+    assert planned == [2]
