@@ -35,7 +35,12 @@ from rowsieve.foreign.footers import Footer, read_footers
 from rowsieve.foreign.hive import Partitions
 from rowsieve.foreign.joined_columns import JoinedColumns
 from rowsieve.foreign.names_in_files import names_in_file
-from rowsieve.foreign.nested_in_files import by_key, columns_in_file, refuse_without_ids
+from rowsieve.foreign.nested_in_files import (
+    by_name,
+    columns_in_file,
+    one_by_one,
+    refuse_without_ids,
+)
 from rowsieve.foreign.nullable_fields import nullable_field
 from rowsieve.foreign.open_parquet import view_of
 from rowsieve.objects import Location, ObjectStore, open_store
@@ -269,12 +274,15 @@ class _Mapped:
     def nested_in(self, footer: Footer, schema: Schema, names: Mapping[int, str]) -> Schema:
         """The columns with fields that a file has, as it has them."""
         own = footer.metadata.schema.to_arrow_schema()
-
-        def key_of(member: pa.Field) -> str:
-            return _key_of(member) if self.by_id else str(member.name)
-
         stored = {field_id: own.field(name) for field_id, name in names.items()}
-        return columns_in_file(schema, stored, by_key(self.keys, key_of))
+        if self.by_id:
+            return columns_in_file(schema, stored, one_by_one(self._by_id))
+        by_names = by_name(footer.uri, lambda field: self.keys[field.id])
+        return columns_in_file(schema, stored, by_names)
+
+    def _by_id(self, struct: Struct, member: pa.Field) -> Field | None:
+        wanted = _key_of(member)
+        return next((field for field in struct.fields if self.keys[field.id] == wanted), None)
 
 
 def _key_of(field: pa.Field) -> str:

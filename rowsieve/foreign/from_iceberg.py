@@ -34,7 +34,7 @@ from rowsieve.foreign.footers import Footer, read_footers
 from rowsieve.foreign.hive import Partitions
 from rowsieve.foreign.iceberg_names import NamesOfFields, id_of
 from rowsieve.foreign.joined_columns import JoinedColumns
-from rowsieve.foreign.nested_in_files import columns_in_file
+from rowsieve.foreign.nested_in_files import columns_in_file, one_by_one
 from rowsieve.foreign.nullable_fields import nullable_field
 from rowsieve.foreign.open_parquet import view_of
 from rowsieve.foreign.puffin import deleted_rows
@@ -151,7 +151,10 @@ def _placed(scan: Any, files: Sequence[_File], table: Any, store: ObjectStore) -
     partitions = _partitions(schema, files, footers, names, defaults)
     used = max((field_id for field in schema for field_id in _ids(field)), default=0)
     next_id = 1 + max(used, int(table.metadata.last_column_id))  # dropped columns had ids, too
-    nested = {place: columns_in_file(schema, own, mapped.field_in) for place, own in stored.items()}
+    nested = {
+        place: columns_in_file(schema, own, one_by_one(mapped.field_in))
+        for place, own in stored.items()
+    }
     hidden = _hidden(store, files, footers)
     return PlacedFiles(footers, JoinedColumns(schema, next_id, names, nested), partitions, hidden)
 

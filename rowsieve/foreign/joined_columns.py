@@ -21,7 +21,7 @@ from rowsieve.foreign.declared_types import Declared
 from rowsieve.foreign.footers import Footer
 from rowsieve.foreign.hive import Partitions
 from rowsieve.foreign.names_in_files import names_in_file, refuse_other_case
-from rowsieve.foreign.nested_in_files import columns_in_file
+from rowsieve.foreign.nested_in_files import by_name, columns_in_file
 from rowsieve.foreign.nullable_fields import nullable_field
 from rowsieve.parquet.foreign_values import check_foreign
 from rowsieve.types import logical
@@ -102,7 +102,7 @@ def join_columns(
 def _nested_in_file(table: Schema, footer: Footer, names: Mapping[int, str]) -> Schema:
     """The columns with fields, as the file has them; `names` are those in the file by field id."""
     stored = {each: footer.schema.field(name) for each, name in names.items()}
-    return columns_in_file(table, stored, _by_name)
+    return columns_in_file(table, stored, by_name(footer.uri, lambda field: field.name))
 
 
 def _names_in_files(
@@ -114,10 +114,6 @@ def _names_in_files(
         place: {ids[labels[key]]: field.name for key, field in columns.items() if key in labels}
         for place, columns in own.items()
     }
-
-
-def _by_name(struct: logical.Struct, member: pa.Field) -> logical.Field | None:
-    return next((field for field in struct.fields if field.name == member.name), None)
 
 
 def _refuse_twice(partitions: Partitions, names: frozenset[str]) -> None:
@@ -279,9 +275,10 @@ def _chosen(
             f"schema= has the column {missing[0]!r}, which no file and no directory has; remove it "
             "from schema="
         )
+    folded = {path.lower() for path in inside}  # found as columns are (`names_in_files`)
     for field in schema:
         for path in _fields_inside(field.type, field.name):
-            if path not in inside:
+            if path.lower() not in folded:
                 raise SchemaMismatch(
                     f"schema= has {path!r}, which no file has; remove it from schema="
                 )
@@ -305,15 +302,16 @@ def _check_fits(schema: pa.Schema, field: pa.Field, uri: str) -> None:
 
 
 def _within(type_: pa.DataType, other: pa.DataType) -> pa.DataType:
-    """The type with only those fields of structs that the other type has too; null without any."""
+    """The type with only those fields of structs that the other type has too; null without any.
+
+    Fields whose names differ in case, and are one field, have the name in lower case.
+    """
     types = pa.types
     if types.is_struct(type_) and types.is_struct(other):
-        others = {member.name: member.type for member in other}
         common = [
-            member.with_type(inner)
-            for member in type_
-            if member.name in others
-            and not types.is_null(inner := _within(member.type, others[member.name]))
+            pa.field(name, inner, member.nullable, member.metadata)
+            for member, name, found in _pairs(type_, other)
+            if not types.is_null(inner := _within(member.type, found.type))
         ]
         return pa.struct(common) if common else pa.null()
     if is_list(type_) and is_list(other):
@@ -325,6 +323,19 @@ def _within(type_: pa.DataType, other: pa.DataType) -> pa.DataType:
             return inner
         return pa.map_(type_.key_field, type_.item_field.with_type(inner))
     return type_
+
+
+def _pairs(type_: pa.DataType, other: pa.DataType) -> Iterator[tuple[pa.Field, str, pa.Field]]:
+    """The fields of a struct that another one has too, a name for both, and the other's field."""
+    own, others = {each.name for each in type_}, {each.name: each for each in other}
+    for member in type_:
+        if member.name in others:
+            yield member, member.name, others[member.name]
+            continue
+        fold = member.name.lower()
+        found = [name for name in others if name.lower() == fold and name not in own]
+        if len(found) == 1:
+            yield member, fold, others[found[0]]
 
 
 def _paths(columns: Mapping[str, pa.Field]) -> Iterator[str]:

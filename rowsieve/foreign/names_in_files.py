@@ -7,7 +7,7 @@ would be NULL in half of the files.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 
 from rowsieve.errors import SchemaMismatch
@@ -16,7 +16,11 @@ from rowsieve.foreign.footers import Footer
 
 def names_in_file(wanted: Collection[str], footer: Footer) -> dict[str, str]:
     """The file's column of each wanted name that it has; SchemaMismatch if two columns fit."""
-    names = footer.schema.names
+    return matched_names(wanted, footer.schema.names, footer.uri)
+
+
+def matched_names(wanted: Collection[str], names: Sequence[str], where: str) -> dict[str, str]:
+    """The same of any names of columns, or of the fields of a struct, which lie at `where`."""
     found = {name: name for name in wanted if name in names}
     folded: dict[str, list[str]] = {}
     for name in names:
@@ -28,7 +32,7 @@ def names_in_file(wanted: Collection[str], footer: Footer) -> dict[str, str]:
             continue
         if len(others) > 1:
             raise SchemaMismatch(
-                f"{footer.uri} has no column {name!r}, but {' and '.join(map(repr, others))}, "
+                f"{where} has no column {name!r}, but {' and '.join(map(repr, others))}, "
                 "which differ from it only in case; name the one to read, exactly"
             )
         found[name] = others[0]

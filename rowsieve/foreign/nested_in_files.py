@@ -10,13 +10,14 @@ field that is added later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
 import pyarrow as pa
 
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.foreign.names_in_files import matched_names
 from rowsieve.foreign.nullable_fields import nullable_field
 from rowsieve.types import logical
 from rowsieve.types.encodings import FIELD_ID_KEY, is_list, logical_type
@@ -24,16 +25,18 @@ from rowsieve.types.schema import Schema
 
 FieldIn = Callable[[logical.Struct, pa.Field], logical.Field | None]
 """Finds the table's field for one in a struct of a file; None for a field that was dropped."""
+FieldsIn = Callable[[logical.Struct, Sequence[pa.Field]], Sequence[logical.Field | None]]
+"""The same for all fields of the struct."""
 
 
-def columns_in_file(schema: Schema, stored: Mapping[int, pa.Field], field_in: FieldIn) -> Schema:
+def columns_in_file(schema: Schema, stored: Mapping[int, pa.Field], fields_in: FieldsIn) -> Schema:
     """Return the nested columns of a file, with its names and fields.
 
     `stored`: the file's columns by id.
     """
     ids = count(-1, -1)
     found = (
-        _as_stored(field, stored[field.id], field_in, ids.__next__)
+        _as_stored(field, stored[field.id], fields_in, ids.__next__)
         for field in schema
         if field.id in stored and logical.is_nested(field.type)
     )
@@ -41,17 +44,16 @@ def columns_in_file(schema: Schema, stored: Mapping[int, pa.Field], field_in: Fi
 
 
 def _as_stored(
-    field: logical.Field, stored: pa.Field, field_in: FieldIn, allocate: Callable[[], int]
+    field: logical.Field, stored: pa.Field, fields_in: FieldsIn, allocate: Callable[[], int]
 ) -> logical.Field:
     def inside(own: logical.Field, member: pa.Field) -> logical.Field:
-        return _as_stored(own, member, field_in, allocate)
+        return _as_stored(own, member, fields_in, allocate)
 
     type_ = stored.type
     match field.type:
         case logical.Struct() as struct if pa.types.is_struct(type_):
             members = []
-            for member in type_:
-                known = field_in(struct, member)
+            for member, known in zip(type_, fields_in(struct, list(type_)), strict=True):
                 if known is None:
                     dropped = logical_type(nullable_field(member), allocate)
                     members.append(logical.Field(allocate(), member.name, dropped))
@@ -96,11 +98,26 @@ def _structs_in(type_: pa.DataType) -> Iterator[pa.DataType]:
         yield from _structs_in(type_.value_type)
 
 
-def by_key(keys: Mapping[int, str], key_of: Callable[[pa.Field], str]) -> FieldIn:
-    """Return a `FieldIn` that compares `keys`, by field id, with `key_of` a file's field."""
+def one_by_one(field_in: FieldIn) -> FieldsIn:
+    """Return a `FieldsIn` that finds each field by itself, as by its id."""
 
-    def found(struct: logical.Struct, member: pa.Field) -> logical.Field | None:
-        wanted = key_of(member)
-        return next((field for field in struct.fields if keys[field.id] == wanted), None)
+    def found(struct: logical.Struct, members: Sequence[pa.Field]) -> list[logical.Field | None]:
+        return [field_in(struct, member) for member in members]
+
+    return found
+
+
+def by_name(where: str, name_of: Callable[[logical.Field], str]) -> FieldsIn:
+    """Return a `FieldsIn` that matches the names of a file with those of the table's fields.
+
+    By the exact name, or else the only one that differs in case, as columns are found
+    (`names_in_files`); SchemaMismatch if two fit. `where`: the file.
+    """
+
+    def found(struct: logical.Struct, members: Sequence[pa.Field]) -> list[logical.Field | None]:
+        wanted = {name_of(field): field for field in struct.fields}
+        names = matched_names([*wanted], [str(member.name) for member in members], where)
+        fields = {stored: wanted[name] for name, stored in names.items()}
+        return [fields.get(str(member.name)) for member in members]
 
     return found

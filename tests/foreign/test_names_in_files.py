@@ -78,6 +78,70 @@ def test_delta_finds_names_in_another_case_as_spark_does(tmp_path: Path) -> None
     assert rs.from_delta(tmp_path).to_arrow().to_pylist() == [{"id": 1}]
 
 
+DEEP = {"s": {"A": 1, "l": [{"B": 2}], "m": [("k", {"C": 3})]}}
+DEEP_TYPE = pa.struct(
+    [
+        ("A", pa.int64()),
+        ("l", pa.list_(pa.struct([("B", pa.int64())]))),
+        ("m", pa.map_(pa.string(), pa.struct([("C", pa.int64())]))),
+    ]
+)
+
+
+def lower_fields(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(type_):
+        return pa.struct([(each.name.lower(), lower_fields(each.type)) for each in type_])
+    if pa.types.is_list(type_):
+        return pa.list_(lower_fields(type_.value_type))
+    return pa.map_(type_.key_type, lower_fields(type_.item_type)) if type_.num_fields else type_
+
+
+def test_fields_in_another_case_are_found_at_any_depth(tmp_path: Path) -> None:
+    """A field that is not found would be NULL in every row."""
+    rows = pa.table({"s": pa.array([DEEP["s"]], DEEP_TYPE)})
+    pq.write_table(rows, tmp_path / "a.parquet")
+    wanted = lower_fields(DEEP_TYPE)
+    expected = [{"s": {"a": 1, "l": [{"b": 2}], "m": [("k", {"c": 3})]}}]
+    table = rs.open_parquet(tmp_path / "a.parquet", schema=pa.schema([("s", wanted)]))
+    assert table.to_arrow().to_pylist() == expected
+    assert table.count("s.a = 1") == 1
+    for false in (pa.struct([("a", pa.bool_())]), pa.struct([("L", pa.int64())])):
+        with pytest.raises(SchemaMismatch, match="does not fit"):
+            rs.open_parquet(tmp_path / "a.parquet", schema=pa.schema([("s", false)]))
+    inner = {
+        "type": "struct",
+        "fields": [
+            field("a", "long"),
+            field("l", _array({"type": "struct", "fields": [field("b", "long")]})),
+            field("m", _map({"type": "struct", "fields": [field("c", "long")]})),
+        ],
+    }
+    files = [{"path": "a.parquet", "size": (tmp_path / "a.parquet").stat().st_size}]
+    write_log(tmp_path, [field("s", inner)], files, [])
+    delta = rs.from_delta(tmp_path)
+    assert delta.to_arrow().to_pylist() == expected
+    assert (delta.count("s.a = 1"), delta.count("s.a IS NULL")) == (1, 0)
+
+
+def test_two_fields_for_one_wanted_name_are_told(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", s=[{"iD": 1, "Id": 2}])
+    files = [{"path": "a.parquet", "size": (tmp_path / "a.parquet").stat().st_size}]
+    write_log(
+        tmp_path, [field("s", {"type": "struct", "fields": [field("id", "long")]})], files, []
+    )
+    with pytest.raises(SchemaMismatch, match="'iD' and 'Id', which differ from it only in case"):
+        rs.from_delta(tmp_path)
+
+
+def _array(element: Any) -> dict[str, Any]:
+    return {"type": "array", "elementType": element, "containsNull": True}
+
+
+def _map(value: Any) -> dict[str, Any]:
+    whole = {"keyType": "string", "valueType": value, "valueContainsNull": True}
+    return {"type": "map", **whole}
+
+
 def with_id(name: str, type_: pa.DataType, number: int | None) -> pa.Field:
     metadata = None if number is None else {"PARQUET:field_id": str(number)}
     return pa.field(name, type_, metadata=metadata)
