@@ -9,7 +9,7 @@ two scans of one statement never see two versions. `query` uses a new provider f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from rowsieve.bridges.extras import imported
-from rowsieve.errors import InvalidInput, NotFound, RowsieveError, without_frames
+from rowsieve.errors import (
+    InvalidInput,
+    NotFound,
+    RowsieveError,
+    UnsupportedOperation,
+    without_frames,
+)
 from rowsieve.procedures.versioned_names import with_named_versions
 from rowsieve.providers.datafusion.registered_table import PinnedTable, catalog_table
 
@@ -76,6 +82,7 @@ class CatalogTables:
         self._tables: dict[str, Table] = {}
         self._registered: dict[str, Any] = {}
         self._failures: list[RowsieveError] = []
+        self._refusal: UnsupportedOperation | None = None
 
     def schema_names(self) -> set[str]:
         """The namespaces."""
@@ -138,6 +145,22 @@ class CatalogTables:
             return table.to_datafusion()
         return catalog_table(cast("Table", PinnedTable(table, self._version_of(table))))
 
+    def refused(self, what: str) -> UnsupportedOperation:
+        """The refusal of a statement that DataFusion itself would run in the catalog."""
+        error = UnsupportedOperation(
+            f"sql: DataFusion cannot {what} in a Rowsieve catalog; write CREATE TABLE … AS or DROP "
+            "TABLE in rowsieve.providers.datafusion.SessionContext, or call the catalog's methods"
+        )
+        with self._lock:
+            self._refusal = error
+        return error
+
+    def take_refusal(self) -> UnsupportedOperation | None:
+        """Return the last refusal, once."""
+        with self._lock:
+            refusal, self._refusal = self._refusal, None
+        return refusal
+
     def own_error(self, error: Exception) -> RowsieveError:
         """The error of ours that caused an error of DataFusion; else InvalidInput with its text."""
         if isinstance(error, RowsieveError):
@@ -148,6 +171,20 @@ class CatalogTables:
         if self._failures:
             return without_frames(self._failures[0])
         return InvalidInput(f"sql: {str(error).removeprefix('DataFusion error: ')}")
+
+
+@contextmanager
+def raising_refusals(catalogs: Collection[CatalogTables]) -> Iterator[None]:
+    """Raise what these catalogs refuse in the block, instead of DataFusion's error about it."""
+    for each in catalogs:
+        each.take_refusal()
+    try:
+        yield
+    except Exception as error:
+        for each in catalogs:
+            if (refusal := each.take_refusal()) is not None:
+                raise refusal from error
+        raise
 
 
 class _Names(list[str]):
@@ -180,6 +217,11 @@ class _Namespace:
     def table(self, name: str) -> Any:
         """Return the provider of a table, or None if the table does not exist."""
         return self._tables.registered(f"{self._name}.{name}")
+
+    def register_table(self, name: str, table: Any) -> None:
+        """Raise UnsupportedOperation: by default, DataFusion would accept and forget the table."""
+        del table
+        raise self._tables.refused(f"create a table or view {self._name}.{name}")
 
     def table_exist(self, name: str) -> bool:
         """Return whether a table, or a version of one, has this name."""

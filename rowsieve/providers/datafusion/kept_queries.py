@@ -33,6 +33,11 @@ _DATAFUSION: Final = datafusion.SessionContext
 _READS_TEXT: Final = ("datafusion.catalog.default_", "datafusion.sql_parser.")
 _QUERIES: Final = ("SELECT", "WITH", "VALUES", "EXPLAIN", "(")
 
+_NO_VALUES: Final = (
+    "sql: a view or prepared statement over a Rowsieve table takes no values when it is created; "
+    "write them in its text, or as $1 in EXECUTE"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class KeptQuery:
@@ -110,13 +115,15 @@ class KeptQueries:
                 self._prepared[each.name[0]] = each
 
     def create(
-        self, statement: str, plan: Callable[[], datafusion.DataFrame]
+        self, statement: str, plan: Callable[[], datafusion.DataFrame], *, has_values: bool
     ) -> datafusion.DataFrame:
         """Have DataFusion create a view or prepared statement, and store its text.
 
-        UnsupportedOperation if it could not be replanned: a view that reads itself, directly or
-        through another view, or a statement that is not a query.
+        UnsupportedOperation with values, or if it could not be replanned: a view that reads
+        itself, directly or through another view, or a statement that is not a query.
         """
+        if has_values:
+            raise UnsupportedOperation(_NO_VALUES)
         kept = self._read(statement)
         inner = [view for view in self.named(kept.query) if view.name != kept.name]
         if kept.is_view and (outer := [view for view in inner if kept.is_named_in(view.query)]):

@@ -21,7 +21,11 @@ from rowsieve.arguments import checked
 from rowsieve.errors import InvalidInput, NotFound, RowsieveError, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.providers.datafusion import statement_words as words
-from rowsieve.providers.datafusion.catalog_tables import CatalogTables, provider_at
+from rowsieve.providers.datafusion.catalog_tables import (
+    CatalogTables,
+    provider_at,
+    raising_refusals,
+)
 from rowsieve.providers.datafusion.changes.change_statements import (
     changed_name,
     drops_or_replaces_table,
@@ -59,11 +63,6 @@ from rowsieve.providers.datafusion.session_settings import (
 from rowsieve.providers.datafusion.statement_tokens import quoted_path
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
-
-_NO_VALUES: Final = (
-    "sql: a view or prepared statement over a Rowsieve table takes no values when it is created; "
-    "write them in its text, or as $1 in EXECUTE"
-)
 
 _OTHER_VERSION: Final = (
     "sql: only FOR VERSION AS OF n of a table in a registered Rowsieve catalog is available; "
@@ -231,7 +230,7 @@ class SessionContext(datafusion.SessionContext):
             return super(SessionContext, self).sql(text, allowed, values, **named_params)
 
         texts = [str(v) for v in named_params.values() if not isinstance(v, datafusion.DataFrame)]
-        with self._lock:
+        with self._lock, raising_refusals(self._catalogs.values()):
             frame = self._plan(query, texts, plan, has_values=bool(param_values or named_params))
             if name is not None and drops_or_replaces_table(query):
                 self._forget(name)  # the table itself is not deleted
@@ -253,9 +252,7 @@ class SessionContext(datafusion.SessionContext):
         if words.CREATES_VIEW_OR_PREPARES.match(statement) and (
             named or kept or self._catalogs_in(whole)
         ):
-            if has_values:
-                raise UnsupportedOperation(_NO_VALUES)
-            return self._kept.create(query, plan)
+            return self._kept.create(query, plan, has_values=has_values)
         if named and (words.QUERY.match(statement) or not all(each.is_view for each in kept)):
             if kept or has_values or not self._skips():
                 return self._planned(query, named, kept, plan)

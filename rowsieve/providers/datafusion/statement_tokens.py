@@ -260,7 +260,7 @@ class StatementTokens:
         if not self.take("WHERE"):
             self.end(what)
             return ""
-        for words in (("LIMIT",), ("ORDER", "BY"), ("RETURNING",)):
+        for words in (("LIMIT",), ("ORDER", "BY")):
             place = self.find(*words)
             if place < self.count:
                 self.at = place

@@ -33,6 +33,15 @@ _BEFORE_NAME: Final = (
 )  # fmt: skip
 """Keywords that may precede the name of the table, in the order in which they may occur."""
 
+_BEFORE_COLUMN: Final = frozenset(
+    {
+        *("SELECT", "DISTINCT", "ALL", "WHERE", "ON", "HAVING", "BY", "SET", "AND", "OR", "NOT"),
+        *("IN", "BETWEEN", "LIKE", "FROM", "JOIN", "INTO", "UPDATE", "AS"),
+        *(",", ".", "=", "<>", "!=", "<", ">", "<=", ">=", "+", "-", "/", "%", "||"),
+    }
+)
+"""Words after which RETURNING is the name of a column or table."""
+
 
 class OnConflict(Enum):
     """The action of an INSERT for a key that exists in the table."""
@@ -113,13 +122,17 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """`CREATE TABLE`; `query` is None unless it is `[(PRIMARY KEY (…))] AS query`."""
+    """`CREATE TABLE`; `query` is None unless it is `[(PRIMARY KEY (…))] [USING …] AS query`.
+
+    `format` is the name after USING, in lower case; empty without one.
+    """
 
     target: Target
     query: str | None
     key: tuple[str, ...]
     if_not_exists: bool
     replaces: bool
+    format: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +150,7 @@ def read_change(text: str) -> ChangeStatement | None:
     """Parse a statement that changes a table; None for others, and for several statements."""
     if (reader := _reader(text)) is None:
         return None
+    _refuse_returning(reader)
     match reader.next().lower():
         case "insert" | "replace":
             return _insert(reader)
@@ -161,6 +175,17 @@ def read_change(text: str) -> ChangeStatement | None:
             )
         case _:
             return _drop(reader)
+
+
+def _refuse_returning(reader: StatementTokens) -> None:
+    """Raise UnsupportedOperation for a RETURNING clause; a column may have that name, too."""
+    place = reader.find("RETURNING", last=True)
+    if place < reader.count - 1 and reader.words[place - 1] not in _BEFORE_COLUMN:
+        raise UnsupportedOperation(
+            "sql: RETURNING is not available for a Rowsieve table: the result of the statement is "
+            "the number of rows. Leave it out, and query the rows afterwards, or read the change "
+            "feed of the commit"
+        )
 
 
 def _reader(text: str) -> StatementTokens | None:
@@ -239,7 +264,7 @@ def _conflict_clause(reader: StatementTokens) -> int:
 def _delete(reader: StatementTokens) -> Delete:
     reader.need("DELETE")
     reader.take("FROM")
-    target = reader.target("WHERE", "LIMIT", "ORDER", "RETURNING", "USING")
+    target = reader.target("WHERE", "LIMIT", "ORDER", "USING")
     if reader.next() == "USING":
         raise _refused_join("DELETE … USING")
     return Delete(target, reader.where("DELETE"))
@@ -356,8 +381,9 @@ def _create(reader: StatementTokens) -> CreateTable | None:
     if reader.take("(", "PRIMARY", "KEY"):
         key = reader.names()
         reader.need(")")
+    format_ = reader.name()[1].lower() if reader.take("USING") else ""
     query = reader.piece(reader.at, reader.count) if reader.take("AS") else None
-    return CreateTable(Target(written, parts), query, key, if_not_exists, replaces)
+    return CreateTable(Target(written, parts), query, key, if_not_exists, replaces, format_)
 
 
 def _drop(reader: StatementTokens) -> DropTable | None:

@@ -40,6 +40,7 @@ from rowsieve.providers.datafusion.changes.statement_queries import (
 from rowsieve.providers.datafusion.session_settings import IDENTIFIERS
 
 if TYPE_CHECKING:
+    from rowsieve.providers.datafusion.catalog_tables import CatalogTables
     from rowsieve.providers.datafusion.sql_session import SessionContext
 
 _READ_AS_WRITTEN: Final = {
@@ -129,14 +130,36 @@ def _create_or_drop(
                 raise
         tables.refresh()
         return 0
-    if statement.query is None or statement.replaces:
+    return _create(session, tables, name, statement, options, parameters)
+
+
+def _create(
+    session: SessionContext,
+    tables: CatalogTables,
+    name: str,
+    statement: CreateTable,
+    options: Any,
+    parameters: tuple[Mapping[str, Any] | None, Mapping[str, Any]],
+) -> int:
+    """Create a table in a catalog from the rows of a query; return how many."""
+    catalog = tables.catalog
+    if statement.query is None:
         raise UnsupportedOperation(
             "sql: in a Rowsieve catalog, write CREATE TABLE [IF NOT EXISTS] name [(PRIMARY KEY "
-            "(columns))] AS query; or call catalog.create_table"
+            "(columns))] [USING rowsieve] AS query; or call catalog.create_table"
         )
-    if name in catalog.tables(full[1]):
+    if statement.format not in ("", "rowsieve"):
+        raise UnsupportedOperation(
+            f"sql: a Rowsieve catalog has no tables USING {statement.format}; leave USING out"
+        )
+    if name in catalog.tables(name.partition(".")[0]):
         if statement.if_not_exists:
             return 0
+        if statement.replaces:
+            raise UnsupportedOperation(
+                f"sql: {name!r} exists, and CREATE OR REPLACE would lose its history; replace its "
+                "rows with table.overwrite, or DROP TABLE it first"
+            )
         raise TableExists(f"create_table: {name!r} already exists in {catalog!r}")
     values, given = parameters
     if options is not None:
