@@ -1,0 +1,164 @@
+"""What an error about a file of another writer advises is done, and works."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import rowsieve as rs
+from rowsieve.errors import InvalidInput, RowsieveError, SchemaMismatch, UnsupportedOperation
+from rowsieve.parquet.thrift import I32, encoded_value
+from tests.foreign import damaged
+
+
+class Refusal(NamedTuple):
+    """A call in a folder that raises `error` with the advice; `followed` is what it advises."""
+
+    error: type[RowsieveError]
+    advice: str
+    call: Callable[[Path], Any]
+    followed: Callable[[Path], Any]
+
+
+def write(path: Path, **columns: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def twice(folder: Path) -> list[Path]:
+    path = write(folder / "a.parquet", v=[1])
+    return [path, path]
+
+
+def linked(folder: Path) -> Path:
+    write(folder / "x" / "year=2024" / "a.parquet", v=[1])
+    (folder / "x" / "year=2025").mkdir()
+    (folder / "x" / "year=2025" / "a.parquet").symlink_to("../year=2024/a.parquet")
+    return folder / "x"
+
+
+def without_link(folder: Path) -> Path:
+    (folder / "x" / "year=2025" / "a.parquet").unlink()
+    return folder / "x"
+
+
+def in_folders(folder: Path, *names: str) -> list[Path]:
+    return [
+        write(folder / name / f"{place}.parquet", v=[place + 1]) for place, name in enumerate(names)
+    ]
+
+
+def below(folder: Path, *names: str) -> Path:
+    in_folders(folder, *names)
+    return folder
+
+
+def renamed(folder: Path) -> Path:
+    (folder / "y=1" / "y=2").rename(folder / "y=1" / "z=2")
+    return folder / "y=1"
+
+
+def with_float_key(folder: Path) -> Path:
+    return write(folder / "a.parquet", v=[1.5])
+
+
+def with_codec(folder: Path, number: int) -> Path:
+    path = write(folder / "a.parquet", v=[1])
+    damaged.edit_metadata(
+        path, lambda _, __, metadata: metadata.update({4: encoded_value(I32(number))})
+    )
+    return path
+
+
+def written_again(folder: Path) -> Path:
+    pq.write_table(pa.table({"v": [1]}), folder / "a.parquet", compression="zstd")
+    return folder / "a.parquet"
+
+
+REFUSALS = {
+    "a file twice": Refusal(
+        InvalidInput, "Give it once", lambda f: rs.open_parquet(twice(f)),
+        lambda f: rs.open_parquet(f / "a.parquet"),
+    ),
+    "a link": Refusal(
+        InvalidInput, "remove the symbolic link", lambda f: rs.open_parquet(linked(f)),
+        lambda f: rs.open_parquet(without_link(f)),
+    ),
+    "other directories": Refusal(
+        InvalidInput, "give files with the same",
+        lambda f: rs.open_parquet(below(f, "y=1", "z=1")),
+        lambda f: rs.open_parquet(f / "y=1" / "0.parquet"),
+    ),
+    "other directories, not read": Refusal(
+        InvalidInput, "or hive=False", lambda f: rs.open_parquet(below(f, "y=1", "z=1")),
+        lambda f: rs.open_parquet(below(f, "y=1", "z=1"), hive=False),
+    ),
+    "no directories": Refusal(
+        InvalidInput, "leave hive= out",
+        lambda f: rs.open_parquet(write(f / "a.parquet", v=[1]), hive=True),
+        lambda f: rs.open_parquet(f / "a.parquet"),
+    ),
+    "a directory of another type": Refusal(
+        InvalidInput, r"right type in hive=\{'y'",
+        lambda f: rs.open_parquet(in_folders(f, "y=one"), hive={"y": "int64"}),
+        lambda f: rs.open_parquet(in_folders(f, "y=one"), hive={"y": "string"}),
+    ),
+    "a column with two directories": Refusal(
+        InvalidInput, "rename one of them",
+        lambda f: rs.open_parquet(in_folders(f, "y=1/y=2")[0].parent.parent.parent),
+        lambda f: rs.open_parquet(renamed(f).parent),
+    ),
+    "a column that no file has": Refusal(
+        SchemaMismatch, "remove it from schema=",
+        lambda f: rs.open_parquet(
+            write(f / "a.parquet", v=[1]), schema=pa.schema({"v": pa.int64(), "w": pa.int64()})
+        ),
+        lambda f: rs.open_parquet(f / "a.parquet", schema=pa.schema({"v": pa.int64()})),
+    ),
+    "files in the folder of the table": Refusal(
+        InvalidInput, "move one of them",
+        lambda f: rs.from_parquet(write(f / "t" / "a.parquet", v=[1]), f / "t"),
+        lambda f: rs.from_parquet(shutil.move(f / "t" / "a.parquet", f / "a.parquet"), f / "u"),
+    ),
+    "a float key": Refusal(
+        UnsupportedOperation, "copy the rows into a table with a key",
+        lambda f: rs.from_parquet(with_float_key(f), f / "t", key=["v"]),
+        lambda f: rs.create_table(f / "u", pq.read_table(f / "a.parquet"), key=["v"]),
+    ),
+    "a codec that nobody knows": Refusal(
+        UnsupportedOperation, "write the file again with zstd",
+        lambda f: rs.open_parquet(with_codec(f, 99)), lambda f: rs.open_parquet(written_again(f)),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
+def test_the_advice_of_a_refusal_works(refusal: Refusal, tmp_path: Path) -> None:
+    with pytest.raises(refusal.error, match=refusal.advice):
+        refusal.call(tmp_path)
+    table = refusal.followed(tmp_path)
+    assert table.count() == len(table.to_arrow()) >= 1
+    assert table.scan("v >= 1").to_arrow().num_rows == table.count()
+
+
+def test_a_column_that_the_table_lacks_is_added_first_or_left_out(tmp_path: Path) -> None:
+    catalog = rs.Catalog(tmp_path / "lake")
+    table = catalog.create_table("db.t", pa.table({"v": [0]}))
+    path = write(tmp_path / "a.parquet", v=[1], w=[2])
+    call = f"CALL system.add_files('db', 't', '{path}')"
+    with pytest.raises(SchemaMismatch, match="Add the column first, or write the file without it"):
+        catalog.call(call)
+    narrow = write(tmp_path / "b.parquet", v=[3])
+    catalog.call(f"CALL system.add_files('db', 't', '{narrow}')")
+    table.add_column("w", "int64")
+    catalog.call(call)
+    table.refresh()
+    rows = sorted(table.to_arrow().to_pylist(), key=lambda row: row["v"])
+    assert rows == [{"v": 0, "w": None}, {"v": 1, "w": 2}, {"v": 3, "w": None}]
