@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import uuid
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,8 +28,11 @@ from rowsieve.objects import (
 )
 from rowsieve.objects.remote import RemoteStore
 from rowsieve.objects.store import SyncFailed
+from tests.faults.files import FileCalls
+from tests.faults.stores import FaultyStore
+from tests.faults.vocabulary import Crash, Fault
 from tests.profiles import examples
-from tests.storage.log_fixtures import Crash, FaultyStore, memory_store
+from tests.storage.log_fixtures import memory_store
 
 
 @pytest.fixture(params=["local", "memory", "s3"])
@@ -227,33 +229,11 @@ def test_errors_of_a_remote_store_carry_no_secret() -> None:
 # The local disk.
 
 
-class Syscalls:
-    """Records what reaches the disk in order, and dies before the `fail_at`-th call (from 0)."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, fail_at: int = -1) -> None:
-        self.log: list[tuple[str, str]] = []
-        self._fail_at = fail_at
-        for name in ("fsync", "link", "unlink", "mkdir", "write"):
-            monkeypatch.setattr(os, name, self._recording(name, getattr(os, name)))
-
-    def _recording(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def recorded(*args: Any, **options: Any) -> Any:
-            target = args[1] if name == "link" else args[0]
-            if isinstance(target, int):
-                target = Path(f"/proc/self/fd/{target}").readlink()
-            if len(self.log) == self._fail_at:
-                raise Crash
-            self.log.append((name, str(target)))
-            return call(*args, **options)
-
-        return recorded
-
-
 def test_invariant_rule_3_a_file_is_synced_before_it_gets_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = LocalStore(tmp_path / "table")
-    calls = Syscalls(monkeypatch)
+    calls = FileCalls(monkeypatch)
     store.put_new("data/a", b"abc")
     monkeypatch.undo()
     root = str(tmp_path / "table")
@@ -278,7 +258,7 @@ def test_a_directory_that_someone_else_made_is_synced_all_the_same(
 ) -> None:
     (tmp_path / "table" / "data").mkdir(parents=True)
     store = LocalStore(tmp_path / "table")
-    calls = Syscalls(monkeypatch)
+    calls = FileCalls(monkeypatch)
     store.put_new("data/a", b"")
     store.put_new("data/b", b"")
     monkeypatch.undo()
@@ -292,7 +272,7 @@ def test_a_crash_at_any_system_call_leaves_the_object_whole_or_absent(tmp_path: 
         directory = tmp_path / str(fail_at)
         store = LocalStore(directory)
         with pytest.MonkeyPatch.context() as patch:
-            Syscalls(patch, fail_at)
+            FileCalls(patch, fail_at=fail_at)
             try:
                 store.put_new("data/a", b"abc")
             except Crash:
@@ -421,8 +401,10 @@ def test_a_file_where_the_table_should_be_is_named(tmp_path: Path) -> None:
 # Fresh names.
 
 
-@pytest.mark.parametrize("fault", ["error before", "error after", "exists before", "exists after"])
-def test_a_fresh_object_lands_whatever_the_store_reports(fault: str) -> None:
+@pytest.mark.parametrize(
+    "fault", [Fault.UNAVAILABLE, Fault.LOST_ANSWER, Fault.EXISTS_BEFORE, Fault.EXISTS_AFTER]
+)
+def test_a_fresh_object_lands_whatever_the_store_reports(fault: Fault) -> None:
     """Invariants, rules 1 and 4: "already exists" may be our own put behind a hidden retry."""
     inner = memory_store()
     store = FaultyStore(inner, fault, 0)

@@ -32,9 +32,9 @@ from rowsieve.retention import dropping, leases
 from rowsieve.retention.leases import LEASES
 from rowsieve.storage.log import create_only
 from rowsieve.storage.log.log_head import _seen
+from tests.faults.vocabulary import Crash
 from tests.profiles import IS_DEEP
 from tests.small_tables import fresh_uri
-from tests.storage.log_fixtures import Crash
 
 ROUNDS = 60 if IS_DEEP else 4
 

@@ -19,9 +19,9 @@ import rowsieve as rs
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.retention import leases
 from rowsieve.storage.log.floors import floors_of
+from tests.faults.vocabulary import Crash
 from tests.procedures.test_meanwhile import PROCEDURES, Work, call, change, content, make
 from tests.profiles import IS_DEEP
-from tests.storage.log_fixtures import Crash
 
 STEPS = ("mkdir", "write", "fsync", "link", "unlink")
 WORKS: dict[str, Work] = {

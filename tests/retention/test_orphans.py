@@ -25,8 +25,9 @@ from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.log.floors import floors_of, raised
 from rowsieve.storage.log.log_head import _seen
 from rowsieve.storage.parts.part_writer import write_parts
+from tests.faults.stores import FaultyStore
+from tests.faults.vocabulary import Crash, Fault
 from tests.retention.small_histories import expected, paths, rows_of, table_of, with_history
-from tests.storage.log_fixtures import Crash, FaultyStore
 
 
 def through(table: Table, store: ObjectStore) -> Table:
@@ -39,7 +40,7 @@ def interrupted(table: Table, number: int) -> bool:
     """Upsert and die at one store call; whether it came that far."""
     faulty = FaultyStore(table.store)
     victim = through(table, faulty)
-    faulty._fault, faulty._fail_at = "crash after", len(faulty.calls) + number
+    faulty.meet(Fault.CRASH_AFTER, number)
     try:
         victim.upsert(table_of((0, 77), (77, 77)))
     except Crash:

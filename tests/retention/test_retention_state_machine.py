@@ -27,9 +27,10 @@ from rowsieve.storage.log import create_only
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.floors import floors_of
 from rowsieve.storage.log.log_head import _seen
+from tests.faults.stores import FaultyStore
+from tests.faults.vocabulary import Crash, Fault
 from tests.profiles import examples
 from tests.retention.small_histories import ROWS, Row, paths, rows_of, table_of
-from tests.storage.log_fixtures import Crash, FaultyStore
 
 KEYS = st.lists(st.integers(0, 6), min_size=1, max_size=4, unique=True)
 LAST = st.integers(1, 4)
@@ -73,9 +74,9 @@ class RetentionMachine(RuleBasedStateMachine):
         if crash is None:
             change(self.table())
         else:
-            dying = DyingStore(self.store)
+            dying = FaultyStore(self.store)
             victim = self.table(dying)
-            dying.die(("crash before", "crash after")[crash % 2], crash // 2)
+            dying.meet((Fault.CRASH_BEFORE, Fault.CRASH_AFTER)[crash % 2], crash // 2)
             with suppress(Crash):
                 change(victim)
         head = self.table().version
@@ -210,29 +211,6 @@ class RetentionMachine(RuleBasedStateMachine):
         assert {path.rpartition("/")[2].partition(".")[0] for path in in_log} <= ids
         assert len(names) <= 2 * (head.version + 1 - oldest) + 6
         assert paths(self.store, LEASES) == set()
-
-
-class DyingStore(FaultyStore):
-    """A store whose process dies at one call: it answers no later call either."""
-
-    is_dead = False
-
-    def die(self, fault: str, calls_later: int) -> None:
-        self._fault, self._fail_at = fault, len(self.calls) + calls_later
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        call = super().__getattr__(name)
-
-        def unless_dead(*args: Any) -> Any:
-            if self.is_dead:
-                raise Crash("dead already")
-            try:
-                return call(*args)
-            except Crash:
-                self.is_dead = True
-                raise
-
-        return unless_dead
 
 
 @contextmanager

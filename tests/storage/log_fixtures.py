@@ -1,16 +1,14 @@
-"""What the tests of the commit log share: small tables, and a store that fails on demand."""
+"""What the tests of the commit log share: small tables."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 
-from rowsieve.errors import RowsieveError, StoreError
-from rowsieve.objects import ObjectExists, ObjectStore, open_store
+from rowsieve.objects import ObjectStore, open_store
 from rowsieve.storage.log.commit_log import CommitLog, CommitRequest
 from rowsieve.storage.log.log_entry import LogEntry
 from rowsieve.storage.manifests.manifest import FileRef, NewPart, PartEntry, PartTable
@@ -19,53 +17,6 @@ from rowsieve.types.logical import Field, Int, String
 from rowsieve.types.schema import Schema
 
 SCHEMA = Schema(0, (Field(1, "id", Int(64), nullable=False), Field(2, "v", String())))
-
-
-class Crash(BaseException):
-    """The process dies here."""
-
-
-class FaultyStore:
-    """Passes calls on to a store, and at the `fail_at`-th one (from 0) does what `fault` says.
-
-    Faults: `crash before`, `crash after`; `error before`, `error after` (StoreError); and for puts
-    `exists before`, `exists after` (ObjectExists though nothing stood there).
-    """
-
-    def __init__(self, store: ObjectStore, fault: str = "", fail_at: int = -1) -> None:
-        self._store = store
-        self._fault = fault
-        self._fail_at = fail_at
-        self.calls: list[tuple[str, str]] = []
-        self.failed: tuple[str, str] | None = None
-
-    @property
-    def uri(self) -> str:
-        return self._store.uri
-
-    @property
-    def overlaps(self) -> bool:
-        return self._store.overlaps
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        method = getattr(self._store, name)
-
-        def call(*args: Any) -> Any:
-            number, path = len(self.calls), str(args[0]) if args else ""
-            self.calls.append((name, path))
-            if number != self._fail_at or (self._fault.startswith("exists") and name != "put_new"):
-                return method(*args)
-            self.failed = self.calls[-1]
-            if self._fault.endswith("after"):
-                with suppress(RowsieveError):
-                    method(*args)
-            raise {
-                "crash": Crash("the process died"),
-                "error": StoreError("500 from the store"),
-                "exists": ObjectExists("exists already", path=path),
-            }[self._fault.split()[0]]
-
-        return call
 
 
 def memory_store() -> ObjectStore:

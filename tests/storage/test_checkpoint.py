@@ -20,7 +20,8 @@ from rowsieve.storage.log.checkpoint import (
 from rowsieve.storage.log.checkpoint_turns import checkpoint_interval
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.log_entry import log_path
-from tests.storage.log_fixtures import FaultyStore, commit, copy, create, memory_store
+from tests.faults.stores import FaultyStore
+from tests.storage.log_fixtures import commit, copy, create, memory_store
 from tests.storage.test_log_entry import sealed
 
 

@@ -24,10 +24,11 @@ from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.log_entry import log_path
 from rowsieve.storage.log.log_head import _seen
 from rowsieve.storage.snapshot import Snapshot
+from tests.faults.files import FileCalls
+from tests.faults.stores import FaultyStore
+from tests.faults.vocabulary import Crash, Fault
 from tests.storage.log_fixtures import (
     SCHEMA,
-    Crash,
-    FaultyStore,
     commit,
     copy,
     create,
@@ -39,10 +40,9 @@ from tests.storage.log_fixtures import (
     upsert,
 )
 from tests.storage.sharded import tiny_shards
-from tests.test_objects import Syscalls
 
-CRASHES = ("crash before", "crash after")
-ERRORS = ("error before", "error after", "exists before", "exists after")
+CRASHES = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
+ERRORS = (Fault.UNAVAILABLE, Fault.LOST_ANSWER, Fault.EXISTS_BEFORE, Fault.EXISTS_AFTER)
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +68,7 @@ def new_process() -> Callable[[], None]:
     return forget
 
 
-def faults_of_a_commit(kinds: tuple[str, ...]) -> list[tuple[str, int]]:
+def faults_of_a_commit(kinds: tuple[Fault, ...]) -> list[tuple[Fault, int]]:
     """List every store call of the commit under test, with every kind of fault."""
     inner = memory_store()
     _, before = create(inner, 2, checkpoint_interval="3")
@@ -143,7 +143,7 @@ def test_a_crash_at_any_system_call_of_a_commit_leaves_before_or_after(
         _, before = create(LocalStore(directory), 1)
         new_process()
         with pytest.MonkeyPatch.context() as patch:
-            Syscalls(patch, fail_at)
+            FileCalls(patch, fail_at=fail_at)
             try:
                 commit_through(LocalStore(directory), before)
             except Crash:
@@ -193,7 +193,7 @@ def test_an_error_at_any_store_call_of_a_commit_commits_once_or_not_at_all(
 
 
 @pytest.mark.parametrize("fault", ERRORS)
-def test_invariant_rule_1_our_own_entry_counts_whatever_the_put_reported(fault: str) -> None:
+def test_invariant_rule_1_our_own_entry_counts_whatever_the_put_reported(fault: Fault) -> None:
     """Seen: our own put behind a 500 and a hidden retry; a 409 with nothing stored."""
     inner = memory_store()
     _, before = create(inner)
@@ -316,7 +316,7 @@ def test_invariant_rule_3_everything_is_synced_before_the_entry_is_published(
     store = LocalStore(tmp_path)
     _, before = create(store)
     data = f"data/{'0' * 32}.0.parquet"
-    calls = Syscalls(monkeypatch)
+    calls = FileCalls(monkeypatch)
     store.put_new(data, b"rows")
     line, _ = CommitLog(store).commit(upsert(), before, never)
     monkeypatch.undo()

@@ -20,16 +20,8 @@ from rowsieve.storage.log.commit_log import CommitLog, CommitRequest
 from rowsieve.storage.log.log_entry import log_path
 from rowsieve.storage.log.log_head import _seen
 from rowsieve.storage.snapshot import Snapshot
-from tests.storage.log_fixtures import (
-    FaultyStore,
-    commit,
-    copy,
-    create,
-    memory_store,
-    never,
-    part,
-    upsert,
-)
+from tests.faults.stores import FaultyStore
+from tests.storage.log_fixtures import commit, copy, create, memory_store, never, part, upsert
 from tests.storage.test_commit_log import *  # noqa: F403 - all of its stories
 from tests.storage.test_commit_log_faults import *  # noqa: F403
 from tests.storage.test_commit_log_faults import _checkpoints, _no_pauses, new_process, overwriting

@@ -10,7 +10,8 @@ import pytest
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.log_entry import log_path
-from tests.storage.log_fixtures import FaultyStore, commit, create, memory_store, never, upsert
+from tests.faults.stores import FaultyStore
+from tests.storage.log_fixtures import commit, create, memory_store, never, upsert
 from tests.storage.test_commit_log_faults import overwriting
 
 

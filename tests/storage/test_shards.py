@@ -20,7 +20,8 @@ from rowsieve.storage.manifests.segments import group_of
 from rowsieve.storage.manifests.shards import digest_of_ids
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Field, Int
-from tests.storage.log_fixtures import FaultyStore, commit, copy, create, memory_store, part
+from tests.faults.stores import FaultyStore
+from tests.storage.log_fixtures import commit, copy, create, memory_store, part
 from tests.storage.sharded import in_shards, source_of, tiny_shards
 from tests.storage.test_log_entry import sealed
 from tests.storage.test_manifest import SCHEMA, new_part, table_of

@@ -26,8 +26,10 @@ from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.manifests.segments import encode_index, encode_segments
 from rowsieve.storage.manifests.side_file import POINTER, large_subjects, with_side_file
 from rowsieve.storage.snapshot import Snapshot
+from tests.faults.stores import FaultyStore
+from tests.faults.vocabulary import Crash, Fault
 from tests.small_tables import fresh_uri
-from tests.storage.log_fixtures import Crash, FaultyStore, commit, copy, keep, upsert
+from tests.storage.log_fixtures import commit, copy, keep, upsert
 
 SMALL, SHORT, LONG = "stats.2.lower", "stats.3.lower", "stats.4.lower"
 
@@ -192,9 +194,9 @@ def test_restored_and_removed_parts_keep_their_statistics() -> None:
     assert kept(latest(store), "long like '3l%'") == (1, 0)
 
 
-@pytest.mark.parametrize("kind", ["crash before", "crash after"])
+@pytest.mark.parametrize("kind", [Fault.CRASH_BEFORE, Fault.CRASH_AFTER])
 def test_a_crash_at_any_store_call_leaves_before_or_after(
-    kind: str,
+    kind: Fault,
 ) -> None:
     made_parts = made(2)[0].snapshot_for_engines().parts.take([1])
     added = PartTable(made_parts.table.drop_columns(["commit_ts_min", "commit_ts_max"]))

@@ -6,7 +6,6 @@ first error nothing that depended on it may count as durable.
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 from collections.abc import Callable
@@ -20,28 +19,15 @@ from rowsieve import Table
 from rowsieve.errors import RowsieveError, StoreError
 from rowsieve.objects import LocalStore, SyncFailed
 from rowsieve.storage.log.commit_log import CommitLog
+from tests.faults.files import FileCalls
+from tests.faults.vocabulary import Fault
 from tests.small_tables import kv
 from tests.storage.log_fixtures import commit, create
 
 
-class FailingSync:
-    """Makes the n-th fsync of a process fail with EIO, and no other."""
-
-    def __init__(self, patch: pytest.MonkeyPatch, fail_at: int) -> None:
-        self._sync = os.fsync
-        self._fail_at = fail_at
-        self.targets: list[str] = []
-        patch.setattr(os, "fsync", self)
-
-    def __call__(self, descriptor: int) -> None:
-        self.targets.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
-        if len(self.targets) - 1 == self._fail_at:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        self._sync(descriptor)
-
-    @property
-    def failed(self) -> str | None:
-        return self.targets[self._fail_at] if len(self.targets) > self._fail_at else None
+def failing_sync(patch: pytest.MonkeyPatch, fail_at: int) -> FileCalls:
+    """Let the n-th fsync of the process fail with EIO, and no other."""
+    return FileCalls(patch, Fault.IO_ERROR, fail_at, names=("fsync",))
 
 
 def keyed_table(path: Path) -> Table:
@@ -75,7 +61,7 @@ def test_a_commit_during_which_an_fsync_failed_once_is_not_acknowledged(
         path = tmp_path / str(number)
         table = make(path)
         with pytest.MonkeyPatch.context() as patch:
-            syncs = FailingSync(patch, number)
+            syncs = failing_sync(patch, number)
             try:
                 change(table)
             except StoreError as error:
@@ -104,7 +90,7 @@ def test_a_table_whose_creation_could_not_be_synced_is_not_acknowledged(tmp_path
     while True:
         path = tmp_path / str(number)
         with pytest.MonkeyPatch.context() as patch:
-            syncs = FailingSync(patch, number)
+            syncs = failing_sync(patch, number)
             try:
                 keyed_table(path)
             except StoreError:
@@ -121,7 +107,7 @@ def test_a_sync_that_failed_is_not_tried_again(
 ) -> None:
     store = LocalStore(tmp_path)
     store.put_new("data/first", b"1")
-    syncs = FailingSync(monkeypatch, 1)  # the file's, then its folder's
+    syncs = failing_sync(monkeypatch, 1)  # the file's, then its folder's
     with pytest.raises(SyncFailed) as caught:
         store.put_new("data/second", b"2")
     assert (caught.value.path, caught.value.is_visible) == ("data/second", True)
@@ -134,7 +120,7 @@ def test_a_file_whose_sync_failed_is_not_there(
 ) -> None:
     store = LocalStore(tmp_path)
     store.put_new("data/first", b"1")
-    FailingSync(monkeypatch, 0)
+    failing_sync(monkeypatch, 0)
     with pytest.raises(SyncFailed) as caught:
         store.put_new("data/second", b"2")
     assert not caught.value.is_visible
@@ -146,12 +132,12 @@ def test_a_checkpoint_that_could_not_be_synced_fails_no_commit(tmp_path: Path) -
     """It is an aid: what it holds is in the log, whose own fsyncs succeeded."""
     log, before = create(LocalStore(tmp_path), checkpoint_interval="1")
     with pytest.MonkeyPatch.context() as patch:
-        syncs = FailingSync(patch, -1)
+        syncs = failing_sync(patch, -1)
         commit(log, before)
         of_commit = next(i for i, t in enumerate(syncs.targets) if "checkpoints" in t)
     head = log.latest()
     with pytest.MonkeyPatch.context() as patch:
-        FailingSync(patch, of_commit)
+        failing_sync(patch, of_commit)
         assert commit(log, head).version == head.version + 1
     assert CommitLog(LocalStore(tmp_path)).latest().version == head.version + 1
 
@@ -160,11 +146,11 @@ def test_a_token_finds_a_commit_that_was_not_acknowledged(tmp_path: Path) -> Non
     table = keyed_table(tmp_path / "t")
     rows = pa.table({"k": [7], "v": [7]})
     with pytest.MonkeyPatch.context() as patch:
-        syncs = FailingSync(patch, -1)
+        syncs = failing_sync(patch, -1)
         table.upsert(kv((6, 6)))
         last = len(syncs.targets) - 1
     with pytest.MonkeyPatch.context() as patch:
-        FailingSync(patch, last)  # the folder of the entry, which stands by then
+        failing_sync(patch, last)  # the folder of the entry, which stands by then
         with pytest.raises(StoreError) as caught:
             table.upsert(rows, token=("job", 1))
     assert isinstance(caught.value, RowsieveError)

@@ -1,0 +1,1 @@
+"""Faults of stores and disks, in one vocabulary for all tests."""

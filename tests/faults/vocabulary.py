@@ -1,0 +1,30 @@
+"""What can go wrong with a request to a store or a call of the file system, by name."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Crash(BaseException):
+    """The process dies here; no handler of an `Exception` may notice."""
+
+
+class Fault(Enum):
+    """A fault of one request; its text says what the client sees, and what has happened."""
+
+    CRASH_BEFORE = "the process dies before the request has an effect"
+    CRASH_AFTER = "the process dies once the request has had its effect"
+    UNAVAILABLE = "an error, and nothing was applied"
+    LOST_ANSWER = "an error, though the request was applied"
+    EXISTS_BEFORE = "the name is said to be taken, though nothing is stored there"
+    EXISTS_AFTER = "the name is said to be taken: by a hidden retry of the same put"
+    APPLIED_LATE = "an error, and the request is applied at some later time"
+    DUPLICATE = "the request is applied, and once more at some later time"
+    STALE_LIST = "a listing as it was some time ago"
+    TRUNCATED = "the beginning of the object, as if it were the whole"
+    SLOW = "the answer comes after a long time"
+    DENIED = "403: this and the next requests are not permitted"
+    EXPIRED_TOKEN = "403: the credentials are over until they are renewed"
+    NO_SPACE = "ENOSPC: nothing was created"
+    IO_ERROR = "EIO: an fsync failed, so the object may not be durable"
+    POWER_LOSS = "the machine stops, and unsynced writes survive in any order or not at all"
