@@ -1,0 +1,144 @@
+"""Random runs: a seed says the table, the actors, their calls, the faults and the schedule.
+
+python -m tests.simulation FIRST LAST     runs seeds FIRST to LAST - 1 and prints what is wrong
+ROWSIEVE_SEED=17 pytest tests/simulation  runs seed 17 alone, and prints its trace if it fails
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tests.faults.vocabulary import Fault
+from tests.simulation.bucket import FaultPlan
+from tests.simulation.calls import Operation, operations_of
+from tests.simulation.judge import judged
+from tests.simulation.processes import SimulatedProcess
+from tests.simulation.scheduler import Scheduler, Stuck, Task
+from tests.simulation.world import Setting, World, acting, begun
+
+LATE: Final = 0.04  # how often a late put is applied before a step
+STYLES: Final = {
+    "all": ("write", "columns", "upkeep", "retention", "read"),
+    "writers": ("write", "read"),
+    "upkeep": ("write", "upkeep", "read"),
+    "retention": ("write", "retention", "read"),
+}
+FAULTS: Final[dict[str, dict[Fault, float]]] = {
+    "none": {},
+    "answers": {
+        Fault.UNAVAILABLE: 0.03,
+        Fault.LOST_ANSWER: 0.08,
+        Fault.EXISTS_AFTER: 0.08,
+    },
+    "late": {Fault.APPLIED_LATE: 0.12, Fault.DUPLICATE: 0.05, Fault.LOST_ANSWER: 0.05},
+    "stale": {Fault.STALE_LIST: 0.3, Fault.SLOW: 0.03},
+    "denied": {Fault.DENIED: 0.01, Fault.EXPIRED_TOKEN: 0.01, Fault.TRUNCATED: 0.02},
+    "disk": {Fault.NO_SPACE: 0.05, Fault.IO_ERROR: 0.05},
+    "death": {},
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run."""
+
+    seed: int
+    shape: str
+    problems: Sequence[str]
+    trace: Sequence[str]
+    calls: int
+
+
+def run_seed(seed: int, *, calls: int = 2, thorough: bool | None = None) -> Run:
+    """Run a seed and judge it; `calls`: the most that an actor makes."""
+    draws = random.Random(f"seed {seed}")
+    keyed = draws.random() < 0.65
+    setting = Setting(
+        keyed=keyed,
+        interval=draws.choice([1, 2, 5]),
+        inline_bytes=draws.choice([8192, 8192, 1]),
+        visibility=draws.choice(["lazy", "lazy", "eager"]) if keyed else "lazy",
+        history=draws.choice([1, 3, 5]),
+    )
+    scheduler = Scheduler(_chooser(random.Random(f"schedule {seed}"), draws.choice([0, 0.6, 0.93])))
+    world = begun(f"seed {seed}", setting, scheduler, overlaps=draws.random() < 0.2)
+    style, faults = draws.choice(sorted(STYLES)), draws.choice(["none", *sorted(FAULTS)])
+    with world.entered():
+        _spawn_actors(world, draws, STYLES[style], faults, calls)
+        scheduler.before_step = _applying_late(world, random.Random(f"late {seed}"))
+        try:
+            scheduler.run()
+        except Stuck as error:
+            world.problems.append(f"stuck: {error}")
+        world.problems.extend(f"{name}: {error!r}" for name, error in scheduler.errors)
+        scheduler.end()
+        if not world.problems:
+            judged(world, thorough=seed % 4 == 0 if thorough is None else thorough)
+    shape = f"{setting}, {style}, faults {faults}, overlaps {world.overlaps}"
+    return Run(seed, shape, world.problems, scheduler.trace, len(world.outcomes.calls))
+
+
+def _spawn_actors(
+    world: World, draws: random.Random, families: Sequence[str], faults: str, calls: int
+) -> None:
+    known = [
+        each for each in operations_of(keyed=world.setting.keyed).values()
+        if each.family in families
+    ]  # fmt: skip
+    weights = [each.weight(keyed=world.setting.keyed) for each in known]
+    shared = draws.random() < 0.25
+    process: SimulatedProcess | None = None
+    for number in range(draws.choice([2, 2, 2, 3, 3, 4])):
+        name = f"a{number}"
+        if process is None or not shared:
+            process = world.process(f"p{number}", _fault_plan(faults, draws))
+        chosen: Sequence[Operation] = draws.choices(known, weights, k=draws.randint(1, calls))
+        tokens = draws.choice([0.0, 0.3])
+        body = _body(world, name, process, chosen, tokens)
+        world.scheduler.spawn(process, name, body)
+
+
+def _body(
+    world: World,
+    name: str,
+    process: SimulatedProcess,
+    calls: Sequence[Operation],
+    tokens: float,
+) -> Callable[[], None]:
+    def body() -> None:
+        acting(world, name, process, calls, tokens)
+
+    return body
+
+
+def _fault_plan(faults: str, draws: random.Random) -> FaultPlan:
+    if draws.random() < 0.3:
+        return FaultPlan()
+    if faults == "death":
+        death = draws.choice([Fault.CRASH_BEFORE, Fault.CRASH_AFTER])
+        return FaultPlan({}, draws.randrange(3, 60), death)
+    return FaultPlan(FAULTS[faults])
+
+
+def _chooser(draws: random.Random, stays: float) -> Callable[[Sequence[Task]], Task]:
+    """Choose at random, but the task that ran last as often as `stays`."""
+    last: list[Task] = []
+
+    def choose(ready: Sequence[Task]) -> Task:
+        if last and last[0] in ready and draws.random() < stays:
+            return last[0]
+        last[:] = [draws.choice(ready)]
+        return last[0]
+
+    return choose
+
+
+def _applying_late(world: World, draws: random.Random) -> Callable[[], None]:
+    def before_step() -> None:
+        if (late := world.bucket.late) and draws.random() < LATE:
+            world.bucket.apply_late(draws.randrange(len(late)))
+
+    return before_step

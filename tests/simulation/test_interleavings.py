@@ -1,0 +1,31 @@
+"""Schedules of two or three calls with at most two preemptions: none has a wrong row."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.profiles import IS_DEEP
+from tests.simulation.interleavings import PAIRS, TRIPLES, Calls, schedules
+
+STRIDE = 1 if IS_DEEP else 9
+SOME = (
+    Calls(("upsert", "compact"), keyed=True),
+    Calls(("update", "restore"), keyed=True),
+    Calls(("compact", "expire_versions"), keyed=True),
+    Calls(("append", "delete_where")),
+    Calls(("delete_where", "compact")),
+)
+
+
+def test_there_are_192_pairs() -> None:
+    assert len(PAIRS) == len(set(PAIRS)) == 192
+    assert set(SOME) <= set(PAIRS)
+
+
+@pytest.mark.parametrize("calls", [*PAIRS, *TRIPLES] if IS_DEEP else SOME, ids=str)
+def test_no_schedule_has_a_wrong_row(calls: Calls) -> None:
+    count = 0
+    for finding in schedules(calls, stride=STRIDE):
+        assert not finding.problems, finding
+        count += 1
+    assert count >= 2

@@ -1,0 +1,274 @@
+"""One simulated table with its processes; a start of a table that many runs share."""
+
+from __future__ import annotations
+
+import random
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+from rowsieve import Table
+from rowsieve.errors import CommitConflict, CorruptData, RowsieveError, StalePlan, StoreError
+from rowsieve.objects import NotCreated
+from rowsieve.opening import create_table
+from rowsieve.storage.log.commit_log import CommitLog
+from tests.faults.vocabulary import Crash
+from tests.simulation import reader_calls, upkeep_calls, writer_calls
+from tests.simulation.bucket import Bucket, FaultPlan, SimulatedStore
+from tests.simulation.calls import (
+    FIRST_APPENDED,
+    KEYS,
+    Actor,
+    Call,
+    Observations,
+    Operation,
+    operations_of,
+)
+from tests.simulation.model import table_of
+from tests.simulation.processes import SimulatedProcess, replaced_world
+from tests.simulation.scheduler import Scheduler
+
+FAMILIES: Final = (writer_calls, upkeep_calls, reader_calls)  # imported for their operations
+URI: Final = "memory:///simulation"
+FIRST_OLD: Final = 900
+ATTEMPTS: Final = 4  # of a call with a token after errors
+REPEATED: Final = 0.5  # of the calls with a token that succeeded
+UNLUCKY: Final = (CommitConflict, StalePlan)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The table that a run starts with."""
+
+    keyed: bool
+    interval: int = 2
+    inline_bytes: int = 8192
+    visibility: str = "lazy"
+    history: int = 3
+    """Changes before the run, one after the other."""
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The properties that the table is created with."""
+        found = {
+            "checkpoint_interval": str(self.interval),
+            "statistics_inline_bytes": str(self.inline_bytes),
+        }
+        return {**found, "visibility": self.visibility} if self.keyed else found
+
+
+@dataclass
+class Outcomes:
+    """What callers were told, by the mark of the call."""
+
+    calls: dict[str, Call] = field(default_factory=dict)
+    acknowledged: dict[str, int] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
+    seen: Observations = field(default_factory=Observations)
+    next_key: int = FIRST_APPENDED
+    first_version: int = 0
+    """The head when the run began."""
+
+    def fresh_keys(self, count: int) -> range:
+        """Return keys that nobody has used."""
+        self.next_key += count
+        return range(self.next_key - count, self.next_key)
+
+    def copied(self) -> Outcomes:
+        """Copy the outcomes for another run."""
+        calls, acks, refused = dict(self.calls), dict(self.acknowledged), set(self.refused)
+        first = max(acks.values(), default=0)
+        return Outcomes(calls, acks, refused, Observations(), self.next_key, first)
+
+
+class World:
+    """A bucket, the processes that use it, and what they were told."""
+
+    def __init__(
+        self, seed: str, setting: Setting, scheduler: Scheduler, *, overlaps: bool = False
+    ) -> None:
+        self.seed, self.setting, self.scheduler = seed, setting, scheduler
+        self.overlaps = overlaps
+        self.bucket = Bucket(scheduler)
+        self.outcomes = Outcomes()
+        self.judge = self.process("judge", overlaps=False)
+
+    @contextmanager
+    def entered(self, ids: str = "") -> Iterator[World]:
+        """Own the clock, the ids and the stores of the interpreter until the end of the block.
+
+        `ids` tells runs of one seed apart: an id names one thing, also in caches of the code.
+        """
+        with replaced_world(self.scheduler, f"{self.seed} {ids}", lambda: self.judge):
+            self.judge.install()
+            yield self
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong, as far as it is known."""
+        return self.outcomes.seen.problems
+
+    def process(
+        self, name: str, plan: FaultPlan | None = None, *, overlaps: bool | None = None
+    ) -> SimulatedProcess:
+        """Start a process with a store of its own."""
+        process = SimulatedProcess(name)
+        process.store = SimulatedStore(
+            self.bucket,
+            self.scheduler,
+            process,
+            URI,
+            overlaps=self.overlaps if overlaps is None else overlaps,
+            plan=plan or FaultPlan(),
+            draws=random.Random(f"{self.seed} {name} faults"),
+        )
+        return process
+
+    def table(self, process: SimulatedProcess) -> Table:
+        """Open the table as the process."""
+        assert process.store is not None
+        log = CommitLog(process.store)
+        return Table(process.store, log, log.latest())
+
+    def actor(self, name: str, process: SimulatedProcess, tokens: float = 0.0) -> Actor:
+        """Open the table for a new actor of a process."""
+        return Actor(
+            name,
+            self.table(process),
+            random.Random(f"{self.seed} {name}"),
+            self.setting.keyed,
+            self.scheduler,
+            self.outcomes.seen,
+            self.outcomes.fresh_keys,
+            tokens,
+        )
+
+    def act(self, actor: Actor, operation: Operation) -> None:
+        """Let an actor make one call, and note what it is told."""
+        actor.number += 1
+        try:
+            call = operation.draw(actor)
+        except RowsieveError:
+            return  # it read the table before the call; nothing can have happened
+        if call is None:
+            return
+        mark = actor.mark
+        self.outcomes.calls[mark] = call
+        injected = _injected(actor)
+        for attempt in range(ATTEMPTS):
+            try:
+                commit = call.run()
+            except RowsieveError as error:
+                is_clean = _injected(actor) == injected and not attempt
+                if self._is_settled(call, mark, error, is_clean=is_clean):
+                    return
+            except Exception as error:
+                lines = "".join(traceback.format_exception(error)[-3:])
+                self.problems.append(f"{mark} {operation.name}: {type(error).__name__} {lines}")
+                return
+            else:
+                self._note_commit(call, mark, commit)
+                self._repeat(actor, call, commit)
+                return
+
+    def _is_settled(self, call: Call, mark: str, error: RowsieveError, *, is_clean: bool) -> bool:
+        """Note an error; False if the call is repeated because its token finds its commit."""
+        is_of_store = isinstance(error, StoreError | NotCreated | CorruptData)
+        if is_of_store and not is_clean:
+            return not call.has_token
+        if isinstance(error, (*UNLUCKY, *call.refusals)):
+            if is_clean:
+                self.outcomes.refused.add(mark)
+            return True
+        lines = "".join(traceback.format_exception(error)[-3:])
+        self.problems.append(f"{mark}: {type(error).__name__} {lines}")
+        return True
+
+    def _repeat(self, actor: Actor, call: Call, commit: Any) -> None:
+        """Deliver a call with a token once more, sometimes; its commit must be the same."""
+        if not call.has_token or not commit.committed or actor.draws.random() > REPEATED:
+            return
+        try:
+            again = call.run()
+        except RowsieveError:
+            return  # the first commit counts, whatever the second call meets
+        if again.version != commit.version:
+            self.problems.append(f"{actor.mark}: {commit.version}, repeated {again.version}")
+
+    def _note_commit(self, call: Call, mark: str, commit: Any) -> None:
+        if not call.carries_mark:
+            return
+        if commit.committed:
+            self.outcomes.acknowledged[mark] = commit.version
+        else:
+            self.outcomes.refused.add(mark)
+
+
+def _injected(actor: Actor) -> int:
+    store = actor.table.store
+    assert isinstance(store, SimulatedStore)
+    return store.injected
+
+
+@cache
+def started(setting: Setting) -> World:
+    """Create a table and its history once; other worlds begin with copies of it."""
+    world = World(f"start {setting}", setting, Scheduler(lambda ready: ready[0]))
+    draws = random.Random(f"start {setting}")
+    first = sorted(draws.sample(KEYS, 5)) if setting.keyed else range(FIRST_OLD, FIRST_OLD + 5)
+    pairs = [(key, draws.randrange(20)) for key in first]
+    with world.entered():
+        create_table(
+            URI,
+            table_of(pairs),
+            key=["k"] if setting.keyed else None,
+            properties=setting.properties,
+            metadata={"mark": "first"},
+        )
+        world.outcomes.calls["first"] = Call(
+            lambda: None, lambda state, versions, entry: state.with_rows(pairs)
+        )
+        actor = world.actor("start", world.judge)
+        known = operations_of(keyed=setting.keyed)
+        wanted = ("upsert", "append", "delete_keys", "update", "compact")
+        names = [name for name in wanted if name in known]
+        for _ in range(setting.history):
+            world.act(actor, known[draws.choice(names)])
+    assert not world.problems, world.problems
+    return world
+
+
+def begun(seed: str, setting: Setting, scheduler: Scheduler, *, overlaps: bool = False) -> World:
+    """Make a world that begins with the table of a setting."""
+    origin, world = started(setting), World(seed, setting, scheduler, overlaps=overlaps)
+    scheduler.now_us = origin.scheduler.now_us
+    world.bucket = origin.bucket.restored(scheduler)
+    world.outcomes = origin.outcomes.copied()
+    world.judge = world.process("judge", overlaps=False)
+    return world
+
+
+def acting(
+    world: World,
+    actor_name: str,
+    process: SimulatedProcess,
+    calls: Sequence[Operation],
+    tokens: float,
+) -> None:
+    """Be an actor: open the table, whatever it takes, and make the calls."""
+    while True:
+        try:
+            actor = world.actor(actor_name, process, tokens)
+            break
+        except (StoreError, CorruptData):
+            assert process.store is not None
+            if not process.store.injected:
+                raise
+    for each in calls:
+        world.act(actor, each)
+
+
+__all__ = ["Crash", "Outcomes", "Setting", "World", "acting", "begun", "started"]
