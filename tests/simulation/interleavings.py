@@ -93,12 +93,12 @@ class Finding(NamedTuple):
     problems: Sequence[str]
 
 
-def schedules(calls: Calls, *, stride: int = 1) -> Iterator[Finding]:
-    """Run all schedules; `stride` leaves some out: preemptions after 1, 1 + stride, … requests."""
+def schedules(calls: Calls, *, preemptions: int = 2) -> Iterator[Finding]:
+    """Run all schedules with at most so many preemptions, one or two."""
     for order in itertools.permutations(range(len(calls.names))):
-        for first in itertools.count(1, stride):
+        for first in itertools.count(1):
             is_first_left = False
-            for second in itertools.count(1, stride):
+            for second in itertools.count(1) if preemptions == 2 else [UNLIMITED]:
                 program = _program(order, first, second)
                 chooser = _Program(calls, program)
                 yield Finding(calls, program, _run(calls, chooser, clean=(first + second) % 7 == 0))
