@@ -13,10 +13,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import Enum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 from urllib.parse import urlsplit
+
+from tests.faults.vocabulary import Fault
 
 
 class Server(Protocol):
@@ -26,27 +27,6 @@ class Server(Protocol):
     def endpoint(self) -> str:
         """Its scheme, host and port."""
         ...
-
-
-class Fault(Enum):
-    """What happens to a request; `AFTER`: once the server has done what it asks."""
-
-    SERVER_ERROR = "500"
-    SLOW_DOWN = "503"
-    REFUSED = "501"
-    DENIED = "403"
-    RESET = "connection reset"
-    RESET_AFTER = "connection reset after the server has applied it"
-    ERROR_AFTER = "500 after the server has applied it"
-    TIMEOUT_AFTER = "no answer, though the server has applied it"
-    TRUNCATED = "half of the answer, then the connection is closed"
-    SLOW_BODY = "half of the answer, then nothing"
-    SHORT = "half of the answer, as if it were whole"
-    EXISTS_AFTER = "412 after the server has applied it"
-    CONFLICT = "409 though nothing was stored"
-    ELSEWHERE = "301 to another region, which is not told"
-    SKEWED = "403 for a clock that is wrong"
-    LATE = "what a listing said when it was first asked for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +43,26 @@ class Request:
         """Whether it is about an entry of a log."""
         return "/_rowsieve/log/" in self.path and self.path.endswith(".json")
 
+
+WIRE_FAULTS = (
+    Fault.UNAVAILABLE,
+    Fault.THROTTLED,
+    Fault.REFUSED,
+    Fault.DENIED,
+    Fault.RESET,
+    Fault.RESET_AFTER,
+    Fault.LOST_ANSWER,
+    Fault.TIMEOUT_AFTER,
+    Fault.BROKEN_BODY,
+    Fault.SLOW_BODY,
+    Fault.TRUNCATED,
+    Fault.EXISTS_AFTER,
+    Fault.EXISTS_BEFORE,
+    Fault.ELSEWHERE,
+    Fault.SKEWED_CLOCK,
+    Fault.STALE_LIST,
+)
+"""The faults that the proxy can inject."""
 
 _STALL_S = 60  # without a further request, after which some wait for each other
 
@@ -203,14 +203,14 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
             if fault is None:
                 proxy.first_answers.setdefault(self.path, answer)
                 self._answer(*answer)
-            elif fault is Fault.LATE:
+            elif fault is Fault.STALE_LIST:
                 self._answer(*proxy.first_answers.get(self.path, answer))
-            elif fault is Fault.SHORT:
+            elif fault is Fault.TRUNCATED:
                 status, headers, body = answer
                 kept = body[: len(body) // 2]
                 length = [("Content-Length", str(len(kept)))]
                 self._answer(status, [h for h in headers if not _is_length(h)] + length, kept)
-            elif fault in (Fault.TRUNCATED, Fault.SLOW_BODY):
+            elif fault in (Fault.BROKEN_BODY, Fault.SLOW_BODY):
                 self._answer(*answer, whole=False)
                 if fault is Fault.SLOW_BODY:
                     self._wait_for_the_client_to_go()
@@ -256,13 +256,13 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
 
 _AFTER = (
     Fault.RESET_AFTER,
-    Fault.ERROR_AFTER,
+    Fault.LOST_ANSWER,
     Fault.TIMEOUT_AFTER,
-    Fault.TRUNCATED,
+    Fault.BROKEN_BODY,
     Fault.SLOW_BODY,
-    Fault.SHORT,
+    Fault.TRUNCATED,
     Fault.EXISTS_AFTER,
-    Fault.LATE,
+    Fault.STALE_LIST,
 )
 
 
@@ -281,13 +281,13 @@ def _error(status: int, code: str) -> Answer:
 
 
 _ERRORS = {
-    Fault.SERVER_ERROR: _error(500, "InternalError"),
-    Fault.ERROR_AFTER: _error(500, "InternalError"),
-    Fault.SLOW_DOWN: _error(503, "SlowDown"),
+    Fault.UNAVAILABLE: _error(500, "InternalError"),
+    Fault.LOST_ANSWER: _error(500, "InternalError"),
+    Fault.THROTTLED: _error(503, "SlowDown"),
     Fault.REFUSED: _error(501, "NotImplemented"),
     Fault.DENIED: _error(403, "SignatureDoesNotMatch"),
     Fault.EXISTS_AFTER: _error(412, "PreconditionFailed"),
-    Fault.CONFLICT: _error(409, "ConditionalRequestConflict"),
+    Fault.EXISTS_BEFORE: _error(409, "ConditionalRequestConflict"),
     Fault.ELSEWHERE: _error(301, "PermanentRedirect"),
-    Fault.SKEWED: _error(403, "RequestTimeTooSkewed"),
+    Fault.SKEWED_CLOCK: _error(403, "RequestTimeTooSkewed"),
 }

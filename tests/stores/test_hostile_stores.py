@@ -12,9 +12,10 @@ import rowsieve as rs
 from rowsieve import clock
 from rowsieve.errors import InvalidInput, RowsieveError, StoreError
 from rowsieve.objects import open_store
+from tests.faults.vocabulary import Fault
 from tests.objects.background import finish_background
 from tests.small_tables import KV, kv
-from tests.stores.proxy import Fault, Proxy, Request
+from tests.stores.proxy import Proxy, Request
 from tests.stores.s3_server import S3
 from tests.stores.test_store_faults import (
     EXPECTED,
@@ -38,7 +39,7 @@ def test_a_store_that_lists_late_hides_no_commit(s3: S3, proxy: Proxy) -> None:
     rs.create_table(uri, KV, key=["k"], storage_options=s3.options, properties=properties)
     table = rs.open_table(uri, storage_options=options(proxy))
     rs.open_table(uri, storage_options=options(proxy)).refresh()
-    proxy.rule = lambda request: Fault.LATE if is_listing(request) else None
+    proxy.rule = lambda request: Fault.STALE_LIST if is_listing(request) else None
     writer = rs.open_table(uri, storage_options=s3.options)
     for version in range(1, 9):
         writer.upsert(kv((version, version)))
@@ -50,7 +51,7 @@ def test_a_store_that_lists_late_hides_no_commit(s3: S3, proxy: Proxy) -> None:
     assert rows(table) == [(k, k) for k in range(1, 10)]
     with pytest.raises(rs.errors.TableExists):
         rs.create_table(uri, KV, key=["k"], storage_options=options(proxy))
-    assert any(fault is Fault.LATE for _, fault in proxy.faults)
+    assert any(fault is Fault.STALE_LIST for _, fault in proxy.faults)
 
 
 @pytest.mark.parametrize("etag", [lambda _: f'"{uuid.uuid4().hex}"', lambda _: None])
@@ -63,7 +64,7 @@ def test_etags_mean_nothing(etag: Callable[[str], str | None], s3: S3, proxy: Pr
         if request.method != "GET" or request.path in met:
             return None
         met.add(request.path)
-        return Fault.TRUNCATED  # so that an answer is continued
+        return Fault.BROKEN_BODY  # so that an answer is continued
 
     proxy.rule = rule
     table = rs.open_table(uri, storage_options=options(proxy))
@@ -152,7 +153,7 @@ def test_a_storm_ends_by_a_deadline_and_not_by_a_count_alone(
         return passed[0]
 
     monkeypatch.setattr(clock, "monotonic_s", later)
-    proxy.rule = lambda request: Fault.SLOW_DOWN if request.method == method else None
+    proxy.rule = lambda request: Fault.THROTTLED if request.method == method else None
     before = len(proxy.requests)
     with pytest.raises(StoreError, match="SlowDown") as raised:
         table.upsert(kv((1, 7)))

@@ -14,7 +14,8 @@ import pytest
 
 import rowsieve as rs
 from tests import profiles
-from tests.stores.proxy import Fault, Proxy, Request, proxy_to
+from tests.faults.vocabulary import Fault
+from tests.stores.proxy import Proxy, Request, proxy_to
 from tests.stores.s3_server import S3
 
 BOUND_S = 60  # of what would hang for an hour

@@ -11,15 +11,16 @@ import rowsieve as rs
 from rowsieve import Table
 from rowsieve.errors import RowsieveError, StoreError
 from rowsieve.objects import store_opening
+from tests.faults.vocabulary import Fault
 from tests.small_tables import KV, kv
-from tests.stores.proxy import Fault, Proxy, Request, Rule, proxy_to
+from tests.stores.proxy import WIRE_FAULTS, Proxy, Request, Rule, proxy_to
 from tests.stores.s3_server import S3, SECRET
 
-LASTING = (Fault.REFUSED, Fault.DENIED, Fault.ELSEWHERE, Fault.SKEWED)
-OF_READS = (Fault.SHORT, Fault.LATE)
-OF_PUTS = (Fault.EXISTS_AFTER, Fault.CONFLICT)
+LASTING = (Fault.REFUSED, Fault.DENIED, Fault.ELSEWHERE, Fault.SKEWED_CLOCK)
+OF_READS = (Fault.TRUNCATED, Fault.STALE_LIST)
+OF_PUTS = (Fault.EXISTS_AFTER, Fault.EXISTS_BEFORE)
 FAULTS = [  # what may pass by itself, whatever the request
-    fault for fault in Fault if fault not in (*LASTING, *OF_READS, *OF_PUTS)
+    fault for fault in WIRE_FAULTS if fault not in (*LASTING, *OF_READS, *OF_PUTS)
 ]
 
 
@@ -113,7 +114,7 @@ def test_a_fault_that_stays_is_an_error_and_never_a_wrong_row(
         rows(table)
     assert_told_well(raised.value, proxy)
     proxy.rule = lambda request: fault if "/data/" in request.path else None
-    if fault not in (Fault.TRUNCATED, Fault.SLOW_BODY):  # a put is answered without a body
+    if fault not in (Fault.BROKEN_BODY, Fault.SLOW_BODY):  # a put is answered without a body
         with pytest.raises(RowsieveError) as raised:
             table.upsert(kv((1, 7)))
         assert_told_well(raised.value, proxy)

@@ -17,10 +17,11 @@ from rowsieve.errors import StoreError
 from rowsieve.objects import open_store
 from rowsieve.storage.log.commit_log import CommitLog
 from tests import profiles, small_tables
+from tests.faults.vocabulary import Fault
 from tests.processes import start
 from tests.storage.log_fixtures import commit_many, create
 from tests.stores.azure_server import KEY, Azure, azure_server
-from tests.stores.proxy import Fault, Proxy, Request, proxy_to
+from tests.stores.proxy import Proxy, Request, proxy_to
 from tests.tables.test_concurrency import (
     test_a_race_with_a_key,
     test_a_race_without_a_key,
@@ -142,8 +143,8 @@ def test_a_creation_asks_for_conditional_puts_before_it_writes(proxy: Proxy, azu
 @pytest.mark.parametrize("method", ["GET", "PUT"])
 @pytest.mark.parametrize(
     "fault",
-    [Fault.SERVER_ERROR, Fault.SLOW_DOWN, Fault.RESET, Fault.RESET_AFTER, Fault.ERROR_AFTER,
-     Fault.TRUNCATED],
+    [Fault.UNAVAILABLE, Fault.THROTTLED, Fault.RESET, Fault.RESET_AFTER, Fault.LOST_ANSWER,
+     Fault.BROKEN_BODY],
     ids=lambda fault: fault.name,
 )  # fmt: skip
 def test_reads_and_commits_come_through_a_fault_at_each_object(
