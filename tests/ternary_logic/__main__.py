@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from tests.ternary_logic.engine_texts import check_texts
 from tests.ternary_logic.pairs import Report, check_table, names_of
 from tests.ternary_logic.readers import READERS
 
@@ -14,6 +15,7 @@ def report(first: int, last: int, conditions: int) -> None:
     for seed in range(first, last):
         seen = len(found.findings)
         check_table(seed, range(conditions), READERS, found)
+        check_texts(seed, range(conditions), READERS, found)
         for finding in found.findings[seen:]:
             _write(str(finding))
         if seed % 20 == 19:
@@ -29,9 +31,10 @@ def _write(line: str) -> None:
 
 if __name__ == "__main__":
     if "/" in sys.argv[1]:
-        seed, number, reader = names_of(sys.argv[1])
+        seed, number, reader = names_of(sys.argv[1].removeprefix("texts/"))
         replayed = Report()
-        check_table(seed, [number], [reader], replayed)
+        check = check_texts if sys.argv[1].startswith("texts/") else check_table
+        check(seed, [number], [reader], replayed)
         _write("\n".join(map(str, replayed.findings)) or f"no difference; {replayed.skipped}")
     else:
         report(*map(int, sys.argv[1:]))  # first seed, last seed, conditions of each

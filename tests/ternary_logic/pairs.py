@@ -133,16 +133,19 @@ class Room:
     def check(self, name: str, reader_name: str, reader: Reader, predicate: ir.Predicate) -> None:
         """Compare one pair."""
         language = LANGUAGES[reader.language]
-        judge = self._open("judge", reader.language, language.judge)
-        asked = self._open("reader", reader_name, reader.over)
-        if isinstance(judge, Failure) or isinstance(asked, Failure):
-            self.report.skipped[f"{reader_name}: no such columns"] += 1
-            return
         condition = self._write(name, reader.language, language, predicate)
         if isinstance(condition, Failure):
-            self.report.skipped[f"{reader.language}: not written"] += 1
+            if condition.is_refusal:
+                self.report.skipped[f"{reader.language}: not written"] += 1
+            else:
+                self.report.findings.append(Finding(name, str(predicate), [str(condition)]))
             return
-        self._compare(name, reader, language, condition, asked, judge)
+        self.compare(name, reader_name, condition)
+
+    def judge(self, language: str) -> Judge | Failure:
+        """The judge of a language over the rows of the table."""
+        found: Judge | Failure = self._open("judge", language, LANGUAGES[language].judge)
+        return found
 
     def _open(self, what: str, name: str, opens: Callable[[Any], Any]) -> Any:
         if (what, name) not in self.opened:
@@ -158,19 +161,16 @@ class Room:
         if of not in known:
             chance = random.Random(f"{pair}/{of}")
             known[of] = outcome(lambda: language.write(predicate, self.history.schema, chance))
-            if isinstance(known[of], Failure) and not known[of].is_refusal:
-                raise known[of].error
         return known[of]
 
-    def _compare(
-        self,
-        name: str,
-        reader: Reader,
-        language: Language,
-        condition: Any,
-        asked: Asked,
-        judge: Judge,
-    ) -> None:
+    def compare(self, name: str, reader_name: str, condition: Any) -> None:
+        """Ask a condition in the language of a reader."""
+        reader = READERS[reader_name]
+        language, judge = LANGUAGES[reader.language], self.judge(reader.language)
+        asked: Asked | Failure = self._open("reader", reader_name, reader.over)
+        if isinstance(judge, Failure) or isinstance(asked, Failure):
+            self.report.skipped[f"{reader_name}: no such columns"] += 1
+            return
         truths = outcome(lambda: judge.truths(condition))
         if isinstance(truths, Failure) and (truths.is_refusal or not reader.raises):
             self.report.skipped[f"{reader.language}: fails in memory"] += 1
@@ -182,12 +182,11 @@ class Room:
             found = outcome(partial(asked.kept, form))
             if isinstance(found, Failure) and found.is_lawful and not reader.raises:
                 what = "refused" if found.is_refusal else "fails alone"
-                self.report.skipped[f"{name.rpartition('/')[2]}: {what}"] += 1
+                self.report.skipped[f"{reader_name}: {what}"] += 1
                 return
             if (text := difference(wanted, found)) and not _is_engine_s(judge, form, found, reader):
                 differences.append(f"{FORMS[i]} {text}")
         differences += self._counted(condition, truths, asked) if not differences else []
-        reader_name = name.rpartition("/")[2]
         self.report.compared[reader_name] += 1
         if differences:
             self.report.findings.append(Finding(name, str(condition)[:600], differences))

@@ -15,11 +15,10 @@ from rowsieve.bridges.sql import parse_expression
 from rowsieve.errors import RowsieveError
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.registry import BUILT_IN
-from tests.bridges.against_engines import python_expressions
 from tests.bridges.against_engines.compare import Case
 from tests.bridges.against_engines.engines import ENGINES, Engine
 
-_A, _B = "a", "b"
+_A, _B = "{0}", "{1}"  # places of columns in a text
 _FEW = 6  # constants, drawn again for each type and template
 _NUMBERS = ("0", "1", "-1", "2", "3", "1.5", "0.1", "9007199254740993")
 _WORDS = ("''", "'a'", "'b'", "' '", "'2013-03-10'")
@@ -106,13 +105,23 @@ _OF_TWO = (
 
 def cases(name: str, names: Sequence[str] = (), *, seed: int = 0) -> Iterator[Case]:
     """All cases of an engine; `names`: functions of its catalogue, by name."""
+    for types, text in texts(name, names, seed=seed):
+        yield Case(name, types, over_columns(text, "a", "b"))
+
+
+def texts(name: str, names: Sequence[str] = (), *, seed: int = 0) -> Iterator[tuple[str, str]]:
+    """Types of columns, and a text with places for them, of each case of an engine."""
     engine = ENGINES[name]
-    every = _texts(engine, names, random.Random(seed))
-    if not engine.is_sql:
-        every = python_expressions.texts(engine.dialect, engine.types, names)
-    for types, text in every:
+    for types, text in _texts(engine, names, random.Random(seed)):
         if engine.about is None or not engine.about.isdisjoint(types.split(",")):
-            yield Case(name, types, text)
+            yield types, text
+
+
+def over_columns(text: str, *columns: str) -> str:
+    """Put columns in the places of a text, which may have other braces."""
+    for place, column in enumerate(columns):
+        text = text.replace(f"{{{place}}}", column)
+    return text
 
 
 def _texts(
