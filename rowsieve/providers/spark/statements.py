@@ -1,13 +1,16 @@
-"""SQL in Spark over a catalog: statements on procedures, and temporary views of its tables."""
+"""SQL in Spark over a catalog: procedures, tables to create, and temporary views of its tables."""
 
 from __future__ import annotations
 
 import re
 from typing import Any, Final
 
+from pyspark.sql.types import StructType
+
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.procedures.bound_call import named_catalog
 from rowsieve.procedures.call_statement import Call, Explain, Statement, classify
+from rowsieve.providers.spark.created_tables import create_table
 from rowsieve.providers.spark.job_errors import condition_of
 from rowsieve.providers.spark.procedure_engine import SparkEngine
 from rowsieve.providers.spark.reads.pruning import pruned
@@ -18,6 +21,7 @@ _CHANGE: Final = re.compile(
     r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:DELETE|UPDATE|MERGE|INSERT|TRUNCATE|ALTER)\b",
     re.IGNORECASE | re.DOTALL,
 )
+_RETURNING: Final = re.compile(r"\bRETURNING\b", re.IGNORECASE)
 _CANNOT_CHANGE: Final = frozenset(
     {"INTERNAL_ERROR", "UNSUPPORTED_FEATURE", "UNSUPPORTED_INSERT", "EXPECT_TABLE_NOT_VIEW"}
 )
@@ -28,15 +32,18 @@ def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
     """Run a statement; return a Spark DataFrame.
 
     CALL, ALTER TABLE … EXECUTE, SHOW PROCEDURES and DESCRIBE PROCEDURE run in `catalog`, a
-    `rowsieve.Catalog`, with their tasks on the session's workers; filters are Spark SQL. Spark runs
-    every other statement, also a call that names one of its own catalogs, and queries are pruned as
-    `prune` does it.
+    `rowsieve.Catalog`, with their tasks on the session's workers; filters are Spark SQL. CREATE
+    TABLE … USING rowsieve with columns or a query creates the table at its path, with the options
+    of a write, and its name. Spark runs every other statement, also a call that names one of its
+    own catalogs, and queries are pruned as `prune` does it.
     """
     if not hasattr(spark, "sql"):
         raise InvalidInput(f"sql: spark must be a SparkSession, not {type(spark).__name__}")
     if not isinstance(statement, str):
         raise InvalidInput(f"sql: a statement is text, not {type(statement).__name__}")
     if (found := classify(statement, _DIALECT)) is None:
+        if create_table(spark, statement):
+            return spark.createDataFrame([], StructType([]))
         return pruned(_run(spark, statement))
     if _is_for_spark(spark, found, catalog):
         return spark.sql(statement)
@@ -62,13 +69,23 @@ def _run(spark: Any, statement: str) -> Any:
     try:
         return spark.sql(statement)
     except Exception as error:
-        condition = (condition_of(error) or "").partition(".")[0]
-        if condition in _CANNOT_CHANGE and _CHANGE.match(statement):
+        if _is_change(error, statement):
             raise UnsupportedOperation(
-                "sql: Spark does not change this table or view; views of Rowsieve tables are read "
-                "only. Use a method of the table: delete, update, write_spark or merge_spark"
+                "sql: Spark does not change this table or view, and has no RETURNING; views of "
+                "Rowsieve tables are read only. Use a method of the table: delete, update, "
+                "write_spark or merge_spark"
             ) from error
         raise
+
+
+def _is_change(error: Exception, statement: str) -> bool:
+    """Return whether Spark refused a change of a view, or a RETURNING, which it does not have."""
+    if not _CHANGE.match(statement):
+        return False
+    condition = (condition_of(error) or "").partition(".")[0]
+    if condition == "PARSE_SYNTAX_ERROR":
+        return _RETURNING.search(statement) is not None
+    return condition in _CANNOT_CHANGE
 
 
 def create_views(spark: Any, catalog: Any, namespace: str | None = None) -> dict[str, str]:

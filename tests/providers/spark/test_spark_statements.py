@@ -59,6 +59,8 @@ CHANGES_OF_VIEWS = [
     "INSERT OVERWRITE db_flights VALUES (9)",
     "MERGE INTO db_flights t USING db_flights s ON t.id = s.id WHEN MATCHED THEN DELETE",
     "TRUNCATE TABLE db_flights",
+    "DELETE FROM db_flights WHERE id = 1 RETURNING id",
+    "INSERT INTO db_flights VALUES (1) RETURNING *",
     "ALTER TABLE db_flights ADD COLUMN x INT",
 ]
 

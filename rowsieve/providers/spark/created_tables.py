@@ -1,0 +1,125 @@
+"""`CREATE TABLE … USING rowsieve` with columns or a query, in our `sql`.
+
+Spark gives a Python source neither the path nor the options of a table of its catalog, so it cannot
+write the rows itself. Here Spark's parser reads the statement, a write creates the table with all
+its rows in one commit, and then Spark's catalog gets a name for its version. Without columns and
+query the statement names a table that exists, and Spark runs it.
+
+Soundness: a part of the statement that would be ignored is refused before anything is written, and
+so is a type that a table cannot keep, such as text with a collation.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pyspark.sql.types import StructType
+
+from rowsieve.errors import InvalidInput, TableExists, UnsupportedOperation
+from rowsieve.providers.spark.job_errors import own_error
+from rowsieve.providers.spark.plans import class_of, empty_frame, frame_of, items
+from rowsieve.providers.spark.row_types import arrow_schema_of
+
+_LOGICAL: Final = "org.apache.spark.sql.catalyst.plans.logical."
+_CREATE: Final = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:CREATE|REPLACE)\b.*\bUSING\s+`?rowsieve\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_SOURCE: Final = "rowsieve"
+_PLAIN_METADATA: Final = frozenset({"comment"})
+
+
+def create_table(session: Any, statement: str) -> bool:
+    """Run a statement that creates a table of ours with columns or a query; False for others."""
+    if not _CREATE.match(statement) or not hasattr(session, "_jsparkSession"):
+        return False
+    plan = session._jsparkSession.sessionState().sqlParser().parsePlan(statement)
+    kind = class_of(plan).removeprefix(_LOGICAL)
+    if kind not in ("CreateTable", "CreateTableAsSelect", "ReplaceTable", "ReplaceTableAsSelect"):
+        return False
+    spec = plan.tableSpec()
+    if not spec.provider().isDefined() or str(spec.provider().get()).lower() != _SOURCE:
+        return False
+    if kind == "CreateTable" and not items(plan.columns()):
+        return False  # a name for a table that exists
+    name = ".".join(f"`{part.replace('`', '``')}`" for part in items(plan.name().nameParts()))
+    _refuse_others(plan, kind, spec)
+    options = _options(spec)
+    path = options.pop("path")
+    if session.catalog.tableExists(name):
+        if plan.ignoreIfExists():
+            return True
+        raise TableExists(f"create_table: {name} already exists in Spark's catalog")
+    frame = _rows(session, plan, kind)
+    arrow_schema_of(frame.schema)  # refuses a type that a table cannot keep, by the column
+    _write(frame, path, options)
+    session.sql(f"CREATE TABLE {name} USING {_SOURCE} OPTIONS (path {_quoted(path)})")
+    return True
+
+
+def _refuse_others(plan: Any, kind: str, spec: Any) -> None:
+    """Refuse the parts of a statement that have no meaning for our tables."""
+    others = {
+        "OR REPLACE; drop the table and delete its folder first": kind.startswith("Replace"),
+        "PARTITIONED BY, CLUSTERED BY; give the option property.cluster_by": bool(
+            items(plan.partitioning())
+        ),
+        "TBLPROPERTIES; give OPTIONS (property.NAME '...')": not spec.properties().isEmpty(),
+        "COMMENT; set it by the table's methods": spec.comment().isDefined(),
+    }
+    for part, is_given in others.items():
+        if is_given:
+            raise UnsupportedOperation(
+                f"CREATE TABLE ... USING rowsieve does not take {part}; nothing was created"
+            )
+
+
+def _options(spec: Any) -> dict[str, str]:
+    """The options of the write that creates the table, with its path."""
+    options = {
+        str(pair._1()).lower(): str(pair._2().eval(None)) if hasattr(pair._2(), "eval") else ""
+        for pair in items(spec.optionExpression().options())
+    }
+    if spec.location().isDefined():
+        options["path"] = str(spec.location().get())
+    if not options.get("path"):
+        raise InvalidInput(
+            "CREATE TABLE ... USING rowsieve: the table is not named, and nothing was created; add "
+            "OPTIONS (path '...') or LOCATION '...'"
+        )
+    options.setdefault("key", "")
+    return options
+
+
+def _rows(session: Any, plan: Any, kind: str) -> Any:
+    """The rows of the query, or none with the columns of the statement."""
+    if kind == "CreateTableAsSelect":
+        return frame_of(session, plan.query())
+    schema = StructType.fromJson(json.loads(str(plan.tableSchema().json())))
+    for column in schema:
+        if set(column.metadata or {}) - _PLAIN_METADATA:
+            raise UnsupportedOperation(
+                f"CREATE TABLE ... USING rowsieve: the column {column.name!r} has a default or is "
+                "computed, which Spark alone would apply; nothing was created"
+            )
+    return empty_frame(session, schema)
+
+
+def _write(frame: Any, path: str, options: Mapping[str, str]) -> None:
+    """Create the table with the rows of the frame; TableExists if there is one."""
+    writer = frame.write.format(_SOURCE).mode("append").options(if_exists="error", **options)
+    try:
+        writer.save(path)
+    except Exception as error:
+        if (own := own_error(error, f"CREATE TABLE at {path}")) is not None:
+            raise own from error
+        raise
+
+
+def _quoted(text: str) -> str:
+    """The text as a literal of Spark's SQL."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
