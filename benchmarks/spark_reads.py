@@ -4,7 +4,7 @@
     python -m benchmarks.spark_reads --rows 4000000 --parts 8
 
 With `--parts` the rows are in several files that all have hidden rows. Then the table is compared
-with itself after `compact`, which Spark reads natively, and with our source.
+with itself after `compact`, which Spark reads natively; `--source` adds our source.
 
 Each query's answer is checked before it is timed; the readers take turns in one session. Ratios are
 of the CPU seconds of this process and of Spark's JVM without its compilers, and of wall seconds,
@@ -119,18 +119,16 @@ def main() -> None:
 def compare_parts(spark: Any, folder: Path, options: Any) -> None:
     """Compare tables of several files with hidden rows with the same tables after `compact`."""
     for share in (0.01, 0.5):
-        table = table_of_parts(folder / f"{share:.0%}", options.rows, options.parts, share)
-        compacted = table.clone(str(folder / f"{share:.0%} compacted"))
+        table = table_of_parts(folder / f"upserted {share}", options.rows, options.parts, share)
+        compacted = table.clone(str(folder / f"compacted {share}"))
         compacted.compact()
         print(
             f"{share:.0%} upserted over {options.parts} parts, {options.rows:,} rows x 8 columns; "
             f"load {os.getloadavg()[0]:.1f}\n{explain(spark, table.uri)}"
         )
-        frames = {
-            "compacted": read(spark, compacted.uri),
-            "rowsieve": read(spark, table.uri),
-            "source": read(spark, table.uri, routes=["source"]),
-        }
+        frames = {"compacted": read(spark, compacted.uri), "rowsieve": read(spark, table.uri)}
+        if options.source:
+            frames["source"] = read(spark, table.uri, routes=["source"])
         compare(spark, frames, options, BARS_OF_PARTS)
 
 
