@@ -53,11 +53,21 @@ class PlacedFiles:
     hidden: Mapping[str, RowSet] = field(default_factory=dict)
     instants: bool = False
 
-    def parts(self, store: Callable[[RowSet], DeletionVectorRef]) -> PartTable:
-        """A part per file that has rows; `store` stores a deletion vector."""
+    def parts(
+        self, store: Callable[[RowSet], DeletionVectorRef], *, on_demand: bool = False
+    ) -> PartTable:
+        """A part per file that has rows; `store` stores a deletion vector.
+
+        `on_demand`: that of `parts_of`.
+        """
         vectors = {uri: store(hidden) for uri, hidden in self.hidden.items() if len(hidden)}
         return parts_of(
-            self.footers, self.joined, self.partitions, vectors=vectors, instants=self.instants
+            self.footers,
+            self.joined,
+            self.partitions,
+            vectors=vectors,
+            instants=self.instants,
+            on_demand=on_demand,
         )
 
 

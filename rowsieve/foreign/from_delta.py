@@ -81,7 +81,7 @@ def from_delta(
     store = open_store(location.uri, storage_options)
     with _reading("from_delta", location):
         files = _files("from_delta", opened, location, store)
-    parts = files.parts(inline_deletion_vector)
+    parts = files.parts(inline_deletion_vector, on_demand=True)
     joined = files.joined
     return view_of(store, joined.schema, joined.next_id, parts, _READ_ONLY, storage_options)
 

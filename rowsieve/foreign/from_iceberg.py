@@ -85,7 +85,7 @@ def from_iceberg(
     scan = _scan("from_iceberg", table, snapshot_id)
     store = open_store(_location(table.location()).uri, storage_options)
     files = _placed(scan, _data_files(scan, table), table, store)
-    joined, parts = files.joined, files.parts(inline_deletion_vector)
+    joined, parts = files.joined, files.parts(inline_deletion_vector, on_demand=True)
     return view_of(store, joined.schema, joined.next_id, parts, _READ_ONLY, storage_options)
 
 
