@@ -396,7 +396,7 @@ class Oracle:
             case (_, Int()):
                 return self.whole(value, target)
             case (_, Float()):
-                lenient = self.semantics.lenient_float_casts and isinstance(source, Float)
+                lenient = self.semantics.infinite_float32 and isinstance(source, Float)
                 return rounded_float(float(value), target.bits, overflow=not lenient)
             case (Float(), Decimal()):
                 if not math.isfinite(value):

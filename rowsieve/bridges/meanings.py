@@ -80,6 +80,7 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
         " gives 0 for NaN, and fails beyond 64 bits, in one engine only",
     ),
     "lenient_float_casts": ("", "fails in one engine only on what is too large or not finite"),
+    "infinite_float32": ("", "fails in one engine only on what is too large"),
     "nan": ("of floats", " orders NaN differently"),
     "casts_cut_fractions": ("", "treats fractions differently"),
     "time_zone": ("", "depends on the time zone, which differs"),
@@ -322,7 +323,7 @@ class _Guards:
         if isinstance(target, Decimal) and isinstance(source, Float):
             touched.append("digit_rounding")
         if isinstance(source, Float) and (isinstance(target, Decimal) or target in _NARROW):
-            touched.append("lenient_float_casts")
+            touched.append("infinite_float32" if target == Float(32) else "lenient_float_casts")
         if _meets_zone(source, target):
             touched.append("time_zone")
         refused = self.theirs.nanoseconds is Nanoseconds.REFUSED

@@ -129,6 +129,7 @@ class Semantics:
 
     `lenient_float_casts`: casts of floats convert 2^63 to the greatest 64-bit integer, 32-bit
     overflow to infinity, and infinity or NaN as a decimal to NULL; otherwise these casts fail.
+    `infinite_float32`: a float64 too large for float32 is cast to infinity there, too.
     `decimal_overflow`: the outcome of a decimal sum, product or quotient with more digits than its
     type. `casts_wrap`: a CAST of a number to an integer keeps the lowest bits, as in Java.
 
@@ -177,6 +178,7 @@ class Semantics:
     lowers_patterns: bool = False
     floors_are_longs: bool = False
     lenient_float_casts: bool = False
+    infinite_float32: bool = False
     thirty_day_months: bool = False
     compares_storage: bool = False
     casts_json: bool = False
@@ -262,6 +264,7 @@ Semantics.DATAFUSION = Semantics(
     integer_overflow=OnFailure.WRAP,
     float_division_by_zero=OnFailure.IEEE,
     casts_cut_fractions=True,
+    infinite_float32=True,
     rounds_half_to_even=False,
     digit_rounding=DigitRounding.SCALED,
     full_case=True,
@@ -283,6 +286,7 @@ Semantics.SPARK = Semantics(
     full_case=True,
     floors_are_longs=True,
     lenient_float_casts=True,
+    infinite_float32=True,
     nested_nulls=NestedNulls.LEAST,
     repeated_time=RepeatedTime.EARLIER,
     skipped_midnight=SkippedTime.FIRST_AFTER,

@@ -9,8 +9,9 @@ import numpy as np
 from rowsieve.bridges.constant_values import value_of
 from rowsieve.bridges.differences.row import Difference, Direction
 from rowsieve.predicate import ir
+from rowsieve.predicate.literal_values import int_range
 from rowsieve.predicate.operand_types import type_of
-from rowsieve.types.logical import Decimal, Float
+from rowsieve.types.logical import Decimal, Float, Int, LogicalType
 
 _BOTH = Direction.READS | Direction.WRITES
 _RANGES = (ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.GT, ir.ComparisonOp.GE)
@@ -73,7 +74,60 @@ def _is_nan(operand: ir.Operand) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
+def _compares_lossy_cast(node: ir.Node) -> bool:
+    """A constant compared with a cast of a number that may lose digits, or fail."""
+    match node:
+        case ir.Comparison(left=left, right=right):
+            sides = (left, right)
+            return any(map(_is_constant, sides)) and any(map(_is_lossy_cast, sides))
+        case ir.InList(operand=operand):
+            return _is_lossy_cast(operand)
+        case _:
+            return False
+
+
+def _is_lossy_cast(operand: ir.Operand) -> bool:
+    """Whether one of the outermost casts may lose digits."""
+    while isinstance(operand, ir.Cast):
+        if _loses_digits(type_of(operand.operand), operand.type):
+            return True
+        operand = operand.operand
+    return False
+
+
+def _is_constant(operand: ir.Operand) -> bool:
+    return not any(isinstance(node, ir.BoundColumn) for node in ir.walk(operand))
+
+
+def _loses_digits(source: LogicalType, target: LogicalType) -> bool:
+    """Whether a whole number or decimal may not fit in another such type."""
+    match source, target:
+        case Int(), Int():
+            low, high = int_range(source)
+            least, most = int_range(target)
+            return not least <= low <= high <= most
+        case ((Int() | Decimal()), (Int() | Decimal())):
+            (whole, scale), (wholes, scales) = map(_digits, (source, target))
+            return scale > scales or whole > wholes
+        case _:
+            return False
+
+
+def _digits(type_: LogicalType) -> tuple[int, int]:
+    """Return the digits before and after the point."""
+    if isinstance(type_, Decimal):
+        return type_.precision - type_.scale, type_.scale
+    assert isinstance(type_, Int)
+    return len(str(int_range(type_)[1])), 0
+
+
 ROWS = (
+    Difference(
+        *("datafusion", Direction.ANSWERS | _BOTH, _compares_lossy_cast),
+        "compares a number without its cast, which the optimiser removes",
+        "compare the number itself",
+        "CAST(i64 AS INT) = 7",
+    ),
     *(
         Difference(
             *(engine, _BOTH, _may_be_infinite),

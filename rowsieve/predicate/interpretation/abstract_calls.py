@@ -202,6 +202,7 @@ def _strict(semantics: Semantics) -> Semantics:
         decimal_overflow=OnFailure.ERROR,
         failed_cast=OnFailure.ERROR,
         lenient_float_casts=False,
+        infinite_float32=False,
         negative_roots_fail=True,
         float_domain=FloatDomain.ERROR,
         shifts_wrap=False,

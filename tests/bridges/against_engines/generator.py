@@ -146,6 +146,8 @@ def _unary(dialect: str) -> Iterator[str]:
     for type_ in _CAST_TYPES[dialect]:
         yield f"CAST({{0}} AS {type_})"
         yield f"TRY_CAST({{0}} AS {type_})"
+        yield f"CAST({{0}} AS {type_}) = 2"
+        yield f"TRY_CAST({{0}} AS {type_}) IN (0, 7, 3)"
     for unit in UNITS:
         yield f"date_trunc('{unit}', {{0}})"
     for part in PARTS:

@@ -2,8 +2,9 @@
 
 An integer constant has 64 bits in our tree. There it has 32 bits if they hold it, and in DuckDB
 next to a column the column's type if that holds it. So `n + 1` of a 32-bit column overflows there,
-which is an error. The result has the constants and casts that give each operation its width there;
-comparisons need none.
+which is an error. A column whose type the engine lacks has the next longer one: one byte is a
+smallint in PostgreSQL. The result has the constants and casts that give each operation its width
+there; comparisons need none.
 
 Soundness: only widths change, never values; an operation without a rule here keeps 64 bits. Spark's
 rules, which also concern other types, are in `spark_types`.
@@ -109,7 +110,9 @@ class _Widths:
             case ir.Literal(value=int() as whole, type=type_) if type_ == _WIDE:
                 return _Value(node, _own_width(whole), bare=True)
             case ir.Column() | ir.BoundColumn() | ir.FieldAccess() | ir.Literal() | ir.Now():
-                return _Value(node, self.held(node))
+                type_ = self.held(node)
+                there = self.nearest(type_)
+                return _Value(node, there, loose=there != type_)
             case ir.Cast(operand=operand, type=type_):
                 made = ir.Cast(self.side(operand), type_, node.try_)
                 return _Value(made, type_ if isinstance(type_, Int) else None)
@@ -133,6 +136,12 @@ class _Widths:
         except InvalidPredicate:  # binding rejects it
             return None
         return found if isinstance(found, Int) else None
+
+    def nearest(self, type_: Int | None) -> Int | None:
+        """Return the type in which the engine holds an integer: a longer one if it lacks ours."""
+        if type_ is None or type_ not in self.dialect.borrowed or type_.bits == _WIDE.bits:
+            return type_
+        return Int(2 * type_.bits)
 
     def call(self, node: ir.Call) -> _Value:
         name = node.function

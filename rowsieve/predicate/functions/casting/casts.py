@@ -298,7 +298,7 @@ def _float_to_float(
     numbers = filled(values)
     with np.errstate(over="ignore"):
         converted = numbers.astype(arrow_type(target).to_pandas_dtype())
-    if semantics.lenient_float_casts:
+    if semantics.infinite_float32:
         return Computed(with_nulls(converted, null_mask(values), arrow_type(target)))
     overflowed = np.isinf(converted) & ~np.isinf(numbers)
     return _computed(converted, null_mask(values), overflowed, target)
