@@ -17,6 +17,7 @@ import pyarrow as pa
 from rowsieve.computed_property import computed_property
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnknownColumn
 from rowsieve.predicate import ir
+from rowsieve.predicate.binding.aliased_values import EQUATED, aliased_call, compare_ranges
 from rowsieve.predicate.binding.coerce import (
     compare_operands,
     constant_instant,
@@ -26,7 +27,7 @@ from rowsieve.predicate.binding.coerce import (
 from rowsieve.predicate.binding.dated import days_moved
 from rowsieve.predicate.binding.enum_labels import as_text, enum_members, read_as_text, with_text
 from rowsieve.predicate.binding.envelopes import as_meeting
-from rowsieve.predicate.binding.json_comparisons import json_function
+from rowsieve.predicate.binding.json_comparisons import json_function, json_in_list
 from rowsieve.predicate.binding.members import bind_members
 from rowsieve.predicate.binding.nanosecond_rules import (
     arguments_of,
@@ -216,8 +217,12 @@ class _Binder:
             case ir.Comparison(op=op, left=left, right=right):
                 if (plain := self.integers(node)) is not None:
                     return plain
-                self.check_alias(left)
-                self.check_alias(right)
+                if self.is_postgres:
+                    ranges = compare_ranges(op, (left, right), self.field_of)
+                    if ranges is not None:
+                        return self.predicate(ranges)
+                self.check_alias(left, op)
+                self.check_alias(right, op)
                 sides = self.sides(left, right)
                 return compare_operands(op, *sides, self.semantics)
             case ir.InList():
@@ -251,9 +256,17 @@ class _Binder:
         column = ir.BoundColumn(field.id, field.name, field.type)
         return ir.Comparison(node.op, column, ir.Literal(value, field.type))
 
-    def check_alias(self, node: ir.Operand) -> None:
+    @property
+    def is_postgres(self) -> bool:
+        """Whether the values and functions of PostgreSQL's own types apply."""
+        return self.semantics.name in (Semantics.SQL.name, Semantics.POSTGRES.name)
+
+    def check_alias(self, node: ir.Operand, op: ir.ComparisonOp | None = None) -> None:
         """Refuse a column whose alias has an order of its own; engines compare the storage."""
         field = None if self.semantics.compares_storage else self.field_of(node)
+        equality = op in (ir.ComparisonOp.EQ, ir.ComparisonOp.NE) and self.is_postgres
+        if field is not None and equality and field.alias in EQUATED:
+            return
         if field is not None and not may_compare(field.alias):
             raise InvalidPredicate(
                 f"the column {field.name!r} is a {field.alias}, which cannot be compared; compare "
@@ -292,7 +305,7 @@ class _Binder:
         """Convert `now()` to a number if compared with one, except by an engine's own rule."""
         if not isinstance(node, ir.Now) or not isinstance(type_, Int | Decimal | Numeric):
             return node
-        if self.semantics.name not in (Semantics.SQL.name, Semantics.POSTGRES.name):
+        if not self.is_postgres:
             return node
         return ir.Call("divide", (ir.Call("epoch_us", (node,)), ir.Literal(1000, Int(64))))
 
@@ -360,7 +373,7 @@ class _Binder:
             operand, type_ = as_stored(operand, type_)
         assert type_ is not None
         if isinstance(type_, Json) and self.semantics.casts_json:
-            return self.json_in_list(operand, node.values)
+            return json_in_list(operand, node.values)
         if is_nested(type_):
             return self.nested_in_list(operand, type_, node.values)
         values = node.values
@@ -400,18 +413,6 @@ class _Binder:
         )
         return ir.disjoin(terms)
 
-    def json_in_list(self, operand: ir.Operand, values: ir.ValueSet) -> ir.Predicate:
-        """Rewrite IN over JSON as an OR of equalities."""
-        if not len(values):
-            return ir.And((ir.IsNull(operand), ir.BooleanOperand(ir.Literal(None, Bool()))))
-        members = (ir.Literal(member.as_py(), values.type) for member in values.array)
-        return ir.disjoin(
-            compare_operands(
-                ir.ComparisonOp.EQ, operand, Json(), member, values.type, self.semantics
-            )
-            for member in members
-        )
-
     def like(self, node: ir.Like) -> ir.Predicate:
         operand, type_ = self.typed_operand(node.operand)
         if not isinstance(type_, String):
@@ -437,6 +438,8 @@ class _Binder:
 
     def call(self, node: ir.Call) -> tuple[ir.Operand, LogicalType]:
         name, arguments = _canonical_call(node)
+        if self.is_postgres and (own := aliased_call(name, arguments, self.field_of)) is not None:
+            return self.typed_operand(own)
         if (meeting := as_meeting(name, arguments)) is not None:
             return self.operand(meeting)[0], Bool()
         bound = arguments_of(

@@ -25,11 +25,11 @@ from rowsieve.predicate.functions.casting.unbounded_numbers import APPROX_TYPE, 
 from rowsieve.predicate.functions.times.interval_length import LENGTH_TYPE
 from rowsieve.stats.model import Derived, Subject
 from rowsieve.types import logical
+from rowsieve.types.alias_forms.wkb import SIDES, side_of
 from rowsieve.types.aliases import GEOMETRY
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.interval_bytes import total_us
 from rowsieve.types.numeric_bytes import approx_of, exact_of
-from rowsieve.types.wkb import SIDES, side_of
 
 LENGTH: Final = "length"
 AS_INT: Final = "as_int"

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from rowsieve.errors import SchemaMismatch, did_you_mean
 from rowsieve.types import enums, interval_bytes, logical, numeric_bytes
+from rowsieve.types.alias_forms import alias_values
 from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import (
     BOOL8_EXTENSION,
@@ -157,7 +158,12 @@ def _convert(values: pa.Array, field: logical.Field, path: str) -> pa.Array:
     converted = _of_any_size(values, field, path)
     if field.size is not None:
         _check_size(converted, field.size, path)
-    return converted
+    if field.alias is None:
+        return converted
+    try:
+        return alias_values.checked(field.alias, converted)
+    except (pa.ArrowException, ValueError) as error:
+        raise SchemaMismatch(f"column {path!r} is a {field.alias}: {error}") from error
 
 
 def _check_size(values: pa.Array, size: int, path: str) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import InvalidPredicate
-from rowsieve.types import wkb
+from rowsieve.types.alias_forms import wkb
 
 NAMED = {"ARROW:extension:name": "rowsieve.geometry.1"}
 

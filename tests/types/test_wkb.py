@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.types import wkb
+from rowsieve.types.alias_forms import wkb
 from tests.profiles import examples
 
 _NUMBERS = st.floats(-1e6, 1e6) | st.sampled_from([0.0, -0.0, 1.5, 1e300, -1e300, 5e-324])

@@ -14,7 +14,7 @@ from rowsieve.predicate import ir
 from rowsieve.predicate.functions.nested.json_access import is_json
 from rowsieve.predicate.functions.nested.json_equality import CONTAINS, EQUAL
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import Json, LogicalType, String, type_name
+from rowsieve.types.logical import Bool, Json, LogicalType, String, type_name
 
 _Typed: TypeAlias = tuple[ir.Operand, LogicalType | None]
 
@@ -42,6 +42,17 @@ def compare_json(op: ir.ComparisonOp, left: _Typed, right: _Typed) -> ir.Predica
     check_constants((left, right))
     equal = ir.BooleanOperand(ir.Call(EQUAL, (_as_json(*left), _as_json(*right))))
     return equal if op is ir.ComparisonOp.EQ else ir.Not(equal)
+
+
+def json_in_list(operand: ir.Operand, values: ir.ValueSet) -> ir.Predicate:
+    """Rewrite IN over JSON as an OR of equalities."""
+    if not len(values):
+        return ir.And((ir.IsNull(operand), ir.BooleanOperand(ir.Literal(None, Bool()))))
+    members = (ir.Literal(member.as_py(), values.type) for member in values.array)
+    return ir.disjoin(
+        compare_json(ir.ComparisonOp.EQ, (operand, Json()), (member, values.type))
+        for member in members
+    )
 
 
 def check_constants(arguments: Iterable[_Typed]) -> None:

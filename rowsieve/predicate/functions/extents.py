@@ -20,8 +20,8 @@ from rowsieve.predicate.functions.row import (
     never_fails,
 )
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.alias_forms.wkb import SIDES, side_of
 from rowsieve.types.logical import Binary, Float
-from rowsieve.types.wkb import SIDES, side_of
 
 
 def _resolve(arguments: Sequence[Argument]) -> Signature | None:

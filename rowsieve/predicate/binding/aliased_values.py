@@ -1,0 +1,284 @@
+"""Functions and operators of PostgreSQL over ranges and arrays, written as conditions on fields.
+
+A column with the alias `range.1` or `array.1` is a struct, whose fields have statistics: so these
+conditions skip parts. Soundness: a NULL argument gives NULL, as PostgreSQL's strict functions do.
+The rules are those of the values that writes let in (`rowsieve.types.alias_forms.alias_values`); of
+other ranges, those without values are `empty` only if they say so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from rowsieve.errors import InvalidPredicate
+from rowsieve.predicate import ir
+from rowsieve.predicate.literal_values import parse_text
+from rowsieve.types.logical import Bool, Date, Field, Int, LogicalType, Struct
+
+RANGE: Final = "range.1"
+ARRAY: Final = "array.1"
+EQUATED: Final = frozenset({RANGE, ARRAY, "acl_item.1", "int2vector.1"})
+"""Aliases whose values are equal if their storage is."""
+
+FieldOf: TypeAlias = Callable[[ir.Operand], Field | None]
+"""Finds the column, or the field inside one, that an operand is."""
+_OF_RANGE: Final = frozenset(
+    {"lower", "upper", "isempty", "lower_inc", "upper_inc", "lower_inf", "upper_inf"}
+)
+_TEXT = re.compile(r'\s*([\[(])\s*("[^"]*"|[^,"]*?)\s*,\s*("[^"]*"|[^,"]*?)\s*([\])])\s*')
+_NULL: Final = ir.BooleanOperand(ir.Literal(None, Bool()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """The parts of a range; `whole` is its column, None for a constant."""
+
+    lower: ir.Operand
+    upper: ir.Operand
+    from_lower: ir.Predicate
+    to_upper: ir.Predicate
+    empty: ir.Predicate
+    whole: ir.Operand | None = None
+
+    @classmethod
+    def of(cls, column: ir.Operand) -> _Range:
+        """The fields of a column."""
+
+        def flag(name: str) -> ir.Predicate:
+            return ir.BooleanOperand(ir.FieldAccess(column, name))
+
+        return cls(
+            ir.FieldAccess(column, "lower"),
+            ir.FieldAccess(column, "upper"),
+            flag("lower_inclusive"),
+            flag("upper_inclusive"),
+            flag("empty"),
+            column,
+        )
+
+
+_NOTHING: Final = _Range(ir.Literal(None), ir.Literal(None), ir.FALSE, ir.FALSE, ir.TRUE)
+
+
+def aliased_call(
+    name: str, arguments: tuple[ir.Operand, ...], field_of: FieldOf
+) -> ir.Operand | None:
+    """Return what a call means over a range or an array; None for other calls."""
+    fields = [field_of(each) for each in arguments]
+    aliases = [None if field is None else field.alias for field in fields]
+    if RANGE in aliases:
+        if name in _OF_RANGE and len(arguments) == 1:
+            return _of_range(name, _Range.of(arguments[0]))
+        if name in ("list_contains_all", "list_overlaps") and len(arguments) == 2:
+            return _between(name, arguments, aliases, _bound_type(fields))
+    if ARRAY in aliases:
+        return _of_array(name, arguments, aliases)
+    if name == "nullif" and _is_length_of_array(arguments[0], field_of):
+        raise InvalidPredicate(
+            "array_length of an array of several dimensions is not supported; write "
+            "array_upper(a, 1) - array_lower(a, 1) + 1, or cardinality(a)"
+        )
+    return None
+
+
+def compare_ranges(
+    op: ir.ComparisonOp, sides: tuple[ir.Operand, ir.Operand], field_of: FieldOf
+) -> ir.Predicate | None:
+    """Return `=` or `<>` of two ranges, one of which may be text; None for other comparisons."""
+    fields = [field_of(each) for each in sides]
+    aliases = [None if field is None else field.alias for field in fields]
+    if RANGE not in aliases or op not in (ir.ComparisonOp.EQ, ir.ComparisonOp.NE):
+        return None
+    type_ = _bound_type(fields)
+    one, other = (_range(each, alias, type_) for each, alias in zip(sides, aliases, strict=True))
+    same = (
+        ir.Comparison(ir.ComparisonOp.NOT_DISTINCT, one.lower, other.lower),
+        ir.Comparison(ir.ComparisonOp.NOT_DISTINCT, one.upper, other.upper),
+        _equal(one.from_lower, other.from_lower),
+        _equal(one.to_upper, other.to_upper),
+    )
+    filled = (ir.Not(one.empty), ir.Not(other.empty))
+    found = _strict(ir.Or((ir.And((one.empty, other.empty)), ir.And((*filled, *same)))), one, other)
+    return found if op is ir.ComparisonOp.EQ else ir.Not(found)
+
+
+def _of_range(name: str, found: _Range) -> ir.Operand:
+    side = found.lower if name.startswith("lower") else found.upper
+    inclusive = found.from_lower if name.startswith("lower") else found.to_upper
+    if name == "isempty":
+        return ir.Condition(found.empty)
+    if name in ("lower", "upper"):
+        return ir.Case(((ir.Not(found.empty), side),), ir.Literal(None))
+    if name.endswith("_inf"):
+        return ir.Condition(_strict(ir.And((ir.Not(found.empty), ir.IsNull(side))), found))
+    known = ir.And((ir.Not(found.empty), ir.Not(ir.IsNull(side)), inclusive))
+    return ir.Condition(_strict(known, found))
+
+
+def _between(
+    name: str, arguments: tuple[ir.Operand, ...], aliases: list[str | None], type_: LogicalType
+) -> ir.Operand:
+    one = _range(arguments[0], aliases[0], type_)
+    if name == "list_contains_all" and aliases[1] != RANGE and not _is_text(arguments[1]):
+        return ir.Condition(_contains_value(one, arguments[1]))
+    other = _range(arguments[1], aliases[1], type_)
+    if name == "list_overlaps":
+        meets = (ir.Not(one.empty), ir.Not(other.empty), _reaches(one, other), _reaches(other, one))
+        return ir.Condition(_strict(ir.And(meets), one, other))
+    inside = ir.And((ir.Not(one.empty), _not_above(one, other), _not_below(one, other)))
+    return ir.Condition(_strict(ir.Or((other.empty, inside)), one, other))
+
+
+def _contains_value(found: _Range, value: ir.Operand) -> ir.Predicate:
+    less, equal = ir.ComparisonOp.LT, ir.ComparisonOp.EQ
+    above = ir.Or((
+        ir.IsNull(found.lower),
+        ir.Comparison(less, found.lower, value),
+        ir.And((ir.Comparison(equal, found.lower, value), found.from_lower)),
+    ))  # fmt: skip
+    below = ir.Or((
+        ir.IsNull(found.upper),
+        ir.Comparison(ir.ComparisonOp.GT, found.upper, value),
+        ir.And((ir.Comparison(equal, found.upper, value), found.to_upper)),
+    ))  # fmt: skip
+    return _strict(ir.And((ir.Not(found.empty), above, below)), found, value)
+
+
+def _reaches(one: _Range, other: _Range) -> ir.Predicate:
+    """Whether `one` begins no later than `other` ends; both have values."""
+    touch = ir.Comparison(ir.ComparisonOp.EQ, one.lower, other.upper)
+    return ir.Or((
+        ir.IsNull(one.lower),
+        ir.IsNull(other.upper),
+        ir.Comparison(ir.ComparisonOp.LT, one.lower, other.upper),
+        ir.And((touch, one.from_lower, other.to_upper)),
+    ))  # fmt: skip
+
+
+def _not_above(one: _Range, other: _Range) -> ir.Predicate:
+    """Whether `one` begins no later than `other`."""
+    same = ir.Comparison(ir.ComparisonOp.EQ, one.lower, other.lower)
+    starts = ir.Or((
+        ir.Comparison(ir.ComparisonOp.LT, one.lower, other.lower),
+        ir.And((same, ir.Or((one.from_lower, ir.Not(other.from_lower))))),
+    ))  # fmt: skip
+    return ir.Or((ir.IsNull(one.lower), ir.And((ir.Not(ir.IsNull(other.lower)), starts))))
+
+
+def _not_below(one: _Range, other: _Range) -> ir.Predicate:
+    """Whether `one` ends no earlier than `other`."""
+    same = ir.Comparison(ir.ComparisonOp.EQ, one.upper, other.upper)
+    ends = ir.Or((
+        ir.Comparison(ir.ComparisonOp.GT, one.upper, other.upper),
+        ir.And((same, ir.Or((one.to_upper, ir.Not(other.to_upper))))),
+    ))  # fmt: skip
+    return ir.Or((ir.IsNull(one.upper), ir.And((ir.Not(ir.IsNull(other.upper)), ends))))
+
+
+def _range(operand: ir.Operand, alias: str | None, type_: LogicalType) -> _Range:
+    """The parts of a column, or of constant text such as `[1,5)`; InvalidPredicate for others."""
+    if alias == RANGE:
+        return _Range.of(operand)
+    text = operand.value if isinstance(operand, ir.Literal) else None
+    if isinstance(text, str) and text.strip().lower() == "empty":
+        return _NOTHING
+    found = _TEXT.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        raise InvalidPredicate(
+            "a range is compared with a column of ranges, or with text such as '[1,5)' or 'empty'"
+        )
+    return _constant(found, type_)
+
+
+def _constant(found: re.Match[str], type_: LogicalType) -> _Range:
+    """A constant range in the form that stored ones have."""
+    texts = [each.strip('"') or None for each in (found[2], found[3])]
+    lower, upper = (None if text is None else parse_text(text, type_) for text in texts)
+    begins, ends = found[1] == "[" and lower is not None, found[4] == "]" and upper is not None
+    if _is_above(lower, upper):
+        raise InvalidPredicate(f"the lower bound of the range {found[0]!r} is above the upper one")
+    if isinstance(type_, Int | Date):
+        if isinstance(lower, int):
+            lower, begins = lower + (not begins), True
+        if isinstance(upper, int):
+            upper, ends = upper + ends, False
+    if _is_above(lower, upper) or (lower is not None and lower == upper and not (begins and ends)):
+        return _NOTHING
+    keeps = isinstance(type_, Int | Date)
+    low, high = (
+        ir.Literal(value, type_) if keeps else ir.Literal(text)
+        for value, text in zip((lower, upper), texts, strict=True)
+    )
+    start, stop = (ir.TRUE if flag else ir.FALSE for flag in (begins, ends))
+    return _Range(low, high, start, stop, ir.FALSE)
+
+
+def _is_above(lower: Any, upper: Any) -> bool:
+    return lower is not None and upper is not None and bool(lower > upper)
+
+
+def _bound_type(fields: Sequence[Field | None]) -> LogicalType:
+    """The type of the bounds of the first range."""
+    types = (field.type for field in fields if field is not None and field.alias == RANGE)
+    found = next(types)
+    assert isinstance(found, Struct)
+    return found.fields[0].type
+
+
+def _of_array(
+    name: str, arguments: tuple[ir.Operand, ...], aliases: list[str | None]
+) -> ir.Operand | None:
+    values = [
+        ir.FieldAccess(each, "elements") if alias == ARRAY else each
+        for each, alias in zip(arguments, aliases, strict=True)
+    ]
+    if name in ("list_length", "list_contains_all", "list_overlaps", "equals_any"):
+        return ir.Call(name, tuple(values))
+    dimensions = ir.FieldAccess(arguments[0], "dimensions")
+    if name == "array_ndims" and len(arguments) == 1:
+        return ir.Call("nullif", (ir.Call("list_length", (dimensions,)), ir.Literal(0, Int(64))))
+    if name not in ("array_lower", "array_upper") or len(arguments) != 2:
+        return None
+    place = arguments[1].value if isinstance(arguments[1], ir.Literal) else None
+    if type(place) is not int:
+        raise InvalidPredicate(f"{name} takes an array and the constant number of a dimension")
+    if place < 1:
+        return ir.Literal(None, Int(32))
+    one = ir.Call("list_element", (dimensions, ir.Literal(place, Int(64))))
+    lower, length = (ir.FieldAccess(one, each) for each in ("lower", "length"))
+    if name == "array_lower":
+        return lower
+    return ir.Call("subtract", (ir.Call("add", (lower, length)), ir.Literal(1, Int(64))))
+
+
+def _is_length_of_array(operand: ir.Operand, field_of: FieldOf) -> bool:
+    """Whether it is how `array_length(list, 1)` is read, over an array: that of its elements."""
+    if not isinstance(operand, ir.Call) or operand.function != "list_length":
+        return False
+    field = field_of(operand.arguments[0])
+    return field is not None and field.alias == ARRAY
+
+
+def _strict(found: ir.Predicate, *arguments: _Range | ir.Operand) -> ir.Predicate:
+    """The condition, and NULL if an argument is NULL."""
+    wholes = [each.whole if isinstance(each, _Range) else each for each in arguments]
+    null = [ir.IsNull(each) for each in wholes if each is not None and not _is_constant(each)]
+    if not null:
+        return found
+    known = ir.And((found, *(ir.Not(each) for each in null)))
+    return ir.Or((known, ir.And((ir.disjoin(null), _NULL))))
+
+
+def _equal(one: ir.Predicate, other: ir.Predicate) -> ir.Predicate:
+    return ir.Or((ir.And((one, other)), ir.And((ir.Not(one), ir.Not(other)))))
+
+
+def _is_constant(operand: ir.Operand) -> bool:
+    return isinstance(operand, ir.Literal) and operand.value is not None
+
+
+def _is_text(operand: ir.Operand) -> bool:
+    return isinstance(operand, ir.Literal) and isinstance(operand.value, str) and not operand.type
