@@ -106,8 +106,13 @@ class Workshop:
 
     def survives(self, mutant: Mutant) -> bool:
         """Whether all tests of the module pass though it is broken."""
-        with self._broken(mutant):
-            return self.passes(mutant.tests or self._suites[mutant.module])
+        source = mutant.applied((self._root / "rowsieve" / mutant.module).read_text())
+        return self.survives_as(mutant.module, source, mutant.tests or self._suites[mutant.module])
+
+    def survives_as(self, module: str, source: str, tests: tuple[str, ...]) -> bool:
+        """Whether these tests pass with another source of a module."""
+        with self._broken(module, source):
+            return self.passes(tests)
 
     def passes(self, tests: tuple[str, ...]) -> bool:
         """Whether these tests pass as the copy is now."""
@@ -130,10 +135,10 @@ class Workshop:
         return bool(running.returncode == PASSED)
 
     @contextmanager
-    def _broken(self, mutant: Mutant) -> Iterator[None]:
-        file = self._root / "rowsieve" / mutant.module
+    def _broken(self, module: str, source: str) -> Iterator[None]:
+        file = self._root / "rowsieve" / module
         whole = file.read_text()
-        file.write_text(mutant.applied(whole))
+        file.write_text(source)
         try:
             yield
         finally:
