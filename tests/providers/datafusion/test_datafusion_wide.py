@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +78,41 @@ def test_an_update_plans_only_what_it_assigns(
         before[number] |= {"c3": before[number]["c4"] + 1, "late": number}
     assert after == before
     assert max(planned) <= 3
+
+
+KEYS = [
+    pa.array([1.5, float("nan"), -0.0, float("inf")]),
+    pa.array([1.5, float("nan"), -0.0], pa.float32()),
+    pa.array(["a", "", "é", "z\x00", "日本"]),
+    pa.array([b"a", b"", b"\xff"]),
+    pa.array([True, False]),
+    pa.array([dt.date(1, 1, 1), dt.date(9999, 12, 31)]),
+    pa.array([0, 1_585_445_400_000_000], pa.timestamp("us", "Europe/Berlin")),
+    pa.array([Decimal("1.10"), Decimal("-0.01")], pa.decimal128(10, 2)),
+    pa.array([0, 2**64 - 1, 2**63], pa.uint64()),
+    pa.array([-128, 127], pa.int8()),
+    pa.array([dt.time(0), dt.time(23, 59, 59, 999_999)], pa.time64("us")),
+]
+
+
+@pytest.mark.parametrize("keys", KEYS, ids=lambda keys: str(keys.type))
+@pytest.mark.parametrize("names", [["k"], ["id", "k"]])
+@pytest.mark.parametrize(
+    "statement", ["UPDATE t SET v = v + 10 WHERE id <> 1", f"{MERGE} UPDATE SET v = t.v + 10"]
+)
+def test_rows_of_any_key_keep_their_other_columns(
+    keys: pa.Array, names: list[str], statement: str, tmp_path: Path
+) -> None:
+    ids = list(range(len(keys)))
+    others = {"st": [{"a": n, "b": [n, None]} for n in ids], "l": [[n] if n else None for n in ids]}
+    data = pa.table({"k": keys, "id": ids, "v": [float(n) for n in ids], **others})
+    table = rs.create_table(tmp_path / "t", data, key=names)
+    table.upsert(data.slice(1))
+    wanted = {row["id"]: row for row in table.scan().to_arrow().to_pylist()}
+    for number in (1, 8) if statement.startswith(MERGE) else (n for n in ids if n != 1):
+        if number in wanted:
+            wanted[number]["v"] += 10
+    assert repr(sorted(changed(table, statement).items())) == repr(sorted(wanted.items()))
 
 
 def test_rows_that_a_merge_changes_twice_are_a_key_violation(table: rs.Table) -> None:
