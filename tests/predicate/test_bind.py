@@ -334,6 +334,14 @@ def test_a_batch_that_is_not_the_schema_is_refused() -> None:
         evaluate(predicate, pa.record_batch({"i32": pa.array([1])}))
 
 
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_a_member_beyond_64_bits_of_microseconds_equals_no_time(unit: str) -> None:
+    far = pa.array([-(2**63), 2**63 - 1], pa.int64()).view(pa.timestamp(unit))
+    condition = bind(ir.InList(ir.Column("ts"), ir.ValueSet(far)), SCHEMA)
+    rows = pa.record_batch({"ts": pa.array([0, -(2**63)], pa.timestamp("us"))})
+    assert not evaluate(condition, rows).true.any()
+
+
 def test_limits_are_checked_before_any_recursion() -> None:
     deep: ir.Predicate = ir.IsNull(ir.Column("i32"))
     for _ in range(10_000):

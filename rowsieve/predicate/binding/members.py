@@ -120,7 +120,8 @@ def _in_microseconds(array: pa.Array) -> tuple[pa.Array, LogicalType]:
         numbers, nulls = numbers[kept] // NANOS_OF_MICRO, nulls[kept]
     else:
         factor = _US_PER[unit]
-        kept = np.abs(numbers) <= (2**63 - 1) // factor
+        most = (2**63 - 1) // factor
+        kept = (numbers >= -most) & (numbers <= most)  # the least integer has no absolute value
         numbers, nulls = numbers[kept] * factor, nulls[kept]
     return with_nulls(numbers, nulls, arrow_type(type_)), type_
 

@@ -27,12 +27,17 @@ _FAILS_THERE: Mapping[str, Sequence[Kind]] = {
     "duckdb": (
         Kind(r"Overflow in \w+ of (DECIMAL|INT)", "a product is wider here"),
         Kind("Substring length outside of supported range", "lengths have 64 bits here"),
+        Kind("Empty format string", "an empty format gives an empty text here"),
         Kind("Division by zero in expression divide", "`divide` is the operator `/` here"),
     ),
     "datafusion": (
         Kind(r"Cannot cast (Timestamp|Date32|Date64).* to Timestamp", "it takes nanoseconds"),
         Kind(r"Timestamp -?\d+ out of range", "it takes nanoseconds"),
         Kind("Cannot cast to Interval", "a number of days has 32 bits there"),
+        Kind("Can't cast value -?[0-9]+ to type Int32", "the numbers of a date have 32 bits there"),
+        Kind(r"Overflow happened on: -?\d{20,} \*|Overflowing on -?\d{20,}", "wider decimals here"),
+        Kind("Decimal overflow while applying", "a rounded decimal has one digit more here"),
+        Kind("Cannot cast string '.*' to value of Int64", "text among the numbers of a list"),
     ),
     "postgres": (
         _FLOATS_FAIL,
@@ -56,7 +61,9 @@ _FAILS_HERE: Mapping[str, Sequence[Kind]] = {
     ),
     "datafusion": (
         Kind(r"\bd38\b", "a decimal of more than 38 digits"),
-        Kind(r"\|date\|.*9223372036854775807", "days wrap around there"),
+        Kind(
+            r"\|(date\|.*9223372036854775807|i64.*(DATE|date)|date,i64)", "days wrap around there"
+        ),
     ),
     "postgres": (
         Kind(r"\bd38\b", "a decimal of more than 38 digits"),

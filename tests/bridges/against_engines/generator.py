@@ -15,6 +15,7 @@ from rowsieve.bridges.sql import parse_expression
 from rowsieve.errors import RowsieveError
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.registry import BUILT_IN
+from tests.bridges.against_engines import python_expressions
 from tests.bridges.against_engines.compare import Case
 from tests.bridges.against_engines.engines import ENGINES, Engine
 
@@ -112,7 +113,10 @@ def cases(name: str, names: Sequence[str] = (), *, seed: int = 0) -> Iterator[Ca
 def texts(name: str, names: Sequence[str] = (), *, seed: int = 0) -> Iterator[tuple[str, str]]:
     """Types of columns, and a text with places for them, of each case of an engine."""
     engine = ENGINES[name]
-    for types, text in _texts(engine, names, random.Random(seed)):
+    every = _texts(engine, names, random.Random(seed))
+    if not engine.is_sql:
+        every = python_expressions.texts(engine.dialect, engine.types, names)
+    for types, text in every:
         if engine.about is None or not engine.about.isdisjoint(types.split(",")):
             yield types, text
 

@@ -156,6 +156,7 @@ class DataFusion:
 
 _DATAFUSION_LACKS = (
     *("Error during planning", "not supported", "Invalid function", "not implemented"),
+    *("type_coercion", "LIKE does not support escape_char"),
     *("SQL error", "Schema error", "Unsupported", "must be constant", "NotImplemented"),
     *(
         "ParserError(",

@@ -96,6 +96,7 @@ _CONSTANTS = (
     *("datetime(2013, 3, 10, 2, 30)", "datetime(1969, 12, 31, 23, 59, 59, 500000)"),
     "time(12, 30, 1, 500000)",
 )
+_A, _B = "{0}", "{1}"  # places of columns in a text
 _LITERALS: Mapping[str, str] = {"polars": "pl.lit({})", "pyarrow": "pc.scalar({})"}
 _RELATIONS = ("==", "!=", "<", "<=", ">", ">=")
 _OF_TWO: Mapping[str, tuple[str, ...]] = {
@@ -194,27 +195,27 @@ _OF_ONE: Mapping[str, tuple[str, ...]] = {
 
 
 def texts(engine: str, types: tuple[str, ...], names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Types of columns and text, for every case of an engine; `names`: of its own catalogue."""
+    """Types of columns, and text with places for them; `names`: of the engine's own catalogue."""
     for template in _OF_ONE[engine]:
         for type_ in types:
-            yield type_, template.format("a")
+            yield type_, template.format(_A)
     for template in _OF_TWO[engine]:
         for first, second in product(types, types):
-            yield f"{first},{second}", template.format("a", "b")
+            yield f"{first},{second}", template.format(_A, _B)
         for type_, constant in product(types, _CONSTANTS):
-            yield type_, template.format("a", constant)
+            yield type_, template.format(_A, constant)
             literal = _LITERALS[engine].format(constant) if template[3] == "." else constant
-            yield type_, template.format(literal, "a")
+            yield type_, template.format(literal, _A)
     for name in names:
         for form in (f"{name}({{0}})", f"{name}({{0}}, {{1}})", f"{name}({{0}}, {{1}}, {{2}})"):
             template = form if engine == "pyarrow" else _as_method(form)
             for type_ in types:
                 if "{1}" not in template:
-                    yield type_, template.format("a")
+                    yield type_, template.format(_A)
                     continue
-                for constant in ("b", "0", "2", "'a'", "0.1"):
-                    of = type_ if constant != "b" else f"{type_},{type_}"
-                    yield of, template.format("a", constant, "1")
+                for constant in (_B, "0", "2", "'a'", "0.1"):
+                    of = type_ if constant != _B else f"{type_},{type_}"
+                    yield of, template.format(_A, constant, "1")
 
 
 def _as_method(form: str) -> str:

@@ -66,6 +66,7 @@ EVALUATED = [
     "duckdb|u16|round(a, 1) * 3",
     "duckdb|u64|round(a, -1)",
     "duckdb|u8|round(a) / 2",
+    "duckdb|i64|make_date(a, 2, 3)",
     "datafusion|u32|a - 1 < 0",
     "datafusion|u8|a - 1",
     "datafusion|i64|floor(a) / 2",

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.predicate.arrays import Computed, filled, null_mask, with_nulls
+from rowsieve.predicate.arrays import Computed, Mask, filled, null_mask, with_nulls
 from rowsieve.predicate.functions.calendar_days import Days, first_of_month, months_of
 from rowsieve.predicate.functions.row import (
     Argument,
@@ -145,13 +145,18 @@ def _resolve_made(arguments: Sequence[Argument]) -> Signature | None:
 def _made_date(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
     nulls = np.logical_or.reduce([null_mask(argument) for argument in arguments])
     year, month, day = (filled(argument) for argument in arguments)
-    good = (np.abs(year) < _FARTHEST_YEAR) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    good = _is_near(year) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
     months = np.where(good, (year - 1970) * 12 + month - 1, 0)
     found = first_of_month(months) + np.where(good, day - 1, 0)
     good &= (found < first_of_month(months + 1)) & (found >= _LEAST_DAY) & (found <= _MOST_DAY)
     failed = ~good & ~nulls
     array = with_nulls(np.where(good, found, 0), nulls | failed, pa.date32())
     return Computed(array, failed if failed.any() else None)
+
+
+def _is_near(year: Days) -> Mask:
+    """Whether a year is in reach; the least integer has no absolute value."""
+    return (year > -_FARTHEST_YEAR) & (year < _FARTHEST_YEAR)
 
 
 def _made_range(arguments: Sequence[AbstractValue], _: Signature, __: Semantics) -> Range:
@@ -162,7 +167,7 @@ def _made_range(arguments: Sequence[AbstractValue], _: Signature, __: Semantics)
     ends, safe = [], ~unbounded
     for name in ("lower", "upper"):
         year, month, day = (filled(getattr(value, name)) for value in arguments)
-        safe &= (np.abs(year) < _FARTHEST_YEAR) & (month >= 1) & (month <= 12)
+        safe &= _is_near(year) & (month >= 1) & (month <= 12)
         safe &= (day >= 1) & (day <= 28)
         year = np.clip(year, -_FARTHEST_YEAR, _FARTHEST_YEAR)
         months = (year - 1970) * 12 + np.clip(month, 1, 12) - 1
