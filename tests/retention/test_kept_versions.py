@@ -11,6 +11,7 @@ import rowsieve
 from rowsieve import Table
 from rowsieve.errors import CorruptData, SnapshotExpired, StoreError
 from rowsieve.objects import Details, ObjectStore
+from rowsieve.retention import retaining
 from rowsieve.retention.leases import LEASES, Lease
 from rowsieve.storage.log.commit_ids import new_id
 from rowsieve.storage.log.commit_log import CommitLog
@@ -175,6 +176,31 @@ def test_what_is_leased_before_the_floor_is_read_stays(
     if pinned:
         assert rows_of(pinned[0]) == expected(2)
         held.__exit__(None, None, None)
+
+
+def test_a_lease_between_the_first_look_and_the_floor_keeps_its_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its reader read the floor before the expiry committed it; no later call may ignore it."""
+    table = with_history(versions=8, checkpoint_interval="3")
+    table.compact()  # no later version has the files of version 2
+    held = rowsieve.open_table(table.uri).lease(version=2)
+    pinned: list[Table] = []
+    raise_floors = retaining.Retaining._raise_floors
+
+    def leased_first(self: Any, *args: Any, **options: Any) -> Any:
+        pinned.append(held.__enter__())
+        return raise_floors(self, *args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(retaining.Retaining, "_raise_floors", leased_first)
+        assert table.expire_versions(retain_last=1).leased_version == 2
+    assert floors_of(rowsieve.open_table(table.uri).detail()["properties"]).oldest_version == 8
+    assert rows_of(pinned[0]) == expected(2)
+    for call in CALLS.values():
+        call(rowsieve.open_table(table.uri))
+        assert rows_of(pinned[0]) == expected(2)
+    held.__exit__(None, None, None)
 
 
 def test_a_lease_that_the_listing_lacks_stops_the_deletion() -> None:
