@@ -26,7 +26,7 @@ from rowsieve.changes.new_tables import new_table
 from rowsieve.changes.spark_data import is_spark_schema
 from rowsieve.changes.table_handle import send_failure
 from rowsieve.config import current
-from rowsieve.errors import InvalidInput, TableExists
+from rowsieve.errors import InvalidData, InvalidInput, TableExists
 from rowsieve.metrics import CommitReport, WriterMetrics, send
 from rowsieve.objects import ObjectStore, Uploads, open_store
 from rowsieve.properties import check_properties
@@ -109,6 +109,15 @@ def _check_choices(mode: str, key: tuple[str, ...], if_exists: str) -> None:
         )
 
 
+def _refuse_rows_without_columns(data: pa.Table) -> None:
+    if data.num_rows and not data.num_columns:
+        raise InvalidData(
+            f"create_table: the data has {data.num_rows:,} rows and no columns, and a table keeps "
+            "no row without a column; nothing was written: give the rows a column, or create the "
+            "table with a schema and append them"
+        )
+
+
 def _created(
     store: ObjectStore,
     log: CommitLog,
@@ -124,6 +133,7 @@ def _created(
         schema_or_data = engines.spark().arrow_schema(schema_or_data)
     if not isinstance(schema_or_data, pa.Schema):
         data = read_data(schema_or_data, "create_table")
+        _refuse_rows_without_columns(data)
     new = new_table(schema_or_data if data is None else data.schema, columns, properties)
     schema = new.schema
     order = KeyOrder.of(schema, new.info.key) if columns else None

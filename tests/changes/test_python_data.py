@@ -81,6 +81,14 @@ def test_a_table_is_created_from_a_list_of_dicts() -> None:
     assert made.to_arrow()["tags"].to_pylist() == [["a"], None]
 
 
+@pytest.mark.parametrize("rows", [[{}], [{}, {}], pa.table({"n": [1]}).select([])])
+def test_rows_without_columns_are_not_dropped(rows: Any) -> None:
+    uri = fresh_uri()
+    with pytest.raises(InvalidData, match="rows and no columns"):
+        rowsieve.create_table(uri, rows)
+    assert rowsieve.create_table(uri, []).count() == 0  # nothing was there
+
+
 def test_empty_dicts_are_rows_too() -> None:
     made = rowsieve.create_table(fresh_uri(), pa.schema({"id": pa.int64()}))
     made.add_column("n", "int64", default=5)
