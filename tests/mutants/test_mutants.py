@@ -24,6 +24,7 @@ from tests.mutants import (
     of_retention,
     of_rowsets,
     of_shredding,
+    of_simulation,
     of_traps,
     of_zones,
 )
@@ -60,6 +61,7 @@ MUTANTS = (
     *of_alternatives.MUTANTS,
     *of_evolution.MUTANTS,
     *of_shredding.MUTANTS,
+    *of_simulation.MUTANTS,
     *of_names.MUTANTS,
 )
 QUICK = (

@@ -64,9 +64,11 @@ class Calls(NamedTuple):
 
     names: tuple[str, ...]
     keyed: bool = False
+    variant: int = 0
+    """Other arguments of the same calls."""
 
     def __str__(self) -> str:
-        return f"{'keyed' if self.keyed else 'unkeyed'} {' '.join(self.names)}"
+        return f"{'keyed' if self.keyed else 'unkeyed'} {' '.join(self.names)} {self.variant}"
 
 
 def _pairs() -> Iterator[Calls]:

@@ -13,15 +13,16 @@ from tests.simulation.interleavings import PAIRS, TRIPLES, Calls, schedules
 PREEMPTIONS = 2 if IS_DEEP else 1
 SOME = (
     Calls(("upsert", "remove_orphans"), keyed=True),
-    Calls(("update", "restore"), keyed=True),
-    Calls(("append", "delete_where")),
+    Calls(("update", "update"), keyed=True, variant=1),
+    Calls(("update", "delete_where"), keyed=True),
     Calls(("delete_where", "compact")),
 )
 
 
 def test_there_are_192_pairs() -> None:
     assert len(PAIRS) == len(set(PAIRS)) == 192
-    assert set(SOME) <= set(PAIRS)
+    known = {(frozenset(each.names), each.keyed) for each in PAIRS}
+    assert {(frozenset(each.names), each.keyed) for each in SOME} <= known
 
 
 @pytest.mark.parametrize("calls", [*PAIRS, *TRIPLES] if IS_DEEP else SOME, ids=str)

@@ -1,0 +1,77 @@
+"""What commits and retention promise each other, broken: schedules of several processes notice.
+
+Found within `make test`: by a seed, or by a pair of calls with one preemption.
+"""
+
+from __future__ import annotations
+
+from tests.mutants.workshop import Mutant
+
+LOG = "storage/log/commit_log.py"
+CONFLICTS, MUTATION = "storage/log/conflicts.py", "changes/mutation.py"
+ORPHANS, EXPIRING = "retention/orphans.py", "retention/expiring.py"
+SEEDS = ("tests/simulation/test_simulation.py",)
+PAIRS = ("tests/simulation/test_interleavings.py",)
+_PUT_FAILED = "            except (ObjectExists, StoreError) as error:\n"
+
+MUTANTS = (
+    Mutant(  # seed 6
+        LOG,
+        "every entry is ours",
+        "if stored.commit_id != entry.commit_id:",
+        "if False:",
+        SEEDS,
+    ),
+    Mutant(  # seed 43
+        LOG,
+        "a name that exists is another's",
+        _PUT_FAILED,
+        "            except ObjectExists:\n                return None\n"
+        "            except StoreError as error:\n",
+        SEEDS,
+    ),
+    Mutant(  # seed 138
+        LOG,
+        "a lost answer is a lost number",
+        _PUT_FAILED,
+        "            except StoreError:\n                return None\n"
+        "            except ObjectExists as error:\n",
+        SEEDS,
+    ),
+    Mutant(  # seed 32
+        CONFLICTS,
+        "changes do not see writes",
+        "(Kind.READING, Kind.BLIND): Resolution.CHECK",
+        "(Kind.READING, Kind.BLIND): Resolution.REBASE",
+        SEEDS,
+    ),
+    Mutant(
+        CONFLICTS,
+        "changes do not see each other",
+        "(Kind.READING, Kind.READING): Resolution.CHECK",
+        "(Kind.READING, Kind.READING): Resolution.REBASE",
+        PAIRS,
+    ),
+    Mutant(
+        MUTATION,
+        "touched keys do not conflict",
+        "if keys.overlaps(own) and self._shares(added, i):",
+        "if False:",
+        PAIRS,
+    ),
+    Mutant(
+        "storage/log/floors.py",
+        "files below the floor are committed",
+        "return lowest is not None and lowest < floor",
+        "return False",
+        PAIRS,
+    ),
+    Mutant(
+        ORPHANS,
+        "files of kept versions go in a schedule",
+        " and path not in kept.paths",
+        "",
+        PAIRS,
+    ),
+    Mutant(EXPIRING, "files of kept versions expire", " if path not in kept.paths}", "}", SEEDS),
+)
