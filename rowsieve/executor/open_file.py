@@ -26,7 +26,7 @@ from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.parquet.foreign_values import conform_foreign
 from rowsieve.parquet.group_slices import (
     RowStream,
-    longest_in_dictionary,
+    decoded_bytes,
     slice_rows,
     text_leaves_of,
 )
@@ -201,16 +201,14 @@ class OpenFile:
         if self.mapping is None:
             return slice_rows(group, (), None)
 
-        def longest(leaf: int) -> int | None:
-            path = group.column(leaf).path_in_schema
+        def decoded(leaf: int) -> int:
             with (
                 reading(self.path, row_group),
                 self._store.open_input(self.path, self._ref.size_bytes) as source,
             ):
-                file = pq.ParquetFile(source, metadata=self._metadata, read_dictionary=[path])
-                return longest_in_dictionary(file, row_group, leaf)
+                return decoded_bytes(source, self._metadata, row_group, leaf)
 
-        return slice_rows(group, _text_leaves(self._metadata), longest)
+        return slice_rows(group, _text_leaves(self._metadata), decoded)
 
     def read(
         self,

@@ -23,24 +23,30 @@ WHOLE_ROWS: Final = 1_048_576  # a row group with more rows is cut
 WHOLE_BYTES: Final = 1024 * 1024 * 1024  # one with more in all columns, or in a column of text
 SLICE_BYTES: Final = 256 * 1024 * 1024  # of a column of text in a slice
 
-LongestValue = Callable[[int], int | None]
-"""Returns the bytes of the longest value in the dictionary of a leaf; None if unknown."""
+_PROBE_ROWS: Final = 1024
+_STORED_WHOLE: Final = frozenset(
+    {"PLAIN", "RLE", "BIT_PACKED", "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY"}
+)
+"""Encodings that store each value with all of its bytes, and levels beside them."""
+
+DecodedBytes = Callable[[int], int]
+"""Returns an upper bound of the decoded bytes of a leaf, which it reads to find out."""
 
 
-def slice_rows(group: Any, text_leaves: Sequence[int], longest: LongestValue | None) -> int:
+def slice_rows(group: Any, text_leaves: Sequence[int], decoded: DecodedBytes | None) -> int:
     """The number of rows of each slice of a row group; all of them if it is not cut.
 
-    `text_leaves` are the leaves of text and bytes. Without `longest`, values are taken to be stored
+    `text_leaves` are the leaves of text and bytes. Without `decoded`, values are taken to be stored
     by our writer, which cuts row groups by the decoded bytes.
     """
     rows, all_bytes = int(group.num_rows), int(group.total_byte_size)
     most_bytes = (
-        all_bytes if longest is None else rows * all_bytes
+        all_bytes if decoded is None else rows * all_bytes
     )  # if each value were in all rows
     if rows <= WHOLE_ROWS and most_bytes <= WHOLE_BYTES:
         return rows
     text_bytes = max(
-        [_decoded_bytes(leaf, group.column(leaf), longest) for leaf in text_leaves], default=0
+        [_text_bytes(leaf, group.column(leaf), decoded) for leaf in text_leaves], default=0
     )
     if rows <= WHOLE_ROWS and max(text_bytes, all_bytes) <= WHOLE_BYTES:
         return rows
@@ -54,30 +60,36 @@ def text_leaves_of(metadata: pq.FileMetaData) -> list[int]:
     return [leaf for leaf in leaves if schema.column(leaf).physical_type == "BYTE_ARRAY"]
 
 
-def _decoded_bytes(leaf: int, chunk: Any, longest: LongestValue | None) -> int:
+def _text_bytes(leaf: int, chunk: Any, decoded: DecodedBytes | None) -> int:
     """An upper bound of the decoded bytes of a chunk of text."""
     stored, values = int(chunk.total_uncompressed_size), int(chunk.num_values)
-    if longest is None or set(chunk.encodings) <= {"PLAIN", "RLE", "BIT_PACKED"}:
+    if decoded is None or _STORED_WHOLE.issuperset(chunk.encodings):
         return stored
     if values * stored <= WHOLE_BYTES:  # no value is longer than all of them
         return values * stored
-    value = longest(leaf) if chunk.has_dictionary_page else None
-    return stored + values * (stored if value is None else value)
+    return decoded(leaf)
 
 
-def longest_in_dictionary(file: pq.ParquetFile, row_group: int, leaf: int) -> int | None:
-    """The bytes of the longest value in a chunk's dictionary; `file` reads dictionaries.
+def decoded_bytes(source: Any, metadata: pq.FileMetaData, row_group: int, leaf: int) -> int:
+    """An upper bound of the decoded bytes of a chunk of text, which is read from an open file.
 
-    None for a chunk without one in its first page.
+    A dictionary bounds it by its longest value. Other chunks are decoded once, a few rows at a
+    time, because prefixes that values share may be stored once.
     """
-    batches = file.reader.iter_batches(1, [row_group], column_indices=[leaf], use_threads=False)
+    chunk = metadata.row_group(row_group).column(leaf)
+    dictionaries = [] if "DELTA_BYTE_ARRAY" in chunk.encodings else [chunk.path_in_schema]
+    file = pq.ParquetFile(source, metadata=metadata, read_dictionary=dictionaries)
+    decoded = 0
+    batches = file.reader.iter_batches(
+        _PROBE_ROWS, [row_group], column_indices=[leaf], use_threads=False
+    )
     for batch in batches:
         column = batch.column(0)
-        if not pa.types.is_dictionary(column.type):
-            return None
-        lengths = pc.binary_length(column.dictionary)
-        return int(pc.max(lengths).as_py() or 0)
-    return None
+        if pa.types.is_dictionary(column.type):
+            longest = pc.max(pc.binary_length(column.dictionary)).as_py() or 0
+            return int(chunk.total_uncompressed_size) + int(chunk.num_values) * int(longest)
+        decoded += column.nbytes
+    return decoded
 
 
 class RowStream:

@@ -15,7 +15,7 @@ import rowsieve as rs
 from rowsieve.errors import CorruptData, UnsupportedOperation
 from rowsieve.executor import decode_row_group
 from rowsieve.parquet import group_slices
-from rowsieve.parquet.group_slices import RowStream, slice_rows, text_leaves_of
+from rowsieve.parquet.group_slices import RowStream, decoded_bytes, slice_rows, text_leaves_of
 from rowsieve.storage.parts import part_writer
 
 ROWS = 5_000
@@ -113,21 +113,46 @@ def metadata_of(tmp_path: Path, table: pa.Table, **options: Any) -> pq.FileMetaD
 
 
 @pytest.mark.parametrize(
-    ("longest", "expected"),
+    ("length", "expected"),
     [
         pytest.param(1_000, 2_500, id="short text is read whole"),
         pytest.param(1_000_000, 2_500 * GIB // 4 // (2_500 * 1_000_000), id="long text is cut"),
     ],
 )
-def test_the_longest_value_of_a_dictionary_decides(
-    tmp_path: Path, longest: int, expected: int, monkeypatch: pytest.MonkeyPatch
+def test_the_decoded_bytes_of_a_dictionary_decide(
+    tmp_path: Path, length: int, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cells = pa.array(["x" * 5_000] * 2_500).dictionary_encode()
     metadata = metadata_of(tmp_path, pa.table({"s": cells, "n": np.arange(2_500)}))
     monkeypatch.setattr(group_slices, "WHOLE_BYTES", 10_000_000)
     assert text_leaves_of(metadata) == [0]
-    found = slice_rows(metadata.row_group(0), [0], lambda leaf: longest)
+    found = slice_rows(metadata.row_group(0), [0], lambda leaf: 2_500 * length)
     assert found == pytest.approx(expected, rel=0.02)
+
+
+@pytest.mark.parametrize("encoding", ["PLAIN", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"])
+@pytest.mark.parametrize(("most", "slices"), [(3_000_000, 1), (1_000_000, 4)])
+def test_text_is_cut_by_its_decoded_bytes_in_any_encoding(
+    encoding: str, most: int, slices: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(group_slices, "WHOLE_BYTES", most)
+    monkeypatch.setattr(group_slices, "SLICE_BYTES", 500_000)
+    texts = pa.table({"s": [f"{i:04}{'x' * 900}" for i in range(2_000)]})  # 1.8 MB
+    options = {"use_dictionary": False, "column_encoding": {"s": encoding}}
+    table = rs.open_parquet(written(tmp_path / "f.parquet", texts, **options))
+    sizes = [batch.num_rows for batch in table.scan().to_batches()]
+    assert slices <= len(sizes) <= 2 * slices
+    assert table.to_arrow()["s"].to_pylist() == texts["s"].to_pylist()
+
+
+def test_prefixes_that_values_share_count_for_each(tmp_path: Path) -> None:
+    texts = pa.table({"s": ["x" * 100_000 + f"{i:03}" for i in range(500)]})  # 50 MB
+    options = {"use_dictionary": False, "column_encoding": {"s": "DELTA_BYTE_ARRAY"}}
+    path = written(tmp_path / "f.parquet", texts, **options)
+    metadata = pq.read_metadata(path)
+    assert metadata.row_group(0).column(0).total_uncompressed_size < 1_000_000
+    with path.open("rb") as source:
+        assert 50_000_000 < decoded_bytes(source, metadata, 0, 0) < 60_000_000
 
 
 def test_a_stream_returns_later_ranges_only(tmp_path: Path) -> None:
