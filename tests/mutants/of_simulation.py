@@ -73,5 +73,11 @@ MUTANTS = (
         "",
         PAIRS,
     ),
-    Mutant(EXPIRING, "files of kept versions expire", " if path not in kept.paths}", "}", SEEDS),
+    Mutant(  # seed 0
+        EXPIRING,
+        "files of kept versions expire",
+        " if path not in kept.paths}",
+        "}",
+        SEEDS,
+    ),
 )

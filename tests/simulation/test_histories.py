@@ -6,12 +6,13 @@ import os
 
 import pytest
 
+from tests.daily import today
 from tests.profiles import IS_DEEP
 from tests.simulation.histories import run_history
 from tests.simulation.list_append import Transaction, anomalies
 
-HISTORIES = 2_000 if IS_DEEP else 12
-TOGETHER = 4
+HISTORIES = 2_000 if IS_DEEP else 2
+TOGETHER = 2
 ONE = os.environ.get("ROWSIEVE_HISTORY")
 
 
@@ -67,12 +68,23 @@ def test_the_check_finds_each_anomaly(history: list[Transaction], found: str) ->
 
 
 def test_a_history_is_the_same_each_time() -> None:
-    assert run_history(1) == run_history(1)
-    assert len(run_history(1).transactions) > 4
+    history = run_history(1)
+    assert history == run_history(1)
+    assert len(history.transactions) > 4
 
 
 @pytest.mark.parametrize("first", range(0, HISTORIES, TOGETHER))
 def test_histories_are_strictly_serializable(first: int) -> None:
+    check(first)
+
+
+@pytest.mark.skipif(IS_DEEP, reason="make test runs the histories of the day")
+def test_histories_of_the_day_are_strictly_serializable() -> None:
+    check(today().toordinal() * TOGETHER)
+
+
+def check(first: int) -> None:
+    """Run histories, or the one of the environment, and fail with how to repeat what is wrong."""
     for seed in [int(ONE)] if ONE else range(first, first + TOGETHER):
         history = run_history(seed)
         assert not history.problems, (f"ROWSIEVE_HISTORY={seed}", history)
