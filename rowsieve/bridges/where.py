@@ -16,7 +16,17 @@ from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.exactness.name_rules import check_names
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.binding.enum_labels import with_text
-from rowsieve.predicate.ir import TRUE, Call, Case, Cast, Operand, Predicate, walk
+from rowsieve.predicate.ir import (
+    TRUE,
+    Call,
+    Case,
+    Cast,
+    Comparison,
+    Literal,
+    Operand,
+    Predicate,
+    walk,
+)
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Float, is_nested
 from rowsieve.types.schema import Schema
@@ -92,8 +102,12 @@ def _read(
 
 def _is_plain(found: Predicate, schema: Schema) -> bool:
     """Whether a condition only compares values that every engine compares alike."""
-    if any(isinstance(node, Call | Case | Cast) for node in walk(found)):
-        return False
+    for node in walk(found):
+        match node:
+            case Call() | Case() | Cast():
+                return False
+            case Comparison(left=Literal(), right=Literal()):
+                return False  # in a list, whose other members may give them their type
     return not any(field.type == Float(32) or is_nested(field.type) for field in schema.fields)
 
 

@@ -53,6 +53,15 @@ MIXED = {
         *("floor(f) IN (f, 7e0)", "f IN (f, 1e0, 2e0, 3e0)", "i IN (f, 7e0)"),
     ],
 }
+OF_CONSTANTS = ["'01' IN ('1', 2)", "'01' NOT IN (i, '1', 2)", "'01' IN (2, '1', 3, 4, 5)"]
+OF_ALL = [
+    *OF_CONSTANTS,
+    *("'1' IN (s, 2)", "'01' NOT IN (s, 2)", "'01' IN ('1', i)"),
+    *("'2' BETWEEN i AND '10'", "'9' NOT BETWEEN i AND '10'"),
+    *("'2020-01-01' IN (day, '2020-1-1')", "'2020-01-01' BETWEEN '2020-1-1' AND day"),
+    "CASE '01' WHEN '1' THEN 1 WHEN i THEN 2 END = 1",
+]
+QUOTED = {"duckdb": OF_ALL, "datafusion": OF_ALL, "postgres": OF_CONSTANTS}
 OF_DATAFUSION = ["f IN (CAST(0 AS DOUBLE), 1, 2, 3)", "CAST(i AS BIGINT UNSIGNED) - 1 > 7"]
 BOTH = [
     *("g IN (16777217, 1)", "i IN (g, f)"),
@@ -110,6 +119,28 @@ def test_comparisons_that_the_engine_coerces_differently_are_residual(
     found = from_text(f"s = 'a' AND {text}", SCHEMA, dialect=dialect)
     assert found.residual == text
     assert dialect in found.notes[0].lower()
+
+
+@pytest.mark.parametrize(("dialect", "text"), [(d, text) for d in QUOTED for text in QUOTED[d]])
+def test_quoted_text_among_text_and_numbers_is_refused(dialect: str, text: str) -> None:
+    with pytest.raises(UnsupportedOperation, match=f"{dialect} converts all of them to one type"):
+        to_predicate(text, dialect, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        *((name, "'7' IN (i, 1)") for name in QUOTED),
+        *((name, "'a' IN (s, 'b')") for name in QUOTED),
+        *((name, "'7' BETWEEN i AND 8") for name in QUOTED),
+        *(("postgres", text) for text in ("'1' IN (s, 2)", "'01' IN ('1', i)")),
+        ("postgres", "'2' BETWEEN i AND '10'"),
+    ],
+)
+def test_quoted_text_that_each_item_gives_its_type_keeps_its_rows(dialect: str, text: str) -> None:
+    bound = bind(to_predicate(text, dialect, SCHEMA), SCHEMA, dialect_named(dialect).semantics)
+    found = [row for row, true in enumerate(evaluate(bound, BATCH).true) if true]
+    assert found == JUDGES[dialect](text, BATCH)
 
 
 @pytest.mark.parametrize("dialect", JUDGES)

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.bridges.sql.exactness.mixtures import check_mixtures
+from rowsieve.bridges.sql.exactness.mixtures import check_mixtures, check_quoted_operand
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
@@ -168,6 +168,9 @@ def check_coercion(
 ) -> None:
     """Raise where the engine may compare or compute differently; `root` is the bound predicate."""
     check_mixtures(predicate, schema, semantics)
+    for what, operands in _groups_of_one(predicate):
+        is_list = what is _EQUALS
+        check_quoted_operand(what.shown, operands, schema, semantics, is_list=is_list)
     if semantics.name not in _TO_FLOAT32 or not _has_numbers(root, semantics):
         return
     for what, members in _groups(predicate):
@@ -190,23 +193,31 @@ def _has_numbers(root: ir.Predicate, semantics: Semantics) -> bool:
 
 def _groups(predicate: ir.Predicate) -> Iterator[tuple[_Construct, _Members]]:
     """Yield operands that the engine casts to one type, and the construct."""
+    yield from _groups_of_one(predicate)
     for node in ir.walk(predicate):
         match node:
             case ir.Comparison(left=left, right=right):
                 yield _COMPARISON, (left, right)
             case ir.InList(operand=operand, values=values):
                 yield _LIST, (operand, values)
-            case ir.And(terms=terms) | ir.Or(terms=terms):
-                yield from _ranges(terms)
             case ir.Call(function=name, arguments=arguments) if name in _ARITHMETIC:
                 yield _Construct(name, computes=True), arguments
             case ir.Call(function=name, arguments=arguments) if name in _MET:
                 yield _Construct(name), arguments
             case ir.Case(branches=branches, otherwise=otherwise):
+                yield _CASE, (*(then for _, then in branches), otherwise)
+
+
+def _groups_of_one(predicate: ir.Predicate) -> Iterator[tuple[_Construct, Sequence[ir.Operand]]]:
+    """Yield one operand, and those with which a list, a BETWEEN or a CASE compares it."""
+    for node in ir.walk(predicate):
+        match node:
+            case ir.And(terms=terms) | ir.Or(terms=terms):
+                yield from _ranges(terms)
+            case ir.Case(branches=branches):
                 conditions = tuple(when for when, _ in branches)
                 for _, compared in _ranges(conditions if len(branches) > 1 else conditions * 2):
                     yield _SUBJECT, compared
-                yield _CASE, (*(then for _, then in branches), otherwise)
 
 
 def _ranges(terms: Sequence[ir.Node]) -> Iterator[tuple[_Construct, Sequence[ir.Operand]]]:

@@ -17,7 +17,7 @@ from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.literal_values import natural_type
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import Date, Decimal, Float, LogicalType, String, Timestamp
+from rowsieve.types.logical import Date, Decimal, Float, LogicalType, String, Timestamp, type_name
 from rowsieve.types.schema import Schema
 
 _LONG = frozenset({"decade", "century", "millennium"})
@@ -55,6 +55,49 @@ def check_mixtures(predicate: ir.Predicate, schema: Schema, semantics: Semantics
             _check(rows[None], ir.Call("CASE", values), schema, semantics)
         elif isinstance(node, ir.Call) and node.function in rows:
             _check(rows[node.function], node, schema, semantics)
+
+
+def check_quoted_operand(
+    what: str,
+    members: Sequence[ir.Operand],
+    schema: Schema,
+    semantics: Semantics,
+    *,
+    is_list: bool,
+) -> None:
+    """Raise for quoted text that the engine compares with text as with a number or a time.
+
+    `members`: an operand and the items of its list, BETWEEN or CASE, which get one type there; here
+    each item gives the text its type.
+    """
+    operand, *items = members
+    converted = _CONVERTED.get(semantics.name)
+    if converted is None or not _is_quoted(operand):
+        return
+    items = converted(items, is_list)
+    types = [String() if _is_quoted(item) else _type(item, schema, semantics) for item in items]
+    others = [type_ for type_ in types if type_ not in (None, String())]
+    if String() in types and others:
+        raise UnsupportedOperation(
+            f"{what} of quoted text, with text and {type_name(others[0])}: {semantics.name} "
+            f"converts all of them to one type; {_QUOTED}"
+        )
+
+
+def _all_items(items: Sequence[ir.Operand], _: bool) -> list[ir.Operand]:
+    return list(items)
+
+
+def _constants_of_lists(items: Sequence[ir.Operand], is_list: bool) -> list[ir.Operand]:
+    return [item for item in items if is_list and isinstance(item, ir.Literal)]
+
+
+_CONVERTED: Mapping[str, Callable[[Sequence[ir.Operand], bool], list[ir.Operand]]] = {
+    "duckdb": _all_items,
+    "datafusion": _all_items,
+    "postgres": _constants_of_lists,
+}
+"""The items that an engine converts to one type, with the operand."""
 
 
 def _check(
