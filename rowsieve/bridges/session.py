@@ -12,7 +12,7 @@ from typing import Final
 
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.time_zones import fixed_offset, zone
+from rowsieve.types.time_zones import fixed_offset, given_zone
 
 # Zones whose changes after 2037 follow no rule that ICU knows, by the engines that use it.
 UNKNOWN_ZONES: Final[Mapping[str, frozenset[str]]] = {
@@ -53,7 +53,7 @@ class Session:
         if self.ansi is not None and not isinstance(self.ansi, bool):
             raise InvalidInput(f"Session: ansi is True, False or None, not {self.ansi!r}")
         try:
-            object.__setattr__(self, "time_zone", zone(self.time_zone).name)
+            object.__setattr__(self, "time_zone", given_zone(self.time_zone).name)
         except InvalidPredicate as error:
             raise InvalidInput(f"Session: {error}") from error
 

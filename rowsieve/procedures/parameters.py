@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from rowsieve.errors import InvalidInput, InvalidPredicate, did_you_mean
 from rowsieve.types.instants import from_microseconds, to_microseconds
-from rowsieve.types.time_zones import fixed_offset, zone_name
+from rowsieve.types.time_zones import fixed_offset, given_zone
 
 Value: TypeAlias = str | int | bool | datetime | Mapping[str, str] | None
 """A value of an argument; times have a zone."""
@@ -171,7 +171,7 @@ def _instant(
 def _zone(name: str) -> timezone | ZoneInfo:
     if (offset := fixed_offset(name)) is not None:
         return timezone(timedelta(seconds=offset))
-    found = zone_name(name)
+    found = given_zone(name).name
     return UTC if found == "UTC" else ZoneInfo(found)
 
 

@@ -19,6 +19,7 @@ from rowsieve.types import enums, logical, numeric_bytes
 from rowsieve.types.aliases import ALIASES, GEOMETRY, PREFIX, find_alias
 from rowsieve.types.schema import Schema
 from rowsieve.types.schema_cache import cached_by_schema
+from rowsieve.types.time_zones import is_own_name
 from rowsieve.types.variants.variant_json import EXTENSIONS as VARIANT_NAMES
 from rowsieve.types.variants.variant_json import is_marked_by_spark, is_variant
 
@@ -289,6 +290,11 @@ def _logical_type(field: pa.Field, allocate: Callable[[], int]) -> logical.Logic
     if extension is not None and extension.startswith(PREFIX.encode()):
         raise _unknown_extension(field.name, extension.decode(errors="replace"), type_)
     flat = _flat_type(type_)
+    if isinstance(flat, logical.Timestamp) and is_own_name(flat.zone):
+        raise SchemaMismatch(
+            f"column {field.name!r} has the type {type_}, whose time zone no database has; declare "
+            "Area/City as in Europe/Berlin, or UTC"
+        )
     return flat if flat is not None else _nested_type(field, type_, allocate)
 
 

@@ -271,6 +271,21 @@ def zone(name: str) -> Zone:
     return _zone(name.strip())
 
 
+def given_zone(name: str) -> Zone:
+    """Return the zone of a name that a text, a session, a schema or another engine gives.
+
+    InvalidPredicate for the names with a suffix, which are our own.
+    """
+    if is_own_name(name):
+        raise _unknown(name)
+    return zone(name)
+
+
+def is_own_name(name: str) -> bool:
+    """Whether a name has a suffix that only the names of this module have."""
+    return name.rstrip().endswith((UNTIL_2100, IN_ARROW))
+
+
 def zone_name(name: str) -> str:
     """Return the canonical name of a zone: `UTC`, `+05:30`, or the database's spelling."""
     return zone(name).name
@@ -313,13 +328,17 @@ def _zone(name: str) -> Zone:
         return _of_arrow(_zone(plain))
     known = _from_database(name)
     if known is None:
-        raise InvalidPredicate(
-            f"no time zone {name!r} is known: write Area/City as in Europe/Berlin, UTC, or an "
-            "offset east of UTC as in +05:30; abbreviations such as EST are read differently by "
-            "different engines, and are not supported"
-        )
+        raise _unknown(name)
     spelled, rules = known
     return _built(spelled, rules)
+
+
+def _unknown(name: str) -> InvalidPredicate:
+    return InvalidPredicate(
+        f"no time zone {name!r} is known: write Area/City as in Europe/Berlin, UTC, or an offset "
+        "east of UTC as in +05:30; abbreviations such as EST are read differently by different "
+        "engines, and are not supported"
+    )
 
 
 def has_rules(own: Zone) -> bool:

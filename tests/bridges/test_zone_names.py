@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import polars as pl
@@ -11,6 +12,9 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.bridges.session import Session
+from rowsieve.bridges.where import to_predicate
+from rowsieve.errors import InvalidInput, RowsieveError, SchemaMismatch
+from rowsieve.types.encodings import schema_of
 from rowsieve.types.time_zones import IN_ARROW, UNTIL_2100, name_in, zone
 
 ZONE = "America/New_York"
@@ -21,6 +25,7 @@ SCHEMA = pa.schema(
         ("ny", pa.timestamp("us", ZONE)),
     ]
 )
+ARROWS = schema_of(SCHEMA)[0]
 CONVERTED = pl.col("ts").dt.convert_time_zone(ZONE)
 LOCAL = pl.col("lt").dt.replace_time_zone(ZONE).dt.convert_time_zone("UTC")
 DAY = pa.scalar(0, pa.timestamp("us"))
@@ -57,6 +62,39 @@ def test_an_engine_gets_no_name_of_ours(source: str | None, condition: Any, targ
             written = written.meta.serialize(format="json")
         assert UNTIL_2100 not in str(written)
         assert IN_ARROW not in str(written)
+
+
+OWN = (ZONE + UNTIL_2100, ZONE + IN_ARROW, f" {ZONE}{IN_ARROW} ")
+
+
+@pytest.mark.parametrize("own", OWN)
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("postgres", "(ts AT TIME ZONE '{}') > lt"),
+        ("postgres", "(lt AT TIME ZONE '{}') > ts"),
+        ("duckdb", "timezone('{}', ts) > lt"),
+        ("datafusion", "to_local_time(ts AT TIME ZONE '{}') > lt"),
+        ("spark", "from_utc_timestamp(ts, '{}') > ts"),
+        ("spark", "convert_timezone('{}', lt) > lt"),
+        ("trino", "with_timezone(lt, '{}') > ts"),
+    ],
+)
+def test_a_text_cannot_give_a_name_of_ours(dialect: str, text: str, own: str) -> None:
+    with pytest.raises(RowsieveError, match=re.escape(repr(own))):
+        to_predicate(text.format(own), dialect, ARROWS)
+
+
+@pytest.mark.parametrize("own", OWN)
+def test_sessions_schemas_and_expressions_cannot_give_a_name_of_ours(own: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(repr(own))):
+        Session(time_zone=own)
+    given = pa.schema([("ts", pa.timestamp("us", own))])
+    with pytest.raises(SchemaMismatch, match=r"column 'ts' has the type .* no database has"):
+        schema_of(given)
+    cast = pc.field("lt").cast(pa.timestamp("us", "UTC")).cast(given.field(0).type)
+    with pytest.raises(RowsieveError, match=re.escape(own.strip())):
+        to_predicate(cast > pc.scalar(DAY.cast(pa.timestamp("us", "UTC"))), schema=ARROWS)
 
 
 def test_a_name_is_written_where_the_database_has_the_same_changes() -> None:

@@ -24,6 +24,7 @@ from rowsieve.types.time_zones import (
     RepeatedTime,
     SkippedTime,
     fixed_offset,
+    given_zone,
     name_in,
     zone,
 )
@@ -102,7 +103,7 @@ def _name(given: Any) -> str:
     name = given.get("inner") if isinstance(given, dict) else given
     if not isinstance(name, str) or fixed_offset(name) is not None:
         raise UnsupportedOperation(f"the time zone {name!r}")
-    return zone(name + UNTIL_2100).name if name != "UTC" else name
+    return zone(given_zone(name).name + UNTIL_2100).name if name != "UTC" else name
 
 
 def _moment(reader: TreeReader[Any], node: Any, *, utc: bool) -> Operand:

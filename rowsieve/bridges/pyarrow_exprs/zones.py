@@ -26,6 +26,7 @@ from rowsieve.types.time_zones import (
     RepeatedTime,
     SkippedTime,
     fixed_offset,
+    given_zone,
     name_in,
     zone,
 )
@@ -97,4 +98,4 @@ def _pc() -> Any:
 def _in_arrow(name: str) -> str:
     if fixed_offset(name) is None and name != "UTC" and "/" not in name:
         raise UnsupportedOperation(f"the time zone {name!r}; write Area/City")
-    return zone(name + IN_ARROW).name
+    return zone(given_zone(name).name + IN_ARROW).name

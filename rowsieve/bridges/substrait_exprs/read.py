@@ -38,7 +38,7 @@ from rowsieve.types.logical import (
     type_name,
 )
 from rowsieve.types.schema import Schema
-from rowsieve.types.time_zones import zone
+from rowsieve.types.time_zones import given_zone
 
 _LITERAL, _CALL = 1, 3
 _STANDARD = re.compile(
@@ -241,7 +241,7 @@ class Source(TreeReader[Value]):
         named = text_of(name)
         if named is None or self.type_of(moment) != Timestamp(utc=True):
             raise UnsupportedOperation("a time zone that is not constant, or not of an instant")
-        return zoned.local_time(zone(named).name, moment)
+        return zoned.local_time(given_zone(named).name, moment)
 
     def _function(self, inner: Message) -> tuple[str, str]:
         anchor = signed(one(inner, 1, 0))

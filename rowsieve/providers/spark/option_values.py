@@ -17,6 +17,7 @@ from rowsieve.predicate.codec import (
 )
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
+from rowsieve.types.time_zones import is_own_name
 
 STORAGE: Final = "storage."
 VIEW: Final = "CREATE TEMPORARY VIEW ... USING rowsieve OPTIONS (path '...')"
@@ -93,6 +94,8 @@ def condition_of(
         )
     if ansi.lower() not in ("true", "false"):
         raise InvalidInput(f"option ansi is true or false, not {ansi!r}")
+    if is_own_name(zone):
+        raise InvalidInput(f"option time_zone is a zone such as Europe/Berlin, not {zone!r}")
     return None, Semantics.of_spark(ansi=ansi.lower() == "true", time_zone=zone)
 
 

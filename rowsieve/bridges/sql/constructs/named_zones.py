@@ -22,7 +22,7 @@ from rowsieve.predicate.binding import zoned
 from rowsieve.predicate.functions.times.temporal import CLOCK_UNITS
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
 from rowsieve.types.logical import Timestamp
-from rowsieve.types.time_zones import IN_ARROW, UNTIL_2100, fixed_offset, name_in, zone
+from rowsieve.types.time_zones import fixed_offset, given_zone, is_own_name, name_in, zone
 
 _LOCAL, _INSTANT = Timestamp(utc=False), Timestamp(utc=True)
 _AFTER = ("later", "shifted")  # AT TIME ZONE's rules for repeated and skipped local times
@@ -70,7 +70,7 @@ def zone_argument(reader: Reads, node: Any) -> Literal:
             "others; write Area/City, as in Europe/Berlin",
         )
     try:
-        own = zone(value.value.removesuffix(UNTIL_2100) + reader.dialect.times.zone_database)
+        own = zone(given_zone(value.value).name + reader.dialect.times.zone_database)
     except InvalidPredicate as error:
         raise reader.source.refusal(node, str(error)) from error
     if own.name in UNKNOWN_ZONES.get(name := reader.dialect.name, ()):
@@ -177,8 +177,7 @@ def _by_form(call: Call, writer: Writes) -> tuple[str, bool] | None:
 
 def _spelled(text: str, database: str) -> str:
     """Return the engine's name of a zone; units and rules are unchanged."""
-    ours = text.endswith((UNTIL_2100, IN_ARROW))
-    return name_in(text, database) or text if ours else text
+    return name_in(text, database) or text if is_own_name(text) else text
 
 
 def _spark(call: Call, writer: Writes) -> tuple[str, bool] | None:
