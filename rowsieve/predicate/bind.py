@@ -17,7 +17,13 @@ import pyarrow as pa
 from rowsieve.computed_property import computed_property
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnknownColumn
 from rowsieve.predicate import ir
-from rowsieve.predicate.binding.aliased_values import EQUATED, aliased_call, compare_ranges
+from rowsieve.predicate.binding.aliased_values import (
+    EQUALITIES,
+    EQUATED,
+    aliased_call,
+    aliased_list,
+    compare_aliased,
+)
 from rowsieve.predicate.binding.coerce import (
     compare_operands,
     constant_instant,
@@ -218,9 +224,9 @@ class _Binder:
                 if (plain := self.integers(node)) is not None:
                     return plain
                 if self.is_postgres:
-                    ranges = compare_ranges(op, (left, right), self.field_of)
-                    if ranges is not None:
-                        return self.predicate(ranges)
+                    own = compare_aliased(op, (left, right), self.field_of, self.semantics)
+                    if own is not None:
+                        return self.predicate(own)
                 self.check_alias(left, op)
                 self.check_alias(right, op)
                 sides = self.sides(left, right)
@@ -264,7 +270,7 @@ class _Binder:
     def check_alias(self, node: ir.Operand, op: ir.ComparisonOp | None = None) -> None:
         """Refuse a column whose alias has an order of its own; engines compare the storage."""
         field = None if self.semantics.compares_storage else self.field_of(node)
-        equality = op in (ir.ComparisonOp.EQ, ir.ComparisonOp.NE) and self.is_postgres
+        equality = op in EQUALITIES and self.is_postgres
         if field is not None and equality and field.alias in EQUATED:
             return
         if field is not None and not may_compare(field.alias):
@@ -365,6 +371,8 @@ class _Binder:
         return column, column.type
 
     def in_list(self, node: ir.InList) -> ir.Predicate:
+        if self.is_postgres and (own := aliased_list(node, self.field_of)) is not None:
+            return self.predicate(own)
         self.check_alias(node.operand)
         operand, type_ = self.operand(node.operand)
         if type_ is None:
@@ -438,8 +446,10 @@ class _Binder:
 
     def call(self, node: ir.Call) -> tuple[ir.Operand, LogicalType]:
         name, arguments = _canonical_call(node)
-        if self.is_postgres and (own := aliased_call(name, arguments, self.field_of)) is not None:
-            return self.typed_operand(own)
+        if self.is_postgres:
+            own = aliased_call(name, arguments, self.field_of, self.semantics)
+            if own is not None:
+                return self.typed_operand(own)
         if (meeting := as_meeting(name, arguments)) is not None:
             return self.operand(meeting)[0], Bool()
         bound = arguments_of(

@@ -8,6 +8,7 @@ import uuid
 from decimal import Decimal
 from typing import Any, Literal
 
+import psycopg
 import pyarrow as pa
 import pytest
 
@@ -124,6 +125,16 @@ def test_conditions_of_ranges_are_those_of_postgresql(
             f"r && '{constant}'": f"r && {typed}",
             f"'{constant}' @> r": f"{typed} @> r",
             "r = 'empty' OR q <> 'empty'": "",
+            f"r IN ('{constant}', 'empty')": "",
+            f"r NOT IN ('{constant}', 'Empty')": "",
+            f"r IN ('{constant}', NULL)": "",
+            "r NOT IN ('empty', NULL)": "",
+            f"r IS DISTINCT FROM '{constant}'": "",
+            f"r IS NOT DISTINCT FROM '{constant}'": "",
+            "r IS DISTINCT FROM q": "",
+            "r IS NOT DISTINCT FROM q": "",
+            "r IS DISTINCT FROM NULL": "",
+            "r = NULL OR r && NULL OR NOT r <@ NULL": "",
         }.items():
             query = f"SELECT n FROM ranges WHERE {theirs or where}"
             wanted = sorted(row for (row,) in judge.execute(query).fetchall())
@@ -172,6 +183,20 @@ def test_conditions_of_arrays_are_those_of_postgresql() -> None:
                 "a && b",
             ),
             *("NOT a && ARRAY[3]::bigint[]", "2 = ANY(a)", "a = b", "a <> b", "a = a"),
+            *(f"a = '{each}'" for each in ARRAYS if each is not None),
+            *("a <> ' { 1 , 2,\"3\"}'", "a = ARRAY[1,2,3]::bigint[]", "a <> ARRAY[1]::bigint[]"),
+            *(
+                "a = ARRAY[NULL]::bigint[]",
+                "'{}' = a",
+                "a = ARRAY[]::bigint[]",
+                "a = '[3]={3,2,1}'",
+            ),
+            *("a @> '{2,1}'", "NOT a @> '{{1,2},{2,1}}'", "a <@ '[5:7]={1,2,3}'", "'{}' @> a"),
+            *("a && '{NULL,3}'", "NOT a && '{}'", "a IN ('{1}', '{}')", "a NOT IN ('{1}', '{}')"),
+            *("a IN ('{1}', NULL)", "a NOT IN ('{1}', NULL)", "a = NULL OR a <> NULL"),
+            *("a IS DISTINCT FROM b", "a IS NOT DISTINCT FROM b", "a IS DISTINCT FROM NULL"),
+            *("a IS DISTINCT FROM '{1}'", "a IS NOT DISTINCT FROM ARRAY[1]::bigint[]"),
+            "a IS DISTINCT FROM ARRAY[1, 2, 3]::bigint[]",
         ):
             query = f"SELECT n FROM arrays WHERE {where}"
             wanted = sorted(row for (row,) in judge.execute(query).fetchall())
@@ -180,6 +205,40 @@ def test_conditions_of_arrays_are_those_of_postgresql() -> None:
                 assert sorted(found) == wanted, (where, pruning)
     finally:
         judge.execute("DROP TABLE arrays")
+
+
+_TEXTS = pa.struct([_ARRAY.field("dimensions"), ("elements", pa.list_(pa.string()))])
+
+
+def test_text_of_arrays_is_read_as_postgresql_reads_it() -> None:
+    texts = [
+        *('{a,"",null}', '{"NULL",NULL, a b , "a,b" }', "{}", " { } ", r'{"q\"","b\\",\{\}}'),
+        *('{" x ",é}', "{{a},{null}}", '[0:0][-1:0]={{"{}",a}}', "[2]={a,b}", "{{{a}}}", "{a\nb}"),
+    ]
+    stored = []
+    query = "SELECT array_dims(a), ARRAY(SELECT unnest(a)) FROM (SELECT %s::text[] AS a) AS t"
+    for text in texts:
+        shape, elements = connection().execute(query, [text]).fetchone() or (None, None)
+        ends = [each.split(":") for each in (shape or "")[1:-1].split("][") if each]
+        dimensions = [{"lower": int(a), "length": int(b) - int(a) + 1} for a, b in ends]
+        stored.append({"dimensions": dimensions, "elements": elements})
+    table = with_columns([named("a", _TEXTS, "array.1")], [stored])
+    for text, value in zip(texts, stored, strict=True):
+        same = [n for n, other in enumerate(stored) if other == value]
+        assert sorted(table.scan(f"a = '{text}'").to_arrow()["n"].to_pylist()) == same, text
+
+
+def test_text_that_postgresql_does_not_take_for_an_array_is_refused() -> None:
+    table = with_columns([named("a", _TEXTS, "array.1")], [[None, None]])
+    for text in (
+        *("", "{", "a", "{a}}", "{a}{b}", "{a,}", "{,a}", "{{a},b}", "{{a},{b,c}}", '{"a"b}'),
+        *("[1:2]={a}", "[1:2]{a,b}", "[2:1]={a}", "[x]={a}", "={a}", "{a} x", "{{a}", '{"a}'),
+        *("[2147483647:2147483647]={a}", "[9999999999]={a}", "{{{{{{{a}}}}}}}", '{a"b"}'),
+    ):
+        with pytest.raises(psycopg.Error):
+            connection().execute("SELECT %s::text[]", [text])
+        with pytest.raises(InvalidPredicate, match="write its items in braces"):
+            table.scan(f"a = '{text}'")
 
 
 def test_ranges_get_the_form_that_postgresql_gives_them() -> None:
@@ -238,7 +297,8 @@ def test_conditions_of_ranges_skip_parts() -> None:
     field = named("r", of_bounds(pa.int64()), "range.1")
     ranges = [as_struct(f"[{i},{i + 10})", int) for i in range(0, 100, 5)]
     table = with_columns([field], [ranges])
-    for where in ("r @> 5", "r @> '[90,92)'", "r = '[0,10)'", "r && '[0,3)'"):
+    for where in ("r @> 5", "r @> '[90,92)'", "r = '[0,10)'", "r && '[0,3)'",
+                  "r IN ('[0,10)', '[5,15)')", "r IS NOT DISTINCT FROM '[0,10)'"):  # fmt: skip
         scan = table.scan(where)
         assert 0 < scan.to_arrow().num_rows <= 2
         assert scan.metrics.parts_read == 1, where
@@ -251,7 +311,8 @@ def test_the_order_of_ranges_and_other_dialects_are_refused() -> None:
         [[None, None], [None, None], [b"\x01", b"\x02"], [[1], [2]]],
     )  # fmt: skip
     for where in ("r < r", "a < a", "acl < acl", "r = '5'", "r = '[5,1)'", "r @> '[x,1)'",
-                  "array_lower(a, n) = 1", "array_length(a, 1) = 1"):  # fmt: skip
+                  "array_lower(a, n) = 1", "array_length(a, 1) = 1", "a = '{x}'",
+                  "a = ARRAY[ARRAY[1]]", "r IN ('5')", "r IN (5)"):  # fmt: skip
         with pytest.raises(InvalidPredicate):
             table.scan(where).to_arrow()
     for where in ("r @> 5", "isempty(r)", "r = r", "acl = acl"):

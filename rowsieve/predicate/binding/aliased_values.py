@@ -15,13 +15,27 @@ from typing import Any, Final, TypeAlias
 
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
+from rowsieve.predicate.binding.array_constants import (
+    array_elements,
+    array_literal,
+    equals_items,
+)
 from rowsieve.predicate.literal_values import parse_text
+from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Bool, Date, Field, Int, LogicalType, Struct
 
 RANGE: Final = "range.1"
 ARRAY: Final = "array.1"
 EQUATED: Final = frozenset({RANGE, ARRAY, "acl_item.1", "int2vector.1"})
 """Aliases whose values are equal if their storage is."""
+EQUALITIES: Final = frozenset(
+    {
+        ir.ComparisonOp.EQ,
+        ir.ComparisonOp.NE,
+        ir.ComparisonOp.DISTINCT,
+        ir.ComparisonOp.NOT_DISTINCT,
+    }
+)
 
 FieldOf: TypeAlias = Callable[[ir.Operand], Field | None]
 """Finds the column, or the field inside one, that an operand is."""
@@ -64,7 +78,7 @@ _NOTHING: Final = _Range(ir.Literal(None), ir.Literal(None), ir.FALSE, ir.FALSE,
 
 
 def aliased_call(
-    name: str, arguments: tuple[ir.Operand, ...], field_of: FieldOf
+    name: str, arguments: tuple[ir.Operand, ...], field_of: FieldOf, semantics: Semantics
 ) -> ir.Operand | None:
     """Return what a call means over a range or an array; None for other calls."""
     fields = [field_of(each) for each in arguments]
@@ -75,7 +89,7 @@ def aliased_call(
         if name in ("list_contains_all", "list_overlaps") and len(arguments) == 2:
             return _between(name, arguments, aliases, _bound_type(fields))
     if ARRAY in aliases:
-        return _of_array(name, arguments, aliases)
+        return _of_array(name, _with_elements(name, arguments, fields, semantics), aliases)
     if name == "nullif" and _is_length_of_array(arguments[0], field_of):
         raise InvalidPredicate(
             "array_length of an array of several dimensions is not supported; write "
@@ -84,14 +98,65 @@ def aliased_call(
     return None
 
 
-def compare_ranges(
-    op: ir.ComparisonOp, sides: tuple[ir.Operand, ir.Operand], field_of: FieldOf
+def compare_aliased(
+    op: ir.ComparisonOp,
+    sides: tuple[ir.Operand, ir.Operand],
+    field_of: FieldOf,
+    semantics: Semantics,
 ) -> ir.Predicate | None:
-    """Return `=` or `<>` of two ranges, one of which may be text; None for other comparisons."""
+    """Return an equality of ranges, or of an array and a constant; None for other comparisons.
+
+    Arrays are equal as structs are, so that a text only becomes a struct.
+    """
     fields = [field_of(each) for each in sides]
     aliases = [None if field is None else field.alias for field in fields]
-    if RANGE not in aliases or op not in (ir.ComparisonOp.EQ, ir.ComparisonOp.NE):
+    if op not in EQUALITIES:
         return None
+    if RANGE in aliases:
+        equal = _NULL if any(map(_is_null, sides)) else _equal_ranges(sides, aliases, fields)
+        return _compared(op, equal, sides)
+    if ARRAY not in aliases:
+        return None
+    place = aliases.index(ARRAY)
+    column, other, field = sides[place], sides[1 - place], fields[place]
+    assert field is not None
+    if isinstance(other, ir.Literal) and _is_text(other):
+        assert isinstance(other.value, str)
+        return ir.Comparison(op, column, array_literal(other.value, field.type, semantics))
+    items = equals_items(column, other, field.type)
+    return None if items is None else _compared(op, items, (column,))
+
+
+def aliased_list(node: ir.InList, field_of: FieldOf) -> ir.Predicate | None:
+    """Return IN over ranges or arrays as an OR of equalities; None for other columns."""
+    field = field_of(node.operand)
+    if field is None or field.alias not in (RANGE, ARRAY):
+        return None
+    if not len(node.values):
+        return ir.And((ir.IsNull(node.operand), _NULL))
+    return ir.disjoin(
+        ir.Comparison(ir.ComparisonOp.EQ, node.operand, ir.Literal(member))
+        for member in node.values.array.to_pylist()
+    )
+
+
+def _compared(
+    op: ir.ComparisonOp, equal: ir.Predicate, sides: Sequence[ir.Operand]
+) -> ir.Predicate:
+    """The comparison by an equality that is NULL if a side is, and never otherwise."""
+    if op in (ir.ComparisonOp.EQ, ir.ComparisonOp.NE):
+        return equal if op is ir.ComparisonOp.EQ else ir.Not(equal)
+    null = [ir.TRUE if _is_null(each) else ir.IsNull(each) for each in sides if not _is_text(each)]
+    known = ir.And((*map(ir.Not, null), equal))
+    same = ir.Or((known, ir.And(tuple(null)))) if len(null) == len(sides) == 2 else known
+    return same if op is ir.ComparisonOp.NOT_DISTINCT else ir.Not(same)
+
+
+def _equal_ranges(
+    sides: tuple[ir.Operand, ir.Operand],
+    aliases: Sequence[str | None],
+    fields: Sequence[Field | None],
+) -> ir.Predicate:
     type_ = _bound_type(fields)
     one, other = (_range(each, alias, type_) for each, alias in zip(sides, aliases, strict=True))
     same = (
@@ -101,8 +166,7 @@ def compare_ranges(
         _equal(one.to_upper, other.to_upper),
     )
     filled = (ir.Not(one.empty), ir.Not(other.empty))
-    found = _strict(ir.Or((ir.And((one.empty, other.empty)), ir.And((*filled, *same)))), one, other)
-    return found if op is ir.ComparisonOp.EQ else ir.Not(found)
+    return _strict(ir.Or((ir.And((one.empty, other.empty)), ir.And((*filled, *same)))), one, other)
 
 
 def _of_range(name: str, found: _Range) -> ir.Operand:
@@ -121,6 +185,8 @@ def _of_range(name: str, found: _Range) -> ir.Operand:
 def _between(
     name: str, arguments: tuple[ir.Operand, ...], aliases: list[str | None], type_: LogicalType
 ) -> ir.Operand:
+    if any(map(_is_null, arguments)):
+        return ir.Condition(_NULL)
     one = _range(arguments[0], aliases[0], type_)
     if name == "list_contains_all" and aliases[1] != RANGE and not _is_text(arguments[1]):
         return ir.Condition(_contains_value(one, arguments[1]))
@@ -228,6 +294,24 @@ def _bound_type(fields: Sequence[Field | None]) -> LogicalType:
     return found.fields[0].type
 
 
+def _with_elements(
+    name: str,
+    arguments: tuple[ir.Operand, ...],
+    fields: Sequence[Field | None],
+    semantics: Semantics,
+) -> tuple[ir.Operand, ...]:
+    """The arguments, of which text that stands for an array becomes its elements."""
+    if name not in ("list_contains_all", "list_overlaps"):
+        return arguments
+    type_ = next(field.type for field in fields if field is not None and field.alias == ARRAY)
+    return tuple(
+        array_elements(str(each.value), type_, semantics)
+        if isinstance(each, ir.Literal) and _is_text(each)
+        else each
+        for each in arguments
+    )
+
+
 def _of_array(
     name: str, arguments: tuple[ir.Operand, ...], aliases: list[str | None]
 ) -> ir.Operand | None:
@@ -282,3 +366,7 @@ def _is_constant(operand: ir.Operand) -> bool:
 
 def _is_text(operand: ir.Operand) -> bool:
     return isinstance(operand, ir.Literal) and isinstance(operand.value, str) and not operand.type
+
+
+def _is_null(operand: ir.Operand) -> bool:
+    return isinstance(operand, ir.Literal) and operand.value is None
