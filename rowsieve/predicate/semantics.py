@@ -216,6 +216,11 @@ class Semantics:
         return self.bitwise_lists_from is not None and member_count >= self.bitwise_lists_from
 
     @property
+    def has_infinite_times(self) -> bool:
+        """Whether the greatest day or time and its negative are infinite, as in DuckDB."""
+        return self.far_years is FarYears.BC_BRACKETS
+
+    @property
     def is_ansi(self) -> bool:
         """Whether a failed cast is an error: in Spark's semantics, its ANSI mode."""
         return self.failed_cast is OnFailure.ERROR

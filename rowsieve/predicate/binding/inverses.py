@@ -23,7 +23,8 @@ from rowsieve.predicate.arrays import as_mask, null_mask, without
 from rowsieve.predicate.binding.coerce import compare_with_number, unmatched
 from rowsieve.predicate.functions.calendar_days import first_of_month, months_of
 from rowsieve.predicate.functions.casting.casts import cast, cast_rule
-from rowsieve.predicate.functions.registry import known_of, resolve
+from rowsieve.predicate.functions.registry import find, known_of, resolve
+from rowsieve.predicate.functions.row import AtInfinity
 from rowsieve.predicate.functions.times.temporal import next_unit, truncate, unit_name, year_start
 from rowsieve.predicate.literal_values import from_scalar, int_range, scalar
 from rowsieve.predicate.operand_types import type_of
@@ -65,6 +66,9 @@ def inverted_comparison(
     if isinstance(operand, ir.Cast):
         return _cast(op, operand, constant)
     if isinstance(operand, ir.Call) and (rule := INVERSES.get(operand.function)) is not None:
+        at_infinity = find(operand.function).at_infinity
+        if semantics.has_infinite_times and at_infinity not in (None, AtInfinity.SAME):
+            return None  # infinite times are in no range of years or of seconds
         if any(isinstance(type_of(argument), Nanos) for argument in operand.arguments):
             return None  # the rules count in microseconds
         return rule(_Question(op, operand, type_, constant, semantics))
@@ -111,6 +115,8 @@ def _cast(op: ir.ComparisonOp, node: ir.Cast, constant: ir.Literal) -> ir.Predic
                 return compare_with_number(op, inner, source, _number(constant))
         case (Timestamp(), Date()):
             assert isinstance(constant.value, int)
+            if abs(constant.value) > _FARTHEST_DAY:
+                return None  # engines may have infinite days
             first = constant.value * DAY_US
             return _between_steps(op, inner, source, first, first + DAY_US)
         case (Nanos(), Date()):

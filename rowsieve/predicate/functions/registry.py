@@ -47,6 +47,7 @@ from rowsieve.predicate.functions.times import (
     time_texts,
     zoned_times,
 )
+from rowsieve.predicate.functions.times.infinite_times import with_infinite_times
 from rowsieve.predicate.functions.times.nanosecond_calls import with_nanoseconds
 from rowsieve.predicate.ir import Literal, Operand
 from rowsieve.types.logical import LogicalType, type_name
@@ -85,7 +86,7 @@ _GROUPS = (
     extents,
 )
 _ROWS: dict[str, Function] = {
-    row.name: with_nanoseconds(row) for group in _GROUPS for row in group.ROWS
+    row.name: with_infinite_times(with_nanoseconds(row)) for group in _GROUPS for row in group.ROWS
 }
 
 BUILT_IN = frozenset(_ROWS)

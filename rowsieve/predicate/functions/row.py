@@ -4,7 +4,8 @@ Soundness depends on the claims of a row. `direction`: with the other arguments 
 is monotone in this argument over every range that it is defined at both ends of, and it is defined
 everywhere in that range. `can_fail`: false only if it never fails, under any semantics. `nulls`:
 when the result is NULL. `bounds`: a rule from the ranges of the arguments to the range of the
-result, for functions that are not monotone. Without a claim, the result may be anything, NULL or an
+result, for functions that are not monotone. `at_infinity`: the result for an infinite day or time;
+the other claims do not hold there. Without a claim, the result may be anything, NULL or an
 error.
 """
 
@@ -53,6 +54,14 @@ class TimeUse(Enum):
     MOVED = "moved"  # the time itself, moved by an interval
     ZONED = "zoned"  # likewise, in a zone that is an argument
     SECONDS = "seconds"  # the seconds since 1970
+
+
+class AtInfinity(Enum):
+    """The result for an infinite day or time, in engines that have them."""
+
+    NULL = "null"
+    SAME = "same"  # the infinite argument itself
+    FAILS = "fails"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +127,7 @@ class Function:
     lazy: bool = False
     bounds: BoundsRule | None = None
     times: Times | None = None
+    at_infinity: AtInfinity | None = None
 
 
 def never_fails(_: Signature) -> bool:

@@ -20,8 +20,16 @@ from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, withou
 from rowsieve.predicate.functions.casting.casts import cast_rule, gives_null, spelled_range, wraps
 from rowsieve.predicate.functions.numbers.numeric import UNSETTLED_NAN
 from rowsieve.predicate.functions.registry import BUILT_IN
-from rowsieve.predicate.functions.row import Direction, Function, NullRule, Range, Signature
+from rowsieve.predicate.functions.row import (
+    AtInfinity,
+    Direction,
+    Function,
+    NullRule,
+    Range,
+    Signature,
+)
 from rowsieve.predicate.functions.texts.young_letters import CASED, are_young
+from rowsieve.predicate.functions.times.infinite_times import nearly_infinite
 from rowsieve.predicate.interpretation.abstract import (
     AbstractValue,
     anything,
@@ -42,7 +50,7 @@ from rowsieve.predicate.interpretation.facts import DISCRETE
 from rowsieve.predicate.interpretation.narrow import neighbours
 from rowsieve.predicate.ir import Call, ComparisonOp, Literal
 from rowsieve.predicate.semantics import FloatDomain, NanOrder, OnFailure, Semantics
-from rowsieve.types.logical import Float, Int, LogicalType, Numeric, String, is_ordered
+from rowsieve.types.logical import Float, Int, LogicalType, Numeric, String, Time, is_ordered
 
 _MAX_CORNER_ARGUMENTS = 6
 
@@ -71,6 +79,12 @@ def call(
     risky = everywhere(part_count) & ~safe if row.can_fail(signature) else nowhere(part_count)
     present, null, risky = _presence(row.nulls, arguments, risky)
     lower, upper = found.lower, found.upper
+    if row.at_infinity is not None:
+        low, high = _infinite(arguments, semantics)
+        risky = risky | (present & (low | high))
+        if row.at_infinity is not AtInfinity.FAILS:
+            null = null | (present & (low | high))
+        lower, upper = without(lower, low), without(upper, high)
     if row.nulls is NullRule.ANY:  # bounds hold only for rows with all arguments present
         any_null = np.logical_or.reduce([value.null for value in arguments])
         lower, upper = without(lower, any_null), without(upper, any_null)
@@ -83,9 +97,19 @@ def call(
     result = AbstractValue(
         signature.result, lower, upper, present, null, fails | risky, nan & present
     )
+    if row.at_infinity is not None:
+        near = np.logical_or.reduce(nearly_infinite(result, semantics))
+        result = replace(result, fails=result.fails | near)
     if row.nulls is NullRule.STRICT and row.name in BUILT_IN:  # others may return anything
         return _at_points(without_contradictions(result), row, signature, arguments, semantics)
     return without_contradictions(result)
+
+
+def _infinite(arguments: Sequence[AbstractValue], semantics: Semantics) -> tuple[Mask, Mask]:
+    """Return where a time may be near negative and near positive infinity."""
+    sides = [nearly_infinite(value, semantics) for value in arguments]
+    low, high = (np.logical_or.reduce(masks) for masks in zip(*sides, strict=True))
+    return low, high
 
 
 def _presence(
@@ -171,6 +195,8 @@ def cast_value(
     elif isinstance(value.type, Int) and isinstance(target, String):
         lower, upper = spelled_range(value.lower, value.upper)
         result = replace(result, lower=lower, upper=upper)
+    if rule.can_fail or isinstance(target, Time):  # days near infinity have no time
+        risky = np.logical_or.reduce([risky, *nearly_infinite(value, semantics)])
     if gives_null(target, semantics, try_=quiet):
         return replace(result, null=result.null | risky)
     if semantics.lenient_float_casts and isinstance(value.type, Float):

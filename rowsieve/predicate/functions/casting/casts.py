@@ -324,27 +324,33 @@ def _int_to_bool(values: pa.Array, _: LogicalType, __: LogicalType, ___: Semanti
 
 
 def _date_to_timestamp(
-    values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
+    values: pa.Array, _: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
     days = filled(values).astype(np.int64)
     limit = (2**63 - 1) // DAY_US
-    outside = (days > limit) | (days < -limit)
-    micros = np.where(outside, 0, days) * DAY_US
+    infinite = far_years.infinite_days(days, semantics.far_years)
+    outside = ((days > limit) | (days < -limit)) & ~infinite
+    micros = np.where(outside | infinite, 0, days) * DAY_US
+    micros = np.where(infinite, np.sign(days) * far_years.MOST_TIME, micros)
     return _computed(micros, null_mask(values), outside, target)
 
 
 def _timestamp_to_date(
-    values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
+    values: pa.Array, _: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
-    days = filled(values) // DAY_US
+    micros = filled(values)
+    least = -far_years.MOST_TIME  # the time below it stays below all days
+    infinite = far_years.infinite_times(np.maximum(micros, least), semantics.far_years)
+    days = np.where(infinite, np.sign(micros) * far_years.MOST_DAY, micros // DAY_US)
     return Computed(with_nulls(days, null_mask(values), arrow_type(target)))
 
 
 def _timestamp_to_time(
-    values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
+    values: pa.Array, _: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
-    clock = filled(values) % DAY_US
-    return Computed(with_nulls(clock, null_mask(values), arrow_type(target)))
+    micros = filled(values)
+    infinite = far_years.infinite_times(micros, semantics.far_years)
+    return _computed(micros % DAY_US, null_mask(values), infinite, target)
 
 
 def _timestamp_to_timestamp(

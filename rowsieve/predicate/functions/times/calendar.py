@@ -17,6 +17,7 @@ from rowsieve.predicate.arrays import Computed, Mask, filled, null_mask, with_nu
 from rowsieve.predicate.functions.calendar_days import Days, first_of_month, months_of
 from rowsieve.predicate.functions.row import (
     Argument,
+    AtInfinity,
     Direction,
     Function,
     NullRule,
@@ -201,6 +202,7 @@ ROWS = (
         *(_NONE, _NONE, _UP, _NONE),
         can_fail=never_fails,
         times=times_at(TimeUse.BIN, 2),
+        at_infinity=AtInfinity.SAME,
     ),
     _row(
         "last_day",
@@ -210,6 +212,7 @@ ROWS = (
         _UP,
         can_fail=never_fails,
         times=times_at(TimeUse.FIELDS, 0),
+        at_infinity=AtInfinity.NULL,
     ),
     _row(
         "days_between",
@@ -219,6 +222,7 @@ ROWS = (
         *(_UP, _DOWN),
         can_fail=never_fails,
         times=times_at(TimeUse.FIELDS, 0, 1),
+        at_infinity=AtInfinity.FAILS,
     ),
     _row(
         "epoch_us",
@@ -226,6 +230,7 @@ ROWS = (
         _resolve_epoch,
         _epoch_us,
         _UP,
+        at_infinity=AtInfinity.FAILS,
         can_fail=never_fails,
     ),
     _row(
@@ -236,6 +241,7 @@ ROWS = (
         _UP,
         can_fail=never_fails,
         times=times_at(TimeUse.SECONDS, 0),
+        at_infinity=AtInfinity.FAILS,
     ),
     _row("timestamp_seconds", "timestamp_seconds(whole)", _resolve_seconds, _from_seconds, _UP),
     _row(

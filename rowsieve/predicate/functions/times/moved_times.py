@@ -23,6 +23,7 @@ from rowsieve.predicate.arrays import Computed, Mask, filled, null_mask, with_nu
 from rowsieve.predicate.functions.calendar_days import Days, by_day, first_of_month, months_of
 from rowsieve.predicate.functions.row import (
     Argument,
+    AtInfinity,
     Direction,
     Function,
     NullRule,
@@ -186,6 +187,7 @@ def _row(name: str, usage: str, *, keeps_dates: bool | None) -> Function:
         nulls=NullRule.STRICT,
         bounds=_bounds,
         times=times_at(TimeUse.MOVED, 0),
+        at_infinity=AtInfinity.SAME,
     )
 
 

@@ -18,6 +18,7 @@ from rowsieve.predicate.arrays import Computed, Mask, filled, null_mask, with_nu
 from rowsieve.predicate.functions.calendar_days import Days, by_day, first_of_month, months_of
 from rowsieve.predicate.functions.row import (
     Argument,
+    AtInfinity,
     Direction,
     Function,
     NullRule,
@@ -314,6 +315,7 @@ ROWS = (
         can_fail=never_fails,
         nulls=NullRule.STRICT,
         times=times_at(TimeUse.START, 1),
+        at_infinity=AtInfinity.SAME,
     ),
     Function(
         "extract",
@@ -325,5 +327,6 @@ ROWS = (
         can_fail=never_fails,
         nulls=NullRule.STRICT,
         times=times_at(TimeUse.FIELDS, 1),
+        at_infinity=AtInfinity.NULL,
     ),
 )

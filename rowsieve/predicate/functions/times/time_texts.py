@@ -44,6 +44,7 @@ _NAMES: Mapping[str, Sequence[str]] = {
     "a": [name[:3] for name in _DAYS],
     "p": ["AM", "PM"],
 }
+_OF_NAMES = ("%A", "%B")  # the formats of `dayname` and `monthname`
 _OF_ANY_WIDTH = _UNPADDED | frozenset(_NAMES)
 _FIELDS: Mapping[str, int] = {**_WIDTHS, **dict.fromkeys(_OF_ANY_WIDTH, 0)}
 _CLOCK: Mapping[str, Callable[[Days], Days]] = {
@@ -159,7 +160,9 @@ def _far_texts(numbers: Days, signature: Signature, years: FarYears) -> pa.Array
     of_numbers = far_years.infinite_days if dated else far_years.infinite_times
     infinite = of_numbers(numbers, years)
     if infinite.any():
-        text = pc.if_else(pa.array(infinite), far_years.infinity(numbers), text)
+        ambiguous = signature.option in _OF_NAMES  # NULL for `dayname`, a text for `strftime`
+        spelt = pa.scalar(None, pa.string()) if ambiguous else far_years.infinity(numbers)
+        text = pc.if_else(pa.array(infinite), spelt, text)
     lacks = far_years.lacks_clock if dated else far_years.lacks_time
     missing = far_years.lacks_text(days, years) | lacks(numbers, years)
     return without(text, missing)

@@ -20,6 +20,7 @@ from rowsieve.predicate.functions.casting import text_casts
 from rowsieve.predicate.functions.casting.far_years import infinite_times
 from rowsieve.predicate.functions.row import (
     Argument,
+    AtInfinity,
     Function,
     NullRule,
     Range,
@@ -381,6 +382,7 @@ ROWS = (
         bounds=_local_range,
         can_fail=lambda signature: not zone(signature.option).is_utc,
         times=times_at(TimeUse.ZONED, 1),
+        at_infinity=AtInfinity.SAME,
     ),
     _row(
         "instant",
@@ -389,6 +391,7 @@ ROWS = (
         _instant,
         bounds=_instant_range,
         times=times_at(TimeUse.ZONED, 1),
+        at_infinity=AtInfinity.SAME,
     ),
     _row(
         "try_instant",
@@ -398,6 +401,7 @@ ROWS = (
         bounds=_instant_range,
         can_fail=never_fails,
         nulls=NullRule.PARTIAL,
+        at_infinity=AtInfinity.SAME,
     ),
     _row(
         "zoned_trunc",
@@ -406,6 +410,7 @@ ROWS = (
         _zoned_trunc,
         bounds=_trunc_range,
         times=times_at(TimeUse.ZONED, 2),
+        at_infinity=AtInfinity.SAME,
     ),
     _row(
         "zoned_shift",
@@ -414,6 +419,7 @@ ROWS = (
         _zoned_shift,
         bounds=_shift_range,
         times=times_at(TimeUse.ZONED, 1),
+        at_infinity=AtInfinity.SAME,
     ),
     _row(
         "zoned_text",
