@@ -101,20 +101,22 @@ def test_few_clean_rows_are_read_with_the_files_that_have_hidden_ones(
     spark: Any, table: rs.Table
 ) -> None:
     assert reasons(routes(table, spark)) == {("bitmap", Reason.HIDDEN), ("bitmap", Reason.JOINED)}
-    plan = plan_of(table.to_spark(spark))
+    frame: Any = table.to_spark(spark)
+    assert "file_size" in str(frame._jdf.queryExecution().optimizedPlan())
+    plan = plan_of(frame)
     assert "Union" not in plan
     assert plan.count("FileScan parquet") == 1
     assert ids(table.to_spark(spark)) == [i for i in range(110) if i != 50]
 
 
 def same_sizes(folder: Path) -> rs.Table:
-    """Three files of one size with hidden rows, each others, and a file of another size."""
+    """Four files with hidden rows, three of them of one size, and a clean one of another size."""
     columns = pa.schema([("id", pa.int64()), ("x", pa.int64())])
     table = rs.create_table(str(folder / "t"), columns, key=["id"])
-    for start in (1000, 2000, 3000):
-        numbers = pa.array(range(start, start + 100), pa.int64())
+    for start, count in ((1000, 100), (2000, 100), (3000, 100), (6000, 50)):
+        numbers = pa.array(range(start, start + count), pa.int64())
         table.upsert(pa.table({"id": numbers, "x": numbers}))
-    table.delete("id IN (1000, 2001, 3002) OR id BETWEEN 3064 AND 3070")
+    table.delete("id IN (1000, 2001, 3002, 6030) OR id BETWEEN 3064 AND 3070")
     table.upsert(pa.table({"id": [1050, 5000], "x": [-1, -2]}))
     return table
 
@@ -122,10 +124,18 @@ def same_sizes(folder: Path) -> rs.Table:
 def test_files_of_one_size_are_in_different_scans(spark: Any, tmp_path: Path) -> None:
     table = same_sizes(tmp_path)
     sizes = Counter(part.size_bytes for part in routes(table, spark).parts)
-    assert sorted(sizes.values()) == [1, 3]
+    assert sorted(sizes.values()) == [1, 1, 3]
     plan = table.to_spark(spark)._jdf.queryExecution().optimizedPlan().toString()
-    assert plan.count("] parquet") == 4  # three of bitmaps, one of the clean file
+    assert plan.count("] parquet") == 4  # three of bitmaps, one of these has two files; one clean
     assert rows_of(table.to_spark(spark)) == rows_of(forced(table, spark, "source"))
+
+
+def test_a_single_file_is_not_looked_up_by_its_size(spark: Any, tmp_path: Path) -> None:
+    table = rs.create_table(str(tmp_path / "t"), pa.table({"id": range(200)}), key=["id"])
+    table.delete("id = 7 OR id BETWEEN 64 AND 130")
+    frame: Any = table.to_spark(spark)
+    assert "file_size" not in str(frame._jdf.queryExecution().optimizedPlan())
+    assert ids(frame) == [i for i in range(200) if i != 7 and not 64 <= i <= 130]
 
 
 @pytest.mark.parametrize(

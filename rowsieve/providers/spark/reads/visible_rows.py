@@ -4,7 +4,7 @@ One scan reads all files of a shape, and one block of words of 64 bits serves al
 directory, then the bitmaps of the files one after another. A row finds the directory entry of its
 file by the file's size modulo the length of the directory, which is chosen so that no two files of
 the scan share an entry. The entry is the position of the file's bitmap, in which the number of the
-row is looked up.
+row is looked up. If the scan has one file, that position is a literal.
 
 Soundness: the files of one scan differ in size, and Spark lists them with these sizes, which
 `hybrid` checks. Row numbers count from the start of the file, also if Spark skips row groups. A row
@@ -44,7 +44,8 @@ def visible_rows(spark: Any, frame: Any, files: Sequence[FileRows]) -> Any:
     # A subquery, whose result is one block of memory in each task. As a literal the words would be
     # objects, which every copy, comparison and text of the plan visits.
     words = longs_frame(spark, "visible", _words(files, modulus)).scalar()
-    start = sql.get(words, (size % modulus).cast("int"))
+    # The bitmap of a single file follows a directory of one entry: no row is asked for its file.
+    start = sql.get(words, (size % modulus).cast("int")) if len(files) > 1 else sql.lit(modulus)
     word = sql.get(words, (start + sql.shiftright(row, 6)).cast("int"))
     return frame.filter(sql.getbit(word, row.bitwiseAND(_WORD_BITS - 1).cast("int")) == 1)
 
