@@ -33,7 +33,7 @@ from rowsieve.predicate.binding.coerce import (
 from rowsieve.predicate.binding.dated import days_moved
 from rowsieve.predicate.binding.enum_labels import as_text, enum_members, read_as_text, with_text
 from rowsieve.predicate.binding.envelopes import as_meeting
-from rowsieve.predicate.binding.json_comparisons import json_function, json_in_list
+from rowsieve.predicate.binding.json_comparisons import json_call, json_in_list
 from rowsieve.predicate.binding.members import bind_members
 from rowsieve.predicate.binding.nanosecond_rules import (
     arguments_of,
@@ -455,7 +455,7 @@ class _Binder:
         bound = arguments_of(
             name, [self.operand(argument) for argument in arguments], self.semantics
         )
-        name = json_function(name, bound, self.semantics)
+        name, bound = json_call(name, bound, self.semantics)
         if name == "timezone" and len(bound) == 2:
             return at_time_zone(bound[0][0], *bound[1], self.semantics)
         if name == "date_trunc" and len(bound) == 3:

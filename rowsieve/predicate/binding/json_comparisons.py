@@ -1,47 +1,65 @@
-"""Bind `=`, `<>` and `@>` over JSON, which compare as PostgreSQL's `jsonb` does.
+"""Bind `=`, `<>`, `@>` and `?` over JSON, which compare as PostgreSQL's `jsonb` does.
 
 Only semantics with `casts_json` have them. Constants must be JSON, as PostgreSQL demands. The order
-of JSON values has no rule of ours, so `<` stays refused.
+of JSON values has no rule of ours, so `<` stays refused. Their sides are `jsonb`, where the items 0
+and -1 of a number, text, boolean or null are that value itself (`'5'::jsonb -> 0`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+import pyarrow as pa
 
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.nested.json_access import is_json
-from rowsieve.predicate.functions.nested.json_equality import CONTAINS, EQUAL
+from rowsieve.predicate.functions.nested.json_equality import CONTAINS, EQUAL, EXISTS
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Bool, Json, LogicalType, String, type_name
 
+_GET: Final = "json_get"
 _Typed: TypeAlias = tuple[ir.Operand, LogicalType | None]
+_EQUALITIES: Final = (
+    ir.ComparisonOp.EQ,
+    ir.ComparisonOp.NE,
+    ir.ComparisonOp.DISTINCT,
+    ir.ComparisonOp.NOT_DISTINCT,
+)
 
 
-def json_function(name: str, arguments: Sequence[_Typed], semantics: Semantics) -> str:
-    """Return the function that a call over JSON means; `@>` also stands between lists."""
-    if name != "list_contains_all" or not semantics.casts_json:
-        return name
-    if not any(isinstance(type_, Json) for _, type_ in arguments):
-        return name
-    check_constants(arguments)
-    return CONTAINS
+def json_call(name: str, arguments: list[_Typed], semantics: Semantics) -> tuple[str, list[_Typed]]:
+    """Return the function and arguments of a call over JSON; `@>` also stands between lists."""
+    if not semantics.casts_json or not any(isinstance(type_, Json) for _, type_ in arguments):
+        return name, arguments
+    if name == "list_contains_all":
+        check_constants(arguments)
+        name = CONTAINS
+    if name not in (CONTAINS, EQUAL, EXISTS):
+        return name, arguments
+    return name, [(as_jsonb(operand), type_) for operand, type_ in arguments]
 
 
 def compares_json(
     op: ir.ComparisonOp, types: Iterable[LogicalType | None], semantics: Semantics
 ) -> bool:
     """Return whether a comparison is one of JSON values."""
-    equality = op in (ir.ComparisonOp.EQ, ir.ComparisonOp.NE)
-    return equality and semantics.casts_json and any(isinstance(each, Json) for each in types)
+    equality = op in _EQUALITIES and semantics.casts_json
+    return equality and any(isinstance(each, Json) for each in types)
 
 
 def compare_json(op: ir.ComparisonOp, left: _Typed, right: _Typed) -> ir.Predicate:
     """Bind `left op right`; bare text is JSON. InvalidPredicate for a value of another type."""
     check_constants((left, right))
-    equal = ir.BooleanOperand(ir.Call(EQUAL, (_as_json(*left), _as_json(*right))))
-    return equal if op is ir.ComparisonOp.EQ else ir.Not(equal)
+    sides = (_as_json(*left), _as_json(*right))
+    call = ir.Call(EQUAL, sides)
+    equal = ir.BooleanOperand(call)
+    if op in (ir.ComparisonOp.EQ, ir.ComparisonOp.NE):
+        return equal if op is ir.ComparisonOp.EQ else ir.Not(equal)
+    missing = ir.And(tuple(ir.IsNull(_kind(each)) for each in sides))
+    same = ir.Or((ir.And((ir.Not(ir.IsNull(call)), equal)), missing))
+    return same if op is ir.ComparisonOp.NOT_DISTINCT else ir.Not(same)
 
 
 def json_in_list(operand: ir.Operand, values: ir.ValueSet) -> ir.Predicate:
@@ -74,4 +92,24 @@ def _as_json(operand: ir.Operand, type_: LogicalType | None) -> ir.Operand:
         raise InvalidPredicate(
             f"JSON is compared with a {shown}; compare its text by ->>, or write a JSON constant"
         )
-    return operand
+    return as_jsonb(operand)
+
+
+def as_jsonb(operand: ir.Operand) -> ir.Operand:
+    """Return the bound operand, with `->` of `jsonb` in place of that of `json`."""
+    if not isinstance(operand, ir.Call) or operand.function != _GET:
+        return operand
+    found = as_jsonb(operand.arguments[0])
+    for key in operand.arguments[1:]:
+        item = ir.Call(_GET, (found, key))
+        if isinstance(key, ir.Literal) and key.value in (0, -1):
+            shape = ir.ValueSet(pa.array(["array", "object"]), String())
+            found = ir.Case(((ir.InList(_kind(found), shape), item),), found)
+        else:
+            found = item
+    return found
+
+
+def _kind(operand: ir.Operand) -> ir.Operand:
+    """What the value is, as text; NULL of text that is not JSON."""
+    return ir.Call("json_typeof", (operand,))

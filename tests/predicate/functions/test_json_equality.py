@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Literal
 
 import pyarrow as pa
 import pytest
@@ -24,6 +25,7 @@ DOCUMENTS = (
     *(r'"é\n\""', r'"\u00e9\u000a\u0022"', " [ 1 , true ] ", '[1, "true"]', "1e400", "[1, 1]"),
     *(r'{"\u0061": 1}', '{"1": {"a": 1}}', '{"": ""}', "[true]", '["1"]'),
 )
+PRUNING: tuple[Literal["on", "soft", "off"], ...] = ("on", "soft", "off")
 KEYS = ("a", "b", "", "1", "é", "true", "null")
 
 
@@ -102,8 +104,52 @@ def table() -> rs.Table:
     ],
 )
 def test_conditions(table: rs.Table, where: str, rows: list[int]) -> None:
-    for pruning in ("on", "soft", "off"):
+    for pruning in PRUNING:
         assert table.scan(where, pruning=pruning).to_arrow()["n"].to_pylist() == rows
+
+
+def test_conditions_over_all_documents_are_those_of_postgresql() -> None:
+    """The items 0 and -1 of a scalar in `jsonb` are the scalar; equality with NULL and IN too."""
+    documents = [*DOCUMENTS, None]
+    rows = pa.table({"n": range(len(documents)), "j": pa.array(documents, pa.json_())})
+    table = rs.create_table("memory:///json-conditions", rows.slice(0, 20))
+    table.append(rows.slice(20))
+    judge = connection()
+    judge.execute("CREATE TEMP TABLE documents AS SELECT n - 1 AS n, j::jsonb AS j FROM "
+                  "unnest(%s::text[]) WITH ORDINALITY AS t(j, n)", [documents])  # fmt: skip
+    try:
+        for where in (
+            *(
+                "j -> 0 = '1'",
+                "j -> -1 <> '1'",
+                "j -> 0 -> 0 @> '1'",
+                "j -> 1 = '1'",
+                "j -> 0 ? 'a'",
+            ),
+            *("j -> 'a' -> 0 = '1'", "j -> 0 IN ('1', '\"a\"')", "j -> 0 -> 'a' = '1'"),
+            *(
+                "j -> 'a' -> 'b' -> -1 = '1'",
+                "'[1, 2]' @> (j -> 0)",
+                "j -> 0 = j",
+                "j -> '0' = '1'",
+            ),
+            *("j IS DISTINCT FROM '1'", "j IS NOT DISTINCT FROM '1'", "j IS DISTINCT FROM NULL"),
+            *("j -> 'a' IS NOT DISTINCT FROM j -> 0", "j -> 0 IS DISTINCT FROM 'null'"),
+            *("j = NULL OR NOT j @> NULL", "j IN ('1', NULL)", "j NOT IN ('[]', NULL)"),
+        ):
+            query = f"SELECT n FROM documents WHERE {where} ORDER BY n"
+            wanted = [row for (row,) in judge.execute(query).fetchall()]
+            for pruning in PRUNING:
+                found = table.scan(where, pruning=pruning).to_arrow()["n"].to_pylist()
+                assert sorted(found) == wanted, (where, pruning)
+    finally:
+        judge.execute("DROP TABLE documents")
+
+
+def test_text_that_is_not_json_is_as_distinct_as_null(table: rs.Table) -> None:
+    found = table.scan("j IS NOT DISTINCT FROM NULL").to_arrow()["n"].to_pylist()
+    assert found == [4, 5]
+    assert table.scan("j IS DISTINCT FROM 'null'").count() == 5
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from rowsieve.types.logical import Bool, Json, LogicalType, String
 
 EQUAL: Final = "jsonb_eq"
 CONTAINS: Final = "jsonb_contains"
+EXISTS: Final = "jsonb_exists"
 
 _Test: TypeAlias = Callable[[Any, Any], bool]
 
@@ -143,5 +144,5 @@ def _row(name: str, test: _Test, second: LogicalType) -> Function:
 ROWS = (
     _row(EQUAL, _same, Json()),
     _row(CONTAINS, _contains, Json()),
-    _row("jsonb_exists", _has_key, String()),
+    _row(EXISTS, _has_key, String()),
 )
