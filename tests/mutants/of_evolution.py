@@ -77,8 +77,8 @@ MUTANTS = (
     Mutant(
         EVOLUTION,
         "a default keeps its text when a date becomes a timestamp",
-        "replace(field, type=new, fill=fill, default=default)",
-        "replace(field, type=new)",
+        "replace(field, type=new, fill=fill, default=default, float_since=since)",
+        "replace(field, type=new, float_since=since)",
         WIDER,
     ),
     Mutant(
@@ -90,8 +90,8 @@ MUTANTS = (
     Mutant(
         "parquet/bloom.py",
         "a timestamp is looked up as the day after its own",
-        "days = numbers // _US_PER_DAY ",
-        "days = numbers // _US_PER_DAY + 1 ",
+        "days = numbers // day ",
+        "days = numbers // day + 1 ",
         WIDER,
     ),
     Mutant(

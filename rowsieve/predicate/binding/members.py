@@ -120,8 +120,8 @@ def _in_microseconds(array: pa.Array) -> tuple[pa.Array, LogicalType]:
         numbers, nulls = numbers[kept] // NANOS_OF_MICRO, nulls[kept]
     else:
         factor = _US_PER[unit]
-        most = (2**63 - 1) // factor
-        kept = (numbers >= -most) & (numbers <= most)  # the least integer has no absolute value
+        least, most = -(2**63 // factor), (2**63 - 1) // factor
+        kept = (numbers >= least) & (numbers <= most)
         numbers, nulls = numbers[kept] * factor, nulls[kept]
     return with_nulls(numbers, nulls, arrow_type(type_)), type_
 

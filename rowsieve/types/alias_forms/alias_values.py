@@ -20,7 +20,6 @@ from rowsieve.types.logical import Date, Int, is_ordered
 
 _MOST_DIMENSIONS: Final = 6
 _MOST: Final = 2**31 - 1
-_FALSE: Final = pa.scalar(value=False)
 
 
 def checked(alias: str, values: pa.Array) -> pa.Array:
@@ -48,13 +47,13 @@ def _ranges(values: pa.StructArray) -> pa.Array:
         lower = _next_where(pc.and_(pc.invert(from_lower), pc.invert(empty)), lower)
         upper = _next_where(pc.and_(to_upper, pc.invert(empty)), upper)
         from_lower = lower.is_valid()
-        to_upper = pc.and_(to_upper, _FALSE)
+        to_upper = pc.and_(to_upper, pa.scalar(value=False))
     nothing = pc.fill_null(
         pc.or_(
             pc.greater(lower, upper),
             pc.and_(pc.equal(lower, upper), pc.invert(pc.and_(from_lower, to_upper))),
         ),
-        _FALSE,
+        pa.scalar(value=False),
     )
     empty = pc.or_(empty, nothing)
     none = pa.scalar(None, lower.type)
