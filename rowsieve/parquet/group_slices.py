@@ -27,7 +27,7 @@ _PROBE_ROWS: Final = 1024
 _STORED_WHOLE: Final = frozenset(
     {"PLAIN", "RLE", "BIT_PACKED", "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY"}
 )
-"""Encodings that store each value with all of its bytes, and levels beside them."""
+"""Encodings of values that share no bytes with others, and encodings of levels."""
 
 DecodedBytes = Callable[[int], int]
 """Returns an upper bound of the decoded bytes of a leaf, which it reads to find out."""
