@@ -279,7 +279,7 @@ def why_not_held(old: Sequence[Field], new: Sequence[Field]) -> str:
 
 
 def _check_aliases(old: Schema, new: Schema) -> None:
-    """Raise InvalidSchemaChange if a column is no longer stored as its alias says."""
+    """Raise InvalidSchemaChange if a column loses the stored form of its alias."""
     before = {field.id: field.type for field in all_fields(old.fields)}
     for field in all_fields(new.fields):
         alias = None if field.alias is None else find_alias(field.alias)

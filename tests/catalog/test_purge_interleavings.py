@@ -1,4 +1,4 @@
-"""A purge beside every other call, one of them between any two requests of the other.
+"""A purge and another call: one of them runs between any two requests of the other.
 
 A call that loses to the purge says that the table is gone, never that the log or a file is damaged.
 """

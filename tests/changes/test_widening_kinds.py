@@ -130,7 +130,7 @@ def test_a_fraction_opens_no_part_of_integers() -> None:
         assert scan.to_arrow().num_rows == 0, where
         assert scan.metrics.rows_decoded == 0, where
     assert table.scan("x = 8").to_arrow().num_rows == 1
-    assert table.scan("x > 1998").plan().splits == ()  # an integer is no NaN
+    assert table.scan("x > 1998").plan().splits == ()  # integers are never NaN
     assert table.scan("x >= 1998").to_arrow().num_rows == 1
     table.upsert(pa.table({"x": [NAN]}))
     assert table.scan("x > 1998").to_arrow().num_rows == 1

@@ -51,7 +51,7 @@ TINY = {"target_part_bytes": "1"}
 
 
 def keyed(folder: str, **properties: str) -> Table:
-    """Rows of which a later commit hides some."""
+    """Rows, some of which a later commit hides."""
     table = rowsieve.create_table(
         folder, pa.Table.from_pylist(FIRST), key=["id"], properties=properties
     )

@@ -124,7 +124,7 @@ def clone(_: str, __: Feature, folder: Path) -> Table:
 
 
 def pinned(_: str, __: Feature, folder: Path) -> Table:
-    """The version stays readable beside later ones."""
+    """The version stays readable after later commits."""
     table = rowsieve.open_table(folder)
     version = table.version
     table.delete("TRUE")

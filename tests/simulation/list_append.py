@@ -47,7 +47,7 @@ def anomalies(history: Sequence[Transaction]) -> list[str]:
 
 
 def _broken_lists(history: Sequence[Transaction]) -> Iterator[str]:
-    """Lists that are no beginning of the last one, and elements that are missing or too many."""
+    """Lists that are not a prefix of the last one, and elements that are missing or repeated."""
     orders = history[-1].read
     writers = {each.element: each for each in history if each.element is not None}
     for each in history:

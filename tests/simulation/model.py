@@ -18,7 +18,7 @@ SCHEMA = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.int64())
 
 @dataclass(frozen=True)
 class State:
-    """The rows of one version, and the defaults of its columns beside k and v."""
+    """The rows of one version, and the defaults of its columns other than k and v."""
 
     rows: Mapping[int, Row] = field(default_factory=dict)
     defaults: Mapping[str, Cell] = field(default_factory=dict)

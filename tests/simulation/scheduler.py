@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 
 
 class Stuck(Exception):
-    """No thread can go on, or there is no end."""
+    """No thread can go on, or the schedule does not end."""
 
 
 class Process(Protocol):

@@ -300,7 +300,7 @@ def _with_elements(
     fields: Sequence[Field | None],
     semantics: Semantics,
 ) -> tuple[ir.Operand, ...]:
-    """The arguments, of which text that stands for an array becomes its elements."""
+    """The arguments; text that stands for an array is replaced by its elements."""
     if name not in ("list_contains_all", "list_overlaps"):
         return arguments
     type_ = next(field.type for field in fields if field is not None and field.alias == ARRAY)

@@ -149,7 +149,7 @@ def _lengths(nested: list[_Nested], text: str) -> list[int]:
     below = [_lengths(each, text) for each in lists]
     if len(lists) < len(nested) or any(each != below[0] for each in below):
         _refuse(text)
-    if not below[0]:  # lists without items are no dimension
+    if not below[0]:  # empty lists add no dimension
         return []
     return [len(nested), *below[0]]
 

@@ -41,7 +41,7 @@ def value_of(text: str) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    if type(one) is not type(other):  # a boolean is no number
+    if type(one) is not type(other):  # TRUE differs from 1
         return False
     if isinstance(one, dict):
         return len(one) == len(other) and all(
