@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from datafusion import SessionContext
 
 import rowsieve as rs
 from rowsieve.errors import SchemaMismatch
@@ -285,6 +286,10 @@ def test_decimals_whose_bounds_are_longer_than_declared_keep_all_digits(
     assert table.schema.field("d").type == pa.decimal128(38, 2)
     assert table.to_arrow()["d"].to_pylist() == LONG
     assert [table.scan(f"d = {value}").count() for value in LONG if value is not None] == [1, 1, 1]
+    context = SessionContext()
+    context.register_table("t", table)
+    assert context.sql("SELECT d FROM t WHERE d = 300").to_pydict() == {"d": [LONG[0]]}
+    assert context.sql("SELECT min(d) AS d FROM t").to_pydict() == {"d": [LONG[2]]}
 
 
 @pytest.mark.parametrize("physical", [pa.int32(), pa.int64(), pa.decimal128(38, 2)], ids=str)
