@@ -30,7 +30,8 @@ from rowsieve.errors import UnsoundPruning, UnsupportedOperation
 from rowsieve.executor.execute import Execution
 from rowsieve.executor.part_sources import PartSource
 from rowsieve.metrics import ScanMetrics
-from rowsieve.planner.plan import Piece, PlannedPart, Read, ScanPlan, Split
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.planner.split import Piece, PlannedPart, Read, Split
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import Outcome as Answer

@@ -44,8 +44,9 @@ from rowsieve.objects import FetchingStore, ObjectStore
 from rowsieve.parquet.footer import expect_tails
 from rowsieve.planner.candidates import find_candidates
 from rowsieve.planner.part_rows import PartRows
-from rowsieve.planner.plan import Piece, PlannedPart, Read, ScanPlan, Split
+from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.resolved import rows_by_part, with_rows
+from rowsieve.planner.split import Piece, PlannedPart, Read, Split
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.rowset import RowSet

@@ -36,7 +36,7 @@ from rowsieve.executor.visibility import HiddenRows, VisibilityCache, visible_ro
 from rowsieve.executor.windows import Numbered, Run, Stream, windows
 from rowsieve.planner.candidates import Candidates
 from rowsieve.planner.part_rows import PartRows, within
-from rowsieve.planner.plan import Piece, PlannedPart, Read
+from rowsieve.planner.split import Piece, PlannedPart, Read
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.rowset import RowSet

@@ -19,7 +19,7 @@ from rowsieve.executor.streams import Streams
 from rowsieve.executor.windows import windows
 from rowsieve.objects import FetchingStore, ObjectStore
 from rowsieve.parquet.footer import expect_tails
-from rowsieve.planner.plan import PlannedPart
+from rowsieve.planner.split import PlannedPart
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema

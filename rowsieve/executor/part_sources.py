@@ -26,7 +26,7 @@ from rowsieve.parquet.group_slices import slice_rows
 from rowsieve.parquet.leaf_columns import names_by_id
 from rowsieve.parquet.statistics.row_groups import RowGroupStatistics
 from rowsieve.planner.candidates import Candidates, find_candidates
-from rowsieve.planner.plan import PlannedPart
+from rowsieve.planner.split import PlannedPart
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.ir import BoundColumn
 from rowsieve.predicate.rowset import RowSet

@@ -19,7 +19,7 @@ from rowsieve.executor.part_sources import PartSource, candidates_of
 from rowsieve.executor.streams import Kept, Streams
 from rowsieve.executor.visibility import visible_rows
 from rowsieve.objects import ObjectStore
-from rowsieve.planner.plan import PlannedPart
+from rowsieve.planner.split import PlannedPart
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import BoundPredicate, bind
 from rowsieve.predicate.rowset import RowSet

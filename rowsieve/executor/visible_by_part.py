@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from rowsieve.executor.execute import Execution
 from rowsieve.objects import ObjectStore
-from rowsieve.planner.plan import PlannedPart, ScanPlan
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.planner.split import PlannedPart
 from rowsieve.predicate.ir import TRUE
 from rowsieve.predicate.rowset import RowSet
 

@@ -19,7 +19,7 @@ from rowsieve.errors import KeyViolation, UnsupportedOperation
 from rowsieve.executor.part_sources import PartSource
 from rowsieve.foreign.many_keys import PlacedFile, read_keys, small_batches
 from rowsieve.objects import ObjectStore
-from rowsieve.planner.plan import PlannedPart
+from rowsieve.planner.split import PlannedPart
 from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.types.logical import Float
 from rowsieve.types.ordering.keys import Key, KeyOrder

@@ -25,7 +25,7 @@ from rowsieve.foreign.many_keys import PlacedFile
 from rowsieve.foreign.placed_parts import parts_of
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.foreign_values import check_foreign
-from rowsieve.planner.plan import PlannedPart
+from rowsieve.planner.split import PlannedPart
 from rowsieve.storage.manifests.key_bounds import key_bound
 from rowsieve.storage.manifests.manifest import FileRef, PartTable
 from rowsieve.types.aliases import is_opaque

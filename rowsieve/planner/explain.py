@@ -21,8 +21,9 @@ from rowsieve.planner.explanation import (
     PartReason,
 )
 from rowsieve.planner.part_facts import Verdicts, part_facts
-from rowsieve.planner.plan import Piece, PlannedPart, ScanPlan
+from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.prune_parts import Reason, prune_parts
+from rowsieve.planner.split import Piece, PlannedPart
 from rowsieve.planner.statistics import plain_value
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind

@@ -19,9 +19,10 @@ from rowsieve.parquet.leaf_columns import names_by_id
 from rowsieve.parquet.pages import PageDirectory
 from rowsieve.parquet.statistics.row_groups import JoinedStatistics, RowGroupStatistics
 from rowsieve.planner.explanation import PartRowGroups, RowGroupReason
-from rowsieve.planner.plan import PlannedPart, ScanPlan
+from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.prune_pages import prune_pages
 from rowsieve.planner.prune_row_groups import Blooms, probe_blooms
+from rowsieve.planner.split import PlannedPart
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.bind import bind
 from rowsieve.predicate.interpret import Verdict, interpret

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from rowsieve.computed_property import computed_property
 from rowsieve.errors import CorruptData
 from rowsieve.planner.overlap import Codes, Groups, group_by_codes, key_codes
-from rowsieve.planner.plan import PlannedPart
+from rowsieve.planner.split import PlannedPart
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.stats.columnar import Decoded, PartStatistics

@@ -8,8 +8,9 @@ from typing import Final
 import numpy as np
 
 from rowsieve.planner.part_facts import PartFacts, Verdicts
-from rowsieve.planner.plan import Piece, PlannedPart, Pruned, Read
+from rowsieve.planner.plan import Pruned
 from rowsieve.planner.prune_parts import Pruning, Reason
+from rowsieve.planner.split import Piece, PlannedPart, Read
 from rowsieve.predicate.interpret import Verdict
 from rowsieve.storage.manifests.manifest import PartEntry
 

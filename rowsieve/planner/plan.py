@@ -4,9 +4,7 @@ A `ScanPlan` holds everything that a worker needs to read one table version: sch
 output columns, and `Split`s of `Piece`s. A piece is either some row groups of one part that needs
 no merge, or a whole overlap group. Within a process the plan holds its predicate as a tree, bound
 once. `to_bytes` encodes the plan (JSON trees in msgspec structs, versioned), so a thread, a
-DataFusion partition or a Spark task can read a split. The structs of parts and pieces hold plain
-values without cycles, so the garbage collector does not track them (`gc=False`); this saves a third
-of the planning time for 100,000 parts.
+DataFusion partition or a Spark task can read a split.
 """
 
 from __future__ import annotations
@@ -20,7 +18,9 @@ import msgspec
 from rowsieve.arguments import checked_methods
 from rowsieve.checksums import checksum
 from rowsieve.errors import InvalidInput, UnsupportedProtocol
+from rowsieve.planner.hints import ExecutionHints, execution_hints
 from rowsieve.planner.part_rows import PartRows, PartRowsForm, within
+from rowsieve.planner.split import Split
 from rowsieve.predicate.bind import BoundPredicate, bind
 from rowsieve.predicate.codec import (
     operand_from_json,
@@ -34,81 +34,10 @@ from rowsieve.predicate.ir import TRUE, Operand, Predicate
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.shown import printable
-from rowsieve.storage.manifests.manifest import DeletionVectorRef, FileRef
-from rowsieve.storage.manifests.vector_columns import VectorRef
-from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.schema import Schema, schema_from_json, schema_to_json
 
 PLAN_FORMAT = 2  # format 1 had semantics without settings, and a URI that was not encoded
-
-
-class PlannedPart(msgspec.Struct, frozen=True, gc=False):
-    """The fields of a part that a read needs."""
-
-    part_id: str
-    commit_ts: int
-    data: FileRef | None
-    deletes: FileRef | None
-    dv: DeletionVectorRef | None = None
-    vector: VectorRef | None = None
-
-    @property
-    def row_count(self) -> int:
-        """Rows of its file, hidden rows included."""
-        return 0 if self.data is None else self.data.rows
-
-    @property
-    def tombstone_count(self) -> int:
-        """Keys that it deletes."""
-        return 0 if self.deletes is None else self.deletes.rows
-
-
-class Read(msgspec.Struct, frozen=True, gc=False):
-    """Rows to return of one part: its index in the piece, and row groups [start, stop) or all.
-
-    `residual`: whether the predicate must be evaluated on the rows.
-    """
-
-    part: int
-    residual: bool
-    row_groups: tuple[int, int] | None = None
-
-    def row_range(self, row_count: int) -> tuple[int, int]:
-        """Return the row range [start, stop) in a part of `row_count` rows."""
-        if self.row_groups is None:
-            return 0, row_count
-        start, stop = self.row_groups
-        return min(start * ROW_GROUP_ROWS, row_count), min(stop * ROW_GROUP_ROWS, row_count)
-
-
-class Piece(msgspec.Struct, frozen=True, gc=False):
-    """Parts that may share keys, newest first, and which of their rows to return.
-
-    Parts without a `Read` may hide rows of the others. `residual`: whether the predicate must be
-    evaluated on the rows when all parts are merged in key order.
-    """
-
-    parts: tuple[PlannedPart, ...]
-    reads: tuple[Read, ...]
-    residual: bool
-    size_bytes: int
-
-    @property
-    def needs_merge(self) -> bool:
-        """True if several parts may hold versions of one key."""
-        return len(self.parts) > 1
-
-
-class Split(msgspec.Struct, frozen=True, gc=False):
-    """A unit of work; no other split of the plan returns any of its keys."""
-
-    pieces: tuple[Piece, ...]
-
-    @property
-    def size_bytes(self) -> int:
-        """Stored bytes of the pieces."""
-        return sum(piece.size_bytes for piece in self.pieces)
 
 
 class OutputColumn(msgspec.Struct, frozen=True):
@@ -186,6 +115,11 @@ class ScanPlan(msgspec.Struct, frozen=True):
             f"{self.predicate}{limit}: {parts:,} of {parts + pruned:,} parts in "
             f"{len(self.splits):,} splits>"
         )
+
+    def hints(self) -> ExecutionHints:
+        """Return what helps an engine to execute the plan: order, tasks, sizes, metrics by part."""
+        order = self.key if self.ordered else ()
+        return execution_hints(self.splits, self.resolved, sorted_by=order, limit=self.limit)
 
     def only(self, split: int) -> ScanPlan:
         """Return the plan with a single split, for one worker."""

@@ -8,7 +8,8 @@ import msgspec
 import numpy as np
 
 from rowsieve.planner.part_rows import PartRows, joined_by_part, within
-from rowsieve.planner.plan import Piece, PlannedPart, Pruned, ScanPlan, Split
+from rowsieve.planner.plan import Pruned, ScanPlan
+from rowsieve.planner.split import Piece, PlannedPart, Split
 from rowsieve.predicate.rowset import RowSet
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import pyarrow.compute as pc
 
-from rowsieve.planner.plan import Piece, Read, Split
+from rowsieve.planner.split import Piece, Read, Split
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 

@@ -16,8 +16,9 @@ import rowsieve as rs
 from rowsieve import ScanPlan
 from rowsieve.bridges.where import to_predicate
 from rowsieve.errors import InvalidInput, UnknownColumn, UnsupportedProtocol, VersionNotFound
-from rowsieve.planner.plan import PLAN_FORMAT, Piece, Read, Split
+from rowsieve.planner.plan import PLAN_FORMAT
 from rowsieve.planner.plan_scan import plan_scan
+from rowsieve.planner.split import Piece, Read, Split
 from rowsieve.predicate.semantics import OnFailure, Semantics
 from rowsieve.scan import read_split
 from tests.profiles import examples

@@ -22,9 +22,10 @@ from rowsieve.errors import EvaluationError, InvalidInput
 from rowsieve.executor.execute import resolve
 from rowsieve.planner.cache import PlanCache
 from rowsieve.planner.part_rows import PartRows
-from rowsieve.planner.plan import PLAN_FORMAT, Split
+from rowsieve.planner.plan import PLAN_FORMAT
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.planner.resolved import join_small_splits
+from rowsieve.planner.split import Split
 from rowsieve.predicate.evaluate import matching
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.rowset import RowSet

@@ -26,7 +26,8 @@ import pyarrow as pa
 from rowsieve.objects import Location, ObjectStore
 from rowsieve.parquet.footer import read_metadata
 from rowsieve.parquet.leaf_columns import fields_by_id
-from rowsieve.planner.plan import PlannedPart, ScanPlan
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.planner.split import PlannedPart
 from rowsieve.providers.native_files.file_shapes import Stored, shape_of
 from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.storage.manifests.manifest import FileRef

@@ -6,7 +6,8 @@ from collections.abc import Collection
 
 import msgspec
 
-from rowsieve.planner.plan import PlannedPart, ScanPlan, Split
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.planner.split import PlannedPart, Split
 from rowsieve.storage.manifests.manifest import FileRef
 
 

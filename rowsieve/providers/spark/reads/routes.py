@@ -26,7 +26,8 @@ from rowsieve.executor.visible_by_part import visible_by_part
 from rowsieve.objects import Location, ObjectStore
 from rowsieve.parquet.footer import read_metadata
 from rowsieve.parquet.leaf_columns import fields_by_id
-from rowsieve.planner.plan import PlannedPart, ScanPlan
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.planner.split import PlannedPart
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.providers.native_files.file_shapes import Shape
 from rowsieve.providers.native_files.planned_parts import read_parts
