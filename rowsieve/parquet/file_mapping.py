@@ -104,7 +104,8 @@ def adapted_tail(
     checked = check_footer(data[start:stop])
     pairs = {MAPPING_KEY: mapping.to_text().encode(), SCHEMA_KEY: b"%d" % mapping.schema}
     if start > 0 and checked.ordered:
-        pairs[PAGE_INDEX_KEY] = b"1"
+        if checked.has_usable_page_index:
+            pairs[PAGE_INDEX_KEY] = b"1"
         checked = checked_by_index(checked, data[:start], tail_start)
     adapted = checked.sanitised(_with_ids(checked, mapping, path), pairs)
     return data[:start] + as_tail(adapted), checked

@@ -21,20 +21,22 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from rowsieve.parquet.foreign_footer.chunk_checks import chunk_spans, is_ascending
 from rowsieve.parquet.foreign_footer.footer_fields import (
     BLOOM,
     BLOOM_BYTES,
     CODEC,
     CODECS,
     COLUMN_INDEX,
+    COLUMN_INDEX_BYTES,
     COLUMNS,
-    COMPRESSED,
     CREATED_BY,
     DATA,
-    DICTIONARY,
     I64_KIND,
     METADATA,
     MOST,
+    OFFSET_INDEX,
+    OFFSET_INDEX_BYTES,
     ORDERS,
     PAIRS,
     ROW_GROUPS,
@@ -122,7 +124,8 @@ class CheckedFooter:
 
     def span(self, group: int, leaf: int) -> Span:
         """The byte range of a chunk, from its dictionary or first page on."""
-        starts, stops = self._spans(slice(place := group * len(self.leaves) + leaf, place + 1))
+        place = group * len(self.leaves) + leaf
+        starts, stops = chunk_spans(self.chunks, slice(place, place + 1))
         return int(starts[0]), int(stops[0])
 
     def data_start(self, group: int, leaf: int) -> int:
@@ -141,16 +144,29 @@ class CheckedFooter:
         return bool((self.chunks.stops[COLUMN_INDEX] >= 0).any())
 
     @property
+    def has_usable_page_index(self) -> bool:
+        """True if page bounds are in the order of the type, and indexes in that of their chunks."""
+        return self.ordered and all(
+            self._is_ascending(*each)
+            for each in ((COLUMN_INDEX, COLUMN_INDEX_BYTES), (OFFSET_INDEX, OFFSET_INDEX_BYTES))
+        )
+
+    @property
     def data_end(self) -> int:
         """The position where data and Bloom filters end, as far as the footer says."""
-        ends = self._spans(slice(None))[1]
+        ends = chunk_spans(self.chunks)[1]
         offsets, sizes = self.chunks.values[BLOOM], self.chunks.values[BLOOM_BYTES]
         known = (self.chunks.stops[BLOOM] >= 0) & (self.chunks.stops[BLOOM_BYTES] >= 0)
         filters = np.where(known, np.minimum(offsets, MOST) + sizes, 0)
         return max(4, int(ends.max(initial=4)), int(filters.max(initial=0)))
 
     def filter_spans(self) -> Iterator[tuple[tuple[int, int], Span]]:
-        """The byte range of each Bloom filter that has a length, by row group, then by leaf."""
+        """The byte range of each Bloom filter that has a length, by row group, then by leaf.
+
+        None if they are not in the order of their chunks: a filter does not say whose it is.
+        """
+        if not self._is_ascending(BLOOM, BLOOM_BYTES):
+            return
         values, stops = self.chunks.values, self.chunks.stops
         has = (stops[BLOOM] >= 0) & (stops[BLOOM_BYTES] >= 0) & ~self.suspicious
         has &= (values[BLOOM] > 0) & (values[BLOOM] < MOST) & (values[BLOOM_BYTES] > 0)
@@ -159,12 +175,12 @@ class CheckedFooter:
             end = start + int(values[BLOOM_BYTES][place])
             yield divmod(place, len(self.leaves)), (start, end)
 
-    def _spans(self, places: slice) -> tuple[Numbers, Numbers]:
-        values, stops = self.chunks.values, self.chunks.stops
-        starts, dictionary = values[DATA][places], values[DICTIONARY][places]
-        with_dictionary = (stops[DICTIONARY][places] >= 0) & (dictionary > 0)
-        starts = np.where(with_dictionary, np.minimum(starts, dictionary), starts)
-        return starts, starts + values[COMPRESSED][places]
+    def _is_ascending(self, start: Path, length: Path) -> bool:
+        """Return whether structs outside of the footer lie in the order of their chunks."""
+        stops, values = self.chunks.stops, self.chunks.values
+        has = (stops[start] >= 0) & (stops[length] >= 0) & (values[length] > 0)
+        starts = np.minimum(values[start][has], MOST)
+        return is_ascending(starts, starts + np.minimum(values[length][has], MOST))
 
     def sanitised(
         self,

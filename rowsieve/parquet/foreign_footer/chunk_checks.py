@@ -10,8 +10,11 @@ import numpy.typing as npt
 from rowsieve.parquet.foreign_footer.footer_fields import (
     CODEC,
     CODECS,
+    COMPRESSED,
     CRYPTO,
+    DATA,
     DEFINITIONS,
+    DICTIONARY,
     FILE,
     GEOMETRY,
     MAX,
@@ -97,7 +100,33 @@ def contradictions(
         unfit |= (stops[path] >= 0) & (count != 0) & (count != repeated(levels) + 1)
     is_text = repeated([leaf.physical == BYTES for leaf in leaves]) == 1
     unfit |= (stops[TEXT_BYTES] >= 0) & ~is_text
-    return suspicious, unfit
+    return suspicious | overlapping(*chunk_spans(chunks)), unfit
+
+
+def chunk_spans(chunks: Structs, places: slice = slice(None)) -> tuple[Numbers, Numbers]:
+    """Where chunks begin and end in the file, from the dictionary or first page on."""
+    values, stops = chunks.values, chunks.stops
+    starts, dictionary = values[DATA][places], values[DICTIONARY][places]
+    with_dictionary = (stops[DICTIONARY][places] >= 0) & (dictionary > 0)
+    starts = np.where(with_dictionary, np.minimum(starts, dictionary), starts)
+    return starts, starts + values[COMPRESSED][places]
+
+
+def overlapping(starts: Numbers, stops: Numbers) -> npt.NDArray[np.bool_]:
+    """(n,) the byte ranges that share bytes with another: at most one of them is told rightly."""
+    if is_ascending(starts, stops):
+        return np.zeros(len(starts), np.bool_)
+    order = np.lexsort((stops, starts))
+    first, last = starts[order], np.maximum.accumulate(stops[order])
+    shared = np.zeros(len(starts), np.bool_)
+    shared[order[1:]] = first[1:] < last[:-1]
+    shared[order[:-1]] |= first[1:] < stops[order][:-1]
+    return shared & (starts < stops)
+
+
+def is_ascending(starts: Numbers, stops: Numbers) -> bool:
+    """Return whether each byte range ends before the next one begins."""
+    return bool((stops[:-1] <= starts[1:]).all())
 
 
 def _length(leaf: Leaf) -> int:
