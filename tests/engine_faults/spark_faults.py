@@ -1,0 +1,175 @@
+"""Faults of Spark; each probe takes the session of the tests."""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.engine_faults.fault import Fault, Probe
+
+
+def pushed_filters_leak(spark: Any) -> bool:
+    from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo
+
+    class Reader(DataSourceReader):
+        kept: list[int]
+
+        def __init__(self) -> None:
+            self.kept = list(range(5))
+
+        def pushFilters(self, filters: Any) -> Iterator[Any]:  # noqa: N802 - Spark's name
+            for each in filters:
+                if isinstance(each, EqualTo):
+                    self.kept = [value for value in self.kept if value == each.value]
+                else:
+                    yield each
+
+        def read(self, partition: Any) -> Iterator[tuple[int]]:
+            for value in self.kept:
+                yield (value,)
+
+    class Source(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "leaking_filters"
+
+        def schema(self) -> str:
+            return "id int"
+
+        def reader(self, schema: Any) -> Reader:
+            return Reader()
+
+    spark.dataSource.register(Source)
+    setting = "spark.sql.python.filterPushdown.enabled"
+    before = spark.conf.get(setting)
+    spark.conf.set(setting, "true")
+    try:
+        frame = spark.read.format("leaking_filters").load()
+        return bool((frame.filter("id = 1").count(), frame.count()) != (1, 5))
+    finally:
+        spark.conf.set(setting, before)
+
+
+def names_are_substituted(spark: Any) -> bool:
+    return bool(_read(spark, {"${user.name}": [1]}, "*")["${user.name}"] != [1])
+
+
+def negative_zero_is_not_zero(spark: Any) -> bool:
+    return not _read(spark, {"x": [-0.0, -0.0]}, "x", where="x = 0.0")["x"]
+
+
+def bounds_without_nan_skip_rows(spark: Any) -> bool:
+    return not _read(spark, {"x": [1.0, float("nan")]}, "x", where="x > 2")["x"]
+
+
+def named_tables_lose_their_options(spark: Any) -> bool:
+    from pyspark.sql.datasource import DataSource, DataSourceReader
+
+    class Reader(DataSourceReader):
+        def __init__(self, options: Mapping[str, str]) -> None:
+            self.seen = len(options)
+
+        def read(self, partition: Any) -> Iterator[tuple[int]]:
+            yield (self.seen,)
+
+    class Source(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "counting_options"
+
+        def schema(self) -> str:
+            return "options int"
+
+        def reader(self, schema: Any) -> Reader:
+            return Reader(self.options)
+
+    spark.dataSource.register(Source)
+    name = f"fault_{uuid.uuid4().hex}"
+    spark.sql(f"CREATE TABLE {name} USING counting_options OPTIONS (kept 'yes')")
+    try:
+        return bool(spark.table(name).first()[0] == 0)
+    finally:
+        spark.sql(f"DROP TABLE {name}")
+
+
+def other_threads_find_no_source(spark: Any) -> bool:
+    errors: list[str] = []
+
+    def write() -> None:
+        try:
+            spark.range(1).write.format("rowsieve").mode("append").save("/nonexistent/table")
+        except Exception as error:
+            errors.append(str(error))
+
+    thread = Thread(target=write)
+    thread.start()
+    thread.join()
+    return any("DATA_SOURCE_NOT_FOUND" in error for error in errors)
+
+
+def _read(
+    spark: Any, columns: Mapping[str, list[Any]], *names: str, where: str = "true"
+) -> dict[str, list[Any]]:
+    """Columns of a Parquet file, as Spark's own reader reads them."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder, "file.parquet"))
+        pq.write_table(pa.table(columns), path)
+        frame = spark.read.parquet(path).filter(where)
+        selected = [each if each == "*" else frame[each] for each in names]
+        read: dict[str, list[Any]] = frame.select(*selected).toArrow().to_pydict()
+        return read
+
+
+_READS: Final = "rowsieve.providers.spark.reads"
+
+
+def _row(probe: Probe, does: str, *here: str) -> Fault:
+    return Fault("pyspark", does, here, probe)
+
+
+FAULTS: Final = (
+    _row(
+        pushed_filters_leak,
+        "(4.1 to 4.3) keeps the filters that were pushed into a Python source for its other scans, "
+        "which lose rows. Our source accepts none: `where` prunes, and `to_spark` lets Spark read "
+        "files itself.",
+        "rowsieve.providers.spark.source:RowsieveReader",
+    ),
+    _row(
+        names_are_substituted,
+        "replaces `${…}` in names of columns of a file by settings, and reads NULL. Our source "
+        "reads files with such a name.",
+        f"{_READS}.file_names:is_misread",
+    ),
+    _row(
+        negative_zero_is_not_zero,
+        "skips a row group whose dictionary has -0.0 for the condition `x = 0.0`. Columns of "
+        "floats that Spark reads itself have no dictionary.",
+        "rowsieve.storage.parts.part_file:FileOptions",
+    ),
+    _row(
+        bounds_without_nan_skip_rows,
+        "skips row groups by bounds without NaN, which it takes for the greatest number. Our "
+        "files have no statistics of columns with NaN.",
+        "rowsieve.storage.parts.part_writer:_nan_columns",
+    ),
+    _row(
+        named_tables_lose_their_options,
+        "keeps the options of `CREATE TABLE … USING` from a Python source when the table is read. "
+        "They stand in the metadata of its columns.",
+        "rowsieve.providers.spark.source:_reader_of_catalog",
+    ),
+    _row(
+        other_threads_find_no_source,
+        "finds no Python source for `df.write` in a thread that is not the main one "
+        "(`DATA_SOURCE_NOT_FOUND`). `write_spark` works there.",
+        "rowsieve.providers.spark.frames:_activate",
+    ),
+)
