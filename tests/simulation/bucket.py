@@ -6,6 +6,7 @@ objects that it ever had, for the judge and for stale listings.
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,8 +56,8 @@ class Bucket:
     def __init__(self, scheduler: Scheduler) -> None:
         self.objects: dict[str, ObjectDetail] = {}
         self.ever: dict[str, bytes] = {}
-        self.late: list[tuple[str, bytes]] = []
-        """Puts under way whose clients have gone."""
+        self.late: list[tuple[str, bytes | None]] = []
+        """Puts under way whose clients have gone; deletions without bytes."""
         self._changes: list[tuple[bool, str]] = []
         self._scheduler = scheduler
 
@@ -89,8 +90,12 @@ class Bucket:
         return names
 
     def apply_late(self, number: int) -> None:
-        """Apply one of the puts whose clients have gone."""
+        """Apply one of the requests whose clients have gone."""
         path, data = self.late.pop(number)
+        if data is None:
+            self.delete(path)
+            self._scheduler.note(f"late delete of {path}")
+            return
         applied = self.put(path, data)
         self._scheduler.note(f"late put of {path}: {'applied' if applied else 'refused'}")
 
@@ -102,6 +107,17 @@ class FaultPlan:
     chances: Mapping[Fault, float] = field(default_factory=dict)
     dies_at: int | None = None
     death: Fault = Fault.CRASH_BEFORE
+    """CRASH_LATE: the request is under way, and applied some time after the death."""
+
+
+@dataclass
+class Requests:
+    """The requests of a process, by all its stores."""
+
+    count: int = 0
+    injected: int = 0
+    """Faults that they have met."""
+    denied: int = 0
 
 
 class SimulatedStore:
@@ -119,12 +135,23 @@ class SimulatedStore:
         draws: random.Random,
     ) -> None:
         self.uri, self.overlaps = uri, overlaps
-        self.injected = 0
-        """Faults that requests have met."""
-        self.longest_stall_us = 0
+        self.requests = Requests()
+        self._folder = ""
         self._bucket, self._scheduler, self._process = bucket, scheduler, process
         self._plan, self._draws = plan, draws
-        self._requests = self._denied = 0
+
+    def inside(self, uri: str) -> SimulatedStore:
+        """Return the store of the same process for a URI, which has a folder of its own."""
+        if uri == self.uri:
+            return self
+        store = copy.copy(self)
+        store.uri, store._folder = uri, f"{uri.removeprefix('memory:///')}/"
+        return store
+
+    @property
+    def injected(self) -> int:
+        """The faults that requests of the process have met."""
+        return self.requests.injected
 
     def __repr__(self) -> str:
         return f"<store of {self._process.name}>"
@@ -156,17 +183,18 @@ class SimulatedStore:
     def exists(self, path: str) -> bool:
         """Return whether an object exists at `path`."""
         self._request("exists", path, ON_READ)
-        return path in self._bucket.objects
+        return self._folder + path in self._bucket.objects
 
     def put_new(self, path: str, data: bytes | memoryview) -> None:
         """Create an object; ObjectExists if the name is taken."""
-        fault, whole = self._request("put", path, ON_PUT), bytes(data)
+        whole = bytes(data)
+        fault = self._request("put", path, ON_PUT, late=(self._folder + path, whole))
         if fault in (Fault.UNAVAILABLE, Fault.NO_SPACE, Fault.IO_ERROR):
             self._refuse_put(fault, path, whole)
         if fault in (Fault.APPLIED_LATE, Fault.DUPLICATE):
-            self._bucket.late.append((path, whole))
+            self._bucket.late.append((self._folder + path, whole))
         if fault is not Fault.APPLIED_LATE:
-            created = self._bucket.put(path, whole)
+            created = self._bucket.put(self._folder + path, whole)
             self._end_request(path)
         if fault in (Fault.APPLIED_LATE, Fault.LOST_ANSWER):
             raise StoreError(f"put of {path}: {fault.value}")
@@ -196,8 +224,9 @@ class SimulatedStore:
         """List the objects under a folder with their sizes and times."""
         bucket = self._bucket
         return {
-            path: bucket.objects.get(path) or ObjectDetail(len(bucket.ever[path]), 0)
+            path: bucket.objects.get(whole) or ObjectDetail(len(bucket.ever[whole]), 0)
             for path in self._listed("list", prefix)
+            for whole in (self._folder + path,)
         }
 
     def leftovers(self) -> Details:
@@ -208,12 +237,13 @@ class SimulatedStore:
         """Delete objects one by one, in any order where requests overlap; others may go between."""
         order = self._draws.sample(paths, len(paths)) if self.overlaps else list(paths)
         for number, path in enumerate(order):
-            fault = self._request("delete", path, ON_DELETE if not number else ())
+            possible, whole = () if number else ON_DELETE, self._folder + path
+            fault = self._request("delete", path, possible, late=(whole, None))
             if fault is Fault.LOST_ANSWER:
                 for lost in order[: self._draws.randrange(len(order) + 1)]:
-                    self._bucket.delete(lost)
+                    self._bucket.delete(self._folder + lost)
                 raise StoreError(f"delete of {len(order)} objects: {fault.value}")
-            self._bucket.delete(path)
+            self._bucket.delete(whole)
             self._end_request(path)
 
     def open_input(self, path: str, size_bytes: int | None = None) -> NativeFile:
@@ -221,43 +251,52 @@ class SimulatedStore:
         return open_ranges(self, path, size_bytes)
 
     def _data(self, path: str) -> bytes:
-        if path not in self._bucket.objects:
+        if self._folder + path not in self._bucket.objects:
             raise ObjectNotFound(f"no object {path}", path=path)
-        return self._bucket.ever[path]
+        return self._bucket.ever[self._folder + path]
 
     def _listed(self, kind: str, prefix: str) -> Paths:
         fault = self._request(kind, prefix, ON_LIST)
         stale = self._draws.randrange(1, MOST_STALE) if fault is Fault.STALE_LIST else 0
-        folder = f"{prefix}/" if prefix else ""
-        return sorted(path for path in self._bucket.names(stale) if path.startswith(folder))
+        folder = self._folder + (f"{prefix}/" if prefix else "")
+        start = len(self._folder)
+        return sorted(n[start:] for n in self._bucket.names(stale) if n.startswith(folder))
 
-    def _request(self, kind: str, path: str, possible: Sequence[Fault]) -> Fault | None:
+    def _request(
+        self,
+        kind: str,
+        path: str,
+        possible: Sequence[Fault],
+        late: tuple[str, bytes | None] | None = None,
+    ) -> Fault | None:
         """Give way, then draw what happens to the request; raises if it fails as a whole."""
-        self._scheduler.park(f"{kind} {path}")
-        self._requests += 1
-        if self._requests == self._plan.dies_at and self._plan.death is Fault.CRASH_BEFORE:
+        self._scheduler.park(f"{kind} {self._folder}{path}")
+        mine = self.requests
+        mine.count += 1
+        if mine.count == self._plan.dies_at and self._plan.death is not Fault.CRASH_AFTER:
+            if self._plan.death is Fault.CRASH_LATE and late is not None:
+                self._bucket.late.append(late)
             self._die(path)
-        if self._denied:
-            self._denied -= 1
+        if mine.denied:
+            mine.denied -= 1
             self._fail(Fault.DENIED, kind, path)
         fault = self._fault(possible)
         if fault is None:
             return None
         if fault in (Fault.DENIED, Fault.EXPIRED_TOKEN):
-            self._denied = DENIED_REQUESTS
+            mine.denied = DENIED_REQUESTS
             self._fail(fault, kind, path)
         if fault is Fault.UNAVAILABLE and kind != "put":
             self._fail(fault, kind, path)
         self._note(fault, kind, path)
         if fault is Fault.SLOW:
             stall_us = self._draws.randrange(round(LONGEST_ANSWER_S * 1e6))
-            self.longest_stall_us = max(self.longest_stall_us, stall_us)
             self._scheduler.park("slow", lambda: False, self._scheduler.now_us + stall_us)
             return None
         return fault
 
     def _note(self, fault: Fault, kind: str, path: str) -> None:
-        self.injected += 1
+        self.requests.injected += 1
         self._scheduler.note(f"{self._process.name} {fault.name} {kind} {path}")
 
     def _fail(self, fault: Fault, kind: str, path: str) -> NoReturn:
@@ -274,12 +313,13 @@ class SimulatedStore:
         if fault is Fault.NO_SPACE:
             raise NotCreated(f"put of {path}: {fault.value}")
         if fault is Fault.IO_ERROR:
-            visible = self._draws.random() < 0.5 and self._bucket.put(path, data)
+            visible = self._draws.random() < 0.5 and self._bucket.put(self._folder + path, data)
             raise SyncFailed(f"put of {path}: {fault.value}", path=path, is_visible=visible)
         raise StoreError(f"put of {path}: {fault.value}")
 
     def _end_request(self, path: str) -> None:
-        if self._requests == self._plan.dies_at and self._plan.death is Fault.CRASH_AFTER:
+        is_last = self.requests.count == self._plan.dies_at
+        if is_last and self._plan.death is Fault.CRASH_AFTER:
             self._die(path)
 
     def _die(self, path: str) -> NoReturn:

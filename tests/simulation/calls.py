@@ -22,15 +22,15 @@ class Call:
     """One call that an actor is about to make.
 
     `effect`: what its commit does to the rows; None if it never changes them. `refusals`: errors
-    that are right at some moments, and mean that nothing was committed. `carries_mark`: whether its
-    entry in the log carries the mark of the call.
+    that are right at some moments, and mean that nothing was committed. `acknowledges`: whether its
+    result tells which version has the mark of the call.
     """
 
     run: Run
     effect: Effect | None = None
     refusals: tuple[type[RowsieveError], ...] = ()
     has_token: bool = False
-    carries_mark: bool = True
+    acknowledges: bool = True
 
 
 @dataclass
@@ -39,14 +39,20 @@ class Actor:
 
     name: str
     table: Table
-    draws: random.Random
+    seed: str
     keyed: bool
     scheduler: Scheduler
     seen: Observations
-    fresh_keys: Callable[[int], range]
+    fresh_keys: Callable[[str, int], range]
     tokens: float = 0.0
     number: int = 0
     """The number of the call that is being drawn."""
+    draws: random.Random = field(default_factory=random.Random)
+    """The choices of that call: a successor of the actor makes the same ones."""
+
+    def begin(self, number: int) -> None:
+        """Begin to draw the call of a number."""
+        self.number, self.draws = number, random.Random(f"{self.seed} {self.name} {number}")
 
     @property
     def mark(self) -> str:
@@ -73,7 +79,9 @@ class Actor:
         """Draw rows of k and v: of any keys in a keyed table, of fresh ones in the other."""
         count = self.draws.randint(1, most)
         keys = (
-            sorted(self.draws.sample(KEYS, count)) if self.keyed else list(self.fresh_keys(count))
+            sorted(self.draws.sample(KEYS, count))
+            if self.keyed
+            else list(self.fresh_keys(self.mark, count))
         )
         return [(key, self.draws.randrange(20)) for key in keys]
 

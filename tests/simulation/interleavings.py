@@ -5,7 +5,7 @@ three, the first is interrupted by the second, which is interrupted by the third
 before a request that commutes with all that the other calls do would change nothing, and is left
 out: files that are new, or never deleted, are such requests unless a call deletes or lists files.
 
-    python -m tests.simulation.interleavings SHARE OF [SECONDS]   runs a share of all pairs
+    python -m tests.simulation.interleavings SHARE OF [SECONDS [VARIANT]]   runs a share of them all
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ KEYED: Final = (
     "read",
     "read_leased",
     "rewrite_data_files",
+    "merge",
+    "stream_batch",
 )
 UNKEYED: Final = (
     "append",
@@ -54,6 +56,8 @@ UNKEYED: Final = (
     "read",
     "read_leased",
     "rewrite_data_files",
+    "merge",
+    "stream_batch",
 )
 READERS: Final = frozenset(("read", "read_leased"))
 UNLIMITED: Final = 1 << 30
@@ -174,10 +178,10 @@ def _spawn(world: World, name: str, operation: str) -> None:
     world.scheduler.spawn(process, name, lambda: world.act(actor, OPERATIONS[operation]))
 
 
-def main(share: int, of: int, seconds: float = float("inf")) -> int:
+def main(share: int, of: int, seconds: float = float("inf"), variant: int = 0) -> int:
     """Run a share of the pairs and triples; print what is wrong and how many schedules ran."""
     logging.disable(logging.CRITICAL)
-    order = [*PAIRS, *TRIPLES]
+    order = [each._replace(variant=variant) for each in (*PAIRS, *TRIPLES)]
     random.Random(3).shuffle(order)
     count = wrong = 0
     for whole, calls in enumerate(order[share::of], 1):

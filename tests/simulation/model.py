@@ -84,6 +84,8 @@ class Version(NamedTuple):
 
     state: State
     effect: Effect | None
+    time_us: int = 0
+    """When it was committed."""
 
 
 Effect = Callable[[State, Mapping[int, Version], LogEntry], State]

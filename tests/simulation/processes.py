@@ -73,12 +73,12 @@ def replaced_world(
     """
     ids, pool = random.Random(f"{seed} ids"), SimulatedPool(scheduler)
 
-    def open_memory(_: Location) -> ObjectStore:
+    def open_memory(location: Location) -> ObjectStore:
         task = current_task()
         process = judge() if task is None else task.process
         assert isinstance(process, SimulatedProcess)
         assert process.store is not None
-        return process.store
+        return process.store.inside(location.uri)
 
     def thread(*, target: Callable[[], object], **_: object) -> SimulatedThread:
         return SimulatedThread(scheduler, target)

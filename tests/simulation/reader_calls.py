@@ -14,7 +14,7 @@ PRUNING: Final[tuple[Literal["on", "soft", "off"], ...]] = ("on", "on", "soft", 
 
 def reading(run: Run) -> Call:
     """A call that commits nothing."""
-    return Call(run, refusals=(SnapshotExpired, VersionNotFound), carries_mark=False)
+    return Call(run, refusals=(SnapshotExpired, VersionNotFound), acknowledges=False)
 
 
 @operation("read", keyed=5, unkeyed=5)
@@ -80,6 +80,19 @@ def read_pinned(actor: Actor, pinned: Table, duration_s: float) -> None:
             actor.seen.problems.append(f"{actor.mark}: leased version {pinned.version}: {error}")
     else:
         actor.seen.reads.append((actor.mark, pinned.version, None, found))
+
+
+@operation("read", keyed=1, unkeyed=1)
+def clone(actor: Actor) -> Call:
+    """Copy a version into a table of its own, and read that."""
+    table, seen, mark = actor.table, actor.seen, actor.mark
+    version = None if actor.draws.random() < 0.5 else actor.earlier(4)
+
+    def run() -> None:
+        copy = table.clone(f"memory:///clone-{mark}", version=version)
+        seen.reads.append((mark, copy.version, None, copy.scan().to_arrow().to_pylist()))
+
+    return reading(run)
 
 
 @operation("read", keyed=1, unkeyed=1)

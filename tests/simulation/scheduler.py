@@ -55,6 +55,11 @@ class Task:
         self.scheduler, self._body = scheduler, body
         _thread.start_new_thread(self._run, ())  # a Thread would wait until it has begun
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is done, or dies before its next step."""
+        return self.is_done or self.process.is_dead
+
     def _run(self) -> None:
         _here.task = self
         self.gate.acquire()

@@ -19,7 +19,8 @@ from tests.simulation.processes import SimulatedProcess
 from tests.simulation.scheduler import Scheduler, Stuck, Task
 from tests.simulation.world import Setting, World, acting, begun
 
-LATE: Final = 0.04  # how often a late put is applied before a step
+LATE: Final = 0.04  # how often a late request is applied before a step
+TAKEN_OVER: Final = 0.8  # of the actors that may die, those with a successor
 STYLES: Final = {
     "all": ("write", "columns", "upkeep", "retention", "read"),
     "writers": ("write", "read"),
@@ -96,29 +97,31 @@ def _spawn_actors(
         if process is None or not shared:
             process = world.process(f"p{number}", _fault_plan(faults, draws))
         chosen: Sequence[Operation] = draws.choices(known, weights, k=draws.randint(1, calls))
-        tokens = draws.choice([0.0, 0.3])
-        body = _body(world, name, process, chosen, tokens)
-        world.scheduler.spawn(process, name, body)
+        tokens = draws.choice([0.0, 0.3] if faults != "death" else [0.0, 0.8])
+        task = _spawn_actor(world, name, process, chosen, tokens)
+        if faults == "death" and draws.random() < TAKEN_OVER:
+            _spawn_actor(world, name, world.process(f"s{number}"), chosen, tokens, task)
 
 
-def _body(
+def _spawn_actor(
     world: World,
     name: str,
     process: SimulatedProcess,
     calls: Sequence[Operation],
     tokens: float,
-) -> Callable[[], None]:
+    predecessor: Task | None = None,
+) -> Task:
     def body() -> None:
-        acting(world, name, process, calls, tokens)
+        acting(world, name, process, calls, tokens, predecessor)
 
-    return body
+    return world.scheduler.spawn(process, name if predecessor is None else f"{name}s", body)
 
 
 def _fault_plan(faults: str, draws: random.Random) -> FaultPlan:
     if draws.random() < 0.3:
         return FaultPlan()
     if faults == "death":
-        death = draws.choice([Fault.CRASH_BEFORE, Fault.CRASH_AFTER])
+        death = draws.choice([Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.CRASH_LATE])
         return FaultPlan({}, draws.randrange(3, 60), death)
     return FaultPlan(FAULTS[faults])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from rowsieve import Table
@@ -10,7 +10,12 @@ from rowsieve.errors import UnsupportedOperation
 from rowsieve.procedures.built_in import built_in
 from rowsieve.procedures.call_statement import classify
 from rowsieve.procedures.coordinator import Coordinator
+from rowsieve.storage.log.floors import floors_of
+from rowsieve.storage.log.log_entry import LogEntry
+from rowsieve.types.instants import from_microseconds
 from tests.simulation.calls import Actor, Call, operation
+from tests.simulation.model import State, Version
+from tests.simulation.scheduler import REQUEST_US
 
 PROPERTIES: Final = (
     {"visibility": "eager"},
@@ -36,7 +41,7 @@ REWRITES: Final = (
 
 def upkeep(run: Callable[[], Any], *refusals: Any) -> Call:
     """A call whose commits carry no mark."""
-    return Call(run, refusals=refusals, carries_mark=False)
+    return Call(run, refusals=refusals, acknowledges=False)
 
 
 @operation("upkeep", keyed=4, unkeyed=4)
@@ -90,8 +95,41 @@ def call(table: Table, options: str) -> Any:
 @operation("retention", keyed=3, unkeyed=3)
 def expire_versions(actor: Actor) -> Call:
     """Give up all but the last versions."""
-    table, last = actor.table, actor.draws.randint(1, 3)
-    return upkeep(lambda: table.expire_versions(retain_last=last))
+    table, last, metadata = actor.table, actor.draws.randint(1, 3), actor.notes["metadata"]
+
+    def effect(state: State, versions: Mapping[int, Version], entry: LogEntry) -> State:
+        assert (floor := _floor(entry)) <= len(versions) - last, f"{floor}, not the last {last}"
+        return state
+
+    return Call(
+        lambda: table.expire_versions(retain_last=last, metadata=metadata),
+        effect,
+        acknowledges=False,
+    )
+
+
+@operation("retention", keyed=2, unkeyed=2)
+def expire_older(actor: Actor) -> Call:
+    """Give up the versions that had been replaced some time ago."""
+    table, metadata = actor.table, actor.notes["metadata"]
+    moment_us = actor.scheduler.now_us - actor.draws.randrange(1, 120) * REQUEST_US
+
+    def effect(state: State, versions: Mapping[int, Version], entry: LogEntry) -> State:
+        newest = max((n for n, each in versions.items() if each.time_us <= moment_us), default=0)
+        assert (floor := _floor(entry)) <= newest, f"{floor}, but {newest} was current then"
+        return state
+
+    older_than = from_microseconds(moment_us)
+    return Call(
+        lambda: table.expire_versions(older_than=older_than, metadata=metadata),
+        effect,
+        acknowledges=False,
+    )
+
+
+def _floor(entry: LogEntry) -> int:
+    """The oldest version that a commit leaves."""
+    return 0 if entry.info is None else floors_of(entry.info.properties).oldest_version
 
 
 @operation("retention", keyed=2, unkeyed=2)

@@ -16,7 +16,7 @@ from rowsieve.objects import NotCreated
 from rowsieve.opening import create_table
 from rowsieve.storage.log.commit_log import CommitLog
 from tests.faults.vocabulary import Crash
-from tests.simulation import reader_calls, upkeep_calls, writer_calls
+from tests.simulation import merge_calls, reader_calls, upkeep_calls, writer_calls
 from tests.simulation.bucket import Bucket, FaultPlan, SimulatedStore
 from tests.simulation.calls import (
     FIRST_APPENDED,
@@ -29,9 +29,14 @@ from tests.simulation.calls import (
 )
 from tests.simulation.model import table_of
 from tests.simulation.processes import SimulatedProcess, replaced_world
-from tests.simulation.scheduler import Scheduler
+from tests.simulation.scheduler import Scheduler, Task
 
-FAMILIES: Final = (writer_calls, upkeep_calls, reader_calls)  # imported for their operations
+FAMILIES: Final = (
+    writer_calls,
+    merge_calls,
+    upkeep_calls,
+    reader_calls,
+)  # imported for their operations
 URI: Final = "memory:///simulation"
 FIRST_OLD: Final = 900
 ATTEMPTS: Final = 4  # of a call with a token after errors
@@ -71,11 +76,14 @@ class Outcomes:
     next_key: int = FIRST_APPENDED
     first_version: int = 0
     """The head when the run began."""
+    keys: dict[str, range] = field(default_factory=dict)
 
-    def fresh_keys(self, count: int) -> range:
-        """Return keys that nobody has used."""
-        self.next_key += count
-        return range(self.next_key - count, self.next_key)
+    def fresh_keys(self, mark: str, count: int) -> range:
+        """Return keys that no other call has used."""
+        if mark not in self.keys:
+            self.next_key += count
+            self.keys[mark] = range(self.next_key - count, self.next_key)
+        return self.keys[mark]
 
     def copied(self) -> Outcomes:
         """Copy the outcomes for another run."""
@@ -138,7 +146,7 @@ class World:
         return Actor(
             name,
             self.table(process),
-            random.Random(f"{self.seed} {name}"),
+            self.seed,
             self.setting.keyed,
             self.scheduler,
             self.outcomes.seen,
@@ -147,8 +155,10 @@ class World:
         )
 
     def act(self, actor: Actor, operation: Operation) -> None:
-        """Let an actor make one call, and note what it is told."""
-        actor.number += 1
+        """Let an actor make its next call, and note what it is told."""
+        actor.begin(actor.number + 1)
+        if self._is_over(actor.mark):
+            return
         try:
             call = operation.draw(actor)
         except RowsieveError:
@@ -173,6 +183,11 @@ class World:
                 self._note_commit(call, mark, commit)
                 self._repeat(actor, call, commit)
                 return
+
+    def _is_over(self, mark: str) -> bool:
+        """Return whether a predecessor made the call, and it must not be made again."""
+        call = self.outcomes.calls.get(mark)
+        return call is not None and (not call.has_token or mark in self.outcomes.acknowledged)
 
     def _is_settled(self, call: Call, mark: str, error: RowsieveError, *, is_clean: bool) -> bool:
         """Note an error; False if the call is repeated because its token finds its commit."""
@@ -199,7 +214,7 @@ class World:
             self.problems.append(f"{actor.mark}: {commit.version}, repeated {again.version}")
 
     def _note_commit(self, call: Call, mark: str, commit: Any) -> None:
-        if not call.carries_mark:
+        if not call.acknowledges:
             return
         if commit.committed:
             self.outcomes.acknowledged[mark] = commit.version
@@ -257,8 +272,17 @@ def acting(
     process: SimulatedProcess,
     calls: Sequence[Operation],
     tokens: float,
+    predecessor: Task | None = None,
 ) -> None:
-    """Be an actor: open the table, whatever it takes, and make the calls."""
+    """Be an actor: open the table, whatever it takes, and make the calls.
+
+    A successor waits until its predecessor dies, and makes the calls that are left: what that one
+    did not begin, and what has a token.
+    """
+    if predecessor is not None:
+        world.scheduler.park("take over", lambda: predecessor.has_ended)
+        if not predecessor.process.is_dead:
+            return
     while True:
         try:
             actor = world.actor(actor_name, process, tokens)

@@ -165,7 +165,7 @@ def cherry_pick(actor: Actor) -> Call:
     """Apply the changes of an earlier commit again; the judge knows it by its own metadata."""
     version, table = max(1, actor.earlier(5)), actor.table
     refusals = (*GONE, *OTHER_COLUMNS, InvalidInput)
-    return Call(lambda: table.cherry_pick(version), picked(version), refusals, carries_mark=False)
+    return Call(lambda: table.cherry_pick(version), picked(version), refusals, acknowledges=False)
 
 
 def picked(version: int) -> Effect:
