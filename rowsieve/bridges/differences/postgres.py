@@ -116,8 +116,8 @@ def _read(
 
 ROWS = (
     _read(
-        "rounds quotients of decimals to another number of digits",
-        "i32 / d = -0.1428571",
+        "rounds quotients of decimals whose places are unknown here to other digits",
+        "coalesce(d, i32) / i32 = -0.1428571",
         _divides_decimals,
         Direction.ANSWERS,
         "multiply instead, or cast one side to double precision",

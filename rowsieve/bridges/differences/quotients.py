@@ -7,8 +7,9 @@ import fractions
 
 from rowsieve.bridges.constant_values import value_of
 from rowsieve.predicate import ir
+from rowsieve.predicate.functions.numbers.decimals import int_as_decimal
 from rowsieve.predicate.operand_types import type_of
-from rowsieve.types.logical import Decimal
+from rowsieve.types.logical import Decimal, Int, LogicalType
 
 # PostgreSQL keeps 16 digits or more, and the places of both sides; DataFusion 4 places more than
 # the dividend has.
@@ -21,13 +22,21 @@ def is_short_quotient(node: ir.Call) -> bool:
 
     The node is bound, and its result a decimal.
     """
-    dividend, result = type_of(node.arguments[0]), type_of(node)
-    divisor = node.arguments[1]
+    dividend, divisor = node.arguments
+    return has_few_digits(type_of(dividend), divisor, type_of(node))
+
+
+def has_few_digits(
+    dividend: LogicalType | None, divisor: ir.Operand, result: LogicalType | None
+) -> bool:
+    """Whether a quotient of decimals by a constant has digits that every engine keeps."""
     while isinstance(divisor, ir.Cast):
         divisor = divisor.operand
     value = value_of(divisor)
     if not isinstance(value, int | decimal.Decimal) or not value:
         return False
+    if isinstance(dividend, Int):
+        dividend = int_as_decimal(dividend)
     if not isinstance(dividend, Decimal) or not isinstance(result, Decimal):
         return False
     part = abs(fractions.Fraction(value))

@@ -23,6 +23,7 @@ from rowsieve.predicate.functions.nested import (
 from rowsieve.predicate.functions.numbers import (
     bits,
     divisors,
+    engine_quotients,
     exponentials,
     floats,
     numeric,
@@ -58,6 +59,7 @@ _GROUPS = (
     floats,
     exponentials,
     divisors,
+    engine_quotients,
     bits,
     strings,
     substrings,

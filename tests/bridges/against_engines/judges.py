@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from typing import Any, Protocol
 
@@ -14,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.types.encodings import schema_of
+from rowsieve.types.numeric_bytes import is_stored, to_text
 from tests.bridges.spark_columns.nasty import in_driver
 from tests.bridges.sql.postgres import ROW, hold
 from tests.duckdb_sessions import duckdb_session
@@ -47,6 +49,8 @@ def plain(values: pa.Array | pa.ChunkedArray) -> list[Any]:
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     type_ = values.type
+    if is_stored(type_):
+        return [None if text is None else Decimal(text) for text in to_text(values).to_pylist()]
     if isinstance(type_, pa.ExtensionType):
         return plain(values.storage)
     if pa.types.is_dictionary(type_):

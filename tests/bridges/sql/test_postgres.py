@@ -86,7 +86,13 @@ OTHERS = (
     *("date_bin(INTERVAL '7 days', ts, TIMESTAMP '2001-01-01')", "CAST(tz AS date) = day"),
     *("s ~~ 'a%'"),
     # what is left now, and would have to mean the same if it were not
-    *("degrees(f64)", "i32 / d", "wide / i64", "extract(millisecond FROM ts)", "pair IS NULL"),
+    *(
+        "degrees(f64)",
+        "coalesce(d, i32) / d",
+        "wide / i64",
+        "extract(millisecond FROM ts)",
+        "pair IS NULL",
+    ),
     *("right(s, i32)", "greatest(f32, i32)", "f32 IN (0.1, 1.5)", "i64 * 1e200"),
     *("CASE WHEN f32 = 1.5 THEN TRUE ELSE NULL END", "NOT CASE WHEN b THEN NULL ELSE FALSE END"),
     *("CASE WHEN b THEN f32 ELSE d END = 9999.99", "coalesce(d, f32) = 9999.99"),

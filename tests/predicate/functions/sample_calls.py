@@ -123,6 +123,16 @@ SAMPLES: Mapping[str, Sequence[Sample]] = {
     "multiply": _binary("multiply"),
     "divide": _binary("divide"),
     "modulo": _binary("modulo"),
+    "rounded_quotient": [
+        Sample(call("rounded_quotient", X, Y), Decimal(4, 2), Decimal(4, 2)),
+        Sample(call("rounded_quotient", X, 3), Decimal(38, 2)),
+        Sample(call("rounded_quotient", X, Y), Numeric(), Int(8)),
+    ],
+    "truncated_quotient": [
+        Sample(call("truncated_quotient", X, Y), Decimal(4, 2), Decimal(4, 2)),
+        Sample(call("truncated_quotient", X, Y), Int(64), Decimal(4, 2)),
+        *(Sample(call("truncated_quotient", X, c), Decimal(18, 4)) for c in (2, -3, 7)),
+    ],
     "negate": [Sample(call("negate", X), type_) for type_ in _NUMBERS],
     "abs": [Sample(call("abs", X), type_) for type_ in _NUMBERS],
     "floor": [Sample(call("floor", X), type_) for type_ in _NUMBERS],

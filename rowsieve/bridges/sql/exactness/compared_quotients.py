@@ -17,17 +17,17 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from rowsieve.bridges.sql.exactness.coercion import as_decimal
-from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.bridges.sql.exactness.own_formulas import TypeOf
+from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
-from rowsieve.predicate.bind import bind_operand
-from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import Decimal, Float, Int, LogicalType, Numeric
-from rowsieve.types.schema import Schema
+from rowsieve.types.logical import Decimal, Float, Int, Numeric
 
 _MAX_DIGITS: Final = 38
 _EXACT: Final = decimal.Context(prec=2 * _MAX_DIGITS)
 _LONG_DIGITS: Final = 20  # of an int64 next to a decimal
 _FLOAT_PLACES: Final = 15  # of a float64 compared with one
+_MOST_ITEMS: Final = 100
+_QUOTIENTS: Final = frozenset({"divide", "rounded_quotient", "truncated_quotient"})
 _FLIPPED: Final = {
     ir.ComparisonOp.LT: ir.ComparisonOp.GT,
     ir.ComparisonOp.LE: ir.ComparisonOp.GE,
@@ -76,52 +76,43 @@ _ENGINES: Mapping[str, _Engine] = {
 }
 
 
-def with_compared_products(
-    predicate: ir.Predicate, schema: Schema, semantics: Semantics, engine: str
-) -> ir.Predicate:
-    """Return a condition with `d > k * c` for `d / c > k` where the engine gives the same."""
+def product_comparison(node: ir.Comparison, type_of: TypeOf, engine: str) -> ir.Comparison:
+    """Return `d > k * c` for `d / c > k` where the engine gives the same; else the comparison."""
+    if (known := _ENGINES.get(engine)) is None:
+        return node
+    products = _Products(known, type_of)
+    return products.comparison(node.op, node.left, node.right) or (
+        products.comparison(_FLIPPED.get(node.op, node.op), node.right, node.left) or node
+    )
+
+
+def product_list(node: ir.InList, type_of: TypeOf, engine: str) -> ir.Predicate:
+    """Return `d = k * c OR …` for `d / c IN (k, …)` where the engine gives the same."""
     known = _ENGINES.get(engine)
-    if known is None or not any(map(_divides, ir.walk(predicate))):
-        return predicate
-    return _Rewriter(known, schema, semantics).predicate(predicate)
+    if known is None or not is_quotient(node.operand) or len(node.values) > _MOST_ITEMS:
+        return node
+    products = _Products(known, type_of)
+    items = [ir.Literal(each.as_py(), node.values.type) for each in node.values.array]
+    equalities = [products.comparison(ir.ComparisonOp.EQ, node.operand, item) for item in items]
+    terms = tuple(term for term in equalities if term is not None)
+    return ir.Or(terms) if terms and len(terms) == len(items) else node
 
 
-def operand_with_compared_products(
-    operand: ir.Operand, schema: Schema, semantics: Semantics, engine: str
-) -> ir.Operand:
-    """Return a value whose conditions compare quotients as `with_compared_products` does."""
-    known = _ENGINES.get(engine)
-    if known is None or not any(map(_divides, ir.walk(operand))):
-        return operand
-    return _Rewriter(known, schema, semantics).operand(operand)
-
-
-def _divides(node: ir.Node) -> bool:
-    return isinstance(node, ir.Call) and node.function == "divide"
+def is_quotient(node: ir.Node) -> bool:
+    """Whether it is a quotient, in any of its forms."""
+    return isinstance(node, ir.Call) and node.function in _QUOTIENTS
 
 
 @dataclass(frozen=True, slots=True)
-class _Rewriter:
+class _Products:
     engine: _Engine
-    schema: Schema
-    semantics: Semantics
+    type_of: TypeOf
 
-    def predicate(self, node: ir.Predicate) -> ir.Predicate:
-        made = ir.map_children(node, self.predicate, self.operand)
-        if not isinstance(made, ir.Comparison):
-            return made
-        return self.product(made.op, made.left, made.right) or (
-            self.product(_FLIPPED.get(made.op, made.op), made.right, made.left) or made
-        )
-
-    def operand(self, node: ir.Operand) -> ir.Operand:
-        return ir.map_children(node, self.predicate, self.operand)
-
-    def product(
+    def comparison(
         self, op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand
     ) -> ir.Comparison | None:
         """Return `dividend op product` for a quotient on the left; None for other operands."""
-        if not isinstance(left, ir.Call) or not _divides(left):
+        if not isinstance(left, ir.Call) or not is_quotient(left):
             return None
         dividend, divisor = map(_exact, left.arguments)
         by, other = _number(divisor), _number(_exact(self.compared(right)))
@@ -161,12 +152,6 @@ class _Rewriter:
         if isinstance(type_, Int):
             return Decimal(_LONG_DIGITS, 0)
         return type_ if isinstance(type_, Decimal) else None
-
-    def type_of(self, operand: ir.Operand) -> LogicalType | None:
-        try:
-            return bind_operand(operand, self.schema, self.semantics).type
-        except InvalidPredicate:  # a quotient of numbers of any size, or refused where it is bound
-            return None
 
 
 def _exact(operand: ir.Operand) -> ir.Operand:

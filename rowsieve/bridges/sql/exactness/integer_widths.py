@@ -21,13 +21,9 @@ from typing import Final, assert_never
 
 from rowsieve.bridges.constant_values import whole_of
 from rowsieve.bridges.sql.dialects import Dialect, IntegerWidths
-from rowsieve.bridges.sql.exactness.compared_quotients import (
-    operand_with_compared_products,
-    with_compared_products,
-)
-from rowsieve.bridges.sql.exactness.own_formulas import (
-    operand_with_own_formulas,
-    with_own_formulas,
+from rowsieve.bridges.sql.exactness.engine_formulas import (
+    operand_with_engine_formulas,
+    with_engine_formulas,
 )
 from rowsieve.bridges.sql.exactness.whole_quotients import check_quotients
 from rowsieve.errors import InvalidPredicate
@@ -54,8 +50,7 @@ def with_widths(predicate: ir.Predicate, schema: Schema, dialect: Dialect) -> ir
     """Return the condition with the dialect's width for each integer operation."""
     if not _computes(predicate):
         return predicate
-    predicate = with_own_formulas(predicate, schema, dialect.semantics, dialect.name)
-    predicate = with_compared_products(predicate, schema, dialect.semantics, dialect.name)
+    predicate = with_engine_formulas(predicate, schema, dialect.semantics, dialect.name)
     check_quotients(predicate, schema, dialect.semantics, dialect.name)
     if dialect.widths is IntegerWidths.WIDE:
         return predicate
@@ -66,8 +61,7 @@ def operand_with_widths(operand: ir.Operand, schema: Schema, dialect: Dialect) -
     """Return a value with the dialect's width for each integer operation."""
     if not _computes(operand):
         return operand
-    operand = operand_with_own_formulas(operand, schema, dialect.semantics, dialect.name)
-    operand = operand_with_compared_products(operand, schema, dialect.semantics, dialect.name)
+    operand = operand_with_engine_formulas(operand, schema, dialect.semantics, dialect.name)
     check_quotients(operand, schema, dialect.semantics, dialect.name)
     if dialect.widths is IntegerWidths.WIDE:
         return operand

@@ -1,10 +1,11 @@
-"""Calls that an engine computes from another type, or by another formula, than we do.
+"""Calls and casts that an engine computes from another type, or by another formula, than we do.
 
 PostgreSQL, DuckDB and DataFusion take `floor` and `ceil` of a whole number, and PostgreSQL `round`,
 as those of a float64: 2^53 + 1 becomes 2^53, and a quotient of it a fraction. PostgreSQL rounds a
 whole number to digits as a numeric, and divides for `degrees`. DataFusion computes a decimal with a
 float64 as floats, and makes a float of a decimal by a division, which rounds once more if it has
-more than 15 digits. DuckDB rounds an unsigned number as a
+more than 15 digits. PostgreSQL and DataFusion keep digits of their own of a quotient of decimals.
+DuckDB rounds an unsigned number as a
 longer signed one. `nullif` has its first type in PostgreSQL and DuckDB. Soundness: the result has
 the casts and operations that give the engine's values.
 
@@ -16,15 +17,11 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from rowsieve.errors import InvalidPredicate
+from rowsieve.bridges.differences.quotients import has_few_digits
 from rowsieve.predicate import ir
-from rowsieve.predicate.bind import bind_operand
-from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import Decimal, Float, Int, LogicalType
-from rowsieve.types.schema import Schema
+from rowsieve.types.logical import Decimal, Float, Int, LogicalType, Numeric
 
 _FLOAT64: Final = Float(64)
 _RADIANS_PER_DEGREE: Final = ir.Literal(0.017453292519943295, _FLOAT64)
@@ -33,50 +30,53 @@ _THOUSAND: Final = ir.Literal(1000, Int(64))
 _MOST_DIGITS: Final = 38
 _EXACT_DIGITS: Final = 15  # of a decimal whose digits a float64 holds
 _IN_FLOATS: Final = 2**24  # whole numbers below it are float32
+_EXACT_SUMS: Final = frozenset({"add", "subtract", "multiply", "modulo", "negate", "abs"})
+_CHOICES: Final = frozenset({"coalesce", "greatest", "least"})
 _EXACT_POWER: Final = 22  # the largest power of ten that a float64 holds
 
-_Types: TypeAlias = Sequence[LogicalType | None]
-# The call with its arguments, and their types; the same call if nothing differs.
-_Formula: TypeAlias = Callable[[ir.Call, _Types], ir.Operand]
+# The type of an operand, None for quoted text and NULL.
+TypeOf: TypeAlias = Callable[[ir.Operand], LogicalType | None]
+# Returns the call if nothing differs.
+Formula: TypeAlias = Callable[[ir.Call, TypeOf], ir.Operand]
 
 
-def _of_a_float(call: ir.Call, types: _Types) -> ir.Operand:
-    if len(call.arguments) != 1 or not isinstance(types[0], Int):
+def _of_a_float(call: ir.Call, type_of: TypeOf) -> ir.Operand:
+    if len(call.arguments) != 1 or not isinstance(type_of(call.arguments[0]), Int):
         return call
     return ir.Call(call.function, (ir.Cast(call.arguments[0], _FLOAT64),))
 
 
-def _rounded(call: ir.Call, types: _Types) -> ir.Operand:
-    if len(call.arguments) == 1 or not isinstance(types[0], Int):
-        return _of_a_float(call, types)
+def _rounded(call: ir.Call, type_of: TypeOf) -> ir.Operand:
+    if len(call.arguments) == 1 or not isinstance(type_of(call.arguments[0]), Int):
+        return _of_a_float(call, type_of)
     return ir.Call("round", (ir.Cast(call.arguments[0], Decimal(38, 0)), *call.arguments[1:]))
 
 
-def _of_a_longer_type(call: ir.Call, types: _Types) -> ir.Operand:
+def _of_a_longer_type(call: ir.Call, type_of: TypeOf) -> ir.Operand:
     """Return the call of an unsigned number as one of the signed type that the result has."""
-    type_ = types[0]
+    type_ = type_of(call.arguments[0])
     if not isinstance(type_, Int) or type_.signed:
         return call
     longer = Int(64) if type_.bits < 64 else Decimal(_MOST_DIGITS, 0)
     return ir.Call("round", (ir.Cast(call.arguments[0], longer), *call.arguments[1:]))
 
 
-def _by_angle(operation: str) -> _Formula:
-    def made(call: ir.Call, types: _Types) -> ir.Operand:
+def _by_angle(operation: str) -> Formula:
+    def formula(call: ir.Call, type_of: TypeOf) -> ir.Operand:
         (angle,) = call.arguments
-        if types[0] != _FLOAT64:
+        if type_of(angle) != _FLOAT64:
             angle = ir.Cast(angle, _FLOAT64)
         return ir.Call(operation, (angle, _RADIANS_PER_DEGREE))
 
-    return made
+    return formula
 
 
-def _milliseconds(call: ir.Call, _types: _Types) -> ir.Operand:
+def _milliseconds(call: ir.Call, _: TypeOf) -> ir.Operand:
     """Return 1000 times the seconds, which have a fraction."""
     return ir.Call("multiply", (ir.Call("extract_second", call.arguments), _THOUSAND))
 
 
-def _nullif(call: ir.Call, types: _Types) -> ir.Operand:
+def _nullif(call: ir.Call, type_of: TypeOf) -> ir.Operand:
     """Return the call with a whole constant in the type of the value, which the result has."""
     value, constant = call.arguments
     number = constant.value if isinstance(constant, ir.Literal) else None
@@ -85,7 +85,7 @@ def _nullif(call: ir.Call, types: _Types) -> ir.Operand:
     exact = decimal.Decimal(number)
     if abs(exact) >= _IN_FLOATS or exact != int(exact):
         return call
-    match types[0]:
+    match type_of(value):
         case Float() as type_:
             return ir.Call("nullif", (value, ir.Literal(float(exact), type_)))
         case Decimal(precision=digits, scale=scale) as type_:
@@ -94,20 +94,22 @@ def _nullif(call: ir.Call, types: _Types) -> ir.Operand:
     return call
 
 
-def _beside_floats(call: ir.Call, types: _Types) -> ir.Operand:
+def _beside_floats(call: ir.Call, type_of: TypeOf) -> ir.Operand:
     """Return the call with a decimal next to a float64 as one."""
+    types = [type_of(side) for side in call.arguments]
     if _FLOAT64 not in types or not any(isinstance(type_, Decimal) for type_ in types):
         return call
     sides = zip(call.arguments, types, strict=True)
     return ir.Call(
         call.function,
         tuple(
-            _divided(side, type_) if isinstance(type_, Decimal) else side for side, type_ in sides
+            decimal_as_float(side, type_) if isinstance(type_, Decimal) else side
+            for side, type_ in sides
         ),
     )
 
 
-def _divided(value: ir.Operand, type_: Decimal) -> ir.Operand:
+def decimal_as_float(value: ir.Operand, type_: Decimal) -> ir.Operand:
     """Return a decimal as a float64: its digits as one, divided by a power of ten."""
     if type_.precision <= _EXACT_DIGITS or not 0 < type_.scale <= _EXACT_POWER:
         return ir.Cast(value, _FLOAT64)
@@ -121,7 +123,74 @@ def _divided(value: ir.Operand, type_: Decimal) -> ir.Operand:
     return ir.Call("divide", (digits, ir.Literal(float(power), _FLOAT64)))
 
 
-_FORMULAS: Mapping[str, Mapping[str, _Formula]] = {
+def _numeric_quotient(call: ir.Call, type_of: TypeOf) -> ir.Operand:
+    """Return a quotient of PostgreSQL's numerics whose sides have known places."""
+    if not _divides(call, type_of, Int | Decimal | Numeric):
+        return call
+    if not all(_has_places(side, type_of) for side in call.arguments):
+        return call
+    sides = tuple(without_numeric(side, type_of) for side in call.arguments)
+    return ir.Call("rounded_quotient", sides)
+
+
+def _truncated_quotient(call: ir.Call, type_of: TypeOf) -> ir.Operand:
+    """Return a quotient of DataFusion's decimals."""
+    if not _divides(call, type_of, Int | Decimal):
+        return _beside_floats(call, type_of)
+    return ir.Call("truncated_quotient", call.arguments)
+
+
+def _divides(call: ir.Call, type_of: TypeOf, kinds: Any) -> bool:
+    """Whether it is a quotient of these types that an engine rounds; of integers it is whole."""
+    types = [type_of(side) for side in call.arguments]
+    if not all(isinstance(type_, kinds) for type_ in types):
+        return False
+    if all(isinstance(type_, Int) for type_ in types):
+        return False
+    return not has_few_digits(types[0], call.arguments[1], type_of(call))
+
+
+def _has_places(operand: ir.Operand, type_of: TypeOf) -> bool:
+    """Whether PostgreSQL's value has the places of the type, or of the float that it was.
+
+    A number of any size may have zeros at its end, which are not stored, and a choice has the
+    places of the value that is chosen; those of a constant 0 decide nothing.
+    """
+    match operand:
+        case ir.Cast(operand=source, type=Numeric()):
+            return isinstance(type_of(source), Float) or _has_places(source, type_of)
+        case ir.Cast(type=Decimal() | Int()):
+            return True
+        case ir.Column() | ir.BoundColumn() | ir.FieldAccess() | ir.Literal():
+            return isinstance(type_of(operand), Int | Decimal)
+        case ir.Call(function="nullif", arguments=(value, _)):
+            return _has_places(value, type_of)
+        case ir.Call(function=name, arguments=values) if name in _EXACT_SUMS:
+            return all(_has_places(each, type_of) for each in values)
+        case ir.Call(function=name, arguments=values) if name in _CHOICES:
+            return _have_equal_places(values, type_of)
+        case ir.Case(branches=branches, otherwise=otherwise):
+            return _have_equal_places([*(then for _, then in branches), otherwise], type_of)
+        case _:
+            return False
+
+
+def _have_equal_places(values: Sequence[ir.Operand], type_of: TypeOf) -> bool:
+    others = [each for each in values if not isinstance(each, ir.Literal) or each.value]
+    types = [type_of(each) for each in others]
+    scales = {type_.scale if isinstance(type_, Decimal) else 0 for type_ in types}
+    return len(scales) == 1 and all(_has_places(each, type_of) for each in others)
+
+
+def without_numeric(operand: ir.Operand, type_of: TypeOf) -> ir.Operand:
+    """Return the integer or decimal below a cast to a number of any size."""
+    if not isinstance(operand, ir.Cast) or not isinstance(operand.type, Numeric):
+        return operand
+    source = operand.operand
+    return source if isinstance(type_of(source), Int | Decimal) else operand
+
+
+FORMULAS: Mapping[str, Mapping[str, Formula]] = {
     "postgres": {
         "floor": _of_a_float,
         "ceil": _of_a_float,
@@ -130,11 +199,13 @@ _FORMULAS: Mapping[str, Mapping[str, _Formula]] = {
         "degrees": _by_angle("divide"),
         "radians": _by_angle("multiply"),
         "extract_millisecond": _milliseconds,
+        "divide": _numeric_quotient,
     },
     "datafusion": {
         "floor": _of_a_float,
         "ceil": _of_a_float,
-        **dict.fromkeys(("add", "subtract", "multiply", "divide", "modulo"), _beside_floats),
+        **dict.fromkeys(("add", "subtract", "multiply", "modulo"), _beside_floats),
+        "divide": _truncated_quotient,
     },
     "duckdb": {
         "floor": _of_a_float,
@@ -146,53 +217,4 @@ _FORMULAS: Mapping[str, Mapping[str, _Formula]] = {
 
 
 # Casts of decimals to float64.
-_FLOATS: Mapping[str, Callable[[ir.Operand, Decimal], ir.Operand]] = {"datafusion": _divided}
-
-
-def with_own_formulas(
-    predicate: ir.Predicate, schema: Schema, semantics: Semantics, engine: str
-) -> ir.Predicate:
-    """Return a condition whose calls and casts have the engine's values."""
-    return _Rewriter(engine, schema, semantics).predicate(predicate)
-
-
-def operand_with_own_formulas(
-    operand: ir.Operand, schema: Schema, semantics: Semantics, engine: str
-) -> ir.Operand:
-    """Return a value whose calls and casts have the engine's values."""
-    return _Rewriter(engine, schema, semantics).operand(operand)
-
-
-@dataclass(frozen=True, slots=True)
-class _Rewriter:
-    engine: str
-    schema: Schema
-    semantics: Semantics
-
-    def predicate(self, node: ir.Predicate) -> ir.Predicate:
-        if not any(self.is_cast(each) or self.formula(each) for each in ir.walk(node)):
-            return node
-        return ir.map_children(node, self.predicate, self.operand)
-
-    def operand(self, node: ir.Operand) -> ir.Operand:
-        made = ir.map_children(node, self.predicate, self.operand)
-        if isinstance(made, ir.Cast) and self.is_cast(made):
-            type_ = self.type_of(made.operand)
-            divided = _FLOATS[self.engine]
-            return divided(made.operand, type_) if isinstance(type_, Decimal) else made
-        if not isinstance(made, ir.Call) or (formula := self.formula(made)) is None:
-            return made
-        return formula(made, [self.type_of(each) for each in made.arguments])
-
-    def is_cast(self, node: ir.Node) -> bool:
-        return isinstance(node, ir.Cast) and node.type == _FLOAT64 and self.engine in _FLOATS
-
-    def formula(self, node: ir.Node) -> _Formula | None:
-        formulas = _FORMULAS.get(self.engine, {})
-        return formulas.get(node.function) if isinstance(node, ir.Call) else None
-
-    def type_of(self, operand: ir.Operand) -> LogicalType | None:
-        try:
-            return bind_operand(operand, self.schema, self.semantics).type
-        except InvalidPredicate:  # what has no type is refused where it is bound
-            return None
+FLOATS: Mapping[str, Callable[[ir.Operand, Decimal], ir.Operand]] = {"datafusion": decimal_as_float}

@@ -65,10 +65,21 @@ def _from_shortest_text(values: pa.Array, target: Decimal) -> pa.Array:
 
 def shortened(values: pa.Array) -> pa.Array:
     """Round floats to 15 digits, or 6 for float32, which bounds their shortest text."""
+    texts, which = _short_texts(values)
+    return with_nulls(texts.astype(np.float64)[which], null_mask(values), pa.float64())
+
+
+def short_texts(values: pa.Array) -> pa.Array:
+    """Write floats with 15 digits, or 6 for float32: a float near 0 has fewer of its own."""
+    texts, which = _short_texts(values)
+    return without(pa.array(texts).take(pa.array(which)), null_mask(values))
+
+
+def _short_texts(values: pa.Array) -> tuple[npt.NDArray[np.str_], npt.NDArray[np.intp]]:
+    """The distinct texts, and the place of each value among them."""
     pattern = "%.6g" if pa.types.is_float32(values.type) else "%.15g"
     distinct, which = np.unique(filled(values).astype(np.float64), return_inverse=True)
-    shortened = np.char.mod(pattern, distinct).astype(np.float64)[which.reshape(-1)]
-    return with_nulls(shortened, null_mask(values), pa.float64())
+    return np.char.mod(pattern, distinct), which.reshape(-1)
 
 
 def _multiplied_up(target: Decimal) -> float:

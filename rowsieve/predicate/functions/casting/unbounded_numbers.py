@@ -61,7 +61,7 @@ def text_to_numeric(
 def from_float(values: pa.Array, _: LogicalType, __: LogicalType, semantics: Semantics) -> Computed:
     """Convert floats by their shortest text, or by 15 digits (6 for float32) as PostgreSQL does."""
     if semantics.digit_rounding is DigitRounding.SHORT_DECIMAL:
-        values = float_decimals.shortened(values)
+        return Computed(parsed(float_decimals.short_texts(values))[0])
     return Computed(parsed(values.cast(pa.string()))[0])
 
 

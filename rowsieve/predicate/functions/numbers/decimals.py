@@ -73,7 +73,7 @@ def evaluate(name: str, left: pa.Array, right: pa.Array, result: Decimal) -> Com
         case "modulo":
             wide = _remainder(left, right, result.scale)
         case _:
-            wide = _quotient(left, right, result.scale)
+            wide = quotient(left, right, result.scale)
     narrow = narrowed(wide, result)
     failed = null_mask(narrow) & ~nulls
     return Computed(narrow, failed if failed.any() else None)
@@ -123,8 +123,11 @@ def _points(values: pa.Array, scale: int) -> pa.Array:
     return values.cast(pa.decimal256(digits, scale)).view(pa.decimal256(digits, 0))
 
 
-def _quotient(left: pa.Array, right: pa.Array, scale: int) -> pa.Array:
-    """Return the quotient truncated after more than `scale` digits, enough to round half away."""
+def quotient(left: pa.Array, right: pa.Array, scale: int) -> pa.Array:
+    """Return the quotient truncated after more than `scale` digits, enough to round half away.
+
+    NULL where the divisor is zero.
+    """
     zero = as_mask(pc.equal(right, pa.scalar(decimal.Decimal(0), right.type)))
     type_ = left.type
     wide_scale = max(type_.scale, scale)
