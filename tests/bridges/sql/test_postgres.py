@@ -88,8 +88,6 @@ OTHERS = (
     # what is left now, and would have to mean the same if it were not
     *(
         "degrees(f64)",
-        "coalesce(d, i32) / d",
-        "wide / i64",
         "extract(millisecond FROM ts)",
         "pair IS NULL",
     ),
