@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from rowsieve.errors import InvalidInput
+from rowsieve.procedures.execute_forms import called
 from rowsieve.procedures.parameters import Argument
 
 _LONGEST: Final = 1_000_000  # characters of a statement
@@ -29,8 +30,6 @@ _EXECUTE = re.compile(
 _EXPLAIN = re.compile(r"EXPLAIN\s+(?=CALL\s|ALTER\s+TABLE\s)(.+)", re.DOTALL | re.IGNORECASE)
 _SHOW = re.compile(r"SHOW\s+PROCEDURES", re.IGNORECASE)
 _DESCRIBE = re.compile(rf"(?:DESCRIBE|DESC)\s+PROCEDURE\s+({_NAMES.pattern})", re.IGNORECASE)
-_PROCEDURES_OF_TABLES: Final[Mapping[str, str]] = {"optimize": "rewrite_data_files"}
-"""Procedures by the name that `ALTER TABLE … EXECUTE` uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,21 +129,13 @@ def _execution(
     table: str, command: str, arguments: str | None, where: str | None, *, dialect: str
 ) -> Call:
     """Convert `ALTER TABLE … EXECUTE command(arguments) WHERE …` to the equivalent call."""
-    if (procedure := _PROCEDURES_OF_TABLES.get(command.lower())) is None:
-        raise InvalidInput(
-            f"ALTER TABLE … EXECUTE {command}: only {', '.join(_PROCEDURES_OF_TABLES)} can be "
-            "executed; call other procedures with CALL system.name(…)"
-        )
     inner = _call(f"{command}{arguments or '()'}", dialect)
-    if inner.positional:
-        raise InvalidInput(
-            f"EXECUTE {command}: name the arguments, as in (file_size_threshold => …)"
-        )
-    options = {name.replace("_", "-"): str(value) for name, value in inner.named.items()}
+    form, given = called(command, inner.positional, inner.named)
     named: dict[str, Argument] = {"table": table}
     if where is not None:
+        if not form.takes_where:
+            raise InvalidInput(f"ALTER TABLE … EXECUTE {command}: it takes no WHERE clause")
         named["where"] = where
-    if options:
-        named["options"] = options
+    named |= given
     names = name_parts(table)
-    return Call(procedure, (), named, names[0] if len(names) > 2 else None)
+    return Call(form.procedure, (), named, names[0] if len(names) > 2 else None)

@@ -125,6 +125,24 @@ def test_all_forms_rewrite_the_same_files(form: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "rows"),
+    [
+        ("optimize_manifests", 5),
+        ("expire_snapshots(retention_threshold => '7d')", 5),
+        ("remove_orphan_files(retention_threshold => '7d')", 5),
+        ("rollback_to_snapshot(2)", 2),
+        ("rollback_to_snapshot(snapshot_id => 3)", 3),
+    ],
+)
+def test_commands_of_a_table_run_on_it(command: str, rows: int, tmp_path: Path) -> None:
+    catalog = five_parts(tmp_path)
+    first = catalog.open_table("db.t").version - 5
+    text = command.replace("(2)", f"({first + 2})").replace("=> 3", f"=> {first + 3}")
+    assert catalog.call(f"ALTER TABLE db.t EXECUTE {text}").num_rows
+    assert catalog.open_table("db.t").count() == rows
+
+
+@pytest.mark.parametrize(
     ("call", "zone", "count"),
     [
         ("expire_snapshots('db.t', TIMESTAMP '2021-06-30 00:00:00.000', 100)", "UTC", 0),

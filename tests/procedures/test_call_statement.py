@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from rowsieve import clock
 from rowsieve.errors import InvalidInput
 from rowsieve.procedures.call_statement import (
     Call,
@@ -64,6 +66,26 @@ REWRITE = "rewrite_data_files"
                     "options": {"file-size-threshold": "128MB"},
                 },
             ),
+        ),
+        (
+            "ALTER TABLE db.t EXECUTE remove_orphan_files(retention_threshold => '1.5h')",
+            Call("remove_orphan_files", (), {"table": "db.t", "grace_s": 5_400}),
+        ),
+        (
+            "ALTER TABLE t EXECUTE rollback_to_snapshot(7)",
+            Call("rollback_to_snapshot", (), {"table": "t", "version": 7}),
+        ),
+        (
+            "ALTER TABLE t EXECUTE rollback_to_snapshot(snapshot_id => 7)",
+            Call("rollback_to_snapshot", (), {"table": "t", "version": 7}),
+        ),
+        (
+            "ALTER TABLE t EXECUTE add_files(location => 'x', format => 'PARQUET')",
+            Call("add_files", (), {"table": "t", "source": "x"}),
+        ),
+        (
+            "ALTER TABLE t EXECUTE optimize_manifests",
+            Call("rewrite_manifests", (), {"table": "t"}),
         ),
         ("EXPLAIN CALL f('a');", Explain(Call("f", ("a",)))),
         ("explain\nalter table t execute optimize", Explain(Call(REWRITE, (), {"table": "t"}))),
@@ -155,7 +177,13 @@ def test_other_statements_are_none(text: str) -> None:
         ("CALL f(o => MAP(ARRAY['a', 'b'], ARRAY['c']))", "2 keys and 1 values"),
         ("CALL f(o => map('a', 'b', 'a', 'c'))", "a key twice"),
         ("CALL f(o => map('a', NULL))", "in a map is not a text"),
-        ("ALTER TABLE t EXECUTE vacuum", "only optimize"),
+        ("ALTER TABLE t EXECUTE vacuum", "only optimize, optimize_manifests, expire_snapshots"),
+        ("ALTER TABLE t EXECUTE drop_extended_stats", "statistics belong to the parts"),
+        ("ALTER TABLE t EXECUTE add_files_from_table", "source => 'folder'"),
+        ("ALTER TABLE t EXECUTE optimize_manifests WHERE a = 1", "takes no WHERE"),
+        ("ALTER TABLE t EXECUTE expire_snapshots(retention_threshold => '7 weeks')", "'7d'"),
+        ("ALTER TABLE t EXECUTE expire_snapshots('7d')", "name the arguments"),
+        ("ALTER TABLE t EXECUTE add_files(location => 'x', format => 'ORC')", "files of ORC"),
         ("ALTER TABLE t EXECUTE optimize('x')", "name the arguments"),
         ("CALL f(" + "(" * 5_000 + ")" * 5_000 + ")", "cannot be read"),
         ("CALL f('" + "x" * 1_000_000 + "')", "the limit is 1,000,000"),
@@ -182,3 +210,12 @@ def test_wrong_call_is_refused_by_its_fault(text: str, reason: str) -> None:
 )
 def test_a_name_is_divided_at_its_dots_outside_of_quotes(text: str, parts: list[str]) -> None:
     assert list(name_parts(text)) == parts
+
+
+def test_retention_threshold_is_an_age() -> None:
+    call = classify("ALTER TABLE t EXECUTE expire_snapshots(retention_threshold => '7d')")
+    assert isinstance(call, Call)
+    older_than = call.named["older_than"]
+    assert isinstance(older_than, datetime)
+    age = datetime.fromtimestamp(clock.now_us() / 1e6, UTC) - older_than
+    assert timedelta(days=7) <= age < timedelta(days=7, minutes=10)
