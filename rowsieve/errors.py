@@ -21,12 +21,12 @@ def repr_of(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message, `; did you mean 'x'?`; empty if no known name is similar."""
+def did_you_mean(name: str, known: Iterable[str], most: int = 1) -> str:
+    """Return the end of a message, `; did you mean 'x' or 'y'?`; empty if no name is similar."""
     import difflib  # noqa: PLC0415 - only messages need it
 
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    near = difflib.get_close_matches(name, list(known), n=most)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 class RowsieveError(Exception):

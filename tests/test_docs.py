@@ -44,6 +44,12 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)")
 URL = re.compile(r"https?://[^\s)]+")
 LONGEST_LINE = 120
+LONGEST_PARAGRAPH = 110  # words
+LONGEST_CELL = 300  # characters that a reader sees
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+ITEM = re.compile(r"\n(?=\s*(?:[-*]|\d+\.)\s)")
+CELL_END = re.compile(r"(?<!\\)\|")
+NAMES = re.compile(r"(`[^`]*`\s*)*")  # a list of names has no sentence that could be shorter
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -153,6 +159,31 @@ def test_lines_of_prose_are_short(path: Path) -> None:
         if len(URL.sub("", line)) > LONGEST_LINE
     ]
     assert too_long == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_paragraphs_and_cells_are_short(path: Path) -> None:
+    text = FENCED.sub("", path.read_text())
+    assert [each[:60] for each in paragraphs(text) if len(each.split()) > LONGEST_PARAGRAPH] == []
+    assert [each[:60] for each in cells(text) if len(each) > LONGEST_CELL] == []
+
+
+def paragraphs(text: str) -> Iterator[str]:
+    """The paragraphs and items of lists, without headings, tables and indented code."""
+    for block in re.split(r"\n\s*\n", text):
+        if not block.startswith(("#", "    ")):
+            for item in ITEM.split(block):
+                lines = (line for line in item.split("\n") if not line.startswith(("|", "#")))
+                yield " ".join(lines).strip()
+
+
+def cells(text: str) -> Iterator[str]:
+    """What a reader sees of the cells of tables, but for lists of names."""
+    for line in text.split("\n"):
+        if line.startswith("|"):
+            for cell in CELL_END.split(line):
+                if not NAMES.fullmatch(cell.strip()):
+                    yield re.sub(r"\]\([^)]*\)", "]", cell.strip())
 
 
 def prose(text: str) -> Iterator[tuple[int, str]]:

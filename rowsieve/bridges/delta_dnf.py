@@ -273,7 +273,10 @@ class _Writer(KeptRows[_Groups]):
     @staticmethod
     def _refuse_nan(type_: LogicalType, leaf: Leaf) -> None:
         if isinstance(type_, Float) and leaf.on_nan:
-            raise UnsupportedOperation("no filter matches NaN of every kind")
+            raise UnsupportedOperation(
+                "a comparison that is true of NaN, and no filter matches NaN of every kind; add a "
+                "condition that excludes NaN"
+            )
 
 
 def _finished(groups: _Groups, schema: Schema) -> Filters:

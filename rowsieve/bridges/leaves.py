@@ -144,7 +144,9 @@ class KeptRows(ABC, Generic[E]):
                 if pattern.is_exact or pattern.is_prefix:
                     test = "=" if pattern.is_exact else "STARTS WITH"
                     return Leaf(operand, (test, ir.Literal(pattern.prefix, String())))
-        raise UnsupportedOperation("the engine has no expression of this form")
+        raise UnsupportedOperation(
+            "the engine has no expression of this form; compare columns with constants"
+        )
 
     def _compared(self, op: ir.ComparisonOp, operand: ir.Operand, constant: ir.Literal) -> Leaf:
         value, type_ = constant.value, type_of(operand)

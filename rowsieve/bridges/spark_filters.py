@@ -260,7 +260,7 @@ def _write(node: ir.Predicate, semantics: Semantics) -> Any:
             return _made("EqualTo", _path(operand), _python(value=True, type_=Bool()))
         case ir.Like(operand=operand):
             return _write_like(node, _path(operand))
-    raise UnsupportedOperation("Spark has no filter of this form")
+    raise UnsupportedOperation("Spark has no filter of this form; compare a column with constants")
 
 
 def _write_in(
@@ -291,7 +291,10 @@ def _write_like(node: ir.Like, path: tuple[str, ...]) -> Any:
         raise UnsupportedOperation("Spark has a filter of LIKE with % at an end only")
     plain = not any(mark in body for mark in ("%", "_", node.escape or "\\"))
     if node.ignore_case or not plain:
-        raise UnsupportedOperation("Spark has no filter of this pattern")
+        raise UnsupportedOperation(
+            f"{'ILIKE' if node.ignore_case else 'LIKE'} {node.pattern!r}: Spark's filters find "
+            "plain text at the start, at the end or inside, in its own case"
+        )
     return _made(name, path, body)
 
 
@@ -302,7 +305,10 @@ def _path(operand: ir.Operand) -> tuple[str, ...]:
 
 def _check_nan(type_: LogicalType, semantics: Semantics) -> None:
     if isinstance(type_, Float) and semantics.nan is NanOrder.IEEE:
-        raise UnsupportedOperation("NaN compares differently in Spark")
+        raise UnsupportedOperation(
+            "a comparison of floats by IEEE 754: Spark takes NaN for the greatest number, equal to "
+            "itself; write it by Spark's rules"
+        )
 
 
 def _python(value: ir.PhysicalValue, type_: LogicalType) -> Any:

@@ -12,6 +12,7 @@ from rowsieve.errors import InvalidInput, InvalidPredicate, SchemaMismatch, Unkn
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.evaluate import compute, evaluate, matching
+from rowsieve.predicate.functions.registry import find
 from rowsieve.predicate.interpret import interpret
 from rowsieve.predicate.normalize import normalize
 from rowsieve.predicate.semantics import Semantics
@@ -383,3 +384,18 @@ def test_wrong_arguments_are_named() -> None:
     for call in calls:
         with pytest.raises(InvalidInput, match=f"{call.__name__} takes what bind.*got IsNull"):
             call(tree, batch)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("uper", "no function 'uper'; did you mean 'upper'"),
+        ("date_trnc", "no function 'date_trnc'; did you mean 'date_trunc'"),
+        ("xyzzy", "no function 'xyzzy'; rs.register_function adds one"),
+    ],
+)
+def test_an_unknown_function_suggests_the_nearest_names(name: str, advice: str) -> None:
+    with pytest.raises(InvalidPredicate) as raised:
+        find(name)
+    assert str(raised.value).startswith(advice)
+    assert str(raised.value).count(" or ") <= 2

@@ -15,7 +15,9 @@ class Depth:
 
     def __enter__(self) -> None:
         if self.level >= self._most:
-            raise UnsupportedOperation(f"it nests deeper than {self._most} levels")
+            raise UnsupportedOperation(
+                f"it nests deeper than {self._most} levels; write a long chain of OR as IN"
+            )
         self.level += 1
 
     def __exit__(self, *_: object) -> None:

@@ -194,7 +194,9 @@ class Reader(TreeReader[Any]):
         if any(
             found.__name__.endswith(("AboveMax", "BelowMin")) for found in set(map(type, literals))
         ):
-            raise UnsupportedOperation("a member of the list is beyond the column's type")
+            raise UnsupportedOperation(
+                f"{kind} with a value that is beyond the column's type; leave it out"
+            )
         members = self.type_of(operand)
         assert members is not None
         wide = isinstance(members, Float) and self._two_valued

@@ -41,7 +41,7 @@ def single(node: Any) -> tuple[str, Any]:
         return next(iter(node.items()))
     if isinstance(node, str):
         return node, None
-    raise UnsupportedOperation("polars shows a node of an unknown form")
+    raise UnsupportedOperation("this polars writes a constant in a form not known here; write SQL")
 
 
 def called(node: Any) -> tuple[str, Any, Sequence[Any]]:

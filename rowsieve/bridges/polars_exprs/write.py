@@ -132,7 +132,10 @@ class Writer(OperatorWriter[Any]):
         if not isinstance(type_of(left), Float) or self.semantics.nan is not NanOrder.IEEE:
             return made
         if op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
-            raise UnsupportedOperation("NaN is equal to itself in eq_missing")
+            raise UnsupportedOperation(
+                "IS [NOT] DISTINCT FROM between floats: eq_missing of polars takes NaN for equal "
+                "to NaN; write = or <> with a test for NULL"
+            )
         nan = sides[0].is_nan() | sides[1].is_nan()
         unequal = self.truth(value=op is ir.ComparisonOp.NE)
         known = self.choose(nan, unequal, made)
@@ -287,7 +290,10 @@ class Writer(OperatorWriter[Any]):
             if semantics.float_division_by_zero is not OnFailure.IEEE:
                 raise UnsupportedOperation("float division by zero and overflow differ in polars")
             if name == "modulo":
-                raise UnsupportedOperation("modulo of floats differs in polars")
+                raise UnsupportedOperation(
+                    "% of floats, of which polars takes the sign from the divisor; cast both sides "
+                    "to integers"
+                )
             return _OF_FLOATS[name](*values)
         if name in ("divide", "modulo"):
             divisor = arguments[1].value if isinstance(arguments[1], ir.Literal) else 0

@@ -197,7 +197,9 @@ def _check_digits(types: Sequence[LogicalType]) -> None:
     if len(set(decimals)) > 1:
         scale = max(type_.scale for type_ in decimals)
         if scale + max(type_.precision - type_.scale for type_ in decimals) > _MOST_DIGITS:
-            raise UnsupportedOperation("decimals without a common type")
+            raise UnsupportedOperation(
+                f"decimals whose common type has over {_MOST_DIGITS} digits; cast one"
+            )
 
 
 def _may_fail(node: ir.Node) -> bool:

@@ -312,11 +312,13 @@ def _kind(expression: Value) -> tuple[int, Value]:
 def _arguments(inner: Message) -> list[tuple[int, Value]]:
     """Return the arguments with their kinds: 1 for enums, 3 for values."""
     if 2 in inner:
-        raise UnsupportedOperation("a call with the arguments of old messages")
+        raise UnsupportedOperation(
+            "a call with `args`, the arguments of old messages; write `arguments`"
+        )
     found = []
     for argument in map(fields, inner.get(4, [])):
         if len(argument) != 1 or (kind := next(iter(argument))) not in (1, 3):
-            raise UnsupportedOperation("an argument that is a type")
+            raise UnsupportedOperation("a call with a type as its argument; write a cast")
         found.append((kind, one(argument, kind)))
     return found
 

@@ -137,7 +137,9 @@ class Writer(TreeWriter[bytes]):
         """Write a comparison by IEEE 754, also for engines that order NaN."""
         values = [node.value for node in nodes if isinstance(node, ir.Literal)]
         if any(isinstance(value, float) and math.isnan(value) for value in values):
-            raise UnsupportedOperation("a comparison with NaN itself; write x <> x")
+            raise UnsupportedOperation(
+                "a comparison with the constant NaN, which equals nothing; write x <> x to find NaN"
+            )
         if nodes[0] == nodes[1] and op in (ComparisonOp.EQ, ComparisonOp.NE):
             nan = self._judged("is_nan", sides[0])
             return nan if op is ComparisonOp.NE else self.negation(nan)
@@ -184,7 +186,10 @@ class Writer(TreeWriter[bytes]):
     def like(self, node: ir.Like) -> bytes:
         """Write a pattern that is equality, a prefix, a suffix or a part."""
         if (plain := as_text_test(node)) is None:
-            raise UnsupportedOperation("a pattern that is more than a part of the text")
+            raise UnsupportedOperation(
+                f"LIKE {node.pattern!r}, which asks for more than a prefix, a suffix or a part; "
+                "Substrait's functions find these alone"
+            )
         name, value = plain
         operand, text = self.operand(node.operand), self.constant(ir.Literal(value, String()))
         if name == "=":

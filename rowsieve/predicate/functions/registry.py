@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from rowsieve.errors import InvalidPredicate
+from rowsieve.errors import InvalidPredicate, did_you_mean
 from rowsieve.predicate.functions import conditional, extents
 from rowsieve.predicate.functions.casting import text_instants, unbounded_numbers
 from rowsieve.predicate.functions.nested import (
@@ -114,9 +114,8 @@ def find(name: str) -> Function:
     """Return the function with this name."""
     row = FUNCTIONS.get(name)
     if row is None:
-        raise InvalidPredicate(
-            f"no function {name!r}; known functions are {', '.join(sorted(FUNCTIONS))}"
-        )
+        advice = did_you_mean(name, FUNCTIONS, 3) or "; rs.register_function adds one"
+        raise InvalidPredicate(f"no function {name!r}{advice}")
     return row
 
 

@@ -1,7 +1,7 @@
 """Seals frames: the physical optimiser cannot push conditions into the scans below.
 
 DataFusion 55 pushes conditions down a second time, in the physical plan. There it finds columns by
-name alone, so a condition above an outer join may reach the wrong side of the join (decision 85).
+name alone, so a condition above an outer join may reach the wrong side of the join (decision 60).
 A cross join with one row without columns stops these conditions, and costs nothing. It does not
 stop conditions of the logical plan, which knows the table of each column, nor projections, limits
 and statistics.

@@ -126,7 +126,10 @@ class Exact:
         self.check_order(type_)
         ieee = self.dialect.semantics.nan is NanOrder.IEEE and isinstance(type_, Float)
         if ieee and node.op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
-            raise UnsupportedOperation(f"{self.dialect.name} takes NaN for no other than NaN here")
+            raise UnsupportedOperation(
+                f"IS [NOT] DISTINCT FROM between floats: {self.dialect.name} takes NaN for equal "
+                "to NaN there; write = or <> with a test for NULL"
+            )
         left, right = self.operand(node.left), self.operand(node.right)
         collated = self.dialect.texts.orders_by_collation and isinstance(type_, String)
         if collated and node.op in _RANGES:

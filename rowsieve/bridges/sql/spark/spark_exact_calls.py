@@ -108,7 +108,10 @@ def _whole_arithmetic(
 def _check_overflow(exact: SparkExact) -> None:
     there = OnFailure.ERROR if exact.ansi else OnFailure.WRAP
     if exact.meant.integer_overflow is not there:
-        raise UnsupportedOperation("integer overflow has another outcome in Spark")
+        raise UnsupportedOperation(
+            "arithmetic of integers that may overflow, where spark "
+            f"{'fails' if exact.ansi else 'wraps around'}; cast one side to a wider type"
+        )
 
 
 def _signed(exact: SparkExact, node: ir.Call) -> ir.Operand:
@@ -157,7 +160,10 @@ def _shift(exact: SparkExact, node: ir.Call) -> ir.Operand:
     # other operands of 64 bits may be constants that Spark takes for an INT
     bits = 64 if isinstance(node.arguments[0], ir.BoundColumn) and type_ == _INT64 else 32
     if not wide or not isinstance(places, int) or not 0 <= places < bits:
-        raise UnsupportedOperation("a shift of few bits, or by many places")
+        raise UnsupportedOperation(
+            f"a shift of {type_name(type_)}, or by {places}: spark shifts int and bigint, by 0 to "
+            f"{bits - 1} constant places here; cast the operand"
+        )
     return ir.Call(node.function, (exact.operand(node.arguments[0]), ir.Literal(places, _INT64)))
 
 

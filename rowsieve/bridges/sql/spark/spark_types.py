@@ -162,7 +162,7 @@ class _Typer:
             joined = type_ if found is None else common_type(found, type_, ansi=self.ansi)
             if joined is None:
                 shown = " and ".join(dict.fromkeys(map(type_name, types)))
-                raise UnsupportedOperation(f"{shown} meet in no type here; cast one side")
+                raise UnsupportedOperation(f"{shown} have no common type in spark; cast one side")
             found = joined
         return found
 
