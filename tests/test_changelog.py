@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import changelog
+from tools import changelog, release
 
 TEXT = "# Changelog\n\nAn introduction.\n\n## 0.1.0 (1 May 2026)\n\n- Old.\n"
 CHANGES = {"fixed": ["Two."], "added": ["One, see [x](../docs/x.md).", "- Three."]}
@@ -35,5 +35,5 @@ def test_a_fragment_names_its_kind() -> None:
 
 
 def test_every_fragment_of_the_project_has_a_kind() -> None:
-    paths = [path for path in changelog.FRAGMENTS.glob("*.md") if path.name != "README.md"]
+    paths = [path for path in release.FRAGMENTS.glob("*.md") if path.name != "README.md"]
     assert {changelog.kind_of(path) for path in paths} <= set(changelog.KINDS)

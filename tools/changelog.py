@@ -55,8 +55,8 @@ def with_section(text: str, release: str, date: str, changes: Mapping[str, Seque
     if (found := heading.search(text)) is None:
         before, mark, after = text.partition("\n## ")
         return "\n\n".join([before.rstrip(), f"## {release} ({date})", *lists]) + f"\n{mark}{after}"
-    after = text.find("\n## ", found.end())
-    end = len(text) if after < 0 else after
+    following = text.find("\n## ", found.end())
+    end = len(text) if following < 0 else following
     body = text[found.end() : end].strip()
     section = "\n\n".join([f"## {release} ({date})", *([body] if body else []), *lists])
     return f"{text[: found.start()]}{section}\n{text[end:]}"
