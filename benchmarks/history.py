@@ -65,7 +65,10 @@ def read() -> list[Figure]:
     """The figures of the file, in its order, which is that of the runs."""
     with FIGURES.open(encoding="utf-8", newline="") as file:
         _, *rows = csv.reader(file)
-    return [Figure(*texts, cpu_s=float(cpu_s)) for *texts, cpu_s in rows]
+    return [
+        Figure(commit, date, machine, sizes, case, float(cpu_s))
+        for commit, date, machine, sizes, case, cpu_s in rows
+    ]
 
 
 def append(figures: Iterable[Figure]) -> None:
