@@ -3,10 +3,11 @@
 Soundness: a drop is one change of the catalog's log, made from the newest state and a listing of
 the folders. With `purge`, this change also records the folder; only then is the table closed and
 deleted, so that a rename either comes first, and the drop fails, or finds no such name. The next
-`purge` of an absent name continues where an interrupted one stopped; it records this before it
-deletes, so that a table that a lease kept either gets its name back or is deleted. A concurrent
-creation of a table is another change of the log: if it comes first, the drop of its namespace lists
-the folders again; if it comes second, it restores the namespace.
+`purge` of an absent name continues where an interrupted one stopped. Each records that it deletes
+before it does so: a table that a lease kept either gets its name back or is deleted, and a log that
+was deleted already needs no proof, even if a late request of a writer put a file there. A
+concurrent creation of a table is another change of the log: if it comes first, the drop of its
+namespace lists the folders again; if it comes second, it restores the namespace.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from rowsieve.catalog.names import TableName, identifier, table_name
 from rowsieve.catalog.table_places import Places
 from rowsieve.errors import (
     CommitConflict,
+    CorruptData,
     NamespaceNotFound,
     RowsieveError,
     TableNotFound,
@@ -172,11 +174,14 @@ class Dropping(Places):
 
         return self._log.change("drop_table", with_it).is_deleted(location)
 
-    def _delete(self, store: ObjectStore, location: str, head: Snapshot | None) -> None:
-        """Delete the files of a closed table without a name, then forget its folder."""
+    def _delete(self, store: ObjectStore, location: str, head: Snapshot | None) -> bool:
+        """Delete the files of a closed table, then forget its folder; False if it has a name."""
+        if not self._begin_deletion(location):
+            return False
         delete_files(store, head)
         if location in self._log.read().purged:
             self._log.change("drop_table", lambda now: now.without_purge(location))
+        return True
 
     def _finish_purges(self, state: CatalogState) -> bool:
         """Delete the files of tables whose purge was interrupted; return whether there were any."""
@@ -185,10 +190,7 @@ class Dropping(Places):
             store = open_store(self._uri(location), self._storage_options)
             if self._refers(state, location):
                 continue
-            head = close(store) if store.list("_rowsieve") else None
-            if self._begin_deletion(location):
-                self._delete(store, location, head)
-                done = True
+            done |= self._delete(store, location, _closed_again(state, store, location))
         return done
 
     def _closed_folders(self, state: CatalogState) -> Iterator[str]:
@@ -215,3 +217,15 @@ class Dropping(Places):
             raise UnsupportedOperation(
                 f"drop_table: the table {name.plain} is {other}, too; drop that name first"
             )
+
+
+def _closed_again(state: CatalogState, store: ObjectStore, location: str) -> Snapshot | None:
+    """Close a table whose purge was interrupted; None if its log is gone, or is being deleted."""
+    if not store.list("_rowsieve"):
+        return None
+    try:
+        return close(store)
+    except CorruptData:
+        if state.is_deleted(location):
+            return None
+        raise

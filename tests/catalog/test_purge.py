@@ -23,14 +23,17 @@ from rowsieve.errors import (
     NamespaceNotFound,
     RowsieveError,
     SnapshotExpired,
+    StoreError,
     TableExists,
     TableNotFound,
     UnsupportedOperation,
 )
 from rowsieve.objects import Details, RemoteStore, open_store
 from rowsieve.retention import dropping, leases
+from rowsieve.retention.dropping import delete_files
 from rowsieve.retention.leases import LEASES
 from rowsieve.storage.log import create_only
+from rowsieve.storage.log.log_entry import log_path
 from rowsieve.storage.log.log_head import _seen
 from tests.faults.vocabulary import Crash
 from tests.profiles import IS_DEEP
@@ -434,6 +437,30 @@ def test_a_purge_does_not_end_what_has_its_name_again(monkeypatch: pytest.Monkey
     assert ids(catalog.open_table("db.t")) == [0, 1, 2]
     catalog.drop_table("db.t", purge=True)
     assert catalog.tables() == files_in(table.uri) == []
+
+
+def test_a_purge_ends_although_a_late_commit_came_after_the_deletion(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    catalog = rs.Catalog(f"memory:///{uuid.uuid4().hex}")
+    table = catalog.create_table("db.t", rows_from(0), ["id"])
+    table.upsert(rows_from(5))
+    late = table.store.get(log_path(1))
+
+    def unanswered(*args: Any) -> None:
+        delete_files(*args)
+        raise StoreError("no answer")
+
+    monkeypatch.setattr(drops, "delete_files", unanswered)
+    with pytest.raises(StoreError):
+        catalog.drop_table("db.t", purge=True)
+    monkeypatch.undo()
+    table.store.put_new(log_path(1), late)
+    _seen.clear()  # as another process would
+    rs.Catalog(catalog.uri).drop_table("db.t", purge=True)
+    assert catalog.tables() == files_in(table.uri) == []
+    with pytest.raises(TableNotFound):  # nothing is left to be ended
+        catalog.drop_table("db.t", purge=True)
 
 
 @pytest.mark.parametrize("place", ["memory:///", "file"])

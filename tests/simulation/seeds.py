@@ -64,12 +64,12 @@ def run_seed(seed: int, *, calls: int = 2, thorough: bool | None = None) -> Run:
         visibility=draws.choice(["lazy", "lazy", "eager"]) if keyed else "lazy",
         history=draws.choice([1, 3, 5]),
     )
-    scheduler = Scheduler(_chooser(random.Random(f"schedule {seed}"), draws.choice([0, 0.6, 0.93])))
+    scheduler = Scheduler(chooser(random.Random(f"schedule {seed}"), draws.choice([0, 0.6, 0.93])))
     world = begun(f"seed {seed}", setting, scheduler, overlaps=draws.random() < 0.2)
     style, faults = draws.choice(sorted(STYLES)), draws.choice(["none", *sorted(FAULTS)])
     with world.entered():
         _spawn_actors(world, draws, STYLES[style], faults, calls)
-        scheduler.before_step = _applying_late(world, random.Random(f"late {seed}"))
+        scheduler.before_step = applying_late(world, random.Random(f"late {seed}"))
         try:
             scheduler.run()
         except Stuck as error:
@@ -95,7 +95,7 @@ def _spawn_actors(
     for number in range(draws.choice([2, 2, 2, 3, 3, 4])):
         name = f"a{number}"
         if process is None or not shared:
-            process = world.process(f"p{number}", _fault_plan(faults, draws))
+            process = world.process(f"p{number}", fault_plan(faults, draws))
         chosen: Sequence[Operation] = draws.choices(known, weights, k=draws.randint(1, calls))
         tokens = draws.choice([0.0, 0.3] if faults != "death" else [0.0, 0.8])
         task = _spawn_actor(world, name, process, chosen, tokens)
@@ -117,7 +117,8 @@ def _spawn_actor(
     return world.scheduler.spawn(process, name if predecessor is None else f"{name}s", body)
 
 
-def _fault_plan(faults: str, draws: random.Random) -> FaultPlan:
+def fault_plan(faults: str, draws: random.Random) -> FaultPlan:
+    """Draw how a process fails; some never do."""
     if draws.random() < 0.3:
         return FaultPlan()
     if faults == "death":
@@ -126,7 +127,7 @@ def _fault_plan(faults: str, draws: random.Random) -> FaultPlan:
     return FaultPlan(FAULTS[faults])
 
 
-def _chooser(draws: random.Random, stays: float) -> Callable[[Sequence[Task]], Task]:
+def chooser(draws: random.Random, stays: float) -> Callable[[Sequence[Task]], Task]:
     """Choose at random, but the task that ran last as often as `stays`."""
     last: list[Task] = []
 
@@ -139,7 +140,9 @@ def _chooser(draws: random.Random, stays: float) -> Callable[[Sequence[Task]], T
     return choose
 
 
-def _applying_late(world: World, draws: random.Random) -> Callable[[], None]:
+def applying_late(world: World, draws: random.Random) -> Callable[[], None]:
+    """Apply one of the late requests before a step, sometimes."""
+
     def before_step() -> None:
         if (late := world.bucket.late) and draws.random() < LATE:
             world.bucket.apply_late(draws.randrange(len(late)))
