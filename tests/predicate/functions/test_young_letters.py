@@ -50,7 +50,8 @@ ENGINES = {
 }
 
 
-def _here(rows: pa.Table, function: str, semantics: Semantics) -> list[Any]:
+def here(rows: pa.Table, function: str, semantics: Semantics) -> list[Any]:
+    """Our values of a function over the column `s`."""
     schema, _ = schema_of(rows.schema)
     bound = bind_operand(Call(function, (Column("s"),)), schema, semantics)
     values, failed = compute(bound, rows.combine_chunks().to_batches()[0])
@@ -63,7 +64,7 @@ def _here(rows: pa.Table, function: str, semantics: Semantics) -> list[Any]:
 def test_each_letter_has_the_case_of_the_engine(
     engine: Callable[[pa.Table, str], list[str]], semantics: Semantics, function: str
 ) -> None:
-    assert _here(LETTERS, function, semantics) == engine(LETTERS, function)
+    assert here(LETTERS, function, semantics) == engine(LETTERS, function)
 
 
 @pytest.mark.parametrize("function", ["upper", "lower"])
@@ -74,7 +75,7 @@ def test_letters_next_to_each_other_have_the_case_of_the_engine(engine: str, fun
     parts = (*young, "\u03a3", "\u00df", "\u0130", "a", "B", "")
     texts = [one + two + three for one in parts for two in parts for three in parts]
     rows = pa.table({"i": range(len(texts)), "s": texts})
-    ours, theirs = _here(rows, function, semantics), judge(rows, function)
+    ours, theirs = here(rows, function, semantics), judge(rows, function)
     assert [pair for pair in zip(texts, ours, theirs, strict=True) if pair[1] != pair[2]] == []
 
 

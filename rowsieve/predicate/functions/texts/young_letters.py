@@ -6,7 +6,9 @@ engine's table. Soundness: statistics decide nothing about text with one of thes
 another release of the engine may know another version.
 
 Source: the tables of Arrow, DuckDB, DataFusion and Spark, compared letter by letter in
-`tests/predicate/functions/test_young_letters.py`.
+`tests/predicate/functions/test_young_letters.py` and `tests/providers/spark/test_spark_letters.py`.
+Spark converts case by its own ICU, whatever Java it runs on, unless a setting that we refuse says
+otherwise (`spark.sql.icu.caseMappings.enabled`).
 """
 
 from __future__ import annotations
