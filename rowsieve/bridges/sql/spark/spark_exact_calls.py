@@ -161,8 +161,8 @@ def _shift(exact: SparkExact, node: ir.Call) -> ir.Operand:
     bits = 64 if isinstance(node.arguments[0], ir.BoundColumn) and type_ == _INT64 else 32
     if not wide or not isinstance(places, int) or not 0 <= places < bits:
         raise UnsupportedOperation(
-            f"a shift of {type_name(type_)}, or by {places!r}: spark shifts int and bigint, by 0 to "
-            f"{bits - 1} constant places here; cast the operand"
+            f"a shift of {type_name(type_)}, or by {places!r}: spark shifts int and bigint, by 0 "
+            f"to {bits - 1} constant places here; cast the operand"
         )
     return ir.Call(node.function, (exact.operand(node.arguments[0]), ir.Literal(places, _INT64)))
 
