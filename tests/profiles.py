@@ -10,8 +10,8 @@ they are tested, and `examples(count, promised=…)` holds a property to one.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from hypothesis import HealthCheck, Phase, settings
 
@@ -19,6 +19,7 @@ DEEP_FACTOR = int(os.environ.get("ROWSIEVE_EXAMPLES", "2"))
 # The small profile draws one in so many of the count, and at least so many. Mutants need them all.
 SMALL_SHARE, FEWEST = int(os.environ.get("ROWSIEVE_SHARE", "12")), 3
 IS_DEEP = os.environ.get("ROWSIEVE_TESTS") == "deep"
+_T = TypeVar("_T")
 
 
 def examples(count: int, *, promised: int = 0) -> Callable[[Any], Any]:
@@ -43,6 +44,14 @@ def judged(count: int, *, always: int = 0) -> Callable[[Any], Any]:
 def few(count: int) -> int:
     """How many of so many examples the small profile draws."""
     return max(count // SMALL_SHARE, min(count, FEWEST))
+
+
+def some(cases: Sequence[_T], one_in: int, first: int = 0) -> Sequence[_T]:
+    """The cases that a profile runs: all in the deep one, one in so many in the small one.
+
+    Loops over the same list begin at different places, so that together they have all of it.
+    """
+    return cases if IS_DEEP else cases[first % one_in :: one_in]
 
 
 def _examples(count: int, promised: int = 0) -> settings:

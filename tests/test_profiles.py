@@ -31,6 +31,17 @@ def test_the_small_profile_draws_a_twelfth_but_at_least_three(count: int, drawn:
     assert profiles.few(count) == drawn
 
 
+def test_loops_of_the_small_profile_together_run_all_cases(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(profiles, "IS_DEEP", False)
+    assert sorted(case for loop in range(3) for case in profiles.some(range(10), 3, loop)) == [
+        *range(10)
+    ]
+    monkeypatch.setattr(profiles, "IS_DEEP", True)
+    assert profiles.some(range(10), 3, 1) == range(10)
+
+
 def test_semantics_in_a_failing_example_are_printed() -> None:
     """Without a printer of their own this takes for ever."""
     assert pretty(Semantics.SPARK) == repr(Semantics.SPARK)

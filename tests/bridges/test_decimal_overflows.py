@@ -18,6 +18,7 @@ from rowsieve.predicate.bind import bind
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
+from tests.profiles import IS_DEEP, some
 
 TYPES = ((5, 2), (9, 0), (10, 2), (18, 0), (18, 4), (19, 0), (38, 0), (38, 10))
 WIDE = decimal.Context(prec=60)
@@ -76,7 +77,7 @@ def test_an_exact_translation_fails_only_where_its_source_does(
     schema, _ = schema_of(ROWS.schema)
     batch = ROWS.to_batches()[0]
     exact = 0
-    for condition in ARITHMETIC:
+    for condition in some(ARITHMETIC, 5):
         made = rs.translate(condition, "postgres", target=target, schema=ROWS.schema)
         if made.exactness is not Exactness.EXACT:
             continue
@@ -88,7 +89,7 @@ def test_an_exact_translation_fails_only_where_its_source_does(
             if not ours.failed[row]:
                 wanted = bool(ours.true[row])
                 assert _kept(engines[target], str(made.expression), row) is wanted, condition
-    assert exact > 100
+    assert exact > (100 if IS_DEEP else 20)
 
 
 def test_a_product_of_narrow_decimals_is_computed_wide_in_duckdb() -> None:

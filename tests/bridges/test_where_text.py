@@ -130,6 +130,15 @@ SPELLED = pa.table(
 )
 
 
+@pytest.fixture(scope="module")
+def spelled() -> Table:
+    """Small parts, so that statistics can prune."""
+    table = rs.create_table(fresh_uri(), SPELLED.schema, key=["k"])
+    for start in range(0, SPELLED.num_rows, 3):
+        table.upsert(SPELLED.slice(start, 3))
+    return table
+
+
 @pytest.mark.parametrize(
     ("text", "theirs"),
     [("s", "s"), ("json_get_text(j, 'n')", "(j->>'n')"), ("lower(s)", "lower(s)")],
@@ -150,14 +159,11 @@ SPELLED = pa.table(
     ],
 )
 def test_duckdb_casts_read_the_texts_that_duckdb_reads(
-    text: str, theirs: str, condition: str
+    spelled: Table, text: str, theirs: str, condition: str
 ) -> None:
-    table = rs.create_table(fresh_uri(), SPELLED.schema, key=["k"])
-    for start in range(0, SPELLED.num_rows, 3):  # small parts, so that statistics can prune
-        table.upsert(SPELLED.slice(start, 3))
     expected = JUDGES["duckdb"](condition.replace("{}", theirs), SPELLED.to_batches()[0])
     assert expected
-    kept = table.scan(condition.replace("{}", text), ["k"], dialect="duckdb").to_arrow()
+    kept = spelled.scan(condition.replace("{}", text), ["k"], dialect="duckdb").to_arrow()
     assert sorted(kept["k"].to_pylist()) == expected
 
 

@@ -36,7 +36,7 @@ def keys_where(table: Table, where: str) -> list[int]:
     return found
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def floats() -> Table:
     """A part each: NaN above a small number; NaN and NULL; zeros; infinities."""
     return keyed(

@@ -100,7 +100,7 @@ CHOICES = [
 ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def table() -> rs.Table:
     """Parts of few rows, of neighbouring numbers: conditions skip some of them."""
     made = rs.create_table(fresh_uri(), ROWS.slice(0, 0), key=["k"])

@@ -40,7 +40,7 @@ KEPT = [
 ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def table() -> rs.Table:
     return rs.create_table(fresh_uri(), ROWS, key=["k"])
 
