@@ -53,23 +53,41 @@ NAMES = re.compile(r"(`[^`]*`\s*)*")  # a list of names has no sentence that cou
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def documents() -> Iterator[Any]:
+def documents(*, with_spark: bool) -> list[Any]:
+    """The documents with code that is run, those with a session of Spark or the others."""
+    found = []
     for path in DOCUMENTS:
         blocks = BLOCK.findall(path.read_text())
         run = [code for language, code in blocks if language in ("python", "console")]
-        if run:
-            marks = [pytest.mark.spark] if any("spark_session" in code for code in run) else []
-            yield pytest.param(path, id=str(path.relative_to(ROOT)), marks=marks)
+        if run and any("spark_session" in code for code in run) == with_spark:
+            found.append(pytest.param(path, id=str(path.relative_to(ROOT))))
+    return found
 
 
 @pytest.mark.usefixtures("own_registry")
-@pytest.mark.parametrize("path", [*documents()])
-def test_code_runs(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    if request.node.get_closest_marker("spark"):
-        request.addfinalizer(settings_of(request.getfixturevalue("spark")))
+@pytest.mark.parametrize("path", documents(with_spark=False))
+def test_code_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    run_code(path)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("own_registry")
+@pytest.mark.parametrize("path", documents(with_spark=True))
+def test_code_with_spark_runs(
+    path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    spark: Any,
+    request: pytest.FixtureRequest,
+) -> None:
+    request.addfinalizer(settings_of(spark))
+    monkeypatch.chdir(tmp_path)
+    run_code(path)
+
+
+def run_code(path: Path) -> None:
+    """Run the blocks of a document in order, in the folder of the process."""
     text = path.read_text()
     namespace: dict[str, Any] = {"__name__": "__docs__"}
     printed, end = "", 0
