@@ -32,6 +32,14 @@ def has_turn(name: str, day: dt.date) -> bool:
     return (zlib.crc32(name.encode()) + day.toordinal()) % TURNS == 0
 
 
+def is_due(place: int, days: int) -> bool:
+    """Whether a test that `make test` runs once in so many days has its turn; always in deep runs.
+
+    A test asks when it runs: what is collected must not depend on the clock.
+    """
+    return IS_DEEP or (place + today().toordinal()) % days == 0
+
+
 def pytest_report_header() -> str | None:
     """Name the day that replays what its examples find."""
     return None if IS_DEEP else f"examples of the day: ROWSIEVE_DAY={today()}"

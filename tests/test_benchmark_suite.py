@@ -30,6 +30,7 @@ from benchmarks.suite.field import Field
 from benchmarks.suite.install import not_installed
 from benchmarks.suite.runners import Child, InProcess, PeerFailed, Start
 from benchmarks.suite.sizes import TINY
+from tests.daily import is_due
 
 pytestmark = pytest.mark.usefixtures("no_old_garbage")
 
@@ -50,6 +51,8 @@ def here(start: Start = InProcess, *only: str) -> Callable[[str, Path], Field]:
 
 @pytest.mark.parametrize("name", list(CASES))
 def test_a_group_of_the_suite_is_measured(name: str, tmp_path: Path) -> None:
+    if not is_due(list(CASES).index(name), 3):
+        pytest.skip("has its turn on another day")
     cases = CASES[name](TINY, tmp_path, here())
     assert cases
     for case in cases:

@@ -8,7 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.daily import TURNS, has_turn
+import pytest
+
+from tests import daily
+from tests.daily import TURNS, has_turn, is_due
 
 DAYS = [dt.date(2026, 11, 27) + dt.timedelta(days=n) for n in range(TURNS)]
 NODE = "test_one.py::test_drawn"
@@ -24,6 +27,15 @@ def test_drawn(n):
         file.write(f"{n}\\n")
     assert len(drawn) <= LIMIT
 """
+
+
+def test_each_place_is_due_once_in_its_days(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(daily, "IS_DEEP", False)
+    due = []
+    for day in DAYS[:3]:
+        monkeypatch.setenv("ROWSIEVE_DAY", str(day))
+        due += [place for place in range(7) if is_due(place, 3)]
+    assert sorted(due) == [*range(7)]
 
 
 def test_each_property_has_its_turn_once_in_the_days_of_a_round() -> None:

@@ -20,6 +20,7 @@ from rowsieve.errors import (
     UnsupportedOperation,
     UnsupportedProtocol,
 )
+from tests.profiles import some
 from tests.small_tables import overtake
 
 PRUNING: tuple[Literal["on", "soft", "off"], ...] = ("on", "soft", "off")
@@ -113,8 +114,14 @@ def text(value: Any) -> str:
     return f"TIMESTAMP '{value}'" if isinstance(value, dt.date) else str(value)
 
 
-@pytest.mark.parametrize("parts", ["1", "100000"])
-@pytest.mark.parametrize(("narrow", "wider", "old", "new"), KEYS)
+@pytest.mark.parametrize(
+    ("narrow", "wider", "old", "new", "parts"),
+    [
+        pytest.param(*key.values, size, id=f"{key.id}-{size}")
+        for place, key in enumerate(KEYS)
+        for size in some(["1", "100000"], 2, place)
+    ],
+)
 def test_a_key_is_widened(
     narrow: pa.DataType, wider: pa.DataType, old: Any, new: Any, parts: str
 ) -> None:

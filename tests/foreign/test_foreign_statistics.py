@@ -14,6 +14,7 @@ import pytest
 import rowsieve as rs
 from tests.foreign import damaged
 from tests.foreign.damaged import MAX, MIN, NULLS, OLD_MAX, OLD_MIN, nulls
+from tests.profiles import some
 
 ROWS = pa.table(
     {
@@ -108,15 +109,15 @@ DAMAGES |= {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize(("place", "damage"), [*enumerate(DAMAGES.values())], ids=DAMAGES)
 def test_doubtful_statistics_are_unknown(
-    damage: Callable[[Path], None], tmp_path: Path, expected: dict[str, str]
+    place: int, damage: Callable[[Path], None], tmp_path: Path, expected: dict[str, str]
 ) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(ROWS, path)
     damage(path)
     table = rs.open_parquet(path)
-    for condition in CONDITIONS:
+    for condition in some([*CONDITIONS], 2, place):
         assert repr(table.scan(condition).to_arrow().to_pylist()) == expected[condition], condition
         assert table.count(condition) == table.scan(condition, pruning="off").count()
         table.scan(condition, pruning="soft").to_arrow()  # UnsoundPruning

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import InvalidInput
+from tests.profiles import some
 
 CALLS = (
     "ALTER TABLE db.t EXECUTE optimize",
@@ -44,11 +46,10 @@ def table_of(catalog: rs.Catalog, kind: str) -> rs.Table:
     return table
 
 
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize(
-    "kind",
-    ["lone", "keyed", "keyed deletes", "long", "long deletes", "append lone", "append deletes"],
-)
+KINDS = ("lone", "keyed", "keyed deletes", "long", "long deletes", "append lone", "append deletes")
+
+
+@pytest.mark.parametrize(("kind", "call"), some([*itertools.product(KINDS, CALLS)], 3))
 def test_a_second_call_commits_nothing(kind: str, call: str, tmp_path: Path) -> None:
     if "append" in kind and "build_deletion_vectors" in call:
         pytest.skip("is for tables with a key")

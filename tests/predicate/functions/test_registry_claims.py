@@ -27,7 +27,7 @@ from tests.predicate.functions.sample_calls import (
     nanosecond_casts,
     nanosecond_samples,
 )
-from tests.profiles import DEEP_FACTOR, IS_DEEP
+from tests.profiles import DEEP_FACTOR, IS_DEEP, some
 from tests.strategies import SEMANTICS
 
 ROUNDS = DEEP_FACTOR if IS_DEEP else 1
@@ -55,12 +55,13 @@ def test_every_function_has_samples() -> None:
 @pytest.mark.parametrize("name", sorted(BUILT_IN))
 def test_results_of_a_function_agree_with_the_claims_of_its_row(name: str) -> None:
     for index, sample in enumerate(SAMPLES[name]):
-        check(sample, [zlib.crc32(f"{name} {index} {round_}".encode()) for round_ in range(ROUNDS)])
+        seeds = [zlib.crc32(f"{name} {index} {round_}".encode()) for round_ in range(ROUNDS)]
+        check(sample, seeds, index)
 
 
 def test_results_of_a_cast_agree_with_the_claims_of_its_row() -> None:
     for index, sample in enumerate(cast_samples()):
-        check(sample, [round_ * 10_000 + index for round_ in range(ROUNDS)])
+        check(sample, [round_ * 10_000 + index for round_ in range(ROUNDS)], index)
 
 
 def test_results_over_nanoseconds_agree_with_the_claims() -> None:
@@ -75,9 +76,9 @@ def test_results_over_nanoseconds_agree_with_the_claims() -> None:
     assert bound > len(samples)
 
 
-def check(sample: Sample, seeds: list[int]) -> None:
-    """The same rows under every semantics."""
-    for seed, semantics in itertools.product(seeds, SEMANTICS):
+def check(sample: Sample, seeds: list[int], place: int) -> None:
+    """The same rows under every semantics; the small profile takes a half of them in turn."""
+    for seed, semantics in itertools.product(seeds, some(SEMANTICS, 2, place)):
         with known_texts():
             assert violations(sample, semantics, seed, RANGES) == []
 

@@ -284,7 +284,7 @@ def test_random_queries_have_the_answers_of_memory(
         memory.register_record_batches(name, [rows.to_batches()])
         ours.sql(f"SELECT * FROM {name}")  # finds the visible rows
     closed = 0
-    for _ in range(60):
+    for _ in range(60 if IS_DEEP else 25):
         query, ordered = random_query(chance)
         expected = answer(memory, query, ordered=ordered)
         if isinstance(expected, Exception):
@@ -293,7 +293,7 @@ def test_random_queries_have_the_answers_of_memory(
         found = answer(ours, query, ordered=ordered)
         if not any(text in str(found) for text in UPSTREAM):
             assert found == expected, query
-    assert closed > 8
+    assert closed > (8 if IS_DEEP else 2)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])

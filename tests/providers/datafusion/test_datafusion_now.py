@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.providers.datafusion import SessionContext
+from tests.profiles import some
 
 FILES = 300
 SCHEMA = pa.schema(
@@ -80,8 +82,9 @@ def test_views_and_prepared_statements_read_recent_files(files: rs.Table) -> Non
     assert context.sql("EXECUTE old").to_pylist() == [{"n": FILES - 1}]
 
 
-@pytest.mark.parametrize("key", [["id"], None], ids=["key", "no key"])
-@pytest.mark.parametrize("where", RECENT[:5])
+@pytest.mark.parametrize(
+    ("where", "key"), some([*itertools.product(RECENT[:5], (["id"], None))], 3)
+)
 def test_changes_by_the_current_time(where: str, key: Any, files: rs.Table, tmp_path: Path) -> None:
     rows = files.scan().to_arrow().select(SCHEMA.names).slice(0, 4)
     table = rs.create_table(tmp_path / "t", rows, key=key)

@@ -18,6 +18,7 @@ from rowsieve.providers.spark.reads.hybrid import routes_of
 from rowsieve.providers.spark.reads.prune_report import Refusal
 from rowsieve.providers.spark.reads.routes import ALL_ROUTES, Reason
 from tests.executor.planted import lie
+from tests.profiles import some
 from tests.providers.spark.test_spark_prune import files, ids
 
 pytestmark = pytest.mark.spark
@@ -75,7 +76,7 @@ BOUNDS = (
 )
 
 
-@pytest.mark.parametrize(("condition", "count"), BOUNDS)
+@pytest.mark.parametrize(("condition", "count"), some(BOUNDS, 3))
 def test_a_bound_of_now_skips_parts(
     spark: Any, table: rs.Table, condition: str, count: int
 ) -> None:
@@ -118,12 +119,12 @@ def test_the_time_is_not_known_anywhere_in_a_query(
     assert ids(found) == ids(plain)
 
 
-@pytest.mark.parametrize("zone", ["America/New_York", "Pacific/Apia"])
+@pytest.mark.parametrize("zone", some(["America/New_York", "Pacific/Apia"], 2, 1))
 def test_the_session_zone_moves_no_bound_past_a_row(spark: Any, table: rs.Table, zone: str) -> None:
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", zone)
     table.to_spark(session).createOrReplaceTempView("m")
-    for condition, count in BOUNDS[:12]:
+    for condition, count in some(BOUNDS[:12], 3, 2):
         found = sql(session, f"SELECT id FROM m WHERE {condition}")
         assert files(found) == count
         assert ids(found) == ids(session.sql(f"SELECT id FROM m WHERE {condition}"))
@@ -142,7 +143,7 @@ def test_a_report_names_a_bound_of_the_time(spark: Any, table: rs.Table) -> None
         assert prune(plain := spark.sql(query)) is plain
 
 
-@pytest.mark.parametrize(("condition", "count"), BOUNDS[:-3])
+@pytest.mark.parametrize(("condition", "count"), some(BOUNDS[:-3], 6, 1))
 def test_a_condition_of_a_read_has_parts_for_later_runs(
     spark: Any, table: rs.Table, condition: str, count: int
 ) -> None:
