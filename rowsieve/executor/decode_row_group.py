@@ -93,6 +93,11 @@ class RowGroup:
         arrays = [as_output(*each) for each in zip(kept, target.types, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=target)
 
+    @property
+    def reads_pages(self) -> bool:
+        """True if the pages with wanted rows are read, and not the whole row group."""
+        return self._pages(self.wanted) is not None
+
     def is_cheap_at_once(self, columns: Schema) -> bool:
         """Return whether one read of all these columns costs less than two reads.
 

@@ -218,7 +218,8 @@ class Execution:
     def _read_ahead(self) -> ReadAhead:
         """The threads of one read. A read with a limit often ends soon: it reads nothing ahead."""
         threads = 1 if self._plan.limit is not None else self._threads
-        return ReadAhead(threads, self._memory_bytes // 4)
+        at_first = 2 if self._store.overlaps else 1
+        return ReadAhead(threads, self._memory_bytes // 4, at_first=at_first)
 
     def _timed(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
         wall, cpu = time.perf_counter(), time.process_time()
@@ -354,7 +355,8 @@ class Execution:
 
         Neighbouring row groups with few wanted pages become one unit, except under a limit.
         """
-        groups = live.row_groups(read, joined=self._plan.limit is None)
+        columns = reader.columns if reader.predicate is None else reader.all_columns
+        groups = live.row_groups(read, columns, joined=self._plan.limit is None)
         if not self._store.overlaps:
             yield from groups
             return
@@ -404,7 +406,8 @@ class Execution:
 
     def _live(self, piece: Piece, ahead: ReadAhead) -> LiveRows:
         sources = [
-            PartSource(self._store, part, self._schema, self.metrics) for part in piece.parts
+            PartSource(self._store, part, self._schema, self.metrics, self._memory_bytes)
+            for part in piece.parts
         ]
         streams = None
         if self._order is not None:

@@ -92,10 +92,16 @@ class LiveRows:
         return [read for read in reads if not kept[read.part][1].is_empty]
 
     def row_groups(
-        self, read: Read, batch_rows: int = ROW_GROUP_ROWS, *, joined: bool = False
+        self,
+        read: Read,
+        columns: Schema,
+        batch_rows: int = ROW_GROUP_ROWS,
+        *,
+        joined: bool = False,
     ) -> Iterator[RowGroup]:
         """The row groups with a live row, in file order; the arguments are as in `PartSource`."""
-        return self._sources[read.part].row_groups(self.rows(read), batch_rows, joined=joined)
+        source = self._sources[read.part]
+        return source.row_groups(columns, self.rows(read), batch_rows, joined=joined)
 
     def count(self, read: Read) -> int:
         """Count the live rows of a read without a residual; from the manifest where possible."""
@@ -167,7 +173,11 @@ class LiveRows:
         rows = rows_at_once(footprints, streams.memory_bytes)
         opened = [
             Stream(
-                streams.ahead.of(_matching(self.row_groups(read, batch_rows), reader, batch_rows)),
+                streams.ahead.of(
+                    _matching(
+                        self.row_groups(read, reader.all_columns, batch_rows), reader, batch_rows
+                    )
+                ),
                 deletes=False,
                 first=footprint.first,
             )

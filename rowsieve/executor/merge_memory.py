@@ -14,6 +14,7 @@ from typing import Final
 from rowsieve.types.ordering.keys import Key
 
 FEWEST_ROWS: Final = 256
+_FEWEST_BYTES: Final = 1024 * 1024  # of so many rows; of larger rows, fewer
 _COPIES: Final = 3  # of a batch: the buffer, its rows in the sorted window and in the output
 
 
@@ -35,7 +36,15 @@ def rows_at_once(streams: Sequence[Footprint], memory_bytes: int) -> list[int]:
     needed = max(_COPIES * most_at_once(streams), 1)
     if needed <= memory_bytes:
         return [stream.batch_rows for stream in streams]
-    return [max(FEWEST_ROWS, stream.batch_rows * memory_bytes // needed) for stream in streams]
+    return [
+        max(_fewest_rows(stream), stream.batch_rows * memory_bytes // needed) for stream in streams
+    ]
+
+
+def _fewest_rows(stream: Footprint) -> int:
+    """Rows that a stream may always buffer: a slice has a cost of its own."""
+    row_bytes = max(stream.batch_bytes // max(stream.batch_rows, 1), 1)
+    return max(1, min(FEWEST_ROWS, _FEWEST_BYTES // row_bytes))
 
 
 def most_at_once(streams: Sequence[Footprint]) -> int:

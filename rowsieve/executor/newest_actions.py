@@ -45,7 +45,7 @@ def newest_actions(
         refs = (ref for part in parts for ref in (part.data, part.deletes) if ref is not None)
         expect_tails(store, refs, with_pages=True)
     keys = schema.select(order.names)
-    sources = [PartSource(store, part, schema) for part in parts]
+    sources = [PartSource(store, part, schema, None, memory_bytes) for part in parts]
     with ReadAhead(1, 0) as ahead:
         streams = Streams(store, sources, order, keys, memory_bytes, ahead)
         if at_once:

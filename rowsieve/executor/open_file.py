@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from threading import Event
 from typing import Final
 
 import pyarrow as pa
@@ -28,7 +29,6 @@ from rowsieve.parquet.group_slices import (
     RowStream,
     decoded_bytes,
     slice_rows,
-    text_leaves_of,
 )
 from rowsieve.parquet.leaf_columns import fields_by_id, leaves_of, names_by_id, schema_id_of
 from rowsieve.parquet.nested_columns import NestedColumn, nested_column
@@ -65,7 +65,7 @@ class OpenFile:
         self._leaves = leaves_of(self._metadata)
         self._names = names_by_id(self._metadata)
         self._idle: deque[ParquetReader] = deque()
-        self._streams: dict[tuple[int, ...], list[RowStream]] = {}  # by row group and leaves
+        self._streams: dict[tuple[int, ...], _Streams] = {}  # by row group and leaves
         self._lock = ForkSafeLock()
         self._pages: tuple[PageReader | None, int] | None = None
         self.fetches_together = store.overlaps
@@ -183,32 +183,36 @@ class OpenFile:
             found += leaves
         return found
 
-    def cuts(self, row_group: int, most_rows: int) -> Sequence[tuple[int, int]]:
+    def cuts(
+        self, row_group: int, most_rows: int, columns: Schema, memory_bytes: int
+    ) -> Sequence[tuple[int, int]]:
         """The first row and the end of each slice of a row group; one slice if it is not large.
 
-        Slices of a large one have at most `most_rows`.
+        Slices of a large one have at most `most_rows`. `columns` are those that are read, with
+        `memory_bytes` for the whole read.
         """
-        known = _slice_rows(self._metadata)
-        if (rows := known.get(row_group)) is None:
-            rows = known[row_group] = self._slice_rows(row_group)
+        rows = self._slice_rows(row_group, columns, memory_bytes)
         start, stop = self.starts[row_group], self.starts[row_group + 1]
         if rows < stop - start:
             rows = min(rows, most_rows)
         return [(first, min(first + rows, stop)) for first in range(start, stop, max(rows, 1))]
 
-    def _slice_rows(self, row_group: int) -> int:
+    def _slice_rows(self, row_group: int, columns: Schema, memory_bytes: int) -> int:
         group = self._metadata.row_group(row_group)
-        if self.mapping is None:
-            return slice_rows(group, (), None)
+        leaves = self._leaves_of([each for each in columns if each.id in self._names])
+        known = _decoded_bytes(self._metadata)
 
         def decoded(leaf: int) -> int:
-            with (
-                reading(self.path, row_group),
-                self._store.open_input(self.path, self._ref.size_bytes) as source,
-            ):
-                return decoded_bytes(source, self._metadata, row_group, leaf)
+            if (row_group, leaf) not in known:
+                with (
+                    reading(self.path, row_group),
+                    self._store.open_input(self.path, self._ref.size_bytes) as source,
+                ):
+                    found = decoded_bytes(source, self._metadata, row_group, leaf)
+                    known[row_group, leaf] = found
+            return known[row_group, leaf]
 
-        return slice_rows(group, _text_leaves(self._metadata), decoded)
+        return slice_rows(group, leaves, memory_bytes, None if self.mapping is None else decoded)
 
     def read(
         self,
@@ -241,31 +245,71 @@ class OpenFile:
         return table, size_bytes
 
     def _read_slice(self, row_group: int, leaves: Sequence[int], rows: tuple[int, int]) -> pa.Table:
-        """Read on from the stream that is nearest before the slice; else from a new one."""
-        idle = self._streams.setdefault((row_group, *leaves), [])
-        with self._lock:
-            before = [each for each in idle if each.position <= rows[0]]
-            stream = max(before, key=lambda each: each.position, default=None)
-            if stream is not None:
-                idle.remove(stream)
-        if stream is None:
-            stream = ParquetReader(self._store, self._ref).stream(row_group, leaves)
-        with reading(self.path, row_group, self._metadata):
-            table = stream.read(*rows)
-        with self._lock:
-            if len(idle) < _MOST_STREAMS:
-                idle.append(stream)
+        """Read on from the stream that is nearest before the slice; else from a new one.
+
+        Waits for a running read that ends before the slice: a second stream would decode all rows
+        before it again.
+        """
+        streams = self._streams.setdefault((row_group, *leaves), _Streams())
+        while True:
+            with self._lock:
+                stream, running = streams.before(rows[0])
+                if running is None:
+                    done = streams.begin(rows[1])
+                    break
+            running.wait()
+        try:
+            if stream is None:
+                reader = ParquetReader(self._store, self._ref, for_streams=True)
+                stream = reader.stream(row_group, leaves, rows[1] - rows[0])
+            with reading(self.path, row_group, self._metadata):
+                table = stream.read(*rows)
+            if rows[1] >= self._metadata.row_group(row_group).num_rows:
+                stream = None  # at its end: it would keep the bytes of its chunks
+        except BaseException:
+            stream = None
+            raise
+        finally:
+            with self._lock:
+                streams.end(rows[1], done, stream)
         return table
 
 
-@cached_per_footer
-def _text_leaves(metadata: pq.FileMetaData) -> list[int]:
-    return text_leaves_of(metadata)
+class _Streams:
+    """The streams of the same columns of a row group; every call needs the lock of its file."""
+
+    __slots__ = ("_idle", "_running")
+
+    def __init__(self) -> None:
+        self._idle: list[RowStream] = []
+        self._running: list[tuple[int, Event]] = []  # the last row of each read
+
+    def before(self, first: int) -> tuple[RowStream | None, Event | None]:
+        """Take the nearest idle stream before a row; else name a read that will end before it."""
+        near = [each for each in self._idle if each.position <= first]
+        if near:
+            stream = max(near, key=lambda each: each.position)
+            self._idle.remove(stream)
+            return stream, None
+        return None, next((done for stop, done in self._running if stop <= first), None)
+
+    def begin(self, stop: int) -> Event:
+        """Note a read up to a row; its event is set at its end."""
+        done = Event()
+        self._running.append((stop, done))
+        return done
+
+    def end(self, stop: int, done: Event, stream: RowStream | None) -> None:
+        """Note the end of a read, whose stream is idle then."""
+        self._running.remove((stop, done))
+        if stream is not None and len(self._idle) < _MOST_STREAMS:
+            self._idle.append(stream)
+        done.set()
 
 
 @cached_per_footer
-def _slice_rows(_: pq.FileMetaData) -> dict[int, int]:
-    """The rows of the slices of each row group."""
+def _decoded_bytes(_: pq.FileMetaData) -> dict[tuple[int, int], int]:
+    """The decoded bytes of chunks that were read to find out, by row group and leaf."""
     return {}
 
 

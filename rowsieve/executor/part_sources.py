@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rowsieve.config import DEFAULT
 from rowsieve.executor.decode_row_group import RowGroup, as_stored, in_slices
 from rowsieve.executor.joined_groups import FEW, units
 from rowsieve.executor.open_file import OpenFile
@@ -22,7 +24,6 @@ from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore, Place
 from rowsieve.parquet.footer import read_metadata
 from rowsieve.parquet.footer_cache import cached_per_footer
-from rowsieve.parquet.group_slices import slice_rows
 from rowsieve.parquet.leaf_columns import names_by_id
 from rowsieve.parquet.statistics.row_groups import RowGroupStatistics
 from rowsieve.planner.candidates import Candidates, find_candidates
@@ -43,10 +44,14 @@ _NO_ROWS = RowSet.empty(0)  # those of a file that a part lacks
 
 
 class PartSource:
-    """One part, read through one store; `schema` is the table's."""
+    """One part, read through one store; `schema` is the table's.
+
+    `memory_bytes`, that of the whole read, decides which row groups are decoded in slices.
+    """
 
     __slots__ = (
-        "_known", "_mostly_match", "_schema", "_store", "_undeleted", "metrics", "part",
+        "_known", "_memory_bytes", "_mostly_match", "_schema", "_store", "_undeleted", "metrics",
+        "part",
     )  # fmt: skip
 
     def __init__(
@@ -55,8 +60,10 @@ class PartSource:
         part: PlannedPart,
         schema: Schema,
         metrics: ScanMetrics | None = None,
+        memory_bytes: int = DEFAULT.memory_bytes,
     ) -> None:
         self.part = part
+        self._memory_bytes = memory_bytes
         self._known: dict[tuple[str, frozenset[int] | None], tuple[BoundPredicate, Candidates]] = {}
         self._undeleted: RowSet | None = None  # once its vector was read
         self._mostly_match = False  # the hint of `RowGroup`, once candidates are found
@@ -109,18 +116,20 @@ class PartSource:
 
     def row_groups(
         self,
+        columns: Schema,
         wanted: RowSet | None = None,
         batch_rows: int = ROW_GROUP_ROWS,
         *,
         joined: bool = False,
     ) -> Iterator[RowGroup]:
-        """The row groups with a wanted row, in file order.
+        """The row groups with a wanted row, in file order, to read these columns.
 
         `joined`: consecutive row groups with few wanted pages become one unit. Large row groups are
         cut into slices of at most `batch_rows`.
         """
-        ref = self.part.data
-        return iter(()) if ref is None else self._row_groups(ref, wanted, batch_rows, joined=joined)
+        if (ref := self.part.data) is None:
+            return iter(())
+        return self._row_groups(ref, columns, wanted, batch_rows, joined=joined)
 
     def rows(
         self,
@@ -136,14 +145,14 @@ class PartSource:
         named there are cast to storage types.
         """
         stored = columns if cast is None else cast
-        return _decoded(self.row_groups(wanted, batch_rows), columns, stored, batch_rows)
+        return _decoded(self.row_groups(columns, wanted, batch_rows), columns, stored, batch_rows)
 
     def tombstones(
         self, key: Schema, wanted: RowSet | None = None, batch_rows: int = ROW_GROUP_ROWS
     ) -> Iterator[Numbered]:
         """The deleted keys in key order, of each page or row group with a wanted tombstone."""
         ref = self.part.deletes
-        groups = iter(()) if ref is None else self._row_groups(ref, wanted, batch_rows)
+        groups = iter(()) if ref is None else self._row_groups(ref, key, wanted, batch_rows)
         return _decoded(groups, key, key, batch_rows)
 
     def rows_ahead(self, columns: Schema, wanted: RowSet | None) -> Iterator[Numbered]:
@@ -151,7 +160,8 @@ class PartSource:
 
         The file is opened once, so that its footer stays in memory until the rows are read.
         """
-        groups = list(self.row_groups(wanted)) if self._store.overlaps else self.row_groups(wanted)
+        found = self.row_groups(columns, wanted)
+        groups = list(found) if self._store.overlaps else found
         if isinstance(groups, list):
             for group in groups:
                 self._store.expect(group.places_of_runs(columns))
@@ -162,7 +172,7 @@ class PartSource:
     ) -> Iterator[Iterator[Place]]:
         """The byte ranges that `rows` or `tombstones` request from the store, by row group."""
         ref = self.part.deletes if deletes else self.part.data
-        groups = iter(()) if ref is None else self._row_groups(ref, wanted)
+        groups = iter(()) if ref is None else self._row_groups(ref, columns, wanted)
         return (group.places_of_runs(columns) for group in groups)
 
     def key_bounds(self, order: KeyOrder, *, deletes: bool = False) -> tuple[Key, Key] | None:
@@ -221,6 +231,7 @@ class PartSource:
     def _row_groups(
         self,
         ref: FileRef,
+        columns: Schema,
         wanted: RowSet | None,
         batch_rows: int = ROW_GROUP_ROWS,
         *,
@@ -237,25 +248,31 @@ class PartSource:
         if joined and few and len(edges) > 2 and file.page_rows and wanted is not None:
             found = units(wanted, ROW_GROUP_ROWS, file.page_rows, most_rows=ROW_GROUP_ROWS)
         for number, end in found:
-            cuts = (
-                file.cuts(number, batch_rows)
-                if end == number + 1
-                else [(starts[number], starts[end])]
-            )
+            whole = self._row_group(file, number, starts[number], starts[end], wanted)
+            if whole is None:
+                continue
+            if end > number + 1 or whole.reads_pages:
+                yield whole
+                continue
+            cuts = file.cuts(number, batch_rows, columns, self._memory_bytes)
+            if len(cuts) == 1:
+                yield whole
+                continue
             for start, stop in cuts:
-                here = None if wanted is None else wanted.slice(start, stop)
-                if start < stop if here is None else not here.is_empty:
-                    yield RowGroup(
-                        self.part.part_id,
-                        file,
-                        number,
-                        start,
-                        stop - start,
-                        here,
-                        self.metrics,
-                        self._mostly_match,
-                        starts[number] if len(cuts) > 1 else None,
-                    )
+                if (part := self._row_group(file, number, start, stop, wanted)) is not None:
+                    yield replace(part, group_start=starts[number])
+
+    def _row_group(
+        self, file: OpenFile, number: int, start: int, stop: int, wanted: RowSet | None
+    ) -> RowGroup | None:
+        """Rows [start, stop) of a file; None if none of them is wanted."""
+        here = None if wanted is None else wanted.slice(start, stop)
+        if start >= stop if here is None else here.is_empty:
+            return None
+        return RowGroup(
+            self.part.part_id, file, number, start, stop - start, here, self.metrics,
+            self._mostly_match,
+        )  # fmt: skip
 
 
 def prune_together(
@@ -356,8 +373,7 @@ def _decoded_size(group: Any, columns: Schema, names: Mapping[int, str]) -> tupl
         filled = [column.fill or "" for column in varying if column.id not in names]
         size_bytes += rows * sum(len(fill.encode()) for fill in filled)
         size_bytes += 8 * rows * len(varying) + 2 * int(encoded)
-    decoded_rows = slice_rows(group, (), None)  # a large row group is decoded in slices
-    return decoded_rows, size_bytes * decoded_rows // max(rows, 1)
+    return rows, size_bytes
 
 
 def _is_fixed(type_: pa.DataType) -> bool:

@@ -25,11 +25,13 @@ T = TypeVar("T")
 class ReadAhead:
     """Threads that work ahead of one consumer; with one thread, the consumer does all the work.
 
-    A consumer may stop early: leaving the context waits for running tasks and cancels the others.
+    `at_first` tasks run until the size of a result is known. A consumer may stop early: leaving the
+    context waits for running tasks and cancels the others.
     """
 
-    def __init__(self, threads: int, reserve_bytes: int) -> None:
+    def __init__(self, threads: int, reserve_bytes: int, *, at_first: int = 2) -> None:
         self._threads = threads
+        self._at_first = at_first
         self._pool: ThreadPoolExecutor | None = None  # most reads are done before they need it
         self._reserve_bytes = self._free_bytes = reserve_bytes
         self._lock = ForkSafeLock()
@@ -62,7 +64,7 @@ class ReadAhead:
             yield from (task() for task in chain(first, tasks))
             return
         pool, depth = self._started(), 2 * self._threads
-        most = 2  # running tasks, until the size of a result is known
+        most = self._at_first
         largest = 1
         begun: deque[Future[T]] = deque()
         for task in chain(first, tasks):

@@ -31,6 +31,7 @@ from rowsieve.parquet.shredded_columns import named_shredding
 from rowsieve.parquet.statistics.foreign_chunks import stored_chunks
 from rowsieve.parquet.thrift import MalformedThrift
 from rowsieve.parquet.variant_columns import with_variants
+from rowsieve.predicate.rowset.roaring import ID_LIMIT
 from rowsieve.types.days import NANOS_OF_MICRO
 from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY, GEOARROW_WKB
 from rowsieve.types.leaf_fields import leaf_fields
@@ -177,6 +178,11 @@ def _parsed(uri: str, size: int, tail: bytes, known: dict[Any, pa.Schema]) -> Fo
         raise CorruptData(
             f"the footer of {uri} cannot be read: {error}; write the file again"
         ) from error
+    if checked.row_count >= ID_LIMIT:
+        raise UnsupportedOperation(
+            f"{uri} has {checked.row_count:,} rows by its row groups, and a file that is read in "
+            f"place has fewer than {ID_LIMIT:,}; write its rows into several files"
+        )
     if checked.claimed_rows != checked.row_count:
         _LOG.warning(
             "%s says that it has %d rows, and its row groups have %d: the rows of the row groups "

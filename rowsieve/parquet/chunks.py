@@ -17,10 +17,11 @@ import pyarrow.parquet as pq
 
 from rowsieve.errors import CorruptData
 from rowsieve.parquet.footer import ParquetRef
-from rowsieve.parquet.seals import blank, digest, entry_at, sealed
+from rowsieve.parquet.seals import blank, digest, digest_of, entry_at, sealed
 from rowsieve.parquet.spans import Span, requests
 
 SEAL_KEY: Final = "rowsieve.chunks"
+_PIECE_BYTES: Final = 4 * 1024 * 1024
 
 
 def blank_chunks(chunk_count: int) -> dict[str, str]:
@@ -56,6 +57,16 @@ class ChunkFile(io.RawIOBase):
             self._expected[start] = (stop, entry_at(self._seal, first + leaf), leaf)
         self._fetched = list(self._fetch()) if together else []
 
+    def check(self) -> None:
+        """Compare the expected chunks with their digests, a piece of a chunk at a time."""
+        for start, (stop, written, leaf) in self._expected.items():
+            pieces = range(start, stop, _PIECE_BYTES)
+            found = digest_of(
+                self._source.read_at(min(_PIECE_BYTES, stop - first), first) for first in pieces
+            )
+            if found != written:
+                raise self._damaged(start, stop, leaf)
+
     def read(self, size: int = -1) -> memoryview | bytes:
         """Read the expected chunk at the current position; its length must be `size`."""
         start = self._position
@@ -63,13 +74,16 @@ class ChunkFile(io.RawIOBase):
         self._position = start + len(data)
         stop, written, leaf = self._expected.get(start, (-1, "", -1))
         if stop - start != size or len(data) != size or digest(data) != written:
-            what = f", column {self._metadata.schema.column(leaf).path!r}," if leaf >= 0 else ""
-            raise CorruptData(
-                f"{self._ref.path}{what} is damaged at bytes {start} to {start + size}: they "
-                "differ from the column chunk that was written; restore the file from a copy, or "
-                "the table to a version without it"
-            )
+            raise self._damaged(start, start + size, leaf)
         return data
+
+    def _damaged(self, start: int, stop: int, leaf: int) -> CorruptData:
+        what = f", column {self._metadata.schema.column(leaf).path!r}," if leaf >= 0 else ""
+        return CorruptData(
+            f"{self._ref.path}{what} is damaged at bytes {start} to {stop}: they differ from the "
+            "column chunk that was written; restore the file from a copy, or the table to a "
+            "version without it"
+        )
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Set the position; reads nothing, because all sizes are known."""

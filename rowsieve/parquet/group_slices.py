@@ -10,6 +10,7 @@ Soundness: slices only cut; a stream returns exactly the rows asked for, or rais
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Final
 
 import pyarrow as pa
@@ -20,76 +21,79 @@ from rowsieve.errors import CorruptData
 
 SLICE_ROWS: Final = 65_536
 WHOLE_ROWS: Final = 1_048_576  # a row group with more rows is cut
-WHOLE_BYTES: Final = 1024 * 1024 * 1024  # one with more in all columns, or in a column of text
-SLICE_BYTES: Final = 256 * 1024 * 1024  # of a column of text in a slice
+WHOLE_SHARE: Final = 4  # so is one whose columns take more than this part of a read's memory
+SLICES_OF_WHOLE: Final = 4  # the bytes that stay whole hold so many slices
 
 _PROBE_ROWS: Final = 1024
+_MOST_PROBES: Final = 8
+_BUFFER_BYTES: Final = 1024 * 1024
 _STORED_WHOLE: Final = frozenset(
     {"PLAIN", "RLE", "BIT_PACKED", "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY"}
 )
 """Encodings of values that share no bytes with others, and encodings of levels."""
+_NUMBER_BYTES: Final = 16  # of a decoded number, at most
+_TEXT: Final = "BYTE_ARRAY"
 
 DecodedBytes = Callable[[int], int]
-"""Returns an upper bound of the decoded bytes of a leaf, which it reads to find out."""
+"""Returns the decoded bytes of a leaf of text, which it reads to find out."""
 
 
-def slice_rows(group: Any, text_leaves: Sequence[int], decoded: DecodedBytes | None) -> int:
+def slice_rows(
+    group: Any, leaves: Sequence[int], memory_bytes: int, decoded: DecodedBytes | None
+) -> int:
     """The number of rows of each slice of a row group; all of them if it is not cut.
 
-    `text_leaves` are the leaves of text and bytes. Without `decoded`, values are taken to be stored
-    by our writer, which cuts row groups by the decoded bytes.
+    `leaves`: those that are read, with `memory_bytes` for the whole read. Without `decoded`, values
+    are taken to be stored by our writer, which cuts row groups by the decoded bytes.
     """
     rows, all_bytes = int(group.num_rows), int(group.total_byte_size)
-    most_bytes = (
-        all_bytes if decoded is None else rows * all_bytes
-    )  # if each value were in all rows
-    if rows <= WHOLE_ROWS and most_bytes <= WHOLE_BYTES:
+    whole_bytes = memory_bytes // WHOLE_SHARE
+    stored_whole = decoded is None and all_bytes + rows * _NUMBER_BYTES * len(leaves) <= whole_bytes
+    if rows <= WHOLE_ROWS and (stored_whole or rows * all_bytes <= whole_bytes):
+        return rows  # even if each value were in all rows
+    size_bytes = sum(_leaf_bytes(leaf, group.column(leaf), whole_bytes, decoded) for leaf in leaves)
+    if rows <= WHOLE_ROWS and size_bytes <= whole_bytes:
         return rows
-    text_bytes = max(
-        [_text_bytes(leaf, group.column(leaf), decoded) for leaf in text_leaves], default=0
-    )
-    if rows <= WHOLE_ROWS and max(text_bytes, all_bytes) <= WHOLE_BYTES:
-        return rows
-    return min(SLICE_ROWS, max(1, rows * SLICE_BYTES // max(text_bytes, 1)))
+    slice_bytes = whole_bytes // SLICES_OF_WHOLE
+    return min(SLICE_ROWS, max(1, rows * slice_bytes // max(size_bytes, 1)))
 
 
-def text_leaves_of(metadata: pq.FileMetaData) -> list[int]:
-    """The numbers of the leaves that are stored as byte arrays."""
-    schema = metadata.schema
-    leaves = range(metadata.num_columns)
-    return [leaf for leaf in leaves if schema.column(leaf).physical_type == "BYTE_ARRAY"]
-
-
-def _text_bytes(leaf: int, chunk: Any, decoded: DecodedBytes | None) -> int:
-    """An upper bound of the decoded bytes of a chunk of text."""
+def _leaf_bytes(leaf: int, chunk: Any, whole_bytes: int, decoded: DecodedBytes | None) -> int:
+    """About the decoded bytes of a chunk; of text, what is stored if values share no bytes."""
     stored, values = int(chunk.total_uncompressed_size), int(chunk.num_values)
+    if chunk.physical_type != _TEXT:
+        return max(stored, values * _NUMBER_BYTES)
     if decoded is None or _STORED_WHOLE.issuperset(chunk.encodings):
         return stored
-    if values * stored <= WHOLE_BYTES:  # no value is longer than all of them
+    if values * stored <= whole_bytes // SLICES_OF_WHOLE:  # no value is longer than all of them
         return values * stored
     return decoded(leaf)
 
 
 def decoded_bytes(source: Any, metadata: pq.FileMetaData, row_group: int, leaf: int) -> int:
-    """An upper bound of the decoded bytes of a chunk of text, which is read from an open file.
+    """About the decoded bytes of a chunk of text, whose beginning is read from an open file.
 
-    A dictionary bounds it by its longest value. Other chunks are decoded once, a few rows at a
-    time, because prefixes that values share may be stored once.
+    A dictionary bounds it by its longest value. Of other chunks the first rows are decoded, because
+    prefixes that values share may be stored once; the largest of these batches stands for the rest.
     """
     chunk = metadata.row_group(row_group).column(leaf)
     dictionaries = [] if "DELTA_BYTE_ARRAY" in chunk.encodings else [chunk.path_in_schema]
-    file = pq.ParquetFile(source, metadata=metadata, read_dictionary=dictionaries)
-    decoded = 0
+    file = pq.ParquetFile(
+        source, metadata=metadata, read_dictionary=dictionaries, buffer_size=_BUFFER_BYTES,
+        pre_buffer=False,
+    )  # fmt: skip
+    values, stored = int(chunk.num_values), int(chunk.total_uncompressed_size)
+    largest = 0
     batches = file.reader.iter_batches(
         _PROBE_ROWS, [row_group], column_indices=[leaf], use_threads=False
     )
-    for batch in batches:
+    for batch in islice(batches, _MOST_PROBES):
         column = batch.column(0)
         if pa.types.is_dictionary(column.type):
             longest = pc.max(pc.binary_length(column.dictionary)).as_py() or 0
-            return int(chunk.total_uncompressed_size) + int(chunk.num_values) * int(longest)
-        decoded += column.nbytes
-    return decoded
+            return stored + values * int(longest)
+        largest = max(largest, column.nbytes // max(len(column), 1))
+    return max(stored, values * largest)
 
 
 class RowStream:

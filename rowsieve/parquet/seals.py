@@ -8,7 +8,7 @@ blank of the wrong size stays blank: the file then has no digests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 import pyarrow.parquet as pq
@@ -26,6 +26,14 @@ _BLANK: Final = "-" * DIGITS
 def digest(data: Any) -> str:
     """The digest of these bytes."""
     return str(xxhash.xxh3_64_hexdigest(data))
+
+
+def digest_of(pieces: Iterable[bytes]) -> str:
+    """The digest of the bytes of these pieces, one after another."""
+    found = xxhash.xxh3_64()
+    for piece in pieces:
+        found.update(piece)
+    return str(found.hexdigest())
 
 
 def blank(key: str, count: int) -> dict[str, str]:

@@ -16,7 +16,7 @@ from rowsieve.executor import decode_row_group, live_rows, part_sources
 from rowsieve.executor.joined_groups import FEW, units
 from rowsieve.parquet.page_reader import PageReader
 from rowsieve.parquet.pages import Pages
-from rowsieve.planner import candidates, plan, splits
+from rowsieve.planner import candidates, split, splits
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.parts import part_file, part_writer
 from tests.profiles import examples
@@ -57,7 +57,7 @@ def table() -> Iterator[rs.Table]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(part_file, "PAGE_ROWS", PAGE_ROWS)
         patch.setattr(part_file, "_DICTIONARY_RATIO", 0.9)
-        for module in (part_file, part_writer, part_sources, live_rows, candidates, plan, splits):
+        for module in (part_file, part_writer, part_sources, live_rows, candidates, split, splits):
             patch.setattr(module, "ROW_GROUP_ROWS", GROUP_ROWS)
         numbers = range(ROWS)
         rows = {

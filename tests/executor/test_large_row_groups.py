@@ -14,12 +14,12 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import CorruptData, UnsupportedOperation
 from rowsieve.executor import decode_row_group
-from rowsieve.parquet import group_slices
-from rowsieve.parquet.group_slices import RowStream, decoded_bytes, slice_rows, text_leaves_of
-from rowsieve.storage.parts import part_writer
+from rowsieve.parquet import decode, group_slices
+from rowsieve.parquet.group_slices import RowStream, decoded_bytes, slice_rows
+from rowsieve.parquet.thrift import read_struct
+from rowsieve.storage.parts import part_file, part_writer
 
 ROWS = 5_000
-GIB = 2**30
 
 
 @pytest.fixture
@@ -88,18 +88,14 @@ def test_slices_of_parts_in_place_are_merged_by_key(tmp_path: Path) -> None:
     assert sorted(row["id"] for row in table.scan().to_arrow().to_pylist()) == sorted(expected)
 
 
-def test_a_small_dictionary_of_long_text_is_cut_by_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_small_dictionary_of_long_text_is_cut_by_bytes(tmp_path: Path) -> None:
     """2,500,000 rows of five texts of 1 kB are 50 kB in a file, and 2.5 GB in memory."""
-    monkeypatch.setattr(group_slices, "WHOLE_BYTES", 400_000)
-    monkeypatch.setattr(group_slices, "SLICE_BYTES", 100_000)
     agents = pa.array([f"{i}" * 1000 for i in range(5)])
     cells = pa.DictionaryArray.from_arrays(pa.array(np.arange(2_500, dtype="int32") % 5), agents)
     path = written(tmp_path / "f.parquet", pa.table({"agent": cells}))
     assert path.stat().st_size < 50_000
     table = rs.open_parquet(path)
-    batches = list(table.scan().to_batches())
+    batches = list(table.scan(memory_bytes=1_600_000).to_batches())
     assert max(batch.nbytes for batch in batches) < 150_000
     assert sum(batch.num_rows for batch in batches) == 2_500
     assert table.count("agent < '1'") == 500
@@ -116,32 +112,28 @@ def metadata_of(tmp_path: Path, table: pa.Table, **options: Any) -> pq.FileMetaD
     ("length", "expected"),
     [
         pytest.param(1_000, 2_500, id="short text is read whole"),
-        pytest.param(1_000_000, 2_500 * GIB // 4 // (2_500 * 1_000_000), id="long text is cut"),
+        pytest.param(100_000, 24, id="long text is cut"),
     ],
 )
 def test_the_decoded_bytes_of_a_dictionary_decide(
-    tmp_path: Path, length: int, expected: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, length: int, expected: int
 ) -> None:
     cells = pa.array(["x" * 5_000] * 2_500).dictionary_encode()
     metadata = metadata_of(tmp_path, pa.table({"s": cells, "n": np.arange(2_500)}))
-    monkeypatch.setattr(group_slices, "WHOLE_BYTES", 10_000_000)
-    assert text_leaves_of(metadata) == [0]
-    found = slice_rows(metadata.row_group(0), [0], lambda leaf: 2_500 * length)
+    found = slice_rows(metadata.row_group(0), [0, 1], 40_000_000, lambda leaf: 2_500 * length)
     assert found == pytest.approx(expected, rel=0.02)
 
 
 @pytest.mark.parametrize("encoding", ["PLAIN", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"])
-@pytest.mark.parametrize(("most", "slices"), [(3_000_000, 1), (1_000_000, 4)])
+@pytest.mark.parametrize(("memory_bytes", "slices"), [(12_000_000, 1), (6_800_000, 5)])
 def test_text_is_cut_by_its_decoded_bytes_in_any_encoding(
-    encoding: str, most: int, slices: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    encoding: str, memory_bytes: int, slices: int, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(group_slices, "WHOLE_BYTES", most)
-    monkeypatch.setattr(group_slices, "SLICE_BYTES", 500_000)
     texts = pa.table({"s": [f"{i:04}{'x' * 900}" for i in range(2_000)]})  # 1.8 MB
     options = {"use_dictionary": False, "column_encoding": {"s": encoding}}
     table = rs.open_parquet(written(tmp_path / "f.parquet", texts, **options))
-    sizes = [batch.num_rows for batch in table.scan().to_batches()]
-    assert slices <= len(sizes) <= 2 * slices
+    sizes = [batch.num_rows for batch in table.scan(memory_bytes=memory_bytes).to_batches()]
+    assert slices - 1 <= len(sizes) <= 2 * slices
     assert table.to_arrow()["s"].to_pylist() == texts["s"].to_pylist()
 
 
@@ -199,3 +191,89 @@ def test_our_row_groups_are_cut_by_bytes(tmp_path: Path, monkeypatch: pytest.Mon
     assert found["id"].to_pylist() == [*range(3_000), *range(5_000, 5_100), 9_000]
     assert found["s"][2_999].as_py() == "y" * 500 + "2999"
     assert found["s"][3_100].as_py() == "z" * 300_000
+
+
+def test_pages_and_tombstones_of_ours_are_cut_by_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(part_file, "_PAGE_BYTES", 400_000)
+    monkeypatch.setattr(part_file, "_PAGE_BYTES_OF_LARGE_ROWS", 50_000)
+    monkeypatch.setattr(part_writer, "ROW_GROUP_BYTES", 300_000)
+    keys = [f"{i:04}{'k' * 10_000}" for i in range(100)]
+    table = rs.create_table(tmp_path / "t", pa.table({"k": keys, "v": range(100)}), key=["k"])
+    table.delete("v < 90")
+    (deletes,) = (tmp_path / "t/data").glob("*.deletes.parquet")
+    for path in (tmp_path / "t/data").glob("*.parquet"):
+        file = pq.ParquetFile(path)
+        for number in range(file.metadata.num_row_groups):
+            assert file.read_row_group(number)["k"].nbytes <= 300_000
+            assert max(page_sizes(path, number)) < 120_000
+    assert pq.read_metadata(deletes).num_row_groups == 4
+    for memory_bytes in (1, 100_000, 2**28):
+        rest = table.scan(memory_bytes=memory_bytes, order_by_key=True).to_arrow()
+        assert rest["k"].to_pylist() == keys[90:]
+    table.compact()
+    assert table.count() == 10
+
+
+def page_sizes(path: Path, row_group: int) -> list[int]:
+    """The decoded bytes of the pages of the first column."""
+    chunk = pq.read_metadata(path).row_group(row_group).column(0)
+    data = path.read_bytes()
+    found, position = [], min(chunk.data_page_offset, chunk.dictionary_page_offset or 2**62)
+    stop = position + chunk.total_compressed_size
+    while position < stop:
+        header, position = read_struct(data, position)
+        found.append(header[2])
+        position += header[3]
+    return found
+
+
+@pytest.mark.parametrize("foreign", [False, True], ids=["ours", "foreign"])
+def test_reads_of_large_rows_decode_slices_that_memory_holds(tmp_path: Path, foreign: bool) -> None:
+    count, memory_bytes = 400, 2_000_000
+    rows = pa.table({"k": range(count), "v": [f"{i:04}{'x' * 10_000}" for i in range(count)]})
+    if foreign:
+        table = rs.open_parquet(written(tmp_path / "f.parquet", rows, use_dictionary=False))
+    else:
+        table = rs.create_table(tmp_path / "t", rows, key=["k"])
+    scan = table.scan(memory_bytes=memory_bytes)
+    batches = list(scan.to_batches())
+    assert pa.Table.from_batches(batches).cast(rows.schema).equals(rows)
+    assert max(batch.nbytes for batch in batches) < memory_bytes // 8
+    for where, expected in (("k = 333", 1), ("length(v) > 5", count), ("v < '0007'", 7)):
+        found = table.scan(where, memory_bytes=memory_bytes)
+        assert found.to_arrow().num_rows == found.count() == expected
+    assert table.scan(limit=1, memory_bytes=memory_bytes).to_arrow().num_rows == 1
+    only_keys = table.scan(columns=["k"], memory_bytes=memory_bytes)
+    assert len(list(only_keys.to_batches())) == 1  # these are small
+
+
+def test_a_damaged_chunk_is_found_before_its_slices_are_decoded(tmp_path: Path) -> None:
+    rows = pa.table({"k": range(40), "v": [f"{i:04}{'x' * 10_000}" for i in range(40)]})
+    table = rs.create_table(tmp_path / "t", rows, key=["k"])
+    (path,) = (tmp_path / "t/data").glob("*.parquet")
+    data = path.read_bytes()
+    chunk = pq.read_metadata(path).row_group(0).column(1)
+    at = chunk.data_page_offset + chunk.total_compressed_size - 9  # in the last slice
+    path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+    with pytest.raises(CorruptData, match="column 'v', is damaged"):
+        table.scan(limit=1, memory_bytes=100_000).to_arrow()
+
+
+def test_slices_that_several_threads_read_are_decoded_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = []
+
+    class Counted(RowStream):
+        def __init__(self, batches: Any, where: str) -> None:
+            begun.append(where)
+            super().__init__(batches, where)
+
+    monkeypatch.setattr(decode, "RowStream", Counted)
+    table = rs.open_parquet(written(tmp_path / "f.parquet", rows(), use_dictionary=False))
+    batches = list(table.scan(memory_bytes=400_000, threads=4).to_batches())
+    assert pa.Table.from_batches(batches).to_pylist() == rows().to_pylist()
+    assert len(batches) > 10
+    assert len(begun) <= 2  # one for each call that reads a few columns

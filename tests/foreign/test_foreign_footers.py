@@ -119,6 +119,23 @@ def test_the_rows_are_those_of_the_row_groups(path: Path, caplog: pytest.LogCapt
     assert table.count() == len(table.to_arrow()) == 40
 
 
+def test_more_rows_than_can_be_numbered_are_refused_by_name(path: Path) -> None:
+    """A scan would cut them into slices without end."""
+
+    def of_group(number: int, group: damaged.Fields) -> None:
+        if number == 1:
+            group[3] = encoded_value(I64(2**50))
+
+    def of_footer(footer: damaged.Fields) -> None:
+        kind, data = footer[damaged.ROW_GROUPS]
+        footer[damaged.ROW_GROUPS] = kind, damaged.edit_list(data, of_group)
+
+    damaged.edit_footer(path, of_footer)
+    for call in (rs.open_parquet, lambda file: rs.from_parquet(file, path.parent / "table")):
+        with pytest.raises(rs.errors.UnsupportedOperation, match=r"a\.parquet has .* rows"):
+            call(path)
+
+
 class _Keys(pe.KmsClient):  # type: ignore[misc]
     def wrap_key(self, key_bytes: bytes, _: str) -> bytes:
         return base64.b64encode(key_bytes)

@@ -116,7 +116,7 @@ def test_neighbours_are_fetched_in_one_request_where_requests_cost(rows: pa.Tabl
     reader = ParquetReader(store, ref)
     assert reader.fetches_together
     asked: list[tuple[int, int]] = []
-    source: Any = reader._source
+    source: Any = reader._chunks
     real = source._source
 
     class Counting:

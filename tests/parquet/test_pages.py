@@ -210,6 +210,7 @@ def test_a_file_cut_short_is_found(tmp_path: Path) -> None:
 def test_pages_that_end_early_are_not_sealed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(part_file, "PAGE_ROWS", 4_096)
     monkeypatch.setattr(part_file, "_PAGE_BYTES", 10_000)
+    monkeypatch.setattr(part_file, "_PAGE_BYTES_OF_LARGE_ROWS", 10_000)
     monkeypatch.setattr(part_writer, "ROW_GROUP_ROWS", 8_192)
     monkeypatch.setattr(part_file, "ROW_GROUP_ROWS", 8_192)
     schema = Schema(0, (Field(1, "id", Int(64), nullable=False), Field(2, "text", String())))

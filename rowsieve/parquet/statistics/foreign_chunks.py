@@ -2,7 +2,7 @@
 
 Soundness (trap T32, invariant 45): of a chunk, these are unknown:
 
-- a bound of the wrong length, and a negative count of NULLs;
+- a bound of the wrong length or of a boolean beyond 1, and a negative count of NULLs;
 - bounds of text, bytes, fixed-length values and unsigned numbers, unless the footer declares for
   all columns that bounds are in the order of the type: older files order them by signed bytes;
 - what its writer is known to make wrongly (`rowsieve.parquet.statistics.known_faults`);
@@ -22,7 +22,7 @@ import numpy.typing as npt
 from rowsieve.parquet.foreign_footer.checked_footer import CheckedFooter
 from rowsieve.parquet.foreign_footer.footer_fields import MAX, MIN, NULLS, OLD_MAX, OLD_MIN
 from rowsieve.parquet.foreign_footer.many_structs import Numbers, Path
-from rowsieve.parquet.foreign_footer.schema_tree import FIXED, LENGTHS, Leaf
+from rowsieve.parquet.foreign_footer.schema_tree import BOOLEAN, FIXED, LENGTHS, Leaf
 from rowsieve.parquet.statistics.known_faults import Claim
 from rowsieve.parquet.statistics.stored_bounds import StoredBounds
 from rowsieve.predicate.arrays import Mask
@@ -98,7 +98,7 @@ def is_bound(bound: Any, leaf: Leaf) -> bool:
     if not isinstance(bound, bytes):
         return False
     length = leaf.width if leaf.physical == FIXED else LENGTHS.get(leaf.physical, len(bound))
-    return len(bound) == length
+    return len(bound) == length and (leaf.physical != BOOLEAN or bound[0] <= 1)
 
 
 def _has_order(footer: CheckedFooter, leaf: Leaf) -> bool:
@@ -118,7 +118,10 @@ def _well_formed(footer: CheckedFooter, leaf: int, path: Path) -> Mask:
     starts, stops = footer.chunks.values[path][leaf::step], footer.chunks.stops[path][leaf::step]
     length = column.width if column.physical == FIXED else LENGTHS.get(column.physical)
     right = stops >= 0 if length is None else stops - starts == length
-    return np.asarray(right & (stops >= 0))
+    right = np.asarray(right & (stops >= 0))
+    if column.physical == BOOLEAN:  # 0 or 1
+        right[right] = _gathered(footer.data, starts[right], np.dtype(np.uint8)) <= 1
+    return right
 
 
 def _values(footer: CheckedFooter, leaf: int, path: Path, bounded: Mask) -> list[Any]:

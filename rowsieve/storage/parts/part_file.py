@@ -50,6 +50,8 @@ ROW_GROUP_BYTES: Final = 512 * 1024 * 1024  # of values without fixed width, dec
 PAGE_ROWS: Final = 8_192  # divides ROW_GROUP_ROWS, so that the pages of all columns align
 
 _PAGE_BYTES: Final = 64 * 1024 * 1024  # larger pages are split; then pages are not sealed
+_PAGE_BYTES_OF_LARGE_ROWS: Final = 4 * 1024 * 1024  # if pages are split anyway
+_BATCH_ROWS: Final = 1_024  # after so many rows, pyarrow compares the size of a page with the limit
 
 _COMPRESSION: Final = "zstd"
 _COMPRESSION_LEVEL: Final = (
@@ -72,7 +74,8 @@ class FileOptions:
     """The settings of one file.
 
     `bloom_values`: expected distinct values per row group, by column. `codecs`: codec by leaf; if
-    empty, all leaves use `codec`.
+    empty, all leaves use `codec`. `page_bytes`: the limit of a page, which
+    may end after each `batch_rows`.
     """
 
     schema_id: int
@@ -83,6 +86,8 @@ class FileOptions:
     bloom_values: Mapping[str, int]
     sorted_by: tuple[int, ...]
     codec: str = _COMPRESSION
+    page_bytes: int = _PAGE_BYTES
+    batch_rows: int = _BATCH_ROWS
     format_version: int = STRUCTURED_FORMAT
     shredding: Shredding | None = None
 
@@ -100,6 +105,7 @@ class FileOptions:
         With `shredding`, the last column of the rows is its struct.
         """
         ordered = _ordered_columns(schema, key)
+        page_bytes, batch_rows = _page_limits(rows)
         repeating = {
             c.name
             for c in ordered
@@ -124,6 +130,8 @@ class FileOptions:
                 if not isinstance(c.type, Float | Bool)
             },
             sorted_by=tuple(schema.names.index(c.name) for c in key),
+            page_bytes=page_bytes,
+            batch_rows=batch_rows,
         )
         if shredding is not None:
             options = options._with_shredding(shredding, rows.column(shredding.column))
@@ -183,7 +191,8 @@ class FileOptions:
             write_page_index=True,
             write_page_checksum=True,
             max_rows_per_page=PAGE_ROWS,
-            data_page_size=_PAGE_BYTES,
+            data_page_size=self.page_bytes,
+            write_batch_size=self.batch_rows,
             bloom_filter_options={
                 name: {"ndv": values, "fpp": _FALSE_POSITIVES}
                 for name, values in self.bloom_values.items()
@@ -259,6 +268,15 @@ def _footer_of(draft: Draft) -> memoryview:
 def _is_worth_compressing(rows: pa.Table) -> bool:
     """Return whether a column is large enough to justify setting up zstd for each column."""
     return max(sizes_of(rows), default=0) >= _LEAST_COMPRESSED_BYTES
+
+
+def _page_limits(rows: pa.Table) -> tuple[int, int]:
+    """`page_bytes` and `batch_rows` for these rows: no page is much longer than its limit."""
+    row_bytes = max(sizes_of(rows), default=0) // max(rows.num_rows, 1)
+    is_split = row_bytes * PAGE_ROWS > _PAGE_BYTES
+    page_bytes = _PAGE_BYTES_OF_LARGE_ROWS if is_split else _PAGE_BYTES
+    fitting = max(1, page_bytes // max(row_bytes, 1))
+    return page_bytes, min(_BATCH_ROWS, fitting)
 
 
 def _ordered_columns(schema: Schema, key: Sequence[Field]) -> list[Field]:

@@ -315,8 +315,10 @@ class PartWriter:
         options = FileOptions.choose(schema, schema.fields, keys, _nan_columns(schema, keys))
         path = f"data/{part_id}.{self._base_version}.deletes.parquet"
         file = PartFile(schema, options, self._uploads, path)
-        for start in range(0, keys.num_rows, ROW_GROUP_ROWS):
-            file.write(keys.slice(start, ROW_GROUP_ROWS))
+        while keys.num_rows:
+            group = _within_bytes(keys.slice(0, ROW_GROUP_ROWS))
+            file.write(group)
+            keys = keys.slice(group.num_rows)
         ref = file.put()
         self._count(ref)
         return ref
