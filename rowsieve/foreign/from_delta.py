@@ -9,6 +9,7 @@ instants, also in INT96.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -48,11 +49,12 @@ from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.parts.deletion_vectors import inline_deletion_vector
 from rowsieve.table import Table
 from rowsieve.types.encodings import EXTENSION_KEY, FIELD_ID_KEY, schema_of
-from rowsieve.types.logical import Field, List, LogicalType, Map, Struct
+from rowsieve.types.logical import Binary, Field, List, LogicalType, Map, Struct
 from rowsieve.types.schema import Schema
 from rowsieve.types.stored_defaults import constant_text
 from rowsieve.types.variants.variant_json import EXTENSIONS
 
+_ESCAPED: Final = re.compile(rb"(?:\\u00[0-9A-Fa-f]{2})+")
 _MODE: Final = "delta.columnMapping.mode"
 _PHYSICAL: Final = "delta.columnMapping.physicalName"
 _ID: Final = "delta.columnMapping.id"
@@ -317,12 +319,29 @@ def _partitions(opened: Any, actions: pa.Table, schema: Schema) -> Partitions:
     texts: dict[str, list[str | None]] = {}
     for name in columns:
         field = schema.field(name)
+        found = values.field(name)
+        if isinstance(field.type, Binary):
+            found = pa.array([_unescaped(value.as_py(), name) for value in found], found.type)
         texts[name] = [
-            constant_text(value, field.type, name) if value.is_valid else None
-            for value in values.field(name)
+            constant_text(value, field.type, name) if value.is_valid else None for value in found
         ]
     rows = [{name: texts[name][i] for name in columns} for i in range(actions.num_rows)]
     return Partitions({name: values.type.field(name).type for name in columns}, rows)
+
+
+def _unescaped(value: bytes | None, name: str) -> bytes | None:
+    """The bytes of a partition value, which the log has as text: escaped, or ASCII as it is.
+
+    Writers differ in other text: deltalake escapes each byte, and Spark decodes UTF-8.
+    """
+    if value is None or (value.isascii() and b"\\" not in value):
+        return value
+    if _ESCAPED.fullmatch(value):
+        return bytes.fromhex(value.replace(rb"\u00", b"").decode())
+    raise UnsupportedOperation(
+        f"from_delta: the table is partitioned by the binary column {name!r}, whose value "
+        f"{value!r} writers of Delta mean in several ways; partition the table by another column"
+    )
 
 
 def _hidden(opened: Any, footers: Sequence[Footer], location: Location) -> dict[str, RowSet]:

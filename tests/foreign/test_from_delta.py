@@ -428,3 +428,29 @@ def test_a_file_elsewhere_is_found_in_every_form_in_which_logs_name_it(
     assert sorted(rs.from_delta(tmp_path / "t").to_arrow()["id"].to_pylist()) == [1, 2]
     imported = rs.import_delta(tmp_path / "t", tmp_path / "imported")
     assert imported.count("id = 2") == 1
+
+
+def test_partition_values_of_bytes_are_unescaped(tmp_path: Path) -> None:
+    values = [b"a", b"\x00\xff", b"\\", b"\xc3\xa9", None]
+    uri = tmp_path / "t"
+    write_deltalake(uri, pa.table({"p": values, "k": range(5)}), partition_by=["p"])
+    table = rs.from_delta(uri)
+    rows = sorted(table.to_arrow().to_pylist(), key=lambda row: row["k"])
+    assert [row["p"] for row in rows] == values
+    assert table.count("p = '\\x00ff'") == 1
+
+
+@pytest.mark.parametrize("text", ["é", "a\\u0061", "\\x61"])
+def test_bytes_in_the_log_that_writers_mean_in_several_ways_are_refused(
+    text: str, tmp_path: Path
+) -> None:
+    uri = tmp_path / "t"
+    write_deltalake(uri, pa.table({"p": [b"a"], "k": [1]}), partition_by=["p"])
+    log = uri / "_delta_log" / f"{0:020}.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if "add" in line:
+            line["add"]["partitionValues"]["p"] = text
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    with pytest.raises(UnsupportedOperation, match=r"binary column 'p'.*several ways"):
+        rs.from_delta(uri)
