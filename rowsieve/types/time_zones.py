@@ -7,17 +7,21 @@ Results beyond 64 bits are marked in a mask; they never wrap.
 
 The changes of a zone are found by comparing the `zoneinfo` offsets of every other day and bisecting
 where they differ; no zone has two changes within three days. After 2100 a zone only follows rules,
-and the calendar repeats every 400 years. Arrow's kernels are used only to find their own changes
+which depend on the day of the week on which a year begins and on whether it is a leap year, and the
+calendar repeats every 400 years. Arrow's kernels are used only to find their own changes
 (`IN_ARROW`): with the system's database they have no daylight saving time after 2037 (pyarrow 26).
 """
 
 from __future__ import annotations
 
 import re
+from calendar import isleap
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from enum import Enum
 from functools import lru_cache
+from itertools import accumulate, compress, count, repeat
+from operator import add, ne
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import numpy as np
@@ -38,7 +42,8 @@ _FIRST = datetime(1800, 1, 1)  # before the first change of any zone
 _RULES_ONLY = datetime(2100, 1, 1)  # after the last change that does not follow a rule (2087)
 _CYCLE_S = 146_097 * _DAY_S  # 400 years
 _RULES_ONLY_S = (_RULES_ONLY - _EPOCH).days * _DAY_S
-_MARGIN = timedelta(days=400)
+_KNOWN_YEARS = range(2101, 2129)  # 28 years after each other have all kinds of years
+_LATER_YEARS = range(2129, 2502)  # to the end of the cycle, and a year
 _PROBE = timedelta(days=2)  # no zone has two changes within three days
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])([0-9]{1,2})(?::?([0-9]{2})(?::?([0-9]{2}))?)?", re.ASCII)
 _UTC_NAMES = frozenset({"UTC", "Z", "GMT", "ETC/UTC", "ETC/GMT", "ETC/ZULU", "ZULU", "UCT"})
@@ -413,20 +418,39 @@ def _fixed(name: str, offset: int) -> Zone:
 
 def _built(name: str, rules: tzinfo) -> Zone:
     """Find the changes of a zone from 1800 to the end of the first cycle after 2100."""
-    moment = _FIRST.replace(tzinfo=rules)
-    end = (_RULES_ONLY + timedelta(seconds=_CYCLE_S) + _MARGIN).replace(tzinfo=rules)
-    last = rules.fromutc(moment).utcoffset()
-    changes: list[int] = []
-    offsets = [_seconds(last)]
-    while moment < end:  # 130,000 iterations: the only loop here that must be fast
-        following = moment + _PROBE
-        offset = rules.fromutc(following).utcoffset()
-        if offset != last:
-            changes.append(_change(rules, moment, last))
-            offsets.append(_seconds(offset))
-            last = offset
-        moment = following
-    return _table(name, changes, offsets)
+    first = _FIRST.replace(tzinfo=rules)
+    found = _changes(rules, first, (datetime(_KNOWN_YEARS.stop, 1, 1) - _FIRST) // _PROBE + 1)
+    by_year: dict[int, list[tuple[int, int]]] = {year: [] for year in _KNOWN_YEARS}
+    for second, offset in found:
+        if (year := (_EPOCH + timedelta(seconds=second)).year) in by_year:
+            by_year[year].append((second - _start_s(year), offset))
+    known = [each for each in found if each[0] < _start_s(_KNOWN_YEARS.stop)]
+    alike = {_kind(year): by_year[year] for year in _KNOWN_YEARS}
+    for year in _LATER_YEARS:
+        start = _start_s(year)
+        known += [(start + second, offset) for second, offset in alike[_kind(year)]]
+    changes, offsets = [second for second, _ in known], [offset for _, offset in known]
+    return _table(name, changes, [_seconds(rules.fromutc(first).utcoffset()), *offsets])
+
+
+def _changes(rules: tzinfo, first: datetime, probes: int) -> list[tuple[int, int]]:
+    """The second of each change since 1970, and the offset after it."""
+    moments = accumulate(repeat(_PROBE, probes), add, initial=first)
+    offsets = [*map(datetime.utcoffset, map(rules.fromutc, moments))]
+    places = compress(count(), map(ne, offsets, offsets[1:]))
+    return [
+        (_change(rules, first + place * _PROBE, offsets[place]), _seconds(offsets[place + 1]))
+        for place in places
+    ]
+
+
+def _kind(year: int) -> tuple[int, bool]:
+    """What a rule's dates in a year depend on."""
+    return datetime(year, 1, 1).weekday(), isleap(year)
+
+
+def _start_s(year: int) -> int:
+    return (datetime(year, 1, 1) - _EPOCH).days * _DAY_S
 
 
 def _seconds(offset: timedelta | None) -> int:
