@@ -25,7 +25,7 @@ from tests.profiles import IS_DEEP
 from tests.providers.datafusion.native_queries import random_query, random_table
 
 CHUNKS = 60 if IS_DEEP else 3
-QUERIES = 60 if IS_DEEP else 25
+QUERIES = 60 if IS_DEEP else 15
 UPSTREAM = ("unsupported operand type", "bit_wise_")  # NULL in a folded condition, over any dataset
 
 
