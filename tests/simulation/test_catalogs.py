@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ ONE = os.environ.get("ROWSIEVE_CATALOG")
 START = {"db.a": "a", "db.b": "b"}
 
 
-def call(what: str, name: str, begun: int, ended: int, told: str = "done", **more: str) -> NameCall:
+def call(what: str, name: str, begun: int, ended: int, told: str = "done", **more: Any) -> NameCall:
     return NameCall(f"{what} {begun}", what, name, begun, ended=ended, told=told, **more)
 
 
