@@ -74,18 +74,10 @@ from rowsieve.parquet.thrift import (
     read_list_head,
 )
 
+_KNOWN_OF_GROUP: Final = range(1, 8)
 _KNOWN_OF_METADATA: Final = range(1, 16)
 _KNOWN_OF_CHUNK: Final = range(2, 8)
 _DROPPED: Final = 12  # statistics, of the metadata of a chunk that does not fit
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A row group: where it lies, and its known fields."""
-
-    start: int
-    stop: int
-    fields: tuple[RawField, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +100,7 @@ class CheckedFooter:
     rows: Numbers
     chunks: Structs
     suspicious: npt.NDArray[np.bool_]
-    groups: Sequence[Group]
+    groups: Sequence[Span]
     unfit: npt.NDArray[np.bool_]
 
     @property
@@ -216,10 +208,10 @@ class CheckedFooter:
             return self.data[field.start : field.stop]
         _, position = read_list_head(self.data, field.start)
         written = [self.data[field.start : position]]
-        for number, group in enumerate(self.groups):
+        for number, (start, stop) in enumerate(self.groups):
             unfit = self.unfit[number * step : (number + 1) * step]
             if not unfit.any():
-                written.append(self.data[group.start : group.stop])
+                written.append(self.data[start:stop])
                 continue
             chunks = [
                 self._chunk(number * step + leaf, self.leaves[leaf], unfit=bool(unfit[leaf]))
@@ -230,7 +222,7 @@ class CheckedFooter:
                     (each.number, each.kind, self.data[each.start : each.stop])
                     if each.number != COLUMNS
                     else (COLUMNS, LIST, _list_of(chunks))
-                    for each in group.fields
+                    for each in _last_of_each(raw_fields(self.data, start)[0], _KNOWN_OF_GROUP)
                 )
             )
         return b"".join(written)
@@ -266,6 +258,9 @@ def _list_of(structs: Sequence[bytes]) -> bytes:
 
 
 def _element(data: bytes, element: Element, field_id: int | None) -> EncodedStruct:
+    if element.encoded is not None and field_id == element.values.get(FIELD_ID):
+        start, stop = element.encoded
+        return EncodedStruct(data[start:stop])
     known: Collection[int] = range(1, LOGICAL + 1)
     changed = {FIELD_ID: field_id, CHILDREN: element.values.get(CHILDREN)}
     if element.values.get(TYPE) == INT96:

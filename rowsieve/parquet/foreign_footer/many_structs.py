@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rowsieve.parquet.thrift import MalformedThrift, field_number
+from rowsieve.parquet.thrift import MalformedThrift, field_number, zigzag
 from rowsieve.varints import decode_varint
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
@@ -31,6 +31,7 @@ _LITERAL, _VARINT, _BINARY, _SKIP, _START, _STOP = range(6)
 _NOTHING: Final = -1
 _MOST_DEEP: Final = 16
 _MOST_GUESSED: Final = 64  # shapes whose places are guessed; each costs a pass over the footer
+_FEW_BYTES: Final = 1_500  # structs in so few are walked: numpy has a cost per step
 _PADDING: Final = 32  # zero bytes after the data, so that lanes that left it read something
 _LONGEST_VARINT: Final = 10
 _LONGEST_SHAPE: Final = 4_096
@@ -74,7 +75,7 @@ class ManyStructs:
         self._padded = np.frombuffer(data + bytes(_PADDING), np.uint8)
         self._wanted = wanted
         self._slots = {path: slot for slot, path in enumerate(wanted)}
-        self._parts: list[_Lanes] = []
+        self._parts: list[_Lanes | _Walked] = []
         self._known: dict[int, int] = {}  # the row of a struct by its start
         self._ends: list[int] = []
         self._runs: list[int] = []  # by row: where the rows end that follow each other in the data
@@ -96,32 +97,34 @@ class ManyStructs:
     def structs(self, rows: Sequence[int]) -> Structs:
         """The structs in the order of the walk."""
         taken = np.array(rows, np.int64)
+        in_order = len(rows) == len(self._ends) and rows == list(range(len(rows)))
 
         def joined(arrays: list[Numbers]) -> Numbers:
+            if in_order and len(arrays) == 1:
+                return arrays[0]
             return np.concatenate([np.zeros(0, np.int64), *arrays])[taken]
 
         parts, slots = self._parts, self._slots.items()
         return Structs(
             joined([each.starts for each in parts]),
             joined([each.at for each in parts]),
-            {
-                path: joined([each.column(each.values, slot) for each in parts])
-                for path, slot in slots
-            },
-            {
-                path: joined([each.column(each.stops, slot) for each in parts])
-                for path, slot in slots
-            },
+            {path: joined([each.values_of(slot) for each in parts]) for path, slot in slots},
+            {path: joined([each.stops_of(slot) for each in parts]) for path, slot in slots},
         )
 
     def _find(self, position: int) -> int:
-        shape = _Shape(self._data, self._wanted, self._slots)
-        shape.add_struct(position, (), 0)
-        starts = np.array([position], np.int64)
-        if len(self._parts) < _MOST_GUESSED:
-            begins = self._padded[position : len(self._data)] == self._data[position]
-            starts = np.flatnonzero(begins) + position
-        found = _Lanes(starts, len(self._data))
+        rest = len(self._data) - position
+        shape = _Shape(
+            self._data, self._wanted, self._slots,
+            is_alone=len(self._parts) >= _MOST_GUESSED or rest < _FEW_BYTES,
+        )  # fmt: skip
+        end = shape.add_struct(position, (), 0)
+        if end > len(self._data):
+            raise MalformedThrift("a struct cannot be read")
+        if shape.is_alone:
+            return self._add_walked(position, end, shape)
+        begins = self._padded[position : len(self._data)] == self._data[position]
+        found = _Lanes(np.flatnonzero(begins) + position, len(self._data))
         for token in shape.tokens:
             found.take(self._padded, token)
         found.drop_failed()
@@ -139,6 +142,59 @@ class ManyStructs:
                 self._known.setdefault(start, row)
         return self._known[position]
 
+    def _add_walked(self, position: int, end: int, shape: _Shape) -> int:
+        """Add the one struct that the shape was found in."""
+        if not self._parts or not isinstance(self._parts[-1], _Walked):
+            self._parts.append(_Walked(len(self._slots)))
+        last = self._parts[-1]
+        assert isinstance(last, _Walked)
+        last.add(position, end, shape)
+        row = self._known[position] = len(self._ends)
+        self._ends.append(end)
+        self._runs.append(row + 1)
+        return row
+
+
+class _Walked:
+    """Structs that were read byte by byte, because there are few; each is a row of each table."""
+
+    def __init__(self, slot_count: int) -> None:
+        self._slots = range(slot_count)
+        self._edges: list[tuple[int, int]] = []
+        self._rows: list[tuple[list[int], list[int]]] = []
+        self._tables: Numbers | None = None
+
+    def add(self, start: int, end: int, shape: _Shape) -> None:
+        """Append a struct."""
+        self._edges.append((start, end))
+        both = (shape.values, shape.stops)
+        values, stops = ([each.get(slot, -1) for slot in self._slots] for each in both)
+        self._rows.append((values, stops))
+
+    @property
+    def starts(self) -> Numbers:
+        """Where the structs begin."""
+        return np.array([start for start, _ in self._edges], np.int64)
+
+    @property
+    def at(self) -> Numbers:
+        """Where they end."""
+        return np.array([end for _, end in self._edges], np.int64)
+
+    def values_of(self, slot: int) -> Numbers:
+        """The values of a slot; -1 where it is absent."""
+        return self._table()[:, 0, slot]
+
+    def stops_of(self, slot: int) -> Numbers:
+        """Where the values of a slot end; -1 where it is absent."""
+        return self._table()[:, 1, slot]
+
+    def _table(self) -> Numbers:
+        """(structs, 2, slots), made once all structs are there."""
+        if self._tables is None or len(self._tables) < len(self._rows):
+            self._tables = np.array(self._rows, np.int64)
+        return self._tables
+
 
 class _Lanes:
     """Places that may have a struct of one shape, all read by the same steps; slots by number."""
@@ -151,9 +207,16 @@ class _Lanes:
         self.values: dict[int, Numbers] = {}
         self.stops: dict[int, Numbers] = {}
 
-    def column(self, of: Mapping[int, Numbers], slot: int) -> Numbers:
+    def values_of(self, slot: int) -> Numbers:
         """The values of a slot; -1 if this shape lacks it."""
-        return of[slot] if slot in of else np.full(len(self.starts), -1, np.int64)
+        return self.values[slot] if slot in self.values else self._absent()
+
+    def stops_of(self, slot: int) -> Numbers:
+        """Where the values of a slot end; -1 if this shape lacks it."""
+        return self.stops[slot] if slot in self.stops else self._absent()
+
+    def _absent(self) -> Numbers:
+        return np.full(len(self.starts), -1, np.int64)
 
     def runs(self) -> Numbers:
         """(n,) by lane: the number after the last of the lanes that follow without a gap."""
@@ -224,13 +287,26 @@ class _Lanes:
 
 
 class _Shape:
-    """The steps that read one struct, found byte by byte."""
+    """The steps that read one struct, found byte by byte, and the slots of this struct.
 
-    def __init__(self, data: bytes, wanted: Mapping[Path, int], slots: Mapping[Path, int]) -> None:
+    `is_alone`: no other struct is read by the steps, so that there are none.
+    """
+
+    def __init__(
+        self,
+        data: bytes,
+        wanted: Mapping[Path, int],
+        slots: Mapping[Path, int],
+        *,
+        is_alone: bool = False,
+    ) -> None:
+        self.is_alone = is_alone
         self._data = data
         self._wanted = wanted
         self._slots = slots
         self.tokens: list[_Token] = []
+        self.values: dict[int, int] = {}
+        self.stops: dict[int, int] = {}
 
     def add_struct(self, position: int, path: Path, depth: int) -> int:
         """Add the steps of the struct at `position`; returns its end."""
@@ -242,7 +318,8 @@ class _Shape:
                 start, kind = position, head & 15
                 position += 1
                 number, position = field_number(data, position, number, head)
-                self._literal(data[start:position])
+                if not self.is_alone:
+                    self._literal(data[start:position])
                 position = self._add_value(position, kind, (*path, number), depth)
         except IndexError as error:
             raise MalformedThrift("the bytes end within a struct") from error
@@ -255,7 +332,8 @@ class _Shape:
         slot = self._slots[path] if self._wanted.get(path) == kind else _NOTHING
         if kind in INTEGERS:
             self.tokens.append(_Token(_VARINT, slot=slot))
-            return decode_varint(self._data, position)[1]
+            value, position = decode_varint(self._data, position)
+            return self._set(slot, zigzag(value), position)
         match kind:
             case 1 | 2:  # in the header of the field
                 return position
@@ -266,16 +344,16 @@ class _Shape:
             case 8:
                 self.tokens.append(_Token(_BINARY, slot=slot))
                 length, position = decode_varint(self._data, position)
-                return position + length
+                return self._set(slot, position, position + length)
             case 9 | 10:
                 return self._add_list(position, slot, path, depth)
             case 12:
                 if slot >= 0:
                     self.tokens.append(_Token(_START, size=-1, slot=slot))
-                position = self.add_struct(position, path, depth + 1)
+                start, position = position, self.add_struct(position, path, depth + 1)
                 if slot >= 0:
                     self.tokens.append(_Token(_STOP, slot=slot))
-                return position
+                return self._set(slot, start, position)
         raise MalformedThrift(f"a field of the unexpected kind {kind}")
 
     def _add_list(self, position: int, slot: int, path: Path, depth: int) -> int:
@@ -296,7 +374,13 @@ class _Shape:
                 position = self._add_value(position, kind, (*path, 0), depth + 1)
         if slot >= 0:
             self.tokens.append(_Token(_STOP, slot=slot))
-        return position
+        return self._set(slot, count, position)
+
+    def _set(self, slot: int, value: int, stop: int) -> int:
+        if slot >= 0:
+            self.values[slot] = value
+            self.stops[slot] = stop
+        return stop
 
     def _literal(self, data: bytes) -> None:
         """Add bytes that every struct of this shape has here, if possible to the last step."""

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from rowsieve.byte_cache import ByteCache
 from rowsieve.checksums import checksum
 from rowsieve.parquet.footer_cache import cached_per_footer
-from rowsieve.parquet.foreign_footer.checked_footer import CheckedFooter, Group, ordered_list
+from rowsieve.parquet.foreign_footer.checked_footer import CheckedFooter, ordered_list
 from rowsieve.parquet.foreign_footer.chunk_checks import contradictions, refuse
 from rowsieve.parquet.foreign_footer.footer_fields import (
     COLUMNS,
@@ -33,6 +33,7 @@ from rowsieve.parquet.foreign_footer.footer_fields import (
 )
 from rowsieve.parquet.foreign_footer.many_structs import BINARY, LIST, STRUCT, ManyStructs
 from rowsieve.parquet.foreign_footer.schema_tree import leaves_in, read_schema
+from rowsieve.parquet.spans import Span
 from rowsieve.parquet.thrift import (
     MalformedThrift,
     RawField,
@@ -45,7 +46,6 @@ from rowsieve.parquet.thrift import (
 from rowsieve.varints import decode_varint
 
 CACHE_BYTES: Final = 64 * 1024 * 1024
-_KNOWN_OF_GROUP: Final = range(1, 8)
 
 
 _CACHE: Final[ByteCache[str, CheckedFooter]] = ByteCache(CACHE_BYTES, "footers of other writers")
@@ -84,7 +84,7 @@ class _Reader:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._groups: list[Group] = []
+        self._groups: list[Span] = []
         self._group_rows: list[int] = []
         self._counts: list[int] = []
         self._structs = ManyStructs(data, WANTED)
@@ -151,26 +151,30 @@ class _Reader:
         return position
 
     def _read_group(self, first: int) -> int:
-        fields: dict[int, RawField] = {}
-        number, position, rows, before = 0, first, None, len(self._rows)
-        while (head := self._data[position]) != 0:
-            number, kind, start = _header(self._data, position, number, head)
-            if number == COLUMNS and kind == LIST:
-                del self._rows[before:]  # the last one of two counts
-                count, position = read_list_head(self._data, start)
-                if count and self._data[start] & 15 != STRUCT:
-                    raise MalformedThrift("the columns of a row group are not structs")
-                position = self._structs.walk(position, count, self._rows)
+        data, number, position = self._data, 0, first
+        rows, before, has_columns = None, len(self._rows), False
+        while (head := data[position]) != 0:
+            position += 1
+            kind = head & 15
+            if head >> 4:
+                number += head >> 4
             else:
-                position = skip_value(self._data, start, kind)
-                if number == GROUP_ROWS and kind == I64_KIND:
-                    rows = zigzag(decode_varint(self._data, start)[0])
-            if number in _KNOWN_OF_GROUP:
-                fields[number] = RawField(number, kind, start, position)
-        if rows is None or COLUMNS not in fields:
+                number, position = field_number(data, position, number, head)
+            if number == COLUMNS and kind == LIST:
+                has_columns = True
+                del self._rows[before:]  # the last one of two counts
+                count, start = read_list_head(data, position)
+                if count and data[position] & 15 != STRUCT:
+                    raise MalformedThrift("the columns of a row group are not structs")
+                position = self._structs.walk(start, count, self._rows)
+            elif number == GROUP_ROWS and kind == I64_KIND:
+                value, position = decode_varint(data, position)
+                rows = zigzag(value)
+            else:
+                position = skip_value(data, position, kind)
+        if rows is None or not has_columns:
             raise MalformedThrift("a row group lacks its columns or its number of rows")
-        known = tuple(fields[each] for each in sorted(fields))
-        self._groups.append(Group(first, position + 1, known))
+        self._groups.append((first, position + 1))
         self._group_rows.append(rows)
         self._counts.append(len(self._rows) - before)
         return position + 1

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from rowsieve.parquet.foreign_footer.footer_fields import I32_KIND, PHYSICAL
 from rowsieve.parquet.foreign_footer.many_structs import BINARY, STRUCT
+from rowsieve.parquet.spans import Span
 from rowsieve.parquet.statistics.known_faults import Claim, Kind, dictionary_leaves, doubted
 from rowsieve.parquet.thrift import (
     MalformedThrift,
@@ -74,11 +75,15 @@ class Leaf(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A schema element, its encoded fields, and the number of elements above it."""
+    """A schema element, its encoded fields, and the number of elements above it.
+
+    `encoded`: where its bytes lie, if a decoder may see them as they are.
+    """
 
     values: ThriftStruct
     fields: tuple[RawField, ...]
     depth: int
+    encoded: Span | None = None
 
     @property
     def name(self) -> str:
@@ -99,6 +104,7 @@ def read_schema(footer: bytes, start: int) -> list[Element]:
     found: list[Element] = []
     open_: list[int] = []  # missing children of each ancestor
     for number in range(count):
+        first = position
         values, _ = read_struct(footer, position)
         fields, position = raw_fields(footer, position)
         for each in fields:  # readers would skip it, and what they assume instead may differ
@@ -114,7 +120,10 @@ def read_schema(footer: bytes, start: int) -> list[Element]:
         if open_:
             open_[-1] -= 1
         children = _checked(values, is_root=not number)
-        found.append(Element(values, tuple(fields), len(open_)))
+        known = [each.number for each in fields] == list(values)
+        as_it_is = number and known and values.get(TYPE) != INT96
+        encoded = (first, position) if as_it_is else None
+        found.append(Element(values, tuple(fields), len(open_), encoded))
         if children < 0 or children > count or len(open_) > _DEEPEST:
             raise MalformedThrift(f"its schema has more than {_DEEPEST} levels, or false counts")
         open_.append(children)
@@ -131,7 +140,8 @@ def _without_empty_groups(elements: Sequence[Element]) -> list[Element]:
         children = counts.pop(element.depth + 1, 0)
         if TYPE in element.values or children or not element.depth:
             if TYPE not in element.values and children != element.values.get(CHILDREN, 0):
-                kept.append(replace(element, values={**element.values, CHILDREN: children}))
+                values = {**element.values, CHILDREN: children}
+                kept.append(replace(element, values=values, encoded=None))
             else:
                 kept.append(element)
             counts[element.depth] = counts.get(element.depth, 0) + 1
