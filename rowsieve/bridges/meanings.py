@@ -22,6 +22,7 @@ from rowsieve.predicate.functions.casting.casts import cast_rule
 from rowsieve.predicate.functions.casting.unbounded_numbers import NUMERIC_PARTS
 from rowsieve.predicate.functions.registry import names_by_time_use
 from rowsieve.predicate.functions.row import TimeUse
+from rowsieve.predicate.functions.texts.young_letters import has_young
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, Nanoseconds, OnFailure, Semantics, TimestampText
 from rowsieve.types.logical import (
@@ -68,6 +69,7 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
     "casts_wrap": ("", "wraps around in one engine only"),
     "full_case": ("of letters that become several", " differs"),
     "lowers_patterns": ("of letters of several forms", " differs"),
+    "fold_version": ("of letters whose pairs are new in Unicode", " differs"),
     "float_domain": ("outside of its domain", " differs"),
     "negative_roots_fail": ("of a negative number", " fails in one engine only"),
     "nan_has_sign": ("of NaN", " differs"),
@@ -148,6 +150,8 @@ class _Guards:
                 return self.in_list(self.operand(operand), values)
             case ir.Like(ignore_case=True):  # where they lower both sides, theirs is LIKE of lower
                 self.check("ILIKE", ("lowers_patterns",))
+                if has_young(node.pattern):
+                    self.check("ILIKE", ("fold_version",))
                 return ir.map_children(node, self.predicate, self.operand)
             case _:
                 return ir.map_children(node, self.predicate, self.operand)

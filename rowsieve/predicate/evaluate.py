@@ -313,7 +313,8 @@ class _Evaluator:
 
     def like(self, node: ir.Like) -> Outcome:
         computed, _ = self.operand(node.operand)
-        pattern = parse_pattern(node.pattern, node.escape)
+        folds = self.semantics.fold_version if node.ignore_case else None
+        pattern = parse_pattern(node.pattern, node.escape, folds)
         if pattern.is_exact and not node.ignore_case:
             truth = pc.equal(computed.values, pattern.prefix)
         elif pattern.is_prefix and not node.ignore_case:

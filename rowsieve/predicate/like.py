@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
+from rowsieve.predicate.functions.texts.young_letters import other_case
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,12 @@ class Pattern:
     is_exact: bool
 
 
-def parse_pattern(pattern: str, escape: str | None) -> Pattern:
-    """Parse a pattern; None as escape means no escape character."""
+def parse_pattern(pattern: str, escape: str | None, folds: int | None = None) -> Pattern:
+    """Parse a pattern; None as escape means no escape character.
+
+    `folds`: for ILIKE, the version of Unicode whose pairs of letters the engine knows; None for
+    RE2's.
+    """
     if escape is not None and len(escape) != 1:
         raise InvalidPredicate(f"the escape of LIKE must be one character, not {escape!r}")
     tokens: list[tuple[str, bool]] = []
@@ -48,7 +53,7 @@ def parse_pattern(pattern: str, escape: str | None) -> Pattern:
             tokens.append((character, character in "%_"))
     first = next((i for i, (_, wild) in enumerate(tokens) if wild), len(tokens))
     regex = "".join(
-        (".*" if character == "%" else ".") if wild else re.escape(character)
+        (".*" if character == "%" else ".") if wild else _literal(character, folds)
         for character, wild in tokens
     )
     tail = tokens[first:]
@@ -58,6 +63,12 @@ def parse_pattern(pattern: str, escape: str | None) -> Pattern:
         is_prefix=bool(tail) and all(token == ("%", True) for token in tail),
         is_exact=not tail,
     )
+
+
+def _literal(character: str, folds: int | None) -> str:
+    """Write a character in RE2, with the other letter of a pair that is newer than RE2's table."""
+    other = None if folds is None else other_case(character, folds)
+    return re.escape(character) if other is None else f"[{character}{other}]"
 
 
 def lowered(node: ir.Like, lower: Callable[[pa.Array], pa.Array]) -> ir.Like:

@@ -121,7 +121,8 @@ class Semantics:
     `nan_has_sign`: the sign of NaN is NaN; otherwise 0. `full_case`: case conversion may change the
     number of letters, and a final sigma has its own form (upper('ß') is 'SS'); otherwise it maps
     letters one to one. `case_version`: the version of Unicode whose pairs of letters it knows; None
-    for Arrow's table. `lowers_patterns`: ILIKE compares both sides in lower case, so that a long s
+    for Arrow's table. `fold_version`: the version whose pairs ILIKE knows; None for RE2's, which is
+    15. `lowers_patterns`: ILIKE compares both sides in lower case, so that a long s
     does not match 's'; otherwise it ignores the case of letters as regular expressions do.
 
     `floors_are_longs`: `floor` and `ceil` of a float fail if the result does not fit in 64 bits,
@@ -175,6 +176,7 @@ class Semantics:
     nan_has_sign: bool = True
     full_case: bool = False
     case_version: int | None = None
+    fold_version: int | None = None
     lowers_patterns: bool = False
     floors_are_longs: bool = False
     lenient_float_casts: bool = False
@@ -280,6 +282,7 @@ Semantics.DATAFUSION = Semantics(
     text_reading=TextReading.DATAFUSION,
     nanoseconds=Nanoseconds.UNSPELLED,
     case_version=17,
+    fold_version=16,
 )
 Semantics.SPARK = Semantics(
     "spark",
@@ -353,6 +356,7 @@ Semantics.POLARS = Semantics(
     far_years=FarYears.FAIL,
     nanoseconds=Nanoseconds.REFUSED,
     case_version=17,
+    fold_version=16,
 )
 Semantics.PYARROW = Semantics(
     "pyarrow",

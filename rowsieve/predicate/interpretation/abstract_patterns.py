@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Mask, as_mask, repeated
+from rowsieve.predicate.functions.texts.young_letters import has_young
 from rowsieve.predicate.interpretation.abstract import AbstractValue, is_point, known
 from rowsieve.predicate.ir import ComparisonOp
 from rowsieve.predicate.like import Pattern, after_prefix
@@ -39,7 +40,7 @@ def pattern_truth(
 def _at_points(value: AbstractValue, pattern: Pattern, *, ignore_case: bool) -> tuple[Mask, Mask]:
     """Whether the pattern may match, and may not match; exact in parts with a single text."""
     points = is_point(value) & value.present
-    if not points.any():
+    if not points.any() or (ignore_case and has_young(pattern.regex)):
         return value.present, value.present
     where = np.flatnonzero(points)
     texts = value.lower.take(pa.array(where))

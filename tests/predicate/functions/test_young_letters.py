@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from datafusion import SessionContext
 
@@ -18,6 +19,7 @@ from rowsieve.predicate.ir import Call, Column
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.datafusion import SessionContext as OurSession
 from rowsieve.types.encodings import schema_of
+from tests.small_tables import fresh_uri
 
 CODES = [code for code in range(0x80, 0x110000) if not 0xD800 <= code < 0xE000]
 LETTERS = pa.table({"i": range(len(CODES)), "s": [chr(code) for code in CODES]})
@@ -125,3 +127,44 @@ def test_ilike_lowers_such_a_letter_as_duckdb(table: rs.Table) -> None:
             wanted = [key for (key,) in connection.sql(asked).fetchall()]
         found = table.scan(f"s ILIKE '{pattern}'", dialect="duckdb").to_arrow()
         assert sorted(found["k"].to_pylist()) == wanted
+
+
+PATTERNS = ["\u0264", "\ua7cb", "%\U00010d50_", "a%", "\ua7ce", SMALL]
+
+
+def _like_in_datafusion(rows: pa.Table, pattern: str) -> list[int]:
+    context = SessionContext()
+    context.from_arrow(rows, "t")
+    found = context.sql(f"SELECT i FROM t WHERE s ILIKE '{pattern}'").collect()
+    return [] if not found else sorted(pa.Table.from_batches(found)["i"].to_pylist())
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_ilike_finds_the_letters_that_datafusion_finds(pattern: str) -> None:
+    rows = LETTERS
+    if pattern.startswith("%"):
+        rows = pa.table({"i": rows["i"], "s": pc.binary_join_element_wise(rows["s"], "x", "")})
+    expected = _like_in_datafusion(rows, pattern)
+    table = rs.create_table(fresh_uri(), rows, key=["i"])
+    found = table.scan(f"s ILIKE '{pattern}'", dialect="datafusion").to_arrow()["i"].to_pylist()
+    assert sorted(found) == expected
+
+
+def test_ilike_of_young_letters_reads_parts_of_one_text() -> None:
+    table = rs.create_table(fresh_uri(), pa.table({"i": [1], "s": ["\ua7cb"]}), key=["i"])
+    table.upsert(pa.table({"i": [2], "s": ["b"]}))
+    session = OurSession()
+    session.register_table("t", table)
+    found = session.sql("SELECT i FROM t WHERE s ILIKE '\u0264'").to_arrow_table()
+    assert found["i"].to_pylist() == [1]
+    assert table.scan(f"s ILIKE '{SMALL}'", dialect="datafusion").explain().parts_read == 2
+
+
+def test_ilike_of_young_letters_is_no_translation_between_tables_of_other_versions() -> None:
+    schema = pa.schema([("s", pa.string())])
+    kept = rs.translate("s ILIKE 'a%'", source="datafusion", target="pyarrow_exprs", schema=schema)
+    left = rs.translate(
+        "s ILIKE '\u0264'", source="datafusion", target="pyarrow_exprs", schema=schema
+    )
+    assert kept.residual is None
+    assert left.residual is not None

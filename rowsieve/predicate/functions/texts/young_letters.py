@@ -2,8 +2,9 @@
 
 Engines have Unicode tables of different age, and Arrow's is the newest: DuckDB leaves U+A7E2
 unchanged, whose pair U+027C got in Unicode 18. `Semantics.case_version` is the version of an
-engine's table. Soundness: statistics decide nothing about text with one of these letters, because
-another release of the engine may know another version.
+engine's table of upper and lower case, `fold_version` that of its ILIKE. Soundness: statistics
+decide nothing about text with one of these letters, because another release of the engine may know
+another version.
 
 Source: the tables of Arrow, DuckDB, DataFusion and Spark, compared letter by letter in
 `tests/predicate/functions/test_young_letters.py` and `tests/providers/spark/test_spark_letters.py`.
@@ -62,6 +63,16 @@ def are_young(texts: pa.Array) -> Mask:
     if pc.all(pc.string_is_ascii(texts), min_count=0).as_py():
         return np.zeros(len(texts), np.bool_)
     return as_mask(pc.match_substring_regex(texts, _YOUNG))
+
+
+def has_young(text: str) -> bool:
+    """Return whether a text has one of these letters."""
+    return _SPLIT.search(text) is not None
+
+
+def other_case(letter: str, version: int) -> str | None:
+    """Return the other letter of a pair that a table has; None for other letters."""
+    return _known(version, upper=False).get(letter) or _known(version, upper=True).get(letter)
 
 
 def convert(text: str, rest: Callable[[str], str], version: int, *, upper: bool) -> str:
