@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 _LONGEST = 200  # characters; longer constants are replaced by names
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _ZONED = re.compile(r'Timestamp\((?:ns|µs), "([A-Za-z]+/[A-Za-z0-9_+/-]+)"\)')
+_SPAN: Final = "Interval(MonthDayNano)"
+_DAY_S: Final = 86_400
+_MOST_DAYS: Final = 100_000  # nanoseconds reach little further
+_PLAIN_TIME: Final = re.compile(
+    r"((?:1[789]|20|21)\d\d-\d\d-\d\d)[T ](\d\d:\d\d:\d\d(?:\.\d{1,6})?)Z?", re.ASCII
+)
 _IN_UTC = f", '{DATAFUSION_INSTANT}')"
 _TESTS = {
     "IsNull": "IS NULL",
@@ -159,7 +165,10 @@ class _Speller:
             return f" {operator} ".join(terms), Binding.LOOSE
         if operator == "||":
             return " || ".join(map(self.atom, _chain(expression, operator))), Binding.LOOSE
-        left, right = map(self.atom, expression.rex_call_operands())
+        operands = expression.rex_call_operands()
+        if operator in ("+", "-") and (days := _whole_days(operands[1])) is not None:
+            return f"{self.atom(operands[0])} {operator} INTERVAL '{days} days'", Binding.LOOSE
+        left, right = map(self.atom, operands)
         spelt = "^" if operator == "BIT_XOR" else operator
         is_plain = operator in function_table.COMPARISONS and "DISTINCT" not in operator
         return f"{left} {spelt} {right}", Binding.CONDITION if is_plain else Binding.LOOSE
@@ -246,6 +255,8 @@ class _Speller:
             arguments[0] = arguments[0].lower()
         if name == "current_date":
             return "CURRENT_DATE", Binding.ATOM
+        if name == "to_timestamp" and (time := _plain_time(operands)) is not None:
+            return f"TIMESTAMP '{time}'", Binding.ATOM
         if not _NAME.fullmatch(name):
             raise UnsupportedOperation(f"the function {name} has no counterpart in Rowsieve")
         return f"{name}({', '.join(arguments)})", Binding.ATOM
@@ -259,6 +270,29 @@ def _joins(expression: Expr) -> bool:
     return bool(kind == "Not")
 
 
+def _whole_days(expression: Expr) -> int | None:
+    """Return n of the interval that DataFusion makes of `date + n`: n * 86400 seconds."""
+    for shown in (_SPAN, "Duration(s)"):
+        if expression.variant_name() != "Cast":
+            return None
+        if not expression.canonical_name().endswith(f" AS {shown})"):
+            return None
+        inner: Any = expression.to_variant()
+        expression = inner.expr()
+    if expression.variant_name() != "BinaryExpr" or expression.rex_call_operator() != "*":
+        return None
+    numbers = [_whole(side) for side in expression.rex_call_operands()]
+    days, seconds = numbers
+    return days if seconds == _DAY_S and days is not None and abs(days) < _MOST_DAYS else None
+
+
+def _whole(expression: Expr) -> int | None:
+    if expression.variant_name() != "Literal":
+        return None
+    value = expression.python_value().as_py()
+    return value if type(value) is int else None
+
+
 def _identifying_constant(expression: Expr) -> str | None:
     """Return a constant argument that identifies a call: a unit, a name, an index."""
     if expression.variant_name() != "Literal":
@@ -270,6 +304,18 @@ def _identifying_constant(expression: Expr) -> str | None:
     if isinstance(value, str) and len(value) <= _LONGEST and value.isprintable():
         return quoted(value, DATAFUSION)
     return None
+
+
+def _plain_time(operands: Sequence[Expr]) -> str | None:
+    """Return the time of `to_timestamp` of a constant text with all digits, without its zone, UTC.
+
+    Years are those that nanoseconds reach.
+    """
+    if len(operands) != 1 or operands[0].variant_name() != "Literal":
+        return None
+    text = operands[0].python_value().as_py()
+    match = _PLAIN_TIME.fullmatch(text) if isinstance(text, str) else None
+    return None if match is None else f"{match[1]} {match[2]}"
 
 
 def _not(inner: Any) -> str:

@@ -254,7 +254,7 @@ class SessionContext(datafusion.SessionContext):
         ):
             return self._kept.create(query, plan, has_values=has_values)
         if named and (words.QUERY.match(statement) or not all(each.is_view for each in kept)):
-            if kept or has_values or not self._skips():
+            if kept or has_values or words.PLANS_ONLY.match(query) or not self._skips():
                 return self._planned(query, named, kept, plan)
             with known_query(self, query, named, plan, self._planned) as known:
                 return self._planned(known.query, known.named, (), known.plan)
@@ -276,8 +276,9 @@ class SessionContext(datafusion.SessionContext):
     ) -> datafusion.DataFrame:
         """Plan a query that may read these tables, views and prepared statements of ours."""
         text = words.COMMENT.sub(" ", " ".join([query, *(each.query for each in kept)]))
-        may_skip, has_limit = words.may_choose(text), words.LIMIT.search(text) is not None
-        chosen = self._pruned_parts(named, kept, plan) if may_skip and self._skips() else {}
+        runs, has_limit = not words.PLANS_ONLY.match(query), words.LIMIT.search(text) is not None
+        may_skip = words.may_choose(text) and self._skips()
+        chosen = self._pruned_parts(named, kept, plan, runs=runs) if may_skip else {}
         hybrids = self._hybrids(named, chosen)
         readers = {name: named[name].provider(parts) for name, parts in chosen.items()}
         readers |= {name: hybrid.provider for name, hybrid in hybrids.items()}
@@ -366,6 +367,8 @@ class SessionContext(datafusion.SessionContext):
         named: Mapping[str, OwnTable],
         kept: Sequence[KeptQuery],
         plan: Callable[..., datafusion.DataFrame],
+        *,
+        runs: bool = True,  # subqueries, for their values
     ) -> dict[str, frozenset[str]]:
         """Return the ids of the parts to read, for each table that has parts to skip."""
         # Planning SELECT … INTO would create a table; prepared statements have no INTO.
@@ -375,7 +378,7 @@ class SessionContext(datafusion.SessionContext):
             with self._registered_for_now(views, kept):
                 return plan(allowed).logical_plan()
 
-        return pruned_parts(named, planned, SubqueryValues(self))
+        return pruned_parts(named, planned, SubqueryValues(self) if runs else None)
 
     def _hybrids(
         self, named: Mapping[str, OwnTable], chosen: Mapping[str, frozenset[str]]

@@ -11,6 +11,7 @@ from typing import Final
 
 COMMENT: Final = re.compile(r"--[^\n]*(?:\n|$)|/\*.*?\*/", re.DOTALL)
 EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
+PLANS_ONLY: Final = re.compile(r"\s*explain\b(?!\s+(?:verbose\s+)?analy[sz]e\b)", re.IGNORECASE)
 QUERY: Final = re.compile(r"[\s(]*(explain|select|with|values)\b", re.IGNORECASE)
 CREATES_VIEW_OR_PREPARES: Final = re.compile(
     r"\s*(prepare|create\s+(or\s+replace\s+)?(temp(orary)?\s+)?view)\b", re.IGNORECASE

@@ -12,6 +12,8 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.providers.datafusion import SessionContext
+from rowsieve.providers.datafusion.part_choice import known_subqueries, pruned_parts
+from rowsieve.providers.datafusion.part_choice.subquery_values import SubqueryValues
 
 PARTS, ROWS = 12, 10
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -95,8 +97,8 @@ def plain(frame: datafusion.DataFrame) -> list[str]:
 
 
 def parts_of(context: SessionContext, query: str) -> int:
-    """The parts of `t` that the query leaves."""
-    text = context.sql(f"EXPLAIN {query}").to_pylist()[-1]["plan"]
+    """The parts of `t` that the query leaves, when it runs."""
+    text = context.sql(f"EXPLAIN ANALYZE {query}").to_pylist()[-1]["plan"]
     (count,) = re.findall(r"^t: version \d+, conditions leave (\d+) of", text, re.MULTILINE)
     return int(count)
 
@@ -119,6 +121,29 @@ def test_a_subquery_chooses_parts(
     assert plain(ours.sql(query)) == wanted
     if "overlapping" not in request.node.name:
         assert parts_of(ours, query) == parts
+
+
+@pytest.mark.parametrize("explain", ["EXPLAIN", "explain verbose", "EXPLAIN FORMAT TREE"])
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        "WHERE id IN (SELECT id FROM small)",
+        "WHERE id = (SELECT max(id) FROM small)",
+        "ORDER BY id LIMIT 3",
+    ],
+)
+def test_explain_runs_no_subquery(
+    contexts: tuple[SessionContext, datafusion.SessionContext],
+    monkeypatch: pytest.MonkeyPatch,
+    explain: str,
+    clauses: str,
+) -> None:
+    ours, _ = contexts
+    for module, name in ((known_subqueries, "_rows"), (pruned_parts, "condition_of")):
+        monkeypatch.setattr(module, name, lambda *_: pytest.fail("it reads rows"))
+    monkeypatch.setattr(SubqueryValues, "_condition", lambda *_: pytest.fail("it reads rows"))
+    plans = ours.sql(f"{explain} SELECT id FROM t {clauses}").to_pylist()
+    assert "t: version" in str(plans)
 
 
 ORDERS = [

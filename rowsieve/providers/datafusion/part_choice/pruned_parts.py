@@ -27,11 +27,11 @@ Planner: TypeAlias = Callable[[Mapping[str, Any]], Any]
 
 
 def pruned_parts(
-    named: Mapping[str, OwnTable], planned: Planner, values: SubqueryValues
+    named: Mapping[str, OwnTable], planned: Planner, values: SubqueryValues | None
 ) -> dict[str, frozenset[str]]:
     """Return the ids of the parts to read, for each table that has parts to skip.
 
-    `values` runs the other sides of semi joins.
+    `values` runs the other sides of semi joins; None reads no rows for the choice.
     """
     many = {
         name: own
@@ -50,12 +50,13 @@ def pruned_parts(
     if plan is None:
         return {}
     found = conditions(plan, schemas)
-    if has_semi_joins(plan):
+    if values is not None and has_semi_joins(plan):
         for stub, name in stubs.items():
             if stub in found and _may_run_twice(named, name):
                 alone = optimised(planned({name: views[name]}))  # subqueries read the other tables
                 found |= conditions(alone, {stub: schemas[stub]}, values)
-    for stub, first in first_rows(plan, frozenset(found)).items():
+    firsts = {} if values is None else first_rows(plan, frozenset(found))
+    for stub, first in firsts.items():
         own = many[stubs[stub]]
         if _scans_once(plan, stub) and len(own.read_parts(found[stub])) > 1:
             found[stub] = conjoin((found[stub], condition_of(own, first)))
