@@ -16,7 +16,7 @@ READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.ready-demo
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: bytecode demo test test-fast test-deep test-lowest test-highest test-times demo-spark bench bench-bars docs lint house release lock clean
+.PHONY: bytecode demo test test-fast test-deep test-lowest test-highest test-times demo-spark bench bench-bars docs api lint house release lock clean
 
 demo: $(DEMO_READY)
 	$(BIN)/rowsieve demo
@@ -58,6 +58,10 @@ bench-bars: $(READY)
 
 docs: $(READY)
 	$(BIN)/python -m pytest tests/test_docs.py
+
+# All public names with their types, as build/api.md.
+api: $(READY)
+	$(BIN)/python -m tools.api
 
 lint: $(READY)
 	$(BIN)/ruff check .
