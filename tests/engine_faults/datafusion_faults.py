@@ -209,6 +209,38 @@ def keys_cannot_be_declared() -> bool:
     return raises("must be in GROUP BY", lambda: rows_of(context, query))
 
 
+def names_of_tables_are_read_as_an_attribute() -> bool:
+    from datafusion.catalog import CatalogProvider, SchemaProvider
+
+    class Tables(SchemaProvider):
+        def table_names(self) -> set[str]:
+            return {"t"}
+
+        def table(self, name: str) -> None:
+            return None
+
+        def table_exist(self, name: str) -> bool:
+            return name == "t"
+
+        def owner_name(self) -> None:
+            return None
+
+    class Catalog(CatalogProvider):
+        def schema_names(self) -> set[str]:
+            return {"s"}
+
+        def schema(self, name: str) -> Tables:
+            return Tables()
+
+    context = session(catalog__information_schema="true")
+    context.register_catalog_provider("c", Catalog())
+    query = "SELECT table_name FROM information_schema.tables WHERE table_schema = 's'"
+    try:
+        return not rows_of(context, query)
+    except Exception:
+        return True
+
+
 _PROVIDER: Final = "rowsieve.providers.datafusion"
 _SETTINGS: Final = f"{_PROVIDER}.session_settings:INITIAL_SETTINGS"
 _SEALS: Final = f"{_PROVIDER}.sealed_frames:sealed"
@@ -327,6 +359,12 @@ FAULTS: Final = (
         "rowsieve.bridges.base.depth:Depth",
         upstream="apache/datafusion#8900",
         is_slow=True,
+    ),
+    _row(
+        names_of_tables_are_read_as_an_attribute,
+        "reads the names of the tables of a catalog as an attribute, though its interface has a "
+        "method, and finds none. Our list of names can also be called.",
+        f"{_PROVIDER}.catalog_tables:_Names",
     ),
     _row(
         keys_cannot_be_declared,

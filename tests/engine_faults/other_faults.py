@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import subprocess
 from typing import Any, Final
 
@@ -51,6 +52,21 @@ def obstore_panics_for_urls() -> bool:
         "    print(type(error).__name__)"
     )
     return "PanicException" in run_apart(code).output
+
+
+def obstore_sends_bytes_alone() -> bool:
+    import obstore
+    from obstore.store import MemoryStore
+
+    numbers = memoryview(array.array("i", [1, 2]))
+    return raises("bytes-like", lambda: obstore.put(MemoryStore(), "k", numbers))
+
+
+def sqlglot_takes_json_for_lambdas() -> bool:
+    import sqlglot
+
+    tree: Any = sqlglot.parse_one("f(j -> 'a')", read="postgres")
+    return type(tree.expressions[0]).__name__ == "Lambda"
 
 
 def sqlglot_drops_parts_of_intervals() -> bool:
@@ -130,6 +146,19 @@ FAULTS: Final = (
         ),
         obstore_panics_for_urls,
         "developmentseed/obstore#431",
+    ),
+    Fault(
+        "obstore",
+        "sends buffers of bytes alone, and no other buffer that holds bytes. We cast them.",
+        ("rowsieve.objects.remote:RemoteStore",),
+        obstore_sends_bytes_alone,
+    ),
+    Fault(
+        "sqlglot",
+        "takes `f(j -> 'a')` for a lambda in PostgreSQL's dialect, which has none. We put "
+        "parentheses around the argument.",
+        ("rowsieve.bridges.sql.grammars:_without_lambdas",),
+        sqlglot_takes_json_for_lambdas,
     ),
     Fault(
         "sqlglot",

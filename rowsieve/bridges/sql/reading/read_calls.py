@@ -141,7 +141,8 @@ def _anonymous(reader: Reads, node: Any) -> ir.Operand:
     if not dialect.reads_our_names and not _is_name_of(name, dialect.name):
         raise reader.source.refusal(
             node,
-            f"{dialect.name} has no function {name} of its own; rowsieve's is not meant there",
+            f"{dialect.name} has no function {name}; the function of this name of other dialects "
+            "is not read in its text",
         )
     return ir.Call(ALIASES.get((dialect.name, name), name), arguments)
 
