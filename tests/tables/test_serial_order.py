@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 import rowsieve
 from rowsieve import Table
 from rowsieve.errors import KeyViolation, StalePlan
-from tests.profiles import IS_DEEP, examples
+from tests.daily import today
+from tests.profiles import IS_DEEP, examples, some
 from tests.small_tables import appended, keyed, kv, meddled
 
 State = tuple[tuple[int, int], ...]  # rows (k, v), sorted
@@ -245,8 +246,8 @@ def check(acts: Sequence[Act], shape: Any, rows: State, *, key: bool) -> None:
 def test_every_pair_with_a_change_that_reads_has_a_serial_order(key: bool) -> None:
     acts = KEYED if key else UNKEYED
     pairs = [(ours, theirs) for ours in acts if ours.reads for theirs in acts]
-    for number, pair in enumerate(pairs):
-        for start in STARTS[key] if IS_DEEP else [STARTS[key][number % 2]]:
+    for number, pair in some([*enumerate(pairs)], 2, today().toordinal()):
+        for start in STARTS[key] if IS_DEEP else [STARTS[key][number // 2 % 2]]:
             check(pair, SHAPES[0], start, key=key)
 
 
