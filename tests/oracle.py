@@ -313,6 +313,8 @@ class Oracle:
             if not isinstance(type_, Float):
                 self.without_value(self.semantics.integer_division_by_zero)
                 return None
+            if self.semantics.nan_by_zero and isinstance(type_, Float) and math.isnan(values[0]):
+                return math.nan
             if self.semantics.float_division_by_zero is not OnFailure.IEEE:
                 self.without_value(self.semantics.float_division_by_zero)
                 return None

@@ -64,6 +64,7 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
     "quotient_overflow": ("of the least whole number by -1", ""),
     "integer_division_by_zero": ("of whole numbers by zero", ""),
     "float_division_by_zero": ("of floats divided by zero or out of range", ""),
+    "nan_by_zero": ("of NaN by zero", " fails in one engine only"),
     "decimal_overflow": ("of decimals with too many digits", ""),
     "failed_cast": ("that fails", ""),
     "casts_wrap": ("", "wraps around in one engine only"),
@@ -295,6 +296,8 @@ class _Guards:
             touched.append("decimal_overflow")
         if floats:
             touched += [field for field, names in _CALLS_OF_FLOATS.items() if name in names]
+            if name in ("divide", "modulo") and _may_be_zero(node.arguments[1]):
+                touched.append("nan_by_zero")
             if len(types) == 1 and "digit_rounding" in touched:
                 touched.remove("digit_rounding")  # no digits
         if zoned:
@@ -340,6 +343,16 @@ class _Guards:
             if spelt[0] is not spelt[1]:
                 touched.append("timestamp_text")
         self.check(f"a cast of {type_name(source)} to {type_name(target)}", touched)
+
+
+def _may_be_zero(divisor: ir.Operand) -> bool:
+    """Whether a divisor may be 0: not a constant other than 0, nor `nullif(x, 0)`."""
+    while isinstance(divisor, ir.Cast):
+        divisor = divisor.operand
+    if isinstance(divisor, ir.Call) and divisor.function == "nullif":
+        other = divisor.arguments[1]
+        return not (isinstance(other, ir.Literal) and other.value == 0)
+    return not (isinstance(divisor, ir.Literal) and divisor.value)
 
 
 def _may_be_minus_one(operand: ir.Operand) -> bool:

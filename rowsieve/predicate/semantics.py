@@ -110,6 +110,8 @@ class Semantics:
 
     `float_domain`: the outcome of `ln`, `exp` and `power` outside of their domain or range.
 
+    `nan_by_zero`: NaN divided by zero is NaN even where a division by zero fails.
+
     `first_duplicate_wins`: the first of duplicate JSON keys counts. `negative_roots_fail`: the
     square root of a negative number fails; otherwise it is NaN.
 
@@ -164,6 +166,7 @@ class Semantics:
     quotient_overflow: OnFailure = OnFailure.ERROR
     integer_division_by_zero: OnFailure = OnFailure.ERROR
     float_division_by_zero: OnFailure = OnFailure.ERROR
+    nan_by_zero: bool = False
     failed_cast: OnFailure = OnFailure.ERROR
     casts_cut_fractions: bool = False
     rounds_half_to_even: bool = True
@@ -257,6 +260,7 @@ Semantics.POSTGRES = Semantics(
     casts_json=True,
     orders_enums=True,
     digit_rounding=DigitRounding.SHORT_DECIMAL,
+    nan_by_zero=True,
     nan_has_sign=False,
     lowers_patterns=True,
     text_reading=TextReading.POSTGRES,

@@ -73,6 +73,7 @@ EVALUATED = [
     "postgres|i64|floor(a) = 9007199254740992",
     "postgres|i64|round(a) / 2",
     "postgres|i64|a / 2.0",
+    "postgres|f64|'NaN' / a",
     "postgres|i64|a / 1.50",
     "postgres|d10|a / 3",
     "postgres|d10,d10|a / b",

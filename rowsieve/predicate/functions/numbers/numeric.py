@@ -195,7 +195,8 @@ def _divide(arguments: Sequence[pa.Array], signature: Signature, semantics: Sema
         rule = semantics.float_division_by_zero
         if rule is OnFailure.IEEE:
             return Computed(with_nulls(values, nulls, left.type))
-        return _settle(values, nulls, zero, rule, left.type)
+        failed = zero & ~np.isnan(a) if semantics.nan_by_zero else zero
+        return _settle(values, nulls, failed, rule, left.type)
     safe = np.where(free, b.dtype.type(1), b)
     if signature.option == "modulo":
         values, overflowed = integers.modulo(a, safe)
