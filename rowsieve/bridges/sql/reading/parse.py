@@ -177,7 +177,7 @@ def _check_variables(text: str, dialect: Dialect, kind: str) -> None:
 
 
 def _checked(source: Source) -> Source:
-    """Tokenise the text, and check the number of tokens and their nesting."""
+    """Return the source; refuse empty text, `;`, operators of other engines and deep nesting."""
     dialect = source.dialect
     refused = _OPERATORS.get(dialect.grammar, {})
     if not source.tokens:
@@ -203,7 +203,7 @@ def _checked(source: Source) -> Source:
 
 
 def _node(source: Source, tokens: Sequence[Any]) -> Any:
-    """Tokenise the text with the grammar."""
+    """Parse the tokens with the grammar; InvalidPredicate has the place of a syntax error."""
     try:
         node = condition_of(
             tokens,
