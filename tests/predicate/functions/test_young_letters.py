@@ -19,6 +19,7 @@ from rowsieve.predicate.ir import Call, Column
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.datafusion import SessionContext as OurSession
 from rowsieve.types.encodings import schema_of
+from tests.daily import is_due
 from tests.small_tables import fresh_uri
 
 CODES = [code for code in range(0x80, 0x110000) if not 0xD800 <= code < 0xE000]
@@ -45,7 +46,7 @@ def _in_polars(rows: pa.Table, function: str) -> list[str]:
     return (texts.to_uppercase() if function == "upper" else texts.to_lowercase()).to_list()
 
 
-ENGINES = {
+ENGINES: dict[str, tuple[Callable[[pa.Table, str], list[str]], Semantics]] = {
     "duckdb": (_in_duckdb, Semantics.DUCKDB),
     "datafusion": (_in_datafusion, Semantics.DATAFUSION),
     "polars": (_in_polars, Semantics.POLARS),
@@ -66,6 +67,8 @@ def here(rows: pa.Table, function: str, semantics: Semantics) -> list[Any]:
 def test_each_letter_has_the_case_of_the_engine(
     engine: Callable[[pa.Table, str], list[str]], semantics: Semantics, function: str
 ) -> None:
+    if not is_due([judge for judge, _ in ENGINES.values()].index(engine), len(ENGINES)):
+        pytest.skip("has its turn on another day")
     assert here(LETTERS, function, semantics) == engine(LETTERS, function)
 
 
