@@ -20,7 +20,13 @@ from pyspark.sql.types import StructType
 
 from rowsieve.errors import InvalidInput, TableExists, UnsupportedOperation
 from rowsieve.providers.spark.job_errors import own_error
-from rowsieve.providers.spark.plans import class_of, empty_frame, frame_of, items
+from rowsieve.providers.spark.plans import (
+    class_of,
+    empty_frame,
+    frame_of,
+    items,
+    parsed_plan,
+)
 from rowsieve.providers.spark.row_types import arrow_schema_of
 
 _LOGICAL: Final = "org.apache.spark.sql.catalyst.plans.logical."
@@ -36,7 +42,7 @@ def create_table(session: Any, statement: str) -> bool:
     """Run a statement that creates a table of ours with columns or a query; False for others."""
     if not _CREATE.match(statement) or not hasattr(session, "_jsparkSession"):
         return False
-    plan = session._jsparkSession.sessionState().sqlParser().parsePlan(statement)
+    plan = parsed_plan(session, statement)
     kind = class_of(plan).removeprefix(_LOGICAL)
     if kind not in ("CreateTable", "CreateTableAsSelect", "ReplaceTable", "ReplaceTableAsSelect"):
         return False

@@ -51,6 +51,18 @@ def frame_of(session: Any, plan: Any) -> Any:
     return DataFrame(java, session)
 
 
+def column_of(session: Any, expression: Any) -> Any:
+    """The Column of an expression, resolved or as the parser returns it."""
+    from pyspark.sql.classic.column import Column  # noqa: PLC0415 - not on a Connect client
+
+    return Column(internal_class(session, "classic.ExpressionUtils").column(expression))
+
+
+def parsed_plan(session: Any, statement: str) -> Any:
+    """The plan of a statement as Spark's parser returns it: nothing is looked up."""
+    return session._jsparkSession.sessionState().sqlParser().parsePlan(statement)
+
+
 def sequence(session: Any, items: list[Any]) -> Any:
     """A Scala sequence of these items."""
     return scala_seq(session, items)

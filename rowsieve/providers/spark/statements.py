@@ -11,9 +11,10 @@ from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.procedures.bound_call import named_catalog
 from rowsieve.procedures.call_statement import Call, Explain, Statement, classify
 from rowsieve.providers.spark.created_tables import create_table
-from rowsieve.providers.spark.job_errors import condition_of
+from rowsieve.providers.spark.job_errors import condition_of, error_from_worker
 from rowsieve.providers.spark.procedure_engine import SparkEngine
 from rowsieve.providers.spark.reads.pruning import pruned
+from rowsieve.providers.spark.writes.statement_changes import change_view
 
 _DIALECT: Final = "spark"
 
@@ -21,6 +22,7 @@ _CHANGE: Final = re.compile(
     r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:DELETE|UPDATE|MERGE|INSERT|TRUNCATE|ALTER)\b",
     re.IGNORECASE | re.DOTALL,
 )
+_VIEW_CHANGE: Final = re.compile(r"\b(?:DELETE|UPDATE|MERGE)\b", re.IGNORECASE)
 _RETURNING: Final = re.compile(r"\bRETURNING\b", re.IGNORECASE)
 _CANNOT_CHANGE: Final = frozenset(
     {"INTERNAL_ERROR", "UNSUPPORTED_FEATURE", "UNSUPPORTED_INSERT", "EXPECT_TABLE_NOT_VIEW"}
@@ -34,15 +36,18 @@ def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
     CALL, ALTER TABLE … EXECUTE, SHOW PROCEDURES and DESCRIBE PROCEDURE run in `catalog`, a
     `rowsieve.Catalog`, with their tasks on the session's workers; filters are Spark SQL. CREATE
     TABLE … USING rowsieve with columns or a query creates the table at its path, with the options
-    of a write, and its name. Spark runs every other statement, also a call that names one of its
-    own catalogs, and queries are pruned as `prune` does it.
+    of a write, and its name. MERGE, UPDATE and DELETE on a view of a whole table change the table
+    in one commit, which the view then shows. Spark runs every other statement, also a call that
+    names one of its own catalogs, and queries are pruned as `prune` does it.
     """
     if not hasattr(spark, "sql"):
         raise InvalidInput(f"sql: spark must be a SparkSession, not {type(spark).__name__}")
     if not isinstance(statement, str):
         raise InvalidInput(f"sql: a statement is text, not {type(statement).__name__}")
     if (found := classify(statement, _DIALECT)) is None:
-        if create_table(spark, statement):
+        if create_table(spark, statement) or (
+            _VIEW_CHANGE.search(statement) and change_view(spark, statement)
+        ):
             return spark.createDataFrame([], StructType([]))
         return pruned(_run(spark, statement))
     if _is_for_spark(spark, found, catalog):
@@ -65,15 +70,17 @@ def _is_for_spark(spark: Any, statement: Statement, catalog: Any) -> bool:
 
 
 def _run(spark: Any, statement: str) -> Any:
-    """Run a statement in Spark; UnsupportedOperation if it changes what Spark only reads."""
+    """Run a statement in Spark; our error if our source refuses it, or Spark a change of ours."""
     try:
         return spark.sql(statement)
     except Exception as error:
+        if (own := error_from_worker(str(error))) is not None:
+            raise own from error
         if _is_change(error, statement):
             raise UnsupportedOperation(
-                "sql: Spark does not change this table or view, and has no RETURNING; views of "
-                "Rowsieve tables are read only. Use a method of the table: delete, update, "
-                "write_spark or merge_spark"
+                "sql: Spark does not change this table or view, and has no RETURNING. MERGE, "
+                "UPDATE and DELETE change a table by a temporary view of all its columns and rows; "
+                "otherwise use a method of the table: delete, update, write_spark or merge_spark"
             ) from error
         raise
 

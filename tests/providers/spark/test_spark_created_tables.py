@@ -61,6 +61,17 @@ def test_a_table_is_not_replaced(spark: Any, database: str, tmp_path: Path) -> N
     assert not spark.catalog.tableExists(f"{database}.t")
 
 
+@pytest.mark.parametrize("columns", ["", "(id BIGINT)"])
+def test_a_table_without_a_place_is_refused(spark: Any, database: str, columns: str) -> None:
+    for text in (
+        f"CREATE TABLE {database}.g {columns} USING rowsieve",
+        "CREATE TABLE g2 USING rowsieve",
+    ):
+        with pytest.raises(InvalidInput, match="the table is not named, and nothing was created"):
+            sql(spark, text)
+    assert not spark.catalog.tableExists(f"{database}.g")
+
+
 def test_columns_create_an_empty_table(spark: Any, database: str, tmp_path: Path) -> None:
     columns = "(id BIGINT COMMENT 'the key', p DECIMAL(10, 2), l ARRAY<STRING>)"
     sql(spark, f"CREATE TABLE {database}.t {columns} USING rowsieve LOCATION '{tmp_path / 't'}'")

@@ -29,6 +29,7 @@ class MarkedRead:
     """A read without its table and session, and its allowed routes; it keeps no table in memory.
 
     `row_count` is the number of its rows, None if that is not known or the read has a condition.
+    `is_writable`: its table was opened at its newest version, and statements may change it.
     `settings` sums up the session's settings if the read has a condition of Spark's: Spark resolved
     it under these, and would resolve it again.
     """
@@ -42,6 +43,14 @@ class MarkedRead:
     allowed: frozenset[str]
     settings: int | None
     row_count: int | None
+    is_writable: bool
+
+    @property
+    def is_whole_table(self) -> bool:
+        """Whether the frame has all rows and columns of the version."""
+        return self.read.where is None and not {"where", "predicate", "columns"} & set(
+            self.read.source_options
+        )
 
     def again(self, spark: Any) -> SparkRead | None:
         """The same read of the same version; None if that is gone, or other settings hold."""
@@ -80,6 +89,7 @@ def marked(read: SparkRead, frame: Any, allowed: Collection[str], row_count: int
         frozenset(allowed),
         None if read.where is None else _settings(read.spark),
         row_count,
+        is_writable=not table._read_only,
     )
     with _LOCK:
         _READS[name] = found

@@ -134,8 +134,9 @@ def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
     """Run a statement; return a Spark DataFrame. Queries are pruned as `prune` does it.
 
     CALL, ALTER TABLE … EXECUTE, SHOW PROCEDURES and DESCRIBE PROCEDURE run in `catalog`, a
-    `rowsieve.Catalog`, with their tasks on the session's workers; filters are Spark SQL. Spark runs
-    every other statement.
+    `rowsieve.Catalog`, with their tasks on the session's workers; filters are Spark SQL. MERGE,
+    UPDATE and DELETE on a temporary view of a whole table change the table in one commit, which the
+    view then shows. Spark runs every other statement.
     """
     engines.spark()
     from rowsieve.providers.spark import statements  # noqa: PLC0415 - PySpark is optional

@@ -26,14 +26,25 @@ ALLOWED: Final[Mapping[When, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Aliases:
+    """The names of the two sides of a merge in its clauses."""
+
+    source: str = "source"
+    target: str = "target"
+
+
+@dataclass(frozen=True, slots=True)
 class Clause:
-    """One clause; `values` is SQL text per column, or None for all columns of the source."""
+    """One clause; `values` is a value per column, or None for all columns of the source.
+
+    Values and the condition are SQL text, or Columns of a statement that Spark has parsed.
+    """
 
     when: When
     number: int
     action: str
-    values: Mapping[str, str] | None = None
-    where: str | None = None
+    values: Mapping[str, Any] | None = None
+    where: Any = None
 
     @property
     def name(self) -> str:

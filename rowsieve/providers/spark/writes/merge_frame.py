@@ -10,8 +10,9 @@ rows of the source change one row of the table, one task has both and refuses th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
@@ -19,7 +20,7 @@ from pyspark.errors import AnalysisException
 from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
 from rowsieve.providers.spark.frames import check_rows, write_frame, write_rows
 from rowsieve.providers.spark.option_values import check_reachable
-from rowsieve.providers.spark.writes.clauses import When, parse_clauses
+from rowsieve.providers.spark.writes.clauses import Aliases, Clause, When, parse_clauses
 from rowsieve.providers.spark.writes.merging import Merge
 from rowsieve.providers.spark.writes.merging_places import merge_places
 from rowsieve.storage.log.log_entry import Commit
@@ -42,14 +43,37 @@ def merge_frame(
     parsed = [clause for when in When for clause in parse_clauses(when, clauses.get(when.value))]
     if not parsed:
         raise InvalidInput(f"merge_spark: give a clause: {', '.join(when.value for when in When)}")
+    names = {name: name for name in on}
+    merge = SourceMerge(lambda _: frame, names, parsed, Aliases(), depends_on_version=False)
+    return merge_source(table, merge, retry_timeout_s)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMerge:
+    """A merge before it meets a version of its table.
+
+    `frame_at` returns the rows of the source for a merge into a version; they may differ by version
+    if `depends_on_version`. `on` has the columns of the source by those of the table.
+    """
+
+    frame_at: Callable[[int], Any]
+    on: Mapping[str, str]
+    clauses: Sequence[Clause]
+    aliases: Aliases
+    depends_on_version: bool
+
+
+def merge_source(table: Table, merge: SourceMerge, retry_timeout_s: float | None) -> Commit:
+    """Merge in one commit; repeats after conflicts, for `retry_timeout_s` seconds."""
+    frame_at, on, clauses, aliases = merge.frame_at, merge.on, merge.clauses, merge.aliases
     if not table.key:
         with _naming_time():
-            return merge_places(table, frame, on, parsed, retry_timeout_s)
+            return merge_places(table, frame_at, on, clauses, aliases, retry_timeout_s)
     retries = Retries("merge", retry_timeout_s)
     while True:
         base = table.refresh()
-        planned = Merge(table, base, frame, on, parsed)
-        if planned.is_upsert:
+        planned = Merge(table, base, frame_at(base), on, clauses, aliases)
+        if planned.is_upsert and not merge.depends_on_version:
             return write_frame(table, planned.plain_rows(), "upsert")
         options = {"merge": f"{base}:{planned.deletes}"}
         try:

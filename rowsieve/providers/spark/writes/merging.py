@@ -9,7 +9,7 @@ of the join only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +24,7 @@ from rowsieve.providers.spark.frames import read_frame
 from rowsieve.providers.spark.name_case import CASE_SENSITIVE, OddNames, check_case
 from rowsieve.providers.spark.reads.native_columns import quoted
 from rowsieve.providers.spark.row_types import UUID_FORM
-from rowsieve.providers.spark.writes.clauses import Clause, When
+from rowsieve.providers.spark.writes.clauses import Aliases, Clause, When
 from rowsieve.providers.spark.writes.merge_types import is_assignable, is_comparable
 from rowsieve.types.logical import Uuid
 
@@ -42,23 +42,33 @@ class Merge:
     """A merge into one version of a table, as DataFrames."""
 
     def __init__(
-        self, table: Table, version: int, frame: Any, on: Sequence[str], clauses: list[Clause]
+        self,
+        table: Table,
+        version: int,
+        frame: Any,
+        on: Mapping[str, str],
+        clauses: Sequence[Clause],
+        aliases: Aliases,
     ) -> None:
         pinned = open_table(table.uri, version=version, storage_options=table.storage_options)
         self._schema = pinned.snapshot_for_engines().schema
         self._key = tuple(pinned.key)
-        self._on = self._compared(on)
+        self._on = self._compared(tuple(on))
         self._clauses = clauses
+        self._aliases = aliases
         self._frame = frame
         self._functions = _functions_of(frame.sparkSession)
         self._columns = _source_columns(frame, self._schema.names)
+        for name, theirs in on.items():
+            if theirs != name:
+                self._columns[self._schema.field(name).name] = [theirs]
         # Spark does not cast to members that are NOT NULL; the writer checks them
         columns = spark_schema(self._schema).toNullable()
         self._types = {column.name: column.dataType for column in columns}
         for name in self._on:
             self._check_compared_type(name)
-        self._source = self._source_rows().alias("source")
-        self._target = self._target_rows(pinned).alias("target")
+        self._source = self._source_rows().alias(aliases.source)
+        self._target = self._target_rows(pinned).alias(aliases.target)
         self.deletes = free_name("_rowsieve_delete", self._schema.names)
 
     def _compared(self, on: Sequence[str]) -> tuple[str, ...]:
@@ -99,7 +109,7 @@ class Merge:
         for number, clause in enumerate(self._clauses):
             fires = self._is(clause.when)
             if clause.where is not None:
-                fires = fires & make.expr(clause.where)
+                fires = fires & self._column(clause.where)
             chosen = chosen.when(fires, make.lit(number))
         clause_number = make.col(number_name)
         joined = self._joined().withColumn(number_name, chosen).where(clause_number.isNotNull())
@@ -176,23 +186,28 @@ class Merge:
                 column = self._functions.lit(None)
             elif name in values:
                 self._check_type(clause, name, values[name])
-                column = self._functions.expr(values[name])
+                column = self._column(values[name])
             else:
                 column = self._target_column(name)
             result[name] = column.cast(type_)
         return result
 
-    def _values(self, clause: Clause) -> dict[str, str]:
-        """SQL text per column of the table that the clause assigns."""
+    def _column(self, value: Any) -> Any:
+        """The Column of SQL text; a Column is returned as it is."""
+        return self._functions.expr(value) if isinstance(value, str) else value
+
+    def _values(self, clause: Clause) -> dict[str, Any]:
+        """Text or Column per column of the table that the clause assigns."""
         if clause.action == "delete":
             return {}
         if clause.values is None:
             names = {name: self._in_source(name, clause.name) for name in self._schema.names}
-            found = {name: f"source.{quoted(theirs)}" for name, theirs in names.items()}
+            alias = quoted(self._aliases.source)
+            found = {name: f"{alias}.{quoted(theirs)}" for name, theirs in names.items()}
             for name in self._key:
                 self._check_type(clause, name, found.pop(name))
             return found
-        found = {self._schema.field(name).name: text for name, text in clause.values.items()}
+        found = {self._schema.field(name).name: value for name, value in clause.values.items()}
         if len(found) < len(clause.values):
             raise InvalidInput(
                 f"merge_spark: {clause.name} assigns two values to a column: {list(clause.values)}"
@@ -200,9 +215,10 @@ class Merge:
         for name in self._key:
             text = found.pop(name, None)
             if text is not None and not self._is_key(clause, name, text):
+                own = f"{self._aliases.source}.{self._columns[name][0]}"
                 raise UnsupportedOperation(
                     f"merge_spark: {clause.name} assigns {text} to the key column {name!r}; a key "
-                    f"identifies its row, and only source.{name} may be assigned to it"
+                    f"identifies its row, and only {own} may be assigned to it"
                 )
             if clause.when is When.NOT_MATCHED:
                 self._check_type(clause, name, self._text_of_source(name))
@@ -214,19 +230,19 @@ class Merge:
             )
         return found
 
-    def _is_key(self, clause: Clause, name: str, text: str) -> bool:
-        """Return whether the text is the key of the source, which that of the table equals."""
+    def _is_key(self, clause: Clause, name: str, text: Any) -> bool:
+        """Return whether the value is the key of the source, which that of the table equals."""
         if clause.when is When.NOT_MATCHED_BY_SOURCE:
             return False
         self._type_of(clause, name, text)
         side = self._source
         theirs = side.select(self._text_of_source(name))
         try:
-            return bool(side.select(self._functions.expr(text)).sameSemantics(theirs))
+            return bool(side.select(self._column(text)).sameSemantics(theirs))
         except PySparkException:
             return False
 
-    def _check_type(self, clause: Clause, name: str, text: str) -> None:
+    def _check_type(self, clause: Clause, name: str, text: Any) -> None:
         """Raise SchemaMismatch unless the column's type has every value of the text's type."""
         wanted = self._types[name].simpleString()
         found = self._type_of(clause, name, text)
@@ -239,18 +255,16 @@ class Merge:
                 f"{found}, and the column {wanted}; {remedy}"
             )
 
-    def _type_of(self, clause: Clause, what: str, text: str) -> str:
-        """Spark's name of the type of SQL text over the rows that the clause applies to."""
+    def _type_of(self, clause: Clause, what: str, text: Any) -> str:
+        """Spark's name of the type of a value over the rows that the clause applies to."""
         joined = self._source.crossJoin(self._target)
         sides = {When.NOT_MATCHED: self._source, When.NOT_MATCHED_BY_SOURCE: self._target}
         try:
-            found = joined.select(
-                self._functions.expr(text).alias("value")
-            )  # names must be unambiguous
+            found = joined.select(self._column(text).alias("value"))  # names must be unambiguous
             type_ = str(found.schema[0].dataType.simpleString())
             rows = sides.get(clause.when, joined)  # names must be of rows that the clause has
             # and, as in WHERE, no aggregates, windows and generators; `schema` asks Spark
-            assert rows.where(self._functions.expr(text).isNotNull()).selectExpr("1").schema
+            assert rows.where(self._column(text).isNotNull()).selectExpr("1").schema
         except PySparkException as error:
             first = next((line for line in str(error).splitlines() if line), "")
             raise InvalidPredicate(
@@ -280,10 +294,11 @@ class Merge:
         )
 
     def _text_of_source(self, name: str) -> str:
-        return f"source.{quoted(self._in_source(name, 'its key'))}"
+        theirs = self._in_source(name, "its key")
+        return f"{quoted(self._aliases.source)}.{quoted(theirs)}"
 
     def _target_column(self, name: str) -> Any:
-        return self._functions.col(f"target.{quoted(name)}")
+        return self._functions.col(f"{quoted(self._aliases.target)}.{quoted(name)}")
 
     def _in_source(self, name: str, what: str) -> str:
         found = self._columns[name]

@@ -11,7 +11,7 @@ the table, the result would depend on their order, unless they all delete it: Ke
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,9 +26,10 @@ from rowsieve.changes.mutation import Mutation
 from rowsieve.errors import InvalidInput, KeyViolation
 from rowsieve.providers.spark.frames import spark_read
 from rowsieve.providers.spark.job_errors import own_error
+from rowsieve.providers.spark.reads.native_columns import quoted
 from rowsieve.providers.spark.reads.placed_rows import placed_frame
 from rowsieve.providers.spark.row_types import from_spark
-from rowsieve.providers.spark.writes.clauses import Clause
+from rowsieve.providers.spark.writes.clauses import Aliases, Clause
 from rowsieve.providers.spark.writes.merging import Merge, free_name
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.snapshot import Snapshot
@@ -39,15 +40,17 @@ if TYPE_CHECKING:
 
 def merge_places(
     table: Table,
-    frame: Any,
-    on: Sequence[str],
-    clauses: list[Clause],
+    frame_at: Callable[[int], Any],
+    on: Mapping[str, str],
+    clauses: Sequence[Clause],
+    aliases: Aliases,
     retry_timeout_s: float | None,
 ) -> Commit:
     """Merge in one commit; runs again after a conflict, for `retry_timeout_s` seconds."""
 
     def build(change: Change, snapshot: Snapshot) -> Mutation | None:
-        merge = PlacedMerge(table, snapshot.version, frame, on, clauses)
+        version = snapshot.version
+        merge = PlacedMerge(table, version, frame_at(version), on, clauses, aliases)
         places, rows = merge.places_and_rows()
         return hide_places(change, snapshot, places, rows, changes_rows)
 
@@ -92,7 +95,7 @@ class PlacedMerge(Merge):
 
     def _sides(self) -> tuple[Any, Any]:
         """Whether a joined row has a row of the table, and one of the source."""
-        marker = self._functions.col(f"source.{self._marker}")
+        marker = self._functions.col(f"{quoted(self._aliases.source)}.{self._marker}")
         return self._target_column(self._place).isNotNull(), marker.isNotNull()
 
     def _once(self, places: np.ndarray) -> np.ndarray:
