@@ -24,9 +24,11 @@ from rowsieve.predicate import spelled
 from rowsieve.predicate.spelled import MOST_CHARACTERS, ShownAsSql, Spelled, Token
 from rowsieve.predicate.value_set import ValueSet as ValueSet  # noqa: PLC0414 - exported
 from rowsieve.types.logical import LogicalType, type_name
+from rowsieve.types.time_zones import shown_zone
 
 FlatValue: TypeAlias = bool | int | float | decimal.Decimal | str | bytes | None
 PhysicalValue: TypeAlias = FlatValue | tuple["PhysicalValue", ...]
+_OF_ZONES: Final = frozenset({"local_time", "instant", "try_instant"})
 
 
 class ComparisonOp(Enum):
@@ -113,7 +115,16 @@ class Call(Spelled):
     arguments: tuple[Operand, ...]
 
     def _tokens(self) -> Sequence[Token]:
-        return (f"{self.function}(", *spelled.listed(self.arguments[:MOST_CHARACTERS]), ")")
+        arguments = self.arguments[:MOST_CHARACTERS]
+        if self.function.startswith("zoned_") or self.function in _OF_ZONES:
+            arguments = tuple(map(_with_shown_zone, arguments))
+        return (f"{self.function}(", *spelled.listed(arguments), ")")
+
+
+def _with_shown_zone(operand: Operand) -> Operand:
+    if not isinstance(operand, Literal) or not isinstance(operand.value, str):
+        return operand
+    return Literal(shown_zone(operand.value), operand.type)
 
 
 @dataclass(frozen=True, slots=True)

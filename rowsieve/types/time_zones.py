@@ -54,6 +54,11 @@ IN_ARROW = " in Arrow"  # suffix: the zone according to Arrow's kernels in this 
 _OTHER_TREES = ("posix/", "right/")  # copies of all zones, the latter with leap seconds
 
 
+def shown_zone(name: str) -> str:
+    """Return the name of a zone without the suffix that names its database, for messages."""
+    return name.removesuffix(UNTIL_2100).removesuffix(IN_ARROW)
+
+
 class RepeatedTime(Enum):
     """The rule for a local time that occurs twice: which instant it means."""
 

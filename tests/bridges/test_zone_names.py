@@ -16,6 +16,7 @@ from rowsieve.bridges.where import to_predicate
 from rowsieve.errors import InvalidInput, RowsieveError, SchemaMismatch
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.time_zones import IN_ARROW, UNTIL_2100, name_in, zone
+from tests.small_tables import fresh_uri
 
 ZONE = "America/New_York"
 SCHEMA = pa.schema(
@@ -104,3 +105,13 @@ def test_a_name_is_written_where_the_database_has_the_same_changes() -> None:
     ours = zone(ZONE + IN_ARROW).name
     assert name_in(ours, IN_ARROW) == ZONE
     assert name_in(ours) == (ZONE if ours == ZONE else None)
+
+
+@pytest.mark.parametrize(("dialect", "source"), SOURCES, ids=range(len(SOURCES)))
+def test_no_text_of_a_condition_shows_an_internal_name(dialect: str | None, source: Any) -> None:
+    table = rs.create_table(fresh_uri(), SCHEMA.empty_table())
+    scan = table.scan(source) if dialect is None else table.scan(source, dialect=dialect)
+    predicate = to_predicate(source, dialect or "postgres", ARROWS)
+    for text in (repr(predicate), str(predicate), repr(scan), str(scan.explain())):
+        assert UNTIL_2100 not in text
+        assert IN_ARROW not in text

@@ -58,7 +58,9 @@ def test_queries_name_tables_and_versions(
     ("statement", "error", "reason"),
     [
         ("SELECT * FROM db.nope", TableNotFound, "nope"),
-        ("SELECT * FROM none.t", InvalidInput, "not found"),
+        ("SELECT * FROM none.t", TableNotFound, "no table at .*none/t"),
+        ("SELECT * FROM absent", TableNotFound, "no table at .*default/absent"),
+        ("SELECT * FROM other.none.t", InvalidInput, "not found"),
         ("SELECT * FROM db.t FOR VERSION AS OF 9", NotFound, "version 9"),
         ("SELECT nope FROM db.t", InvalidInput, "nope"),
         ("SELEC", InvalidInput, "sql:"),
