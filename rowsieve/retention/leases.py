@@ -92,6 +92,12 @@ def lease_files(store: ObjectStore) -> list[LeaseFile]:
     return list(newest.values())
 
 
+def leased_version_of(path: str) -> int | None:
+    """The version that a lease of this name protects; None for another file."""
+    match = _NAME.fullmatch(path)
+    return None if match is None else int(match["version"])
+
+
 def oldest_leased(leases: Iterable[LeaseFile], over: Collection[LeaseFile] = ()) -> int | None:
     """Return the oldest version that a lease protects; `over` are leases to ignore."""
     return min((lease.version for lease in leases if lease not in over), default=None)

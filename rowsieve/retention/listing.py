@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final
 
 from rowsieve.objects import Details, ObjectStore, together
+from rowsieve.retention.leases import LEASES, leased_version_of
 from rowsieve.storage.log.checkpoint import CHECKPOINTS, checkpoint_version_of
 from rowsieve.storage.log.commit_ids import base_of
 from rowsieve.storage.log.floors import base_of_path
@@ -23,10 +24,11 @@ _CHECKPOINT_PARTS: Final = re.compile(rf"{CHECKPOINTS}/(?P<id>[0-9a-f]{{32}})\.(
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The files in the folders of the data, the log and the checkpoints.
+    """The files in the folders of the data, the log and the checkpoints, and the leased versions.
 
-    `details` are the files of the last two; `lists` the paths of lists of parts, by commit id;
-    `checkpoint_parts` the paths of files with the parts of a checkpoint, by their ids.
+    `details` are the files of log and checkpoints; `lists` the paths of lists of parts, by commit
+    id; `checkpoint_parts` the paths of files with the parts of a checkpoint, by their ids; `leases`
+    the versions.
     """
 
     data: Details
@@ -35,13 +37,13 @@ class Listing:
     checkpoints: tuple[int, ...] = ()
     lists: dict[str, list[str]] = field(default_factory=dict)
     checkpoint_parts: dict[str, str] = field(default_factory=dict)
+    leases: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, store: ObjectStore) -> Listing:
-        """List the three folders."""
-        data, log, checkpoints = together(
-            store, [partial(store.details, folder) for folder in ("data", LOG, CHECKPOINTS)]
-        )
+        """List the folders."""
+        folders = [partial(store.details, folder) for folder in ("data", LOG, CHECKPOINTS, LEASES)]
+        data, log, checkpoints, leases = together(store, folders)
         lists: dict[str, list[str]] = {}
         for path in log:
             if (name := _LIST.fullmatch(path)) is not None:
@@ -56,6 +58,7 @@ class Listing:
             ),
             lists,
             {name["id"]: name[0] for name in parts if name is not None},
+            tuple(v for path in leases if (v := leased_version_of(path)) is not None),
         )
 
     @property
@@ -69,6 +72,7 @@ class Listing:
         """The newest version that a name proves to have been read or committed, and that name."""
         names = [(version, f"entry {version}") for version in self.entries]
         names += [(version, f"checkpoint {version}") for version in self.checkpoints]
+        names += [(version, "a lease") for version in self.leases]
         for path in (*self.data, *self.details):
             base = base_of_path(path) if path in self.data else _base_of_list(path)
             if base is not None:

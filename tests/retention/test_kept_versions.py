@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -136,9 +137,15 @@ def test_a_log_without_its_newest_entries_is_not_changed(call: str, interval: st
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_lease_of_a_later_version_shows_that_entries_were_lost(call: str) -> None:
+@pytest.mark.parametrize("older", [[], [3]], ids=["alone", "behind an older one"])
+def test_a_lease_of_a_later_version_shows_that_entries_were_lost(
+    call: str, older: list[int]
+) -> None:
     table = with_history(versions=8)
-    with Lease(table.store, table.snapshot_for_engines().table.uuid, 7, 60.0, "reader"):
+    uuid = table.snapshot_for_engines().table.uuid
+    with ExitStack() as held:
+        for version in (*older, 7):
+            held.enter_context(Lease(table.store, uuid, version, 60.0, "reader"))
         lost = table.store.get(log_path(7))
         table.store.delete([log_path(7)])
         _seen.clear()
