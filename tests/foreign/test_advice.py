@@ -12,7 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import rowsieve as rs
-from rowsieve.errors import InvalidInput, RowsieveError, SchemaMismatch, UnsupportedOperation
+from rowsieve.errors import (
+    InvalidInput,
+    RowsieveError,
+    SchemaMismatch,
+    UnsupportedOperation,
+    VersionNotFound,
+)
 from rowsieve.parquet.thrift import I32, encoded_value
 from tests.foreign import damaged
 
@@ -82,7 +88,90 @@ def written_again(folder: Path) -> Path:
     return folder / "a.parquet"
 
 
+def with_columns(folder: Path, names: list[str], *columns: Any) -> Path:
+    arrays = [each if isinstance(each, pa.Array) else pa.array(each) for each in columns]
+    pq.write_table(pa.table(arrays, names=names), folder / "a.parquet", store_schema=False)
+    return folder / "a.parquet"
+
+
+def deep(levels: int) -> pa.Array:
+    """A value in so many lists."""
+    values = pa.array([1])
+    for _ in range(levels):
+        values = pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), values)
+    return values
+
+
+def not_parquet(folder: Path, data: bytes) -> Path:
+    (folder / "b.parquet").write_bytes(data)
+    return write(folder / "a.parquet", v=[1]).parent
+
+
+def without_b(folder: Path) -> Path:
+    (folder / "b.parquet").unlink()
+    return folder
+
+
+V: Any = pa.schema({"v": pa.int64()})
+
+
 REFUSALS = {
+    "a zero byte in a name": Refusal(
+        SchemaMismatch, "name the other columns in schema=",
+        lambda f: rs.open_parquet(with_columns(f, ["a\0b", "v"], [1], [2])),
+        lambda f: rs.open_parquet(f / "a.parquet", schema=V),
+    ),
+    "a zero byte in a name, renamed": Refusal(
+        SchemaMismatch, "rename the column",
+        lambda f: rs.open_parquet(with_columns(f, ["a\0b", "v"], [1], [2])),
+        lambda f: rs.open_parquet(with_columns(f, ["ab", "v"], [1], [2])),
+    ),
+    "a column that is nested too deep": Refusal(
+        SchemaMismatch, "name the other columns in schema=",
+        lambda f: rs.open_parquet(with_columns(f, ["a", "v"], deep(49), [2])),
+        lambda f: rs.open_parquet(f / "a.parquet", schema=V),
+    ),
+    "two columns of one name": Refusal(
+        InvalidInput, "rename them",
+        lambda f: rs.open_parquet(with_columns(f, ["v", "v"], [1], [2])),
+        lambda f: rs.open_parquet(with_columns(f, ["v", "w"], [1], [2])),
+    ),
+    "bytes that are no text": Refusal(
+        SchemaMismatch, "choose another type in schema=",
+        lambda f: rs.open_parquet(
+            with_columns(f, ["v", "s"], [1], [b"\xff"]), binary_as_string=True
+        ).to_arrow(),
+        lambda f: rs.open_parquet(
+            f / "a.parquet", schema=pa.schema({"v": pa.int64(), "s": pa.binary()})
+        ),
+    ),
+    "bytes that are no text, left out": Refusal(
+        SchemaMismatch, "or leave the column out",
+        lambda f: rs.open_parquet(
+            with_columns(f, ["v", "s"], [1], [b"\xff"]), binary_as_string=True
+        ).to_arrow(),
+        lambda f: rs.open_parquet(f / "a.parquet", schema=V),
+    ),
+    "types that no type holds": Refusal(
+        SchemaMismatch, "or give the type in schema=",
+        lambda f: rs.open_parquet(
+            [write(f / "a.parquet", v=[1]), write(f / "b.parquet", v=["2"])]
+        ),
+        lambda f: rs.open_parquet(f / "a.parquet", schema=V),
+    ),
+    "a file that is not Parquet": Refusal(
+        InvalidInput, "leave it out", lambda f: rs.open_parquet(not_parquet(f, b"not at all" * 9)),
+        lambda f: rs.open_parquet(without_b(f)),
+    ),
+    "a file that is too short": Refusal(
+        InvalidInput, "leave it out", lambda f: rs.open_parquet(not_parquet(f, b"PAR1")),
+        lambda f: rs.open_parquet(without_b(f)),
+    ),
+    "another version than the only one": Refusal(
+        VersionNotFound, "leave version= out",
+        lambda f: rs.open_parquet(write(f / "a.parquet", v=[1])).scan(version=3).to_arrow(),
+        lambda f: rs.open_parquet(f / "a.parquet"),
+    ),
     "a file twice": Refusal(
         InvalidInput, "Give it once", lambda f: rs.open_parquet(twice(f)),
         lambda f: rs.open_parquet(f / "a.parquet"),

@@ -225,6 +225,16 @@ def test_claims_that_contradict_each_other_are_unknown(
             assert table.scan(condition).to_arrow().num_rows == count
 
 
+def test_bounds_of_booleans_are_zero_or_one(tmp_path: Path) -> None:
+    """A decoder takes another byte for true."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"b": [True, False, None]}), path)
+    damaged.set_statistics(path, 0, {MIN: b"\7", MAX: b"\7", NULLS: nulls(1)})
+    for table in (rs.open_parquet(path), rs.from_parquet(path, tmp_path / "table")):
+        for condition in ("b = FALSE", "b <> TRUE", "b"):
+            assert table.count(condition) == 1, condition
+
+
 def test_null_counts_of_required_columns_are_unknown(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False)])
