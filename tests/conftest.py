@@ -187,6 +187,15 @@ def zoned_session(spark: Any) -> Iterator[Any]:
         spark.conf.set(name, value)
 
 
+@pytest.fixture
+def judging_spark(spark: Any) -> Iterator[None]:
+    """The shared session as a judge of texts, in UTC and ANSI mode."""
+    from tests.bridges.against_engines.judges import judging
+
+    with judging(spark):
+        yield
+
+
 @pytest.fixture(scope="session")
 def client(spark: Any) -> Iterator[Any]:
     """A client of Spark Connect, served by the JVM of the shared session: a session beside it.

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
+from contextlib import nullcontext
 
+from rowsieve.providers.spark import spark_session
+from tests.bridges.against_engines.judges import judging
 from tests.ternary_logic.engine_texts import check_texts
 from tests.ternary_logic.pairs import Report, check_table, names_of
-from tests.ternary_logic.readers import READERS
+from tests.ternary_logic.readers import ALONE, WITH_SPARK
 
 
-def report(first: int, last: int, conditions: int) -> None:
+def report(first: int, last: int, conditions: int, readers: Collection[str] = ALONE) -> None:
     """Write each finding of these seeds, and the sums at the end."""
     found = Report()
     for seed in range(first, last):
         seen = len(found.findings)
-        check_table(seed, range(conditions), READERS, found)
-        check_texts(seed, range(conditions), READERS, found)
+        check_table(seed, range(conditions), readers, found)
+        check_texts(seed, range(conditions), readers, found)
         for finding in found.findings[seen:]:
             _write(str(finding))
         if seed % 5 == 4:
@@ -29,12 +33,21 @@ def _write(line: str) -> None:
     sys.stdout.flush()
 
 
+def replay(pair: str) -> None:
+    """Write what differs in a pair."""
+    seed, number, reader = names_of(pair.removeprefix("texts/"))
+    replayed = Report()
+    check = check_texts if pair.startswith("texts/") else check_table
+    check(seed, [number], [reader], replayed)
+    _write("\n".join(map(str, replayed.findings)) or f"no difference; {replayed.skipped}")
+
+
 if __name__ == "__main__":
-    if "/" in sys.argv[1]:
-        seed, number, reader = names_of(sys.argv[1].removeprefix("texts/"))
-        replayed = Report()
-        check = check_texts if sys.argv[1].startswith("texts/") else check_table
-        check(seed, [number], [reader], replayed)
-        _write("\n".join(map(str, replayed.findings)) or f"no difference; {replayed.skipped}")
-    else:
-        report(*map(int, sys.argv[1:]))  # first seed, last seed, conditions of each
+    first, *others = sys.argv[1:]  # a pair, or first seed, last seed, conditions, and "spark"
+    with_spark = first.rpartition("/")[2] in WITH_SPARK or "spark" in others
+    with judging(spark_session("ternary logic")) if with_spark else nullcontext():
+        if "/" in first:
+            replay(first)
+        else:
+            last, conditions = map(int, others[:2])
+            report(int(first), last, conditions, WITH_SPARK if with_spark else ALONE)

@@ -23,9 +23,9 @@ from tests.bridges.against_engines.generator import over_columns, texts
 from tests.ternary_logic.histories import History, random_table
 from tests.ternary_logic.kinds import Kind
 from tests.ternary_logic.pairs import Failure, Report, Room, outcome
-from tests.ternary_logic.readers import READERS, Queried
+from tests.ternary_logic.readers import READERS, Queried, place_for
 
-ENGINES = ("duckdb", "datafusion")
+ENGINES = ("duckdb", "datafusion", "spark")
 _DRAWS = 20  # texts that are drawn for one over columns of the table, and for one without failure
 
 
@@ -53,17 +53,19 @@ def check_texts(
     seed: int, numbers: Collection[int], readers: Collection[str], report: Report
 ) -> None:
     """Ask texts of each engine over the table of a seed through each reader of its language."""
-    with random_table(seed, KINDS) as history:
+    with place_for(readers) as uri, random_table(seed, KINDS, uri=uri) as history:
         room = Room(history, report)
         for number in numbers:
             for engine in ENGINES:
+                asked = [n for n in readers if READERS[n].language == engine]
+                if not asked:
+                    continue
                 condition = condition_of(f"{seed}/{number}/{engine}", engine, room)
                 if condition is None:
                     report.skipped[f"{engine}: no value"] += 1
                     continue
-                for name, reader in READERS.items():
-                    if reader.language == engine and name in readers:
-                        room.compare(f"texts/{seed}/{number}/{name}", name, condition)
+                for name in asked:
+                    room.compare(f"texts/{seed}/{number}/{name}", name, condition)
 
 
 def condition_of(pair: str, engine: str, room: Room) -> str | None:
@@ -75,7 +77,7 @@ def condition_of(pair: str, engine: str, room: Room) -> str | None:
         if text is not None and isinstance(judge, Queried):
             values = outcome(partial(_values, judge, text))
             if not isinstance(values, Failure):
-                return _condition(text, values, chance)
+                return _condition(text, values, chance, engine)
     return None
 
 
@@ -85,14 +87,14 @@ def _values(judge: Queried, text: str) -> list[Any]:
     return found
 
 
-def _condition(text: str, values: list[Any], chance: random.Random) -> str:
-    known = [value for value in values if literal(value) is not None]
+def _condition(text: str, values: list[Any], chance: random.Random, engine: str) -> str:
+    known = [value for value in values if literal(value, engine) is not None]
     if any(isinstance(value, bool) for value in known):
         return text
     if not known or chance.random() < 0.1:
         return f"({text}) IS NULL"
     operator = chance.choice(("=", "<>", "<", "<=", ">", ">="))
-    return f"({text}) {operator} {literal(chance.choice(known))}"
+    return f"({text}) {operator} {literal(chance.choice(known), engine)}"
 
 
 def _drawn(chance: random.Random, engine: str, history: History) -> str | None:
@@ -108,18 +110,33 @@ def _drawn(chance: random.Random, engine: str, history: History) -> str | None:
     return None
 
 
-def literal(value: Any) -> str | None:
-    """A value as a constant of SQL; None for one that has no plain form."""
+def literal(value: Any, engine: str) -> str | None:
+    """A value as a constant of an engine's SQL; None for one that has no plain form."""
     match value:
         case bool():
             return str(value).upper()
         case int() | decimal.Decimal():
             return str(value)
         case str():
-            return "'" + value.replace("'", "''") + "'"
+            return _quoted(value, engine)
         case dt.datetime():
-            kind = "TIMESTAMP" if value.tzinfo is None else "TIMESTAMPTZ"
+            kind = _ZONED_AND_LOCAL[engine][value.tzinfo is None]
             return f"{kind} '{value.replace(tzinfo=None).isoformat(' ')}'"
         case dt.date():
             return f"DATE '{value.isoformat()}'"
     return None
+
+
+_ZONED_AND_LOCAL: Mapping[str, tuple[str, str]] = {
+    "duckdb": ("TIMESTAMPTZ", "TIMESTAMP"),
+    "datafusion": ("TIMESTAMPTZ", "TIMESTAMP"),
+    "spark": ("TIMESTAMP", "TIMESTAMP_NTZ"),
+}
+"""The words for instants and for times without a zone; sessions are in UTC."""
+
+
+def _quoted(text: str, engine: str) -> str:
+    """A text as a constant; Spark's has escapes."""
+    if engine == "spark":
+        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return "'" + text.replace("'", "''") + "'"

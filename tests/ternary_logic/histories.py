@@ -217,13 +217,17 @@ def layout(chance: random.Random, names: tuple[str, ...], *, creation: bool) -> 
 
 
 @contextmanager
-def random_table(seed: int, kinds: Mapping[str, Kind] = KINDS, most: int = 12) -> Iterator[History]:
-    """Build the table of a seed, with tiny row groups as long as it is open."""
+def random_table(
+    seed: int, kinds: Mapping[str, Kind] = KINDS, most: int = 12, uri: str | None = None
+) -> Iterator[History]:
+    """Build the table of a seed, with tiny row groups as long as it is open; mostly in memory."""
     chance = random.Random(seed)
     names = tuple(sorted(chance.sample(list(kinds), min(len(kinds), chance.randint(6, most)))))
     for _ in tiny_row_groups(chance.choice(_ROW_GROUPS)):
         history = History(
-            chance, _created(chance, names, kinds), {name: kinds[name] for name in names}
+            chance,
+            _created(chance, names, kinds, uri or fresh_uri()),
+            {name: kinds[name] for name in names},
         )
         history.kinds["id"] = Kind(Int(64), range(_IDS))
         for _ in range(chance.randint(3, 9)):
@@ -236,7 +240,9 @@ def random_table(seed: int, kinds: Mapping[str, Kind] = KINDS, most: int = 12) -
         yield history
 
 
-def _created(chance: random.Random, names: tuple[str, ...], kinds: Mapping[str, Kind]) -> Table:
+def _created(
+    chance: random.Random, names: tuple[str, ...], kinds: Mapping[str, Kind], uri: str
+) -> Table:
     key: tuple[str, ...] = ()
     if chance.random() < 0.6:
         first = [name for name in _KEYABLE if name in names and chance.random() < 0.4][:1]
@@ -253,7 +259,7 @@ def _created(chance: random.Random, names: tuple[str, ...], kinds: Mapping[str, 
         for f in arrow_rows(schema_of(names, kinds), dict.fromkeys(("id", *names), ())).schema
     ]
     table = rowsieve.create_table(
-        fresh_uri(), pa.schema(fields), key=list(key) or None, properties=settings
+        uri, pa.schema(fields), key=list(key) or None, properties=settings
     )
     rows = drawn_rows(
         chance, table.snapshot_for_engines().schema, kinds, list(range(chance.choice((6, 20)))), key

@@ -28,6 +28,7 @@ from tests.ternary_logic.readers import (
     Judge,
     Language,
     Reader,
+    place_for,
 )
 
 FORMS = ("p", "NOT p", "p IS NULL")
@@ -112,7 +113,7 @@ def check_table(
     seed: int, numbers: Collection[int], readers: Collection[str], report: Report
 ) -> None:
     """Ask the conditions of these numbers over the table of a seed through each reader."""
-    with random_table(seed) as history:
+    with place_for(readers) as uri, random_table(seed, uri=uri) as history:
         room = Room(history, report)
         for number in numbers:
             predicate = condition_of(seed, number, history)

@@ -1,12 +1,14 @@
 """The readers of a table, the language that each takes conditions in, and who judges them.
 
-A reader that joins is a row of `READERS`; a language, a row of `LANGUAGES`.
+A reader that joins is a row of `ALONE` or `WITH_SPARK`; a language, a row of `LANGUAGES`.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,6 +20,8 @@ from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
 from rowsieve.types.schema import Schema
+from tests.bridges.against_engines.judges import SESSIONS
+from tests.bridges.spark_columns.nasty import in_driver
 from tests.duckdb_sessions import duckdb_session
 
 Ids = list[int]
@@ -282,6 +286,64 @@ def _polars_dataset(table: Table) -> Framed:
     return Framed(pl.scan_pyarrow_dataset(table.to_dataset()))
 
 
+# Text of Spark's SQL, in the session of the tests
+
+
+def _in_spark(frame: Any, run: Callable[[Any, str], Any] | None = None) -> Queried:
+    """A frame as the relation `t`; by default Spark runs the queries, without us."""
+    (session,) = SESSIONS
+
+    def ask(query: str) -> pa.Table:
+        frame.createOrReplaceTempView("t")
+        found: pa.Table = (session.sql(query) if run is None else run(session, query)).toArrow()
+        return found
+
+    return Queried(ask)
+
+
+def _spark_memory(table: Table) -> Queried:
+    """Rows of the driver, over which the optimiser computes conditions, without a job."""
+    (session,) = SESSIONS
+    (batch,) = table.scan().to_arrow().combine_chunks().to_batches() or [None]
+    return _in_spark(in_driver(session, batch, table.snapshot_for_engines().schema))
+
+
+def _to_spark(table: Table) -> Queried:
+    (session,) = SESSIONS
+    return _in_spark(table.to_spark(session))
+
+
+def _spark_source(table: Table) -> Queried:
+    from rowsieve.providers.spark import read
+
+    (session,) = SESSIONS
+    return _in_spark(read(session, table.uri, routes=["source"]))
+
+
+def _pruned_spark(table: Table) -> Queried:
+    from rowsieve.providers.spark import sql
+
+    (session,) = SESSIONS
+    return _in_spark(table.to_spark(session), sql)
+
+
+@dataclass(frozen=True)
+class SparkScanned:
+    """`to_spark` with text as its condition."""
+
+    table: Table
+
+    def _frame(self, condition: str) -> Any:
+        (session,) = SESSIONS
+        return self.table.to_spark(session, where=condition, columns=["id"])
+
+    def kept(self, condition: str) -> Ids:
+        return sorted(self._frame(condition).toArrow()["id"].to_pylist())
+
+    def count(self, condition: str) -> int:
+        return int(self._frame(condition).count())
+
+
 def _sql(dialect: str, judge: Callable[[Table], Judge]) -> Language:
     return Language(
         _text(dialect), lambda text: f"NOT ({text})", lambda text: f"({text}) IS NULL", judge
@@ -297,9 +359,10 @@ LANGUAGES: Mapping[str, Language] = {
     ),
     "duckdb": _sql("duckdb", lambda table: _in_duckdb(visible(table), copied=True)),
     "datafusion": _sql("datafusion", _datafusion_memory),
+    "spark": _sql("spark", _spark_memory),
     "polars": Language(_polars, lambda e: ~e, lambda e: e.is_null(), _polars_memory),
 }
-READERS: Mapping[str, Reader] = {
+ALONE: Mapping[str, Reader] = {
     "scan": Reader("ours", lambda table: Scanned(table, "on"), raises=True),
     "soft scan": Reader("ours", lambda table: Scanned(table, "soft"), raises=True, every=5),
     "whole scan": Reader("ours", lambda table: Scanned(table, "off"), raises=True, every=5),
@@ -312,3 +375,21 @@ READERS: Mapping[str, Reader] = {
     "polars frame": Reader("polars", lambda table: Framed(table.scan_polars())),
     "polars expression": Reader("polars", lambda table: TextScanned(table, "postgres")),
 }
+WITH_SPARK: Mapping[str, Reader] = {
+    "spark": Reader("spark", _to_spark),
+    "spark source": Reader("spark", _spark_source, every=3),
+    "our spark": Reader("spark", _pruned_spark),
+    "spark condition": Reader("spark", SparkScanned),
+    "spark text": Reader("spark", lambda table: TextScanned(table, "spark")),
+}
+READERS: Mapping[str, Reader] = {**ALONE, **WITH_SPARK}
+
+
+@contextmanager
+def place_for(readers: Collection[str]) -> Iterator[str | None]:
+    """Make a place for the table of these readers: a folder where Spark reads; None for memory."""
+    if WITH_SPARK.keys().isdisjoint(readers):
+        yield None
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield f"{folder}/t"

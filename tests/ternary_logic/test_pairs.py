@@ -18,7 +18,7 @@ from tests.profiles import IS_DEEP
 from tests.ternary_logic.engine_texts import check_texts
 from tests.ternary_logic.histories import random_table
 from tests.ternary_logic.pairs import Report, check_table, names_of
-from tests.ternary_logic.readers import READERS
+from tests.ternary_logic.readers import ALONE, WITH_SPARK
 
 PAIR = os.environ.get("ROWSIEVE_PAIR")
 TABLES, CONDITIONS = (2_000, 12) if IS_DEEP else (3, 5)
@@ -39,9 +39,9 @@ def seeds(share: int) -> list[int]:
 def test_every_reader_keeps_the_rows_of_its_judge(share: int) -> None:
     report = Report()
     for seed in seeds(share):
-        check_table(seed, range(CONDITIONS), READERS, report)
+        check_table(seed, range(CONDITIONS), ALONE, report)
     assert not report.findings
-    assert min(report.compared[name] for name in READERS) > 0
+    assert min(report.compared[name] for name in ALONE) > 0
 
 
 @pytest.mark.skipif(PAIR is not None, reason="one pair is replayed")
@@ -49,9 +49,22 @@ def test_every_reader_keeps_the_rows_of_its_judge(share: int) -> None:
 def test_every_reader_keeps_the_rows_of_the_engine_s_texts(share: int) -> None:
     report = Report()
     for seed in seeds(share)[::2]:
-        check_texts(seed, range(CONDITIONS), READERS, report)
+        check_texts(seed, range(CONDITIONS), ALONE, report)
     assert not report.findings
     assert report.compared
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("judging_spark")
+@pytest.mark.skipif(PAIR is not None or not IS_DEEP, reason="the deep profile asks Spark")
+@pytest.mark.parametrize("share", range(SHARES))
+def test_every_reader_of_spark_keeps_the_rows_of_its_judge(share: int) -> None:
+    report = Report()
+    seed, *_ = seeds(share)
+    check_table(seed, range(CONDITIONS), WITH_SPARK, report)
+    check_texts(seed, range(CONDITIONS), WITH_SPARK, report)
+    assert not report.findings
+    assert min(report.compared[name] for name in WITH_SPARK) > 0, report.skipped
 
 
 @pytest.mark.skipif(PAIR is None, reason="no pair is named by ROWSIEVE_PAIR")
@@ -85,6 +98,6 @@ def test_a_part_lost_to_pruning_is_found_through_every_reader(
     monkeypatch.setattr(KnownParts, "judge", lossy)
     report = Report()
     for seed in PLANTED:
-        check_table(seed, range(6), READERS, report)
+        check_table(seed, range(6), ALONE, report)
     found = {names_of(finding.name)[2] for finding in report.findings}
-    assert found == {*READERS} - {"whole scan"}
+    assert found == {*ALONE} - {"whole scan"}

@@ -7,6 +7,7 @@ form is unknown here (`UnreadText`) and what is refused count as no comparison.
 from __future__ import annotations
 
 import decimal
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -18,7 +19,7 @@ from rowsieve.bridges.where import semantics_of, to_predicate
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnreadText, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import BoundOperand, bind
-from rowsieve.predicate.evaluate import compute, evaluate
+from rowsieve.predicate.evaluate import Outcome, compute, evaluate
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.encodings import schema_of
@@ -29,6 +30,7 @@ from tests.bridges.against_engines.engines import ENGINES, Engine
 from tests.bridges.against_engines.judges import (
     Judge,
     LackingError,
+    Spark,
     ValueFailure,
     alike,
     plain,
@@ -36,6 +38,7 @@ from tests.bridges.against_engines.judges import (
 )
 
 _MOST_DIGITS = 38
+_ASKED_TOGETHER = 60  # texts in one question to an engine
 _REFUSALS = (InvalidPredicate, UnsupportedOperation, InvalidInput)
 
 
@@ -71,8 +74,68 @@ class Verdict:
     skipped: str = ""
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What we make of a case: values by row, and the rows that it keeps as a condition."""
+
+    case: Case
+    table: pa.Table
+    values: list[object]
+    failed: np.ndarray
+    unread: np.ndarray
+    conditions: tuple[tuple[str, Outcome], ...]
+
+    @property
+    def good(self) -> list[int]:
+        """The rows of which we have values."""
+        return np.flatnonzero(~self.failed & ~self.unread).tolist()
+
+    @property
+    def asked(self) -> tuple[list[str], list[str]]:
+        """Texts and conditions that the engine is asked for over all rows."""
+        whole = [text for text, outcome in self.conditions if not outcome.failed.any()]
+        return [self.case.text] if len(self.good) == self.table.num_rows else [], whole
+
+
 def compared(case: Case) -> Verdict:
     """Compare one case with its engine."""
+    ((_, verdict),) = compared_all([case])
+    return verdict
+
+
+def compared_all(cases: Sequence[Case]) -> Iterator[tuple[Case, Verdict]]:
+    """Compare cases of one engine with it; those over the same columns are asked together."""
+    by_types: dict[str, list[Case]] = {}
+    for case in cases:
+        by_types.setdefault(case.types, []).append(case)
+    for same in by_types.values():
+        for start in range(0, len(same), _ASKED_TOGETHER):
+            yield from _compared_together(same[start : start + _ASKED_TOGETHER])
+
+
+def _compared_together(cases: Sequence[Case]) -> Iterator[tuple[Case, Verdict]]:
+    judge = ENGINES[cases[0].engine].judge()
+    readings = [(case, reading_of(case)) for case in cases]
+    asked = [reading.asked for _, reading in readings if isinstance(reading, Reading)]
+    if len(asked) > 1 and isinstance(judge, Spark):
+        texts = [text for values, _ in asked for text in values]
+        conditions = [text for _, kept in asked for text in kept]
+        judge.prepare(texts, conditions, rows(decoded(cases[0].types)))
+    for case, reading in readings:
+        if isinstance(reading, Verdict):
+            yield case, reading
+            continue
+        verdict = Verdict()
+        try:
+            _compare_values(reading, judge, verdict)
+            _compare_conditions(reading, judge, verdict)
+        except LackingError as error:
+            verdict = Verdict(skipped=f"lacking: {str(error)[:200]}")
+        yield case, verdict
+
+
+def reading_of(case: Case) -> Reading | Verdict:
+    """Read and evaluate a case; a verdict where nothing is to be compared."""
     engine = ENGINES[case.engine]
     table = rows(decoded(case.types))
     schema = _schema(case.types)
@@ -89,14 +152,14 @@ def compared(case: Case) -> Verdict:
         return Verdict(skipped=f"refused: {error}")
     if not isinstance(root, ir.IsNull):
         return Verdict(skipped="not a value")
-    judge, verdict = engine.judge(), Verdict()
-    try:
-        values = _values(root.operand, schema, meant, judge, case.text, table, verdict)
-        if type_of(root.operand) == Bool() and values:
-            _conditions(case.text, schema, meant, engine, judge, table, verdict)
-    except LackingError as error:
-        return Verdict(skipped=f"lacking: {str(error)[:200]}")
-    return verdict
+    bound = BoundOperand(root.operand, type_of(root.operand), schema.id, meant)
+    ours, failed, unread = _computed(bound, table)
+    conditions: tuple[tuple[str, Outcome], ...] = ()
+    if bound.type == Bool() and not (failed | unread).all():
+        texts = (case.text, engine.negation.format(case.text))
+        outcomes = ((text, _outcome(text, engine, schema, meant, table)) for text in texts)
+        conditions = tuple((text, each) for text, each in outcomes if each is not None)
+    return Reading(case, table, ours, failed, unread, conditions)
 
 
 @cache
@@ -104,20 +167,21 @@ def _schema(types: str) -> Schema:
     return schema_of(rows(decoded(types)).schema)[0]
 
 
-def _values(
-    operand: ir.Operand,
-    schema: Schema,
-    meant: Semantics,
-    judge: Judge,
-    text: str,
-    table: pa.Table,
-    verdict: Verdict,
-) -> bool:
-    """Compare the values of an operand; False if it reads no row."""
-    bound = BoundOperand(operand, type_of(operand), schema.id, meant)
-    ours, failed, unread = _computed(bound, table)
-    good = [row for row in range(table.num_rows) if not failed[row] and not unread[row]]
-    shown = table.to_pylist() if good or failed.any() else []
+def _outcome(
+    text: str, engine: Engine, schema: Schema, meant: Semantics, table: pa.Table
+) -> Outcome | None:
+    """Evaluate a text as a condition; None if it is refused."""
+    try:
+        predicate = to_predicate(engine.language(text), engine.dialect, schema, meant)
+        bound = bind(predicate, schema, meant)
+    except _REFUSALS:
+        return None
+    return evaluate(bound, table.combine_chunks().to_batches()[0])
+
+
+def _compare_values(reading: Reading, judge: Judge, verdict: Verdict) -> None:
+    text, table, ours, good = reading.case.text, reading.table, reading.values, reading.good
+    shown = table.to_pylist() if good or reading.failed.any() else []
     for row, theirs in _theirs(judge, text, table, good).items():
         if isinstance(theirs, ValueFailure):
             verdict.fails_there.append(
@@ -125,7 +189,7 @@ def _values(
             )
         elif not alike(ours[row], theirs):
             verdict.findings.append(f"{shown[row]}: here {ours[row]!r}, there {theirs!r}")
-    bad = [row for row in range(table.num_rows) if failed[row] and not unread[row]]
+    bad = np.flatnonzero(reading.failed & ~reading.unread).tolist()
     for row in bad[:: max(1, len(bad) // 3)]:
         try:
             found = judge.values(text, taken(table, [row]), optimised=False)[0]
@@ -134,7 +198,6 @@ def _values(
         if not _is_too_long(found):
             verdict.fails_here.append(f"{shown[row]}: here a failure, there {found!r}")
     verdict.compared += len(good) + len(bad) - len(verdict.fails_there)
-    return bool(good)
 
 
 def _is_too_long(value: object) -> bool:
@@ -178,24 +241,10 @@ def _theirs(judge: Judge, text: str, table: pa.Table, kept: list[int]) -> dict[i
     }
 
 
-def _conditions(
-    text: str,
-    schema: Schema,
-    meant: Semantics,
-    engine: Engine,
-    judge: Judge,
-    table: pa.Table,
-    verdict: Verdict,
-) -> None:
+def _compare_conditions(reading: Reading, judge: Judge, verdict: Verdict) -> None:
     """Compare the rows that the text keeps as a condition, and its negation."""
-    for condition in (text, engine.negation.format(text)):
-        try:
-            where = engine.language(condition)
-            predicate = to_predicate(where, engine.dialect, schema, meant)
-            bound = bind(predicate, schema, meant)
-        except _REFUSALS:
-            continue
-        outcome = evaluate(bound, table.combine_chunks().to_batches()[0])
+    table = reading.table
+    for condition, outcome in reading.conditions:
         good = [row for row in range(table.num_rows) if not outcome.failed[row]]
         ours = [row for place, row in enumerate(good) if outcome.true[row]]
         try:

@@ -61,5 +61,10 @@ ALONE: Mapping[str, Engine] = {
     "polars": _of_expressions("polars", Polars),
     "pyarrow": _of_expressions("pyarrow", PyArrow),
 }
-WITH_SPARK: Mapping[str, Engine] = {"spark": Engine("spark", Spark, _SPARK_TYPES)}
+WITH_SPARK: Mapping[str, Engine] = {
+    "spark": Engine("spark", Spark, _SPARK_TYPES),
+    "spark in New York": Engine(
+        "spark", lambda: Spark(_ZONED), _SPARK_TYPES, _ZONED, frozenset({"tz", "ts", "date"})
+    ),
+}
 ENGINES: Mapping[str, Engine] = {**ALONE, **WITH_SPARK}

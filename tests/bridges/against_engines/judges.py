@@ -5,10 +5,11 @@ A judge says which failures are of values, and which say that the engine lacks w
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cache
+from functools import cache, reduce
 from typing import Any, Protocol
 
 import numpy as np
@@ -213,12 +214,68 @@ _REAL = 700  # the number of PostgreSQL's type
 
 @dataclass
 class Spark:
-    """Spark over rows of the driver: its optimiser computes them, without a job."""
+    """Spark over rows of the driver: its optimiser computes them, without a job.
+
+    Planning costs most: `prepare` asks for many texts over the same rows at once.
+    """
+
+    zone: str = UTC
+    _rows: pa.Table | None = None
+    _values: dict[str, list[Any]] = field(default_factory=dict)
+    _kept: dict[str, list[int]] = field(default_factory=dict)
+
+    def prepare(self, texts: list[str], conditions: list[str], rows: pa.Table) -> None:
+        """Ask for values and conditions over all rows; texts that fail are asked for later."""
+        self._rows = rows
+        self._halved(texts, self._ask_values)
+        self._halved(conditions, self._ask_kept)
+
+    def _halved(self, texts: list[str], ask: Callable[[list[str]], None]) -> None:
+        """Ask for all texts at once, or for each half if one of them fails."""
+        try:
+            if texts:
+                ask(texts)
+        except (LackingError, ValueFailure):
+            half = len(texts) // 2
+            if half:
+                self._halved(texts[:half], ask)
+                self._halved(texts[half:], ask)
+
+    def _ask_values(self, texts: list[str]) -> None:
+        columns = [f"({text}) AS x{place}" for place, text in enumerate(texts)]
+        found = self._asked(lambda frame: frame.selectExpr(*columns), self._given)
+        self._values |= {
+            text: plain(column) for text, column in zip(texts, found.columns, strict=True)
+        }
+
+    def _ask_kept(self, conditions: list[str]) -> None:
+        def chosen(frame: Any) -> Any:
+            branches = [
+                frame.where(text).selectExpr(f"{place} AS place", f"`{ROW}`")
+                for place, text in enumerate(conditions)
+            ]
+            return reduce(lambda one, other: one.unionAll(other), branches)
+
+        found = self._asked(chosen, numbered(self._given))
+        kept: list[list[int]] = [[] for _ in conditions]
+        for place, row in zip(found["place"].to_pylist(), found[ROW].to_pylist(), strict=True):
+            kept[place].append(row)
+        self._kept |= {text: sorted(each) for text, each in zip(conditions, kept, strict=True)}
+
+    @property
+    def _given(self) -> pa.Table:
+        assert self._rows is not None
+        return self._rows
 
     def values(self, text: str, rows: pa.Table, *, optimised: bool = True) -> list[Any]:
+        if rows is self._rows and text in self._values:
+            return self._values[text]
         return plain(self._asked(lambda frame: frame.selectExpr(f"({text}) AS x"), rows)["x"])
 
     def kept(self, text: str, rows: pa.Table) -> list[int]:
+        if rows is self._rows and text in self._kept:
+            return self._kept[text]
+
         def chosen(frame: Any) -> Any:
             return frame.where(text).select(f"`{ROW}`")
 
@@ -228,6 +285,7 @@ class Spark:
         from pyspark.errors import AnalysisException, ParseException, PySparkException
 
         (session,) = SESSIONS
+        session.conf.set(_ZONE, self.zone)
         batch = rows.combine_chunks().to_batches()[0]
         frame = in_driver(session, batch, schema_of(rows.schema)[0])
         try:
@@ -239,7 +297,23 @@ class Spark:
 
 
 SESSIONS: list[Any] = []
-"""The Spark session of the tests, in UTC and ANSI mode, as long as there is one."""
+"""The Spark session that judges, in ANSI mode, as long as there is one."""
+_ZONE, _ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
+
+
+@contextmanager
+def judging(session: Any) -> Iterator[None]:
+    """Let a Spark session judge, in UTC and ANSI mode; put its settings back afterwards."""
+    before = {name: session.conf.get(name) for name in (_ZONE, _ANSI)}
+    session.conf.set(_ZONE, UTC)
+    session.conf.set(_ANSI, "true")
+    SESSIONS.append(session)
+    try:
+        yield
+    finally:
+        SESSIONS.remove(session)
+        for name, value in before.items():
+            session.conf.set(name, value)
 
 
 def _plain_of_postgres(value: Any) -> Any:
@@ -264,7 +338,9 @@ def numbered(rows: pa.Table) -> pa.Table:
 
 
 def taken(rows: pa.Table, kept: list[int]) -> pa.Table:
-    """Return some rows."""
+    """Return some rows; the same table if these are all."""
+    if len(kept) == rows.num_rows:
+        return rows
     return rows.take(pa.array(kept, pa.int64()))
 
 

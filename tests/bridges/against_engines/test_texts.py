@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -17,11 +16,10 @@ from rowsieve.bridges.polars_exprs import operands
 from rowsieve.bridges.pyarrow_exprs import converted_sides
 from rowsieve.bridges.sql import language
 from tests.bridges.against_engines.catalogues import names_of
-from tests.bridges.against_engines.compare import Case, Verdict, compared
+from tests.bridges.against_engines.compare import Case, Verdict, compared, compared_all
 from tests.bridges.against_engines.engines import ALONE, ENGINES, WITH_SPARK
 from tests.bridges.against_engines.failures import unjudged
 from tests.bridges.against_engines.generator import cases
-from tests.bridges.against_engines.judges import SESSIONS
 from tests.profiles import IS_DEEP
 
 SHARES = 8 if IS_DEEP else 1
@@ -174,25 +172,12 @@ def chosen(engine: str, share: int) -> Iterator[Case]:
     return itertools.islice(every, share * step, None, SHARES * step)
 
 
-@pytest.fixture
-def in_spark(spark: Any) -> Iterator[None]:
-    """The shared session as the judge, in UTC and ANSI mode."""
-    settings = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
-    before = {name: spark.conf.get(name) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    SESSIONS.append(spark)
-    yield
-    SESSIONS.clear()
-    for name, value in before.items():
-        spark.conf.set(name, value)
-
-
 @pytest.mark.spark
-@pytest.mark.usefixtures("in_spark")
+@pytest.mark.usefixtures("judging_spark")
 @pytest.mark.parametrize("share", range(SHARES))
-def test_every_text_has_the_values_of_spark_or_is_refused(share: int) -> None:
-    compare_all("spark", share)
+@pytest.mark.parametrize("engine", WITH_SPARK)
+def test_every_text_has_the_values_of_spark_or_is_refused(engine: str, share: int) -> None:
+    compare_all(engine, share)
 
 
 @pytest.mark.parametrize("share", range(SHARES))
@@ -206,8 +191,7 @@ def compare_all(engine: str, share: int) -> None:
     found: dict[str, list[str]] = {}
     judged = 0
     dialect = ENGINES[engine].dialect
-    for case in chosen(engine, share):
-        verdict = compared(case)
+    for case, verdict in compared_all(list(chosen(engine, share))):
         judged += verdict.compared
         failures = unjudged(case, dialect, verdict.fails_here, verdict.fails_there)
         if verdict.findings or failures:
