@@ -1,4 +1,4 @@
-"""Mutants that no one chose: a fault at each comparison, connective, number and call of a module.
+"""Mutants that no one chose: a fault at each comparison, connective, number and call of functions.
 
 `python -m tests.mutants.generated planner/cache.py 1 5 tests/planner/test_cache.py` breaks every
 fifth place from the first on, one at a time, and names those that the tests do not notice. Each
@@ -12,10 +12,10 @@ import copy
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from functools import partial
 
-from tests.mutants.workshop import Workshop, source_of
+from tests.mutants.forked import Passes, break_functions, with_collected
+from tests.mutants.workshop import REPOSITORY, source_of
 
 _OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -48,14 +48,31 @@ class Fault:
 
 
 def faults(source: str) -> Iterator[Fault]:
-    """All faults of a module, from the outside in."""
+    """All faults of the functions of a module, from the outside in."""
     tree = ast.parse(source)
-    for place, node in enumerate(ast.walk(tree)):
+    for place, node in enumerate(_executed(tree)):
         if not _break(copy.deepcopy(node)):
             continue
         broken = copy.deepcopy(tree)
-        what = _break(next(n for i, n in enumerate(ast.walk(broken)) if i == place))
+        what = _break(next(n for i, n in enumerate(_executed(broken)) if i == place))
         yield Fault(getattr(node, "lineno", 0), what, ast.unparse(broken))
+
+
+def _executed(tree: ast.Module) -> Iterator[ast.AST]:
+    """All nodes that a call of a function executes, without annotations and defaults."""
+    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while waiting:
+        node, is_inside = waiting.pop(0)
+        if is_inside:
+            yield node
+        is_function = isinstance(node, ast.FunctionDef)
+        for name, value in ast.iter_fields(node):
+            if name not in ("annotation", "returns", "args", "decorator_list") or (
+                name == "args" and isinstance(node, ast.Call)
+            ):
+                inner = value if isinstance(value, list) else [value]
+                inside = is_inside or is_function
+                waiting.extend((n, inside) for n in inner if isinstance(n, ast.AST))
 
 
 def _break(node: ast.AST) -> str:
@@ -94,15 +111,18 @@ def _break(node: ast.AST) -> str:
 def run(module: str, first: int, step: int, tests: tuple[str, ...]) -> None:
     """Break each `step`-th place of a module, and write the places that no test notices."""
     every = list(faults(source_of(module)))[first::step]
-    killed = 0
-    with TemporaryDirectory() as folder:
-        workshop = Workshop(Path(folder), {})
+
+    def break_each(passes: Passes) -> None:
+        assert passes(lambda: None), f"{tests} fail without a fault"
+        killed = 0
         for fault in every:
-            if workshop.survives_as(module, fault.source, tests):
+            if passes(partial(break_functions, REPOSITORY / "rowsieve" / module, fault.source)):
                 _write(f"survives: {module}:{fault.line}: {fault.what}")
             else:
                 killed += 1
-    _write(f"{module}: {killed} of {len(every)} killed")
+        _write(f"{module}: {killed} of {len(every)} killed")
+
+    with_collected(tests, break_each)
 
 
 def _write(line: str) -> None:

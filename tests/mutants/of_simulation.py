@@ -15,14 +15,14 @@ PAIRS = ("tests/simulation/test_interleavings.py",)
 _PUT_FAILED = "            except (ObjectExists, StoreError) as error:\n"
 
 MUTANTS = (
-    Mutant(  # seed 6
+    Mutant(  # seed 1
         LOG,
         "every entry is ours",
         "if stored.commit_id != entry.commit_id:",
         "if False:",
         SEEDS,
     ),
-    Mutant(  # seed 43
+    Mutant(  # seed 1
         LOG,
         "a name that exists is another's",
         _PUT_FAILED,
@@ -30,7 +30,7 @@ MUTANTS = (
         "            except StoreError as error:\n",
         SEEDS,
     ),
-    Mutant(  # seed 138
+    Mutant(  # seed 13
         LOG,
         "a lost answer is a lost number",
         _PUT_FAILED,
@@ -38,7 +38,7 @@ MUTANTS = (
         "            except ObjectExists as error:\n",
         SEEDS,
     ),
-    Mutant(  # seed 32
+    Mutant(  # seed 6
         CONFLICTS,
         "changes do not see writes",
         "(Kind.READING, Kind.BLIND): Resolution.CHECK",

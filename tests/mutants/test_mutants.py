@@ -17,6 +17,7 @@ from tests.mutants import (
     of_audits,
     of_evolution,
     of_kernels,
+    of_machines,
     of_names,
     of_pages,
     of_reads,
@@ -62,6 +63,7 @@ MUTANTS = (
     *of_evolution.MUTANTS,
     *of_shredding.MUTANTS,
     *of_simulation.MUTANTS,
+    *of_machines.MUTANTS,
     *of_names.MUTANTS,
 )
 QUICK = (

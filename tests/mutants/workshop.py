@@ -43,10 +43,11 @@ sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *sys.argv[2:]]))
 """
 
 
-def ends_never(running: psutil.Popen) -> bool:
+def ends_never(running: psutil.Process | psutil.Popen, cpu_limit_s: float | None = None) -> bool:
     """Wait for a process; True if it computes or sleeps for so long that it will not end."""
     spent, quiet = 0.0, 0
-    while quiet < QUIET_LOOKS and spent < CPU_LIMIT_S:
+    limit_s = CPU_LIMIT_S if cpu_limit_s is None else cpu_limit_s
+    while quiet < QUIET_LOOKS and spent < limit_s:
         try:
             running.wait(LOOK_S)
         except psutil.TimeoutExpired:

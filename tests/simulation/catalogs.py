@@ -44,7 +44,7 @@ from tests.simulation.world import Setting, World
 LAKE: Final = "memory:///lake"
 NAMES: Final = ("db.a", "db.b", "db.c", "other.a")
 CALLS: Final = {
-    "create": 4, "drop": 2, "purge": 4, "rename": 4, "drop_namespace": 1, "append": 4, "read": 3,
+    "create": 4, "drop": 2, "purge": 4, "rename": 4, "drop_namespace": 3, "append": 4, "read": 3,
 }  # fmt: skip
 FAULTS: Final = ("none", "none", "answers", "late", "stale", "death")
 DAY_US: Final = 86_400_000_000

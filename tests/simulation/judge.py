@@ -117,7 +117,7 @@ class _Judge:
                     state = effect(state, dict(enumerate(versions)), entry)
                 except AssertionError as error:
                     self._wrong(f"version {entry.version} {entry.operation}: {error}")
-            versions.append(Version(state, effect, entry.timestamp_us))
+            versions.append(Version(state, effect, entry.timestamp_us, entry.operation))
         return versions
 
     def _check_observations(self) -> None:

@@ -142,7 +142,7 @@ def _keys(keys: list[int]) -> pa.Table:
     return pa.table({"k": pa.array(keys, pa.int64())})
 
 
-@operation("write", keyed=1, unkeyed=1)
+@operation("stream", keyed=3, unkeyed=3)
 def stream_batch(actor: Actor) -> Call | None:
     """Write a batch of a stream, with its token: the tasks' rows, then the commit."""
     from pyspark.sql.types import LongType, StructField, StructType

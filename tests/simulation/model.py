@@ -86,6 +86,7 @@ class Version(NamedTuple):
     effect: Effect | None
     time_us: int = 0
     """When it was committed."""
+    operation: str = ""
 
 
 Effect = Callable[[State, Mapping[int, Version], LogEntry], State]

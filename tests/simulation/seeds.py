@@ -22,7 +22,9 @@ from tests.simulation.world import Setting, World, acting, begun
 LATE: Final = 0.04  # how often a late request is applied before a step
 TAKEN_OVER: Final = 0.8  # of the actors that may die, those with a successor
 STYLES: Final = {
-    "all": ("write", "columns", "upkeep", "retention", "read"),
+    "all": ("write", "columns", "upkeep", "retention", "read", "stream"),
+    "columns": ("write", "columns"),
+    "streams": ("stream", "upkeep"),
     "writers": ("write", "read"),
     "upkeep": ("write", "upkeep", "read"),
     "retention": ("write", "retention", "read"),
@@ -97,7 +99,7 @@ def _spawn_actors(
         if process is None or not shared:
             process = world.process(f"p{number}", fault_plan(faults, draws))
         chosen: Sequence[Operation] = draws.choices(known, weights, k=draws.randint(1, calls))
-        tokens = draws.choice([0.0, 0.3] if faults != "death" else [0.0, 0.8])
+        tokens = draws.choice([0.0, 0.3, 0.9] if faults != "death" else [0.0, 0.8])
         task = _spawn_actor(world, name, process, chosen, tokens)
         if faults == "death" and draws.random() < TAKEN_OVER:
             _spawn_actor(world, name, world.process(f"s{number}"), chosen, tokens, task)

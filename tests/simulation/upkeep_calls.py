@@ -10,6 +10,7 @@ from rowsieve.errors import UnsupportedOperation
 from rowsieve.procedures.built_in import built_in
 from rowsieve.procedures.call_statement import classify
 from rowsieve.procedures.coordinator import Coordinator
+from rowsieve.storage.log.conflicts import RETENTION_OPERATIONS
 from rowsieve.storage.log.floors import floors_of
 from rowsieve.storage.log.log_entry import LogEntry
 from rowsieve.types.instants import from_microseconds
@@ -98,7 +99,9 @@ def expire_versions(actor: Actor) -> Call:
     table, last, metadata = actor.table, actor.draws.randint(1, 3), actor.notes["metadata"]
 
     def effect(state: State, versions: Mapping[int, Version], entry: LogEntry) -> State:
-        assert (floor := _floor(entry)) <= len(versions) - last, f"{floor}, not the last {last}"
+        counted = [n for n, each in versions.items() if each.operation not in RETENTION_OPERATIONS]
+        kept = [number for number in counted if number >= _floor(entry)]
+        assert len(kept) >= min(last, len(counted)), f"{kept} are kept, not the last {last}"
         return state
 
     return Call(

@@ -195,6 +195,33 @@ def add_column(actor: Actor) -> Call:
     )
 
 
+@operation("columns", keyed=2, unkeyed=2)
+def write_added(actor: Actor) -> Call | None:
+    """Write rows with values of a column that somebody added."""
+    table, notes = actor.table, actor.notes
+    added = [name for name in table.schema.names if name not in ("k", "v")]
+    if not added:
+        return None
+    name, pairs, value = actor.draws.choice(added), actor.pairs(3), actor.draws.randrange(20)
+    data = table_of(pairs).append_column(name, pa.array([value] * len(pairs), pa.int64()))
+    method = table.upsert if actor.keyed else table.append
+
+    def effect(state: State, versions: object, entry: LogEntry) -> State:
+        if name not in state.defaults:  # it was dropped before the call, which adds it again
+            assert entry.schema is not None, f"values of {name} are written, which is gone"
+            rows = {k: {**row, name: None} for k, row in state.rows.items()}
+            state = State(rows, {**state.defaults, name: None})
+        written = {k: {**state.row(k, v), name: value} for k, v in pairs}
+        return State({**state.rows, **written}, state.defaults)
+
+    return Call(
+        lambda: method(data, schema_mode="merge", **notes),
+        effect,
+        OTHER_COLUMNS,
+        has_token=actor.token is not None,
+    )
+
+
 @operation("columns", keyed=1, unkeyed=1)
 def drop_column(actor: Actor) -> Call | None:
     """Drop a column that somebody added."""

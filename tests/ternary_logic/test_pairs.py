@@ -21,8 +21,9 @@ from tests.ternary_logic.pairs import Report, check_table, names_of
 from tests.ternary_logic.readers import ALONE, WITH_SPARK
 
 PAIR = os.environ.get("ROWSIEVE_PAIR")
-TABLES, CONDITIONS = (2_000, 12) if IS_DEEP else (3, 5)
+TABLES, CONDITIONS = 2_000, 12 if IS_DEEP else 5
 SHARES = 20 if IS_DEEP else 1
+FIXED = (0, 1, 4)  # they find the planted faults of tests/mutants/of_machines.py
 PLANTED = (1,)
 
 
@@ -31,7 +32,7 @@ def seeds(share: int) -> list[int]:
     fresh = 10_000 * today().toordinal()
     if IS_DEEP:
         return [fresh + 1_000 + number for number in range(share, TABLES, SHARES)]
-    return [*range(share, TABLES, SHARES), fresh]
+    return [*FIXED, fresh]
 
 
 @pytest.mark.skipif(PAIR is not None, reason="one pair is replayed")
