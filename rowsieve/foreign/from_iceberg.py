@@ -4,13 +4,14 @@
 and plans the files; we prune and read them. Columns have Iceberg's field ids, by which they are
 found in the files, and so have fields inside columns; position deletes and the vectors of Puffin
 files become deletion vectors. A column that a file lacks is a constant there: the value of an
-identity partition, or else the column's initial default. Equality deletes are refused.
+identity partition, or else the column's initial default, which fields of structs have, too.
+Equality deletes are refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -113,7 +114,9 @@ def import_iceberg(
     check_outside("import_iceberg", place, _location(table.location()))
     files = _data_files(scan, table)
     new.check([Location.parse(file.uri) for file in files])
-    return new.create(_placed(scan, files, table, new.store))
+    placed = _placed(scan, files, table, new.store)
+    _refuse_defaults_inside(placed.joined.schema)
+    return new.create(placed)
 
 
 def _scan(operation: str, table: Any, snapshot_id: int | None) -> Any:
@@ -140,6 +143,7 @@ def _placed(scan: Any, files: Sequence[_File], table: Any, store: ObjectStore) -
     """The files of a snapshot, with the rows that position deletes hide."""
     schema = _schema_of(scan.projection())
     defaults = _initial_defaults(scan.projection(), schema)
+    schema = _with_defaults_inside(scan.projection(), schema)
     footers = read_footers(store, [file.uri for file in files])
     distinct = {id(footer.schema): footer for footer in footers}
     mapped = NamesOfFields.of(table, schema)
@@ -149,7 +153,7 @@ def _placed(scan: Any, files: Sequence[_File], table: Any, store: ObjectStore) -
         for place, own in stored.items()
     }
     partitions = _partitions(schema, files, footers, names, defaults)
-    used = max((field_id for field in schema for field_id in _ids(field)), default=0)
+    used = max((each.id for field in schema for each in _fields_of(field)), default=0)
     next_id = 1 + max(used, int(table.metadata.last_column_id))  # dropped columns had ids, too
     nested = {
         place: columns_in_file(schema, own, one_by_one(mapped.field_in))
@@ -218,17 +222,18 @@ def _members(type_: pa.DataType) -> Iterator[pa.Field]:
         yield from _members(field.type)
 
 
-def _ids(field: logical.Field) -> Iterator[int]:
-    yield field.id
+def _fields_of(field: logical.Field) -> Iterator[logical.Field]:
+    """A field and all fields inside it."""
+    yield field
     match field.type:
         case logical.List(element=element):
-            yield from _ids(element)
+            yield from _fields_of(element)
         case logical.Struct(fields=fields):
             for member in fields:
-                yield from _ids(member)
+                yield from _fields_of(member)
         case logical.Map(key=key, value=value):
-            yield from _ids(key)
-            yield from _ids(value)
+            yield from _fields_of(key)
+            yield from _fields_of(value)
 
 
 def _file(task: Any, table: Any) -> _File:
@@ -248,29 +253,67 @@ def _file(task: Any, table: Any) -> _File:
 
 def _initial_defaults(iceberg: Any, schema: Schema) -> dict[int, str | None]:
     """The text of the value that rows have in files which lack a column, by field id."""
+    both = zip(iceberg.fields, schema, strict=True)
+    found = {field.id: _default_text(own, field) for own, field in both}
+    return {field_id: text for field_id, text in found.items() if text is not None}
+
+
+def _default_text(own: Any, field: logical.Field) -> str | None:
+    """The text of a field's initial default; None for NULL."""
     conversions: Any = imported("pyiceberg.conversions", "iceberg")
-    found: dict[int, str | None] = {}
-    for own, field in zip(iceberg.fields, schema, strict=True):
-        if _has_default_inside(own.field_type):
+    value = getattr(own, "initial_default", None)
+    if value is None:
+        return None
+    try:
+        if isinstance(field.type, logical.Float):
+            value = _nearest(value, field.type)
+        elif isinstance(value, str) and not isinstance(field.type, logical.String):
+            value = conversions.from_json(own.field_type, value)
+        return _text(value, field)
+    except (InvalidInput, ValueError, TypeError) as error:
+        raise UnsupportedOperation(
+            f"from_iceberg: column {field.name!r} has the initial default {value!r}, which "
+            f"cannot be read: {error}; rewrite the files of the table, which then have it"
+        ) from error
+
+
+def _with_defaults_inside(iceberg: Any, schema: Schema) -> Schema:
+    """The schema with the initial defaults of fields of structs, which files without them have."""
+    both = zip(iceberg.fields, schema, strict=True)
+    fields = (
+        replace(field, type=_with_defaults(own.field_type, field.type)) for own, field in both
+    )
+    return Schema(schema.id, tuple(fields))
+
+
+def _with_defaults(iceberg: Any, type_: logical.LogicalType) -> logical.LogicalType:
+    match type_:
+        case logical.Struct(fields=fields):
+            members = []
+            for own, member in zip(iceberg.fields, fields, strict=True):
+                inner = _with_defaults(own.field_type, member.type)
+                members.append(replace(member, type=inner, fill=_default_text(own, member)))
+            return logical.Struct(tuple(members))
+        case logical.List(element=element):
+            inner = _with_defaults(iceberg.element_type, element.type)
+            return logical.List(replace(element, type=inner))
+        case logical.Map(key=key, value=value):
+            keys = _with_defaults(iceberg.key_type, key.type)
+            values = _with_defaults(iceberg.value_type, value.type)
+            return logical.Map(replace(key, type=keys), replace(value, type=values))
+        case _:
+            return type_
+
+
+def _refuse_defaults_inside(schema: Schema) -> None:
+    """Refuse them in a table of ours: earlier releases would read NULL."""
+    for column in schema:
+        if any(field.fill is not None for field in _fields_of(column) if field is not column):
             raise UnsupportedOperation(
-                f"from_iceberg: a field inside column {field.name!r} has an initial default, which "
-                "is not supported; rewrite the files of the table, which then have the values"
+                f"import_iceberg: a field inside column {column.name!r} has an initial default, "
+                "which imported files cannot have; open the table with from_iceberg, or rewrite "
+                "its files, which then have the values"
             )
-        value = getattr(own, "initial_default", None)
-        if value is None:
-            continue
-        try:
-            if isinstance(field.type, logical.Float):
-                value = _nearest(value, field.type)
-            elif isinstance(value, str) and not isinstance(field.type, logical.String):
-                value = conversions.from_json(own.field_type, value)
-            found[field.id] = _text(value, field)
-        except (InvalidInput, ValueError, TypeError) as error:
-            raise UnsupportedOperation(
-                f"from_iceberg: column {field.name!r} has the initial default {value!r}, which "
-                f"cannot be read: {error}; rewrite the files of the table, which then have it"
-            ) from error
-    return found
 
 
 def _nearest(value: float | str, type_: logical.Float) -> float:
@@ -282,15 +325,6 @@ def _nearest(value: float | str, type_: logical.Float) -> float:
     if np.isinf(found) and not np.isinf(float(value)):
         raise ValueError("it is beyond float")
     return found
-
-
-def _has_default_inside(type_: Any) -> bool:
-    own = (getattr(type_, name, None) for name in ("element_field", "key_field", "value_field"))
-    inside = [*getattr(type_, "fields", ()), *(field for field in own if field is not None)]
-    return any(
-        getattr(field, "initial_default", None) is not None or _has_default_inside(field.field_type)
-        for field in inside
-    )
 
 
 def _partitions(

@@ -140,8 +140,8 @@ class _Matching:
 
     def _fill(self, field: Field) -> str | None:
         if self.written_with is None or self.written_with >= field.added:
-            if self.foreign:
-                return None
+            if self.foreign:  # the fill of a field that was not added here is its initial default
+                return None if field.added else field.fill
             raise CorruptData(
                 f"{self.path} lacks the field {field.name!r} (field id {field.id}), which the "
                 f"schema {self.written_with} that it was written with has; restore the file from "

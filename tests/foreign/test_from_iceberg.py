@@ -496,3 +496,45 @@ def test_nanoseconds_stay_what_they_are(partitioned: bool, tmp_path: Path) -> No
             assert opened.scan(where, pruning=pruning).to_arrow()["id"].to_pylist() == ids
     own = rs.import_iceberg(table, tmp_path / "own")
     assert own.to_arrow().sort_by("id").equals(found)
+
+
+@pytest.mark.parametrize(("type_", "default", "value"), DEFAULTS)
+def test_fields_of_structs_that_files_lack_have_their_initial_default(
+    type_: Any, default: Any, value: Any, tmp_path: Path
+) -> None:
+    """Added to the metadata, under ids after those that the table has."""
+    struct = StructType(NestedField(3, "a", LongType()))
+    items = ListType(4, StructType(NestedField(5, "a", LongType())), element_required=False)
+    fields = [NestedField(1, "id", LongType()), NestedField(2, "s", struct)]
+    table = iceberg_tables.create(tmp_path / "t", Schema(*fields, NestedField(6, "l", items)))
+    rows = {"id": [1, 2], "s": [{"a": 5}, None], "l": [[{"a": 7}, None], []]}
+    plain = schema_to_pyarrow(table.schema(), include_field_ids=False)
+    table.append(pa.table(rows, schema=plain))
+
+    def with_b(own: StructType, field_id: int) -> StructType:
+        return StructType(*own.fields, NestedField(field_id, "b", type_, initial_default=default))
+
+    number, old, old_items = table.schema().fields
+    list_ = old_items.field_type
+    changed = Schema(
+        number,
+        NestedField(old.field_id, "s", with_b(old.field_type, 101)),
+        NestedField(
+            old_items.field_id,
+            "l",
+            ListType(list_.element_id, with_b(list_.element_type, 102), element_required=False),
+        ),
+        schema_id=1,
+    )
+    table.metadata = table.metadata.model_copy(
+        update={"schemas": [table.schema(), changed], "current_schema_id": 1, "last_column_id": 102}
+    )
+    opened = rs.from_iceberg(table)
+    assert opened.to_arrow().sort_by("id").select(["s", "l"]).to_pylist() == [
+        {"s": {"a": 5, "b": value}, "l": [{"a": 7, "b": value}, None]},
+        {"s": None, "l": []},
+    ]
+    assert opened.count("s.b IS NOT NULL") == 1
+    assert opened.scan("s.b IS NULL").to_arrow()["id"].to_pylist() == [2]
+    with pytest.raises(UnsupportedOperation, match="inside column 's' has an initial default"):
+        rs.import_iceberg(table, tmp_path / "ours")
