@@ -26,6 +26,12 @@ def test_a_changed_room_has_its_expensive_files() -> None:
     assert expensive.intersection(first)
 
 
+def test_stories_of_tables_run_when_their_room_changes() -> None:
+    assert not any(file.startswith("tests/tables/") for file in fast.fast_files([])[1])
+    first, _ = fast.fast_files(["tests/tables/test_restart_story.py"])
+    assert "tests/tables/test_restart_story.py" in first
+
+
 def test_no_file_names_an_engine() -> None:
     chosen = fast.fast_files([])[1]
     text = {file: (fast.ROOT / file).read_text("utf-8") for file in chosen}
@@ -40,5 +46,6 @@ def test_rooms_of_paths() -> None:
 
 
 def test_every_room_has_tests() -> None:
-    lacking = [room for room in fast.ROOMS if not any((fast.ROOT / "tests" / room).rglob("test_*"))]
+    rooms = (*fast.ROOMS, *fast.WHEN_CHANGED)
+    lacking = [room for room in rooms if not any((fast.ROOT / "tests" / room).rglob("test_*"))]
     assert lacking == []
