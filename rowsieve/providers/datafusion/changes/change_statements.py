@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.providers.datafusion.changes.leading_with import with_inside
 from rowsieve.providers.datafusion.statement_tokens import (
     StatementTokens,
     Target,
@@ -190,6 +191,7 @@ def _refuse_returning(reader: StatementTokens) -> None:
 
 def _reader(text: str) -> StatementTokens | None:
     """The tokens of a statement; None if it changes no table, or is not one statement."""
+    text = with_inside(text)
     return None if _FIRST.match(text) is None else tokens_of(text)
 
 

@@ -24,6 +24,7 @@ from rowsieve.providers.datafusion.changes.change_statements import (
     Update,
     read_change,
 )
+from rowsieve.providers.datafusion.changes.leading_with import with_inside
 from rowsieve.providers.datafusion.changes.sql_changes import (
     Queries,
     delete,
@@ -62,7 +63,7 @@ def changed_rows(
 
     None if it is not one of our tables.
     """
-    full = session.full_name(name)
+    text, full = with_inside(text), session.full_name(name)
     is_catalog = session.catalog_named(full[0]) is not None
     named = session.refreshed(" ".join([text, *(str(v) for v in given.values())]))
     changed = session.changed_table(name)

@@ -1,0 +1,44 @@
+"""Moves a WITH in front of INSERT, UPDATE or DELETE into the queries of the statement.
+
+DataFusion plans no such statement. `WITH x AS (…) DELETE FROM t WHERE id IN (SELECT id FROM x)`
+becomes `DELETE FROM t WHERE id IN (WITH x AS (…) SELECT id FROM x)`. Soundness: each query gets the
+whole clause, so a name means the same in it; other statements stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rowsieve.providers.datafusion.statement_tokens import StatementTokens, tokens_of
+
+_MAY_BEGIN: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*with\b", re.I | re.DOTALL)
+_CHANGES: Final = ("INSERT", "UPDATE", "DELETE")
+
+
+def with_inside(text: str) -> str:
+    """Return the statement with its WITH in front of each query; the text if it has none."""
+    if _MAY_BEGIN.match(text) is None or (tokens := tokens_of(text)) is None:
+        return text
+    start = min(map(tokens.find, (*_CHANGES, "SELECT", "VALUES", "MERGE")))
+    if start >= tokens.count or tokens.words[start] not in _CHANGES:
+        return text
+    if tokens.words[start - 1] != ")":  # the name of a query of the clause
+        return text
+    clause = tokens.piece(0, start)
+    pieces, at = [], start
+    for place in _queries(tokens, start):
+        pieces += [tokens.piece(at, place), clause]
+        at = place
+    return " ".join([*pieces, tokens.piece(at, tokens.count)])
+
+
+def _queries(tokens: StatementTokens, start: int) -> list[int]:
+    """The places of SELECT that begin a query in brackets, and the one that INSERT takes."""
+    tokens.at = start
+    own = tokens.find("SELECT")
+    return [
+        place
+        for place in range(start, tokens.count)
+        if tokens.words[place] == "SELECT" and (place == own or tokens.words[place - 1] == "(")
+    ]
