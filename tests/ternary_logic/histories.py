@@ -220,10 +220,12 @@ def layout(chance: random.Random, names: tuple[str, ...], *, creation: bool) -> 
 def random_table(
     seed: int, kinds: Mapping[str, Kind] = KINDS, most: int = 12, uri: str | None = None
 ) -> Iterator[History]:
-    """Build the table of a seed, with tiny row groups as long as it is open; mostly in memory."""
+    """Build the table of a seed: in memory with tiny row groups, or at a place for others."""
     chance = random.Random(seed)
     names = tuple(sorted(chance.sample(list(kinds), min(len(kinds), chance.randint(6, most)))))
-    for _ in tiny_row_groups(chance.choice(_ROW_GROUPS)):
+    rows = chance.choice(_ROW_GROUPS)
+    # Other processes, which read a given place, know row groups of the format's size only.
+    for _ in tiny_row_groups(rows) if uri is None else (None,):
         history = History(
             chance,
             _created(chance, names, kinds, uri or fresh_uri()),
