@@ -20,7 +20,14 @@ from rowsieve.types.logical import Timestamp
 from tests.strategies import SCHEMA
 
 WIDE = schema_of(
-    pa.schema([("w", pa.decimal128(38, 2)), ("d", pa.decimal128(8, 2)), ("f64", pa.float64())])
+    pa.schema(
+        [
+            ("w", pa.decimal128(38, 2)),
+            ("d", pa.decimal128(8, 2)),
+            ("exact", pa.decimal128(18, 16)),
+            ("f64", pa.float64()),
+        ]
+    )
 )[0]
 ANSWERS, READS, WRITES = Direction.ANSWERS, Direction.READS, Direction.WRITES
 ONE_ZERO = " OR ".join(f"f64 = {value}e0" for value in range(9))
@@ -34,6 +41,10 @@ FOUND = [
     ("datafusion", ANSWERS, ONE_ZERO, f"{ONE_ZERO} OR f64 = -0e0", "0.0"),
     ("spark", ANSWERS, "-w > 0", "-d > 0", "34 digits"),
     ("spark", ANSWERS, "abs(w) > 0", "w + 1 > 0", "34 digits"),
+    ("duckdb", WRITES, "w > exact", "d > exact", "38 digits"),
+    ("datafusion", WRITES, "NOT (exact = w)", "w = d", "38 digits"),
+    ("trino", WRITES, "w IS DISTINCT FROM exact", "w > 0.5", "38 digits"),
+    ("spark", WRITES, "w <= exact", "w IN (1, 2)", "38 digits"),
     ("duckdb", WRITES, "-f64 < CAST('NaN' AS double)", "f64 < CAST('NaN' AS double)", "NaN"),
 ]
 

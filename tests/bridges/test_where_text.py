@@ -38,6 +38,7 @@ REFUSED = [
     ("duckdb", "g = d", "cast them to one"),
     ("datafusion", "d = CAST(g AS DOUBLE)", "cast them to one"),
     ("datafusion", "ifnull(d, 0) = 7", "write COALESCE"),
+    ("duckdb", "d % CAST(2.25 AS DECIMAL(3, 2)) = 1", "same values in duckdb only"),
 ]
 READ = [
     ("duckdb", "g = 0.1"),
@@ -57,6 +58,7 @@ READ = [
     ("datafusion", "g NOT IN (0, 1)"),
     ("duckdb", "g = CAST(0.1 AS REAL)"),
     ("duckdb", "CAST(g AS DOUBLE) = CAST(i AS DOUBLE)"),
+    ("duckdb", "d % CAST(2.5 AS DECIMAL(2, 1)) = 2"),
     ("duckdb", "trim(s) = 'a'"),
     ("duckdb", "trim(s, ' ') = 'a'"),
     ("duckdb", "i = CAST('7' AS BIGINT) OR CAST(i AS VARCHAR) = '7'"),

@@ -16,6 +16,7 @@ from rowsieve.types.logical import Decimal, Float, Int, LogicalType
 _BOTH = Direction.READS | Direction.WRITES
 _RANGES = (ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.GT, ir.ComparisonOp.GE)
 _SIGNED_DIGITS = 34
+_MOST_DIGITS = 38
 
 
 def _may_be_infinite(node: ir.Node) -> bool:
@@ -55,6 +56,17 @@ def _long_sign(node: ir.Node) -> bool:
         return False
     type_ = type_of(node.arguments[0])
     return isinstance(type_, Decimal) and type_.precision > _SIGNED_DIGITS
+
+
+def _long_decimals(node: ir.Node) -> bool:
+    """A comparison of decimals that no type of 38 digits holds all of."""
+    if not isinstance(node, ir.Comparison):
+        return False
+    left, right = type_of(node.left), type_of(node.right)
+    if not isinstance(left, Decimal) or not isinstance(right, Decimal):
+        return False
+    (whole, scale), (wholes, scales) = _digits(left), _digits(right)
+    return max(whole, wholes) + max(scale, scales) > _MOST_DIGITS
 
 
 def _negative_beside_nan(node: ir.Node) -> bool:
@@ -143,6 +155,14 @@ ROWS = (
     Difference(
         *("spark", Direction.ANSWERS, _long_sign),
         f"keeps {_SIGNED_DIGITS} digits in the negative or absolute value of a decimal",
+    ),
+    *(
+        Difference(
+            *(engine, Direction.WRITES, _long_decimals),
+            f"compares decimals in one type of {_MOST_DIGITS} digits, which some do not fit",
+            "cast the longer one to a type with fewer digits",
+        )
+        for engine in ("duckdb", "datafusion", "trino", "spark")
     ),
     Difference("duckdb", _BOTH, _negative_beside_nan, "rewrites -x < NaN to x > NaN"),
 )

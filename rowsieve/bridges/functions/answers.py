@@ -7,7 +7,7 @@ in `tests/bridges/against_engines`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from rowsieve.bridges.differences.quotients import is_short_quotient
 from rowsieve.bridges.functions.arguments import (
@@ -20,7 +20,18 @@ from rowsieve.bridges.functions.arguments import (
     one_type,
     whole_numbers,
 )
-from rowsieve.types.logical import Date, Decimal, Float, Int, Nanos, String, Time, Timestamp
+from rowsieve.predicate.functions.numbers.decimals import int_as_decimal
+from rowsieve.types.logical import (
+    Date,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    Nanos,
+    String,
+    Time,
+    Timestamp,
+)
 
 _TIMES = (Date, Timestamp, Nanos)
 _ROUNDED = (Int, Decimal, Float)
@@ -29,6 +40,16 @@ _OF_DAYS = frozenset({"day", "week", "month", "quarter", "year"})
 
 def _when(text: str, holds: Callable[[Use], bool]) -> Arguments:
     return Arguments(text, holds)
+
+
+def _share_decimal(types: Sequence[LogicalType]) -> bool:
+    """Whether one decimal type holds all values; the engine computes in float64 otherwise."""
+    numbers = [int_as_decimal(each) if isinstance(each, Int) else each for each in types]
+    decimals = [each for each in numbers if isinstance(each, Decimal)]
+    if len(decimals) < len(numbers) or not any(isinstance(each, Decimal) for each in types):
+        return True
+    whole = max(each.precision - each.scale for each in decimals)
+    return whole + max(each.scale for each in decimals) <= 38
 
 
 _any = _when("any arguments", lambda _use: True)
@@ -56,6 +77,9 @@ _parts = _when(
     ),
 )
 _instant = _when("instants", lambda use: isinstance(use.types[0], Timestamp | Nanos))
+_of_38_digits = _when(
+    "numbers whose decimals share a type of 38 digits", lambda use: _share_decimal(use.types)
+)
 _short = _when(
     "a decimal by a constant such as 2, 10 or 1.25",
     lambda use: isinstance(use.result, Decimal) and is_short_quotient(use.call),
@@ -90,7 +114,7 @@ ANSWERS: Mapping[str, Mapping[str, tuple[Arguments, ...]]] = {
                 ),
             ),
         ),
-        "modulo": (_any,),
+        "modulo": (_of_38_digits,),
         **dict.fromkeys(("epoch_us", "last_day"), (_instant,)),
     },
     "datafusion": {**_SHARED, "abs": (_numbers,), "epoch_us": (_instant,), "divide": (_short,)},

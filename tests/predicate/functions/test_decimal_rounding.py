@@ -62,3 +62,32 @@ def test_a_remainder_is_exact_where_the_quotient_holds_many_ones() -> None:
     assert isinstance(signature.result, Decimal)
     found = decimals.evaluate("modulo", left, right, signature.result)
     assert found.values[0].as_py() == decimal.Decimal("0.99")
+
+
+@pytest.mark.parametrize("whole", range(24, 39))
+def test_a_remainder_of_many_digits_is_exact_or_refused(whole: int) -> None:
+    """Its intermediate results have up to 76 digits, and types with more are refused."""
+    one, other = Decimal(38, 37), Decimal(whole, 0)
+    signature = decimals.resolve("modulo", one, other)
+    if signature is None:
+        return
+    assert isinstance(signature.result, Decimal)
+    left = pa.array([decimal.Decimal("7.5")], pa.decimal128(38, 37))
+    right = pa.array([decimal.Decimal(2)], pa.decimal128(whole, 0))
+    found = decimals.evaluate("modulo", left, right, signature.result)
+    assert found.values[0].as_py() == decimal.Decimal("1.5")
+
+
+@pytest.mark.parametrize("scale", range(20, 38))
+def test_a_remainder_of_two_long_scales_is_exact_or_refused(scale: int) -> None:
+    one, other = Decimal(38, scale), Decimal(2, 1)
+    for pair in ((one, other), (other, one)):
+        if (signature := decimals.resolve("modulo", *pair)) is None:
+            continue
+        assert isinstance(signature.result, Decimal)
+        left, right = (
+            pa.array([decimal.Decimal(n)], pa.decimal128(each.precision, each.scale))
+            for n, each in zip(("7.5", "2"), pair, strict=True)
+        )
+        found = decimals.evaluate("modulo", left, right, signature.result)
+        assert found.values[0].as_py() == decimal.Decimal("1.5")

@@ -72,15 +72,6 @@ class SparkExact(Exact):
 
     # Conditions
 
-    def comparison(self, node: ir.Comparison) -> ir.Predicate:
-        """Rewrite a comparison; Spark compares decimals of at most 38 digits."""
-        left, right = type_of(node.left), type_of(node.right)
-        if isinstance(left, Decimal) and isinstance(right, Decimal):
-            whole = max(left.precision - left.scale, right.precision - right.scale)
-            if whole + max(left.scale, right.scale) > 38:
-                raise UnsupportedOperation("spark compares these decimals with fewer digits")
-        return Exact.comparison(self, node)
-
     def in_list(self, node: ir.InList) -> ir.Predicate:
         """Rewrite IN with members of Spark's types; NULL among times becomes a condition."""
         values = node.values

@@ -58,7 +58,7 @@ def _result(name: str, a: Decimal, b: Decimal) -> Decimal | None:
         case "modulo":
             digits = a.precision - a.scale + b.precision - b.scale + 2 * scale
             whole = min(a.precision - a.scale, b.precision - b.scale)
-            return Decimal(max(1, whole + scale), scale) if digits < _WIDE else None
+            return Decimal(max(1, whole + scale), scale) if digits <= _WIDE - 2 else None
         case _:
             return None
 
