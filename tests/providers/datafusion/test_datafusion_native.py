@@ -57,8 +57,10 @@ def session(table: rs.Table, settings: dict[str, str] | None = None, **options: 
     return made
 
 
-def plan_of(context: Any, query: str = "SELECT * FROM t") -> str:
-    return "\n".join(row["plan"] for row in context.sql(f"EXPLAIN {query}").to_pylist())
+def plan_of(context: Any, query: str = "SELECT * FROM t", *, runs: bool = False) -> str:
+    """The plan; if the query runs, as the values of its subqueries leave it."""
+    explain = "EXPLAIN ANALYZE" if runs else "EXPLAIN"
+    return "\n".join(row["plan"] for row in context.sql(f"{explain} {query}").to_pylist())
 
 
 def files(table: rs.Table) -> list[Path]:

@@ -44,8 +44,8 @@ def rows_of(frame: Any) -> Counter[str]:
     return Counter(repr(row) for row in frame.to_arrow_table().to_pylist())
 
 
-def explained(context: SessionContext, query: str) -> str:
-    rows = context.sql(f"EXPLAIN {query}").to_pylist()
+def explained(context: SessionContext, query: str, explain: str = "EXPLAIN") -> str:
+    rows = context.sql(f"{explain} {query}").to_pylist()
     return str(next(row["plan"] for row in rows if row["plan_type"] == "rowsieve"))
 
 
@@ -81,7 +81,8 @@ def test_a_part_is_skipped_for_all_scans_of_a_statement_or_for_none(tmp_path: Pa
     query = "SELECT id FROM t WHERE id > 100 AND id - 100 = (SELECT min(id) + 3 FROM t{})"
     for more, count in (("", 1), (" WHERE random() < 2", 2)):  # known before, and not known
         assert context.sql(query.format(more)).to_pylist() == [{"id": 103}]
-        assert f"leave {count} of 2 parts" in explained(context, query.format(more))
+        shown = explained(context, query.format(more), "EXPLAIN ANALYZE")
+        assert f"leave {count} of 2 parts" in shown
     query = "SELECT a.id FROM t a JOIN t b ON a.id = b.id + 100 WHERE a.id > 100 AND b.id < 5"
     assert sorted(r["id"] for r in context.sql(query).to_pylist()) == [101, 102, 103, 104]
 
