@@ -271,41 +271,6 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "INSERT INTO t VALUES (7, 1, 'x') RETURNING id",
-        "INSERT INTO t SELECT 7, 1, 'x' FROM src RETURNING *",
-        "INSERT OR REPLACE INTO t VALUES (1, 1, 'x') RETURNING id",
-        "INSERT INTO t VALUES (1, 1, 'x') ON CONFLICT DO NOTHING RETURNING id",
-        "INSERT INTO t VALUES (1, 1, 'x') ON CONFLICT (id) DO UPDATE SET v = 1 returning id",
-        "UPDATE t SET v = 3 RETURNING id + 1 AS n",
-        "UPDATE t SET v = 3 WHERE id = 1 RETURNING *",
-        "DELETE FROM t RETURNING *",
-        "DELETE FROM t WHERE id = 1 RETURNING id",
-        "MERGE INTO t USING src AS s ON t.id = s.id WHEN MATCHED THEN DELETE RETURNING t.id",
-        "MERGE INTO t USING src AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 1 RETURNING *",
-        "TRUNCATE TABLE t RETURNING *",
-    ],
-)
-def test_returning_is_refused_by_name(text: str, context: SessionContext, table: rs.Table) -> None:
-    with pytest.raises(UnsupportedOperation, match="RETURNING is not available"):
-        context.sql(text)
-    assert table.refresh() == 0
-
-
-def test_a_column_called_returning_is_no_clause(tmp_path: Path) -> None:
-    table = rs.create_table(
-        str(tmp_path / "t"), pa.table({"id": [1], "returning": [2]}), key=["id"]
-    )
-    context = SessionContext()
-    context.register_table("t", table)
-    assert run(context, "UPDATE t SET returning = returning + 1 WHERE returning = 2") == 1
-    assert run(context, "INSERT INTO t SELECT id + 1, t.returning FROM t WHERE id = 1") == 1
-    table.refresh()
-    assert content(table) == [(1, 3), (2, 3)]
-
-
 @pytest.mark.parametrize(("text", "error", "message"), REFUSED)
 def test_a_refused_or_failed_statement_changes_nothing(
     context: SessionContext, table: rs.Table, text: str, error: type[Exception], message: str

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.providers.datafusion.changes.leading_with import with_inside
+from rowsieve.providers.datafusion.changes.refused_words import check_clauses
 from rowsieve.providers.datafusion.statement_tokens import (
     StatementTokens,
     Target,
@@ -33,15 +34,6 @@ _BEFORE_NAME: Final = (
     ("IF", "NOT", "EXISTS"), ("IF", "EXISTS"),
 )  # fmt: skip
 """Keywords that may precede the name of the table, in the order in which they may occur."""
-
-_BEFORE_COLUMN: Final = frozenset(
-    {
-        *("SELECT", "DISTINCT", "ALL", "WHERE", "ON", "HAVING", "BY", "SET", "AND", "OR", "NOT"),
-        *("IN", "BETWEEN", "LIKE", "FROM", "JOIN", "INTO", "UPDATE", "AS"),
-        *(",", ".", "=", "<>", "!=", "<", ">", "<=", ">=", "+", "-", "/", "%", "||"),
-    }
-)
-"""Words after which RETURNING is the name of a column or table."""
 
 
 class OnConflict(Enum):
@@ -151,7 +143,7 @@ def read_change(text: str) -> ChangeStatement | None:
     """Parse a statement that changes a table; None for others, and for several statements."""
     if (reader := _reader(text)) is None:
         return None
-    _refuse_returning(reader)
+    check_clauses(reader)
     match reader.next().lower():
         case "insert" | "replace":
             return _insert(reader)
@@ -176,17 +168,6 @@ def read_change(text: str) -> ChangeStatement | None:
             )
         case _:
             return _drop(reader)
-
-
-def _refuse_returning(reader: StatementTokens) -> None:
-    """Raise UnsupportedOperation for a RETURNING clause; a column may have that name, too."""
-    place = reader.find("RETURNING", last=True)
-    if place < reader.count - 1 and reader.words[place - 1] not in _BEFORE_COLUMN:
-        raise UnsupportedOperation(
-            "sql: RETURNING is not available for a Rowsieve table: the result of the statement is "
-            "the number of rows. Leave it out, and query the rows afterwards, or read the change "
-            "feed of the commit"
-        )
 
 
 def _reader(text: str) -> StatementTokens | None:
@@ -216,6 +197,15 @@ def drops_or_replaces_table(text: str) -> bool:
     return reader is not None and (
         reader.take("DROP", "TABLE") or reader.take("CREATE", "OR", "REPLACE")
     )
+
+
+def creates_using_rowsieve(text: str) -> bool:
+    """Return whether the statement is CREATE TABLE … USING rowsieve."""
+    reader = _reader(text)
+    if reader is None or not reader.take("CREATE"):
+        return False
+    reader.take("OR", "REPLACE")
+    return reader.take("TABLE") and reader.find("USING", "ROWSIEVE") < reader.count
 
 
 def _insert(reader: StatementTokens) -> Insert:

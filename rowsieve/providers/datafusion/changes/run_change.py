@@ -22,6 +22,7 @@ from rowsieve.providers.datafusion.changes.change_statements import (
     OnConflict,
     Truncate,
     Update,
+    creates_using_rowsieve,
     read_change,
 )
 from rowsieve.providers.datafusion.changes.leading_with import with_inside
@@ -68,6 +69,11 @@ def changed_rows(
     named = session.refreshed(" ".join([text, *(str(v) for v in given.values())]))
     changed = session.changed_table(name)
     if changed is None and not is_catalog:
+        if creates_using_rowsieve(text):
+            raise UnsupportedOperation(
+                "sql: CREATE TABLE … USING rowsieve needs a name in a registered Rowsieve catalog, "
+                "as in lake.db.t; or call rowsieve.create_table, and register the table"
+            )
         return None
     statement = read_change(text)
     if isinstance(statement, CreateTable | DropTable):
