@@ -154,7 +154,18 @@ def _quotes_beside_decimals(mixture: _Mixture) -> bool:
 
 
 def _is_beyond_longs(mixture: _Mixture) -> bool:
-    return any(map(_is_large, mixture.call.arguments))
+    return any(map(_has_large, mixture.call.arguments))
+
+
+def _has_large(item: ir.Operand) -> bool:
+    """Whether it may be a constant beyond 2^63 in the type that the engine gives it."""
+    match item:
+        case ir.Call(arguments=arguments):
+            return any(map(_has_large, arguments))
+        case ir.Case(branches=branches, otherwise=otherwise):
+            return any(map(_has_large, (*(then for _, then in branches), otherwise)))
+        case _:
+            return _is_large(item)
 
 
 def _divides_float32(mixture: _Mixture) -> bool:
@@ -214,7 +225,7 @@ _OF_DUCKDB: Mapping[str | None, Sequence[tuple[_Finds, str]]] = {
 }
 _OF_DATAFUSION: Mapping[str | None, Sequence[tuple[_Finds, str]]] = {
     **dict.fromkeys(
-        _ARITHMETIC,
+        (*_ARITHMETIC, "truncated_quotient"),
         ((_is_beyond_longs, "datafusion wraps numbers beyond 2^63; cast them to a decimal"),),
     ),
     None: (

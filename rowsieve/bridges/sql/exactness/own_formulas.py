@@ -137,6 +137,8 @@ def _truncated_quotient(call: ir.Call, type_of: TypeOf) -> ir.Operand:
     """Return a quotient of DataFusion's decimals."""
     if not _divides(call, type_of, Int | Decimal):
         return _beside_floats(call, type_of)
+    if not all(_has_places(side, type_of) for side in call.arguments):
+        return call  # such as floor, whose result has other places there
     return ir.Call("truncated_quotient", call.arguments)
 
 
@@ -151,10 +153,10 @@ def _divides(call: ir.Call, type_of: TypeOf, kinds: Any) -> bool:
 
 
 def _has_places(operand: ir.Operand, type_of: TypeOf) -> bool:
-    """Whether PostgreSQL's value has the places of the type, or of the float that it was.
+    """Whether the engine's value has the places of the type, or of the float that it was.
 
-    A number of any size may have zeros at its end, which are not stored, and a choice has the
-    places of the value that is chosen; those of a constant 0 decide nothing.
+    A number of any size may have zeros at its end, which are not stored, and in PostgreSQL a choice
+    has the places of the value that is chosen; those of a constant 0 decide nothing.
     """
     match operand:
         case ir.Cast(operand=source, type=Numeric()):

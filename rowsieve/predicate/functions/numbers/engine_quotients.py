@@ -207,6 +207,8 @@ def _zeros(side: _Side) -> Mask:
 
 def _kept(left: pa.Array, right: pa.Array, least: Ints) -> Ints:
     """Return the places that each quotient of finite numbers keeps."""
+    if not len(left):
+        return least
     weight, first = _leading_group(left)
     divisor_weight, divisor_first = _leading_group(right)
     groups = weight - divisor_weight - (first <= divisor_first)
@@ -243,8 +245,10 @@ def _one(left: decimal.Decimal, right: decimal.Decimal, least: int) -> str | Non
         return "NaN"
     if not right:
         return None
-    if not (left.is_finite() and right.is_finite()):
-        return str(_EXACT.divide(left, right))
+    if not right.is_finite():
+        return "0" if left.is_finite() else "NaN"
+    if not left.is_finite():
+        return "Infinity" if (left < 0) == (right < 0) else "-Infinity"
     (weight, first), (divisor_weight, divisor_first) = map(_leading_group_of, (left, right))
     groups = weight - divisor_weight - (first <= divisor_first)
     places = min(max(_LEAST_DIGITS - _GROUP * groups, least), _MOST_PLACES)
