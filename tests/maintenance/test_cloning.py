@@ -13,6 +13,7 @@ from rowsieve.errors import CorruptData, InvalidInput, SnapshotExpired, TableExi
 from rowsieve.objects import ObjectStore
 from rowsieve.storage.log.checkpoint import checkpoint_path
 from rowsieve.storage.log.commit_log import CommitLog
+from rowsieve.storage.log.log_head import LogHead
 from tests.retention.small_histories import expected, paths, rows_of, table_of, with_history
 from tests.small_tables import fresh_uri, kv, pairs
 
@@ -101,6 +102,16 @@ def test_a_copy_whose_checkpoint_is_lost_is_not_an_empty_table() -> None:
         else:
             with pytest.raises(CorruptData):
                 rs.open_table(copy.uri)
+
+
+def test_a_copy_is_opened_without_a_listing_which_may_lag(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = rs.create_table(fresh_uri(), kv((1, 1)), key=["k"])
+    table.upsert(kv((2, 2)))
+    monkeypatch.setattr(LogHead, "_load", lambda _: pytest.fail("it lists the log"))
+    copy = table.clone(fresh_uri())
+    assert (pairs(copy), copy.version) == ([(1, 1), (2, 2)], 1)
+    copy.upsert(kv((3, 3)))
+    assert (pairs(copy), copy.version) == ([(1, 1), (2, 2), (3, 3)], 2)
 
 
 def test_a_folder_with_a_table_or_other_files_is_refused(tmp_path: Path) -> None:

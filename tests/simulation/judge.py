@@ -14,7 +14,7 @@ from typing import Any, Final
 from rowsieve.errors import SnapshotExpired
 from rowsieve.storage.log.floors import floors_of, paths_of
 from rowsieve.storage.log.log_entry import LogEntry, decode_entry, log_path, version_of
-from tests.simulation.model import Row, State, Version, as_bag
+from tests.simulation.model import Row, State, Version, as_bag, floor_of
 from tests.simulation.world import World
 from tests.simulation.writer_calls import picked
 
@@ -117,7 +117,8 @@ class _Judge:
                     state = effect(state, dict(enumerate(versions)), entry)
                 except AssertionError as error:
                     self._wrong(f"version {entry.version} {entry.operation}: {error}")
-            versions.append(Version(state, effect, entry.timestamp_us, entry.operation))
+            floor = max(floor_of(entry), versions[-1].floor if versions else 0)
+            versions.append(Version(state, effect, entry.timestamp_us, entry.operation, floor))
         return versions
 
     def _check_observations(self) -> None:

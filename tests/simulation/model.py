@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from rowsieve.storage.log.floors import floors_of
 from rowsieve.storage.log.log_entry import LogEntry
 
 Cell = int | None
@@ -87,10 +88,17 @@ class Version(NamedTuple):
     time_us: int = 0
     """When it was committed."""
     operation: str = ""
+    floor: int = 0
+    """The oldest version that retention has left."""
 
 
 Effect = Callable[[State, Mapping[int, Version], LogEntry], State]
 """The state after a commit: of the state before it, the earlier versions and its entry."""
+
+
+def floor_of(entry: LogEntry) -> int:
+    """The oldest version that a commit leaves; 0 for a commit that keeps the floor."""
+    return 0 if entry.info is None else floors_of(entry.info.properties).oldest_version
 
 
 def as_bag(rows: Iterable[Mapping[str, Any]]) -> list[tuple[tuple[str, Any], ...]]:

@@ -184,7 +184,7 @@ class CommitLog(LogReader):
         )
         if self._publish(entry) is None:
             raise self._table_exists()
-        return self.latest()
+        return self.latest(planted)
 
     def commit(
         self,
