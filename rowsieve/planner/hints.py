@@ -13,17 +13,16 @@ from dataclasses import dataclass
 
 from rowsieve.planner.part_rows import PartRows
 from rowsieve.planner.split import Piece, PlannedPart, Split
-from rowsieve.predicate.rowset import RowSet
 
 
 @dataclass(frozen=True, slots=True)
 class PartMetrics:
     """What a plan does with one part that it opens.
 
-    `rows_at_most` of its `rows` are read; 0 if it only hides rows of older parts. The counts of row
-    groups and pages are 0 unless the plan is resolved and its condition was checked against the
-    file. `merged`: whether its rows are merged with those of other parts. `filtered`: whether the
-    condition is evaluated on its rows.
+    `rows_at_most` of its `rows` are read; 0 if it only hides rows of older parts. `merged`: whether
+    its rows are merged with those of other parts. `filtered`: whether the condition is evaluated on
+    its rows. `resolved`: its rows to read and what its metadata refuted; None unless the plan is
+    resolved and reads it.
     """
 
     part_id: str
@@ -32,12 +31,7 @@ class PartMetrics:
     size_bytes: int
     merged: bool
     filtered: bool
-    row_groups: int = 0
-    row_groups_by_statistics: int = 0
-    row_groups_by_bloom: int = 0
-    pages: int = 0
-    pages_by_index: int = 0
-    rows_hidden: int = 0
+    resolved: PartRows | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,20 +92,15 @@ def _part_metrics(splits: Sequence[Split], resolved: Sequence[PartRows]) -> Iter
             merged.update(part.part_id for part in piece.parts)
         filtered.update(piece.parts[read.part].part_id for read in piece.reads if read.residual)
     for part_id, part in opened.items():
-        known = by_part.get(part_id, PartRows(part_id, RowSet.empty(0)))
+        resolved_rows = by_part.get(part_id)
         yield PartMetrics(
             part_id,
             part.row_count,
-            len(known.rows) if part_id in by_part else rows[part_id],
+            rows[part_id] if resolved_rows is None else len(resolved_rows.rows),
             size_bytes=sum(file.size_bytes for file in (part.data, part.deletes) if file),
             merged=part_id in merged,
             filtered=part_id in filtered,
-            row_groups=known.row_groups,
-            row_groups_by_statistics=known.row_groups_by_statistics,
-            row_groups_by_bloom=known.row_groups_by_bloom,
-            pages=known.pages,
-            pages_by_index=known.pages_by_index,
-            rows_hidden=known.rows_hidden,
+            resolved=resolved_rows,
         )
 
 

@@ -51,7 +51,7 @@ TINY = {"target_part_bytes": "1"}
 
 
 def keyed(folder: str, **properties: str) -> Table:
-    """Rows, some of which a later commit hides."""
+    """Rows; a later commit hides some."""
     table = rowsieve.create_table(
         folder, pa.Table.from_pylist(FIRST), key=["id"], properties=properties
     )

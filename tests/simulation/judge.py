@@ -190,7 +190,7 @@ class _Judge:
                 self._wrong(f"{mark}: feed of {version} has -{gone} +{new}: {before} to {after}")
 
     def _check_cleanup(self) -> None:
-        """In the end only the files of the newest version are left."""
+        """Check that only the files of the newest version remain at the end."""
         world = self._world
         world.scheduler.now_us += 2 * DAY_US
         cleaner = world.table(world.process("cleaner"))

@@ -77,6 +77,7 @@ def test_columns_spelled_like_a_clause_are_columns(tmp_path: Path) -> None:
     context.register_table("t", table)
     for text in (
         "UPDATE t SET returning = returning + 1 WHERE returning = 2",
+        "UPDATE t SET limit = 4 WHERE id = 1",
         'UPDATE t SET "default" = "default" + 1 WHERE "limit" = 4 AND t."default" = 3',
         'INSERT INTO t SELECT id + 1, t.returning, t."default", "limit" FROM t ORDER BY id LIMIT 1',
     ):

@@ -15,7 +15,7 @@ _BEFORE_COLUMN: Final = frozenset(
         *(",", ".", "=", "<>", "!=", "<", ">", "<=", ">=", "+", "-", "/", "%", "||"),
     }
 )
-"""Words after which RETURNING is the name of a column or table."""
+"""Words after which RETURNING and LIMIT are names of columns or tables."""
 
 _HAS_VALUES: Final = frozenset({"INSERT", "REPLACE", "UPDATE", "MERGE"})
 _BEFORE_VALUE: Final = frozenset({"(", ",", "="})
@@ -48,7 +48,7 @@ def _refused(reader: StatementTokens) -> Iterator[tuple[str, str]]:
         )
     if words[0] == "UPDATE":
         limited = min(reader.find("ORDER", "BY"), reader.find("LIMIT"))
-        if limited < reader.count:
+        if limited < reader.count and words[limited - 1] not in _BEFORE_COLUMN:
             yield f"UPDATE with {words[limited]}", "; choose the rows by a condition"
 
 
