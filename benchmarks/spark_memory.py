@@ -65,7 +65,7 @@ def write(spark: Any, place: Path, rows: int) -> int:
     expect("rows of the commit", commit.rows_written, rows)
     keys = table.to_arrow(columns=["id"]).column("id")
     expect("sum of the keys", pc.sum(keys).as_py(), rows * (rows - 1) // 2)
-    return table.snapshot_for_engines().parts.stored_bytes
+    return table.handle.pinned.parts.stored_bytes
 
 
 @contextmanager

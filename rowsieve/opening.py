@@ -24,7 +24,7 @@ from rowsieve.arguments.kinds import ANY_TEXT
 from rowsieve.changes.ingest import prepare_appended, prepare_rows, read_data
 from rowsieve.changes.new_tables import new_table
 from rowsieve.changes.spark_data import is_spark_schema
-from rowsieve.changes.table_handle import send_failure
+from rowsieve.changes.table_handle import Handle, send_failure
 from rowsieve.config import current
 from rowsieve.errors import InvalidData, InvalidInput, TableExists
 from rowsieve.metrics import CommitReport, WriterMetrics, send
@@ -78,7 +78,7 @@ def create_table(
         exists, foreign = log.survey()
         if exists:
             if if_exists == "ignore":
-                return Table(store, log, log.latest(), storage_options=storage_options)
+                return Table(Handle(store, log, log.latest(), storage_options=storage_options))
             raise TableExists(
                 f"create_table: a table already exists at {store.uri}; use open_table, or "
                 "if_exists='ignore'"
@@ -94,7 +94,7 @@ def create_table(
         current().reporter,
         CommitReport(store.uri, 0, "create", rows, 0, parts, writer=written, elapsed_s=elapsed_s),
     )
-    return Table(store, log, snapshot, storage_options=storage_options)
+    return Table(Handle(store, log, snapshot, storage_options=storage_options))
 
 
 def _check_choices(mode: str, key: tuple[str, ...], if_exists: str) -> None:
@@ -179,7 +179,7 @@ def open_table(
     log = CommitLog(store)
     snapshot = resolve_snapshot(log, version, as_of)
     read_only = version is not None or as_of is not None
-    return Table(store, log, snapshot, read_only=read_only, storage_options=storage_options)
+    return Table(Handle(store, log, snapshot, read_only=read_only, storage_options=storage_options))
 
 
 @checked

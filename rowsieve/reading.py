@@ -1,8 +1,4 @@
-"""The reading methods of `Table` that need no scan options, and its display in a notebook.
-
-Returns rows as Arrow, pandas or Polars data, datasets for engines that push filters down, and the
-list of files.
-"""
+"""The methods of `Table` that read it: scans, frames, datasets, the change feed and exports."""
 
 from __future__ import annotations
 
@@ -11,19 +7,25 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from rowsieve import clock, engines
-from rowsieve.arguments.annotations import ColumnNames, Moment, StorageOptions, TableUri
+from rowsieve.arguments.annotations import (
+    ColumnNames,
+    Moment,
+    Percentage,
+    StorageOptions,
+    TableUri,
+)
 from rowsieve.bridges.session import Session
 from rowsieve.change_feed.feed import open_feed
+from rowsieve.changes.table_methods import TableMethods
+from rowsieve.config import OnViolation, Pruning
 from rowsieve.errors import InvalidInput, UnsupportedOperation
-from rowsieve.maintenance.maintaining import Maintaining
+from rowsieve.metrics import Reporter
 from rowsieve.objects import open_store
-from rowsieve.scan import Columns, Scan
-from rowsieve.shown import Shown, html, size_text
-from rowsieve.storage.log.version_arguments import resolve_snapshot
+from rowsieve.planner.explanation import Explanation
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.scan import Columns, GivenPlan, Scan
 from rowsieve.storage.manifests.part_sketches import distinct_count
 from rowsieve.storage.snapshot import Snapshot
-from rowsieve.types.encodings import arrow_schema
-from rowsieve.types.instants import from_microseconds
 
 FILES = pa.schema(
     [
@@ -37,16 +39,71 @@ FILES = pa.schema(
 """The columns of `files`."""
 
 
-class Reading(Maintaining):
-    """Base class of `Table` with simple reads; each looks up the newest version first."""
+class ReadMethods(TableMethods):
+    """Scans, frames and datasets, the change feed and exports of a table."""
 
-    def __bool__(self) -> bool:
-        """Return True, also for an empty table."""
-        return True
+    def scan(
+        self,
+        where: Any = None,
+        columns: Columns | None = None,
+        *,
+        limit: int | None = None,
+        order_by_key: bool = False,
+        version: int | None = None,
+        as_of: Moment | None = None,
+        pruning: Pruning | None = None,
+        audit: Percentage | None = None,
+        on_violation: OnViolation | None = None,
+        dialect: str = "postgres",
+        session: Session | None = None,
+        plan: GivenPlan | None = None,
+        memory_bytes: int | None = None,
+        threads: int | None = None,
+    ) -> Scan:
+        """Return a `Scan` of the newest version, or of `version` or `as_of`.
 
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self.count()
+        `where` is SQL text in `dialect`, a Rowsieve predicate or an engine's expression. `session`
+        holds the session settings that text depends on (default: UTC, the dialect's defaults).
+        `columns` is a list of names, or a mapping of names to SQL expressions. Without
+        `order_by_key`, rows have no defined order. `pruning="off"` reads every part; "soft" does
+        too, and checks pruning against all rows. `audit` is the percentage of skipped data to
+        check. A violation raises UnsoundPruning; with `on_violation="report"` it is logged and the
+        rows are read without pruning. `plan` reads an earlier scan's plan at its version; only
+        `columns` may differ. `memory_bytes` limits the memory of a read; if it cannot hold a batch
+        of every part in a merge, row groups are decoded several times. `threads` is the number of
+        decoding threads (default: one per core); one thread costs the least CPU.
+        """
+        if plan is not None and (version is not None or as_of is not None):
+            raise InvalidInput(
+                "scan: plan= reads the plan's own version; remove version= and as_of="
+            )
+        return Scan(
+            self.handle.store,
+            self.handle.resolve(version, as_of) if plan is None else self._version_of(plan),
+            where=where,
+            columns=columns,
+            limit=limit,
+            order_by_key=order_by_key,
+            pruning=pruning,
+            audit=audit,
+            on_violation=on_violation,
+            dialect=dialect,
+            session=session,
+            plan=plan,
+            memory_bytes=memory_bytes,
+            threads=threads,
+            reporter=self.handle.own_reporter,
+        )
+
+    def require_pruning(
+        self, where: Any, *, dialect: str = "postgres", session: Session | None = None
+    ) -> Explanation:
+        """Explain the scan of a predicate; reject a predicate that can never skip a part.
+
+        UnprunablePredicate names each conjunct that cannot refute any part, the reason, and the
+        remedy. Call this first where an application depends on pruning.
+        """
+        return self.scan(where, dialect=dialect, session=session).require_pruning()
 
     def count(
         self, where: Any = None, *, dialect: str = "postgres", session: Session | None = None
@@ -61,17 +118,21 @@ class Reading(Maintaining):
         standard error of 1.6%. Hidden rows count. None for a column whose type has no sketches, and
         for a column that some newer part has no sketch of; `analyze` adds it.
         """
-        snapshot = self._resolve(None, None)
+        snapshot = self.handle.resolve(None, None)
         names = snapshot.schema.names if columns is None else columns
         fields = [snapshot.schema.field(name) for name in names]
         return {field.name: distinct_count(snapshot.parts, field) for field in fields}
 
     def head(self, count: int = 5) -> pa.Table:
         """Return the first rows: in key order, or in file order if the table has no key."""
-        snapshot = self._resolve(None, None)
+        snapshot = self.handle.resolve(None, None)
         ordered = bool(snapshot.table.key)
         return Scan(
-            self._store, snapshot, limit=count, order_by_key=ordered, reporter=self._reporter
+            self.handle.store,
+            snapshot,
+            limit=count,
+            order_by_key=ordered,
+            reporter=self.handle.own_reporter,
         ).to_arrow()
 
     def to_arrow(
@@ -119,7 +180,7 @@ class Reading(Maintaining):
         opens only the parts that can match. All reads of the dataset see the same version.
         """
         return engines.arrow().dataset_of(
-            self._store, self._resolve(version, as_of), self._reporter
+            self.handle.store, self.handle.resolve(version, as_of), self.handle.own_reporter
         )
 
     def scan_polars(self, *, version: int | None = None, as_of: Moment | None = None) -> Any:
@@ -129,7 +190,7 @@ class Reading(Maintaining):
         match. All reads see the same version. MissingExtra without polars.
         """
         return engines.polars().lazy_frame(
-            self._store, self._resolve(version, as_of), self._reporter
+            self.handle.store, self.handle.resolve(version, as_of), self.handle.own_reporter
         )
 
     def changes(
@@ -150,12 +211,12 @@ class Reading(Maintaining):
         of the feed; it may use these three columns. Commits that only rewrite files emit nothing.
         SnapshotExpired if a version of the range, or the version before it, has expired.
         """
-        if isinstance(self._read_only, str):
-            raise UnsupportedOperation(f"changes: {self._read_only}")
+        if isinstance(self.handle.read_only, str):
+            raise UnsupportedOperation(f"changes: {self.handle.read_only}")
         return open_feed(
-            self._store,
-            self._log,
-            self._resolve(None, None),
+            self.handle.store,
+            self.handle.log,
+            self.handle.resolve(None, None),
             from_version,
             to_version,
             columns=columns,
@@ -171,7 +232,7 @@ class Reading(Maintaining):
         `kind` is data, deletes or vector. Paths are relative to the table. The data files alone do
         not hold the table's content: other files may hide some of their rows.
         """
-        parts = self._resolve(None, None).parts
+        parts = self.handle.resolve(None, None).parts
         found: list[dict[str, Any]] = []
         for kind, prefix in (("data", "data"), ("deletes", "deletes"), ("vector", "dv")):
             paths = parts.column(f"{prefix}.path").to_pylist()
@@ -207,55 +268,65 @@ class Reading(Maintaining):
         """
         if format not in ("delta", "iceberg"):
             raise InvalidInput(f"export: format must be 'delta' or 'iceberg', not {format!r}")
-        snapshot = self._resolve(None, None)
-        target = self._store
+        snapshot = self.handle.resolve(None, None)
+        target = self.handle.store
         if uri is not None:
-            options = self._storage_options if storage_options is None else storage_options
+            options = self.handle.storage_options if storage_options is None else storage_options
             target = open_store(uri, options or None)
         if format == "iceberg":
-            return engines.iceberg().export_metadata(target, snapshot, self._store)
-        return engines.delta().export_log(target, snapshot, self._store.uri)
+            return engines.iceberg().export_metadata(target, snapshot, self.handle.store)
+        return engines.delta().export_log(target, snapshot, self.handle.store.uri)
 
-    def __repr__(self) -> str:
-        return self._shown().text()
+    # Engines
 
-    def _repr_html_(self) -> str:
-        return html(self._shown())
+    @property
+    def _inner(self) -> Any:
+        """The attribute that DataFusion's `register_table` reads."""
+        return self.to_datafusion()._inner
 
-    def _shown(self) -> Shown:
-        """Summarise the pinned version; reads nothing."""
-        snapshot = self._pinned
-        parts = snapshot.parts
-        size_bytes = parts.stored_bytes
-        written = from_microseconds(snapshot.timestamp_us)
-        rows, stored = int(parts.numbers("data.rows").sum()), size_text(size_bytes)
-        facts = {
-            "version": f"{snapshot.version}, {written:%Y-%m-%d %H:%M:%S} UTC",
-            "key": ", ".join(snapshot.table.key) or "none",
-            "stored": f"{rows:,} rows in {len(parts):,} parts, {stored}",
-        }
-        columns = []
-        for declared, field in zip(snapshot.schema, arrow_schema(snapshot.schema), strict=True):
-            null = "" if field.nullable else " NOT NULL"
-            comment = f"  -- {declared.comment}" if declared.comment else ""
-            columns.append((field.name, f"{field.type}{null}{comment}"))
-        return Shown(f"rowsieve.Table {self._store.uri}", facts, columns)
+    def to_datafusion(
+        self,
+        *,
+        pruning: Pruning | None = None,
+        audit: Percentage | None = None,
+        on_violation: OnViolation | None = None,
+        reporter: Reporter | None = None,
+    ) -> Any:
+        """Return an object for DataFusion's `register_table`, with read options of its own.
+
+        `pruning`, `audit` and `on_violation` are as in `scan`. `reporter` receives the reports of
+        these reads instead of the table's own.
+        """
+        return engines.datafusion().catalog_table(
+            self, pruning=pruning, audit=audit, on_violation=on_violation, reporter=reporter
+        )
+
+    def to_spark(self, spark: Any, where: Any = None, columns: ColumnNames | None = None) -> Any:
+        """Return a Spark DataFrame of the pinned version; text in `where` is Spark SQL."""
+        if isinstance(self.handle.read_only, str):  # Spark cannot open the table by its URI
+            return engines.spark().read_planned(self, spark, where, columns)
+        return engines.spark().read_frame(self, spark, where, columns)
 
     def _scan(
         self, where: Any, columns: Columns | None, dialect: str, session: Session | None
     ) -> Scan:
-        snapshot = self._resolve(None, None)
+        snapshot = self.handle.resolve(None, None)
         return Scan(
-            self._store,
+            self.handle.store,
             snapshot,
             where=where,
             columns=columns,
             dialect=dialect,
             session=session,
-            reporter=self._reporter,
+            reporter=self.handle.own_reporter,
         )
 
-    def _resolve(self, version: int | None, as_of: Moment | None) -> Snapshot:
-        if version is None and as_of is None:
-            return self._pinned if self._read_only else self._latest()
-        return resolve_snapshot(self._log, version, as_of)
+    def _version_of(self, plan: ScanPlan) -> Snapshot:
+        handle = self.handle
+        pinned, newest = handle.pinned, handle.newest
+        for snapshot in (pinned, newest):
+            if handle.read_only or snapshot.version == plan.version:
+                return snapshot
+        if plan.table_uuid != pinned.table.uuid:
+            return pinned  # check_fits rejects the plan of another table
+        return handle.log.at(plan.version)

@@ -141,7 +141,7 @@ def merge_by_row(table: Table) -> list[Row]:
     Of a keyed table: whatever has the highest commit_ts says what its key is. It knows no planner,
     no statistics and no windows, and so is a second opinion on all three.
     """
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     schema = snapshot.schema
     entries = [snapshot.parts.entry(i) for i in range(len(snapshot.parts))]
     if not table.key:
@@ -168,10 +168,10 @@ def _visible(table: Table, entry: Any, schema: Schema) -> list[Row]:
     rows = _read(table, entry.data.path, schema)
     if entry.dv is None:
         return rows
-    hidden = set(BitMap.deserialize(table.store.get(entry.dv.path)))
+    hidden = set(BitMap.deserialize(table.handle.store.get(entry.dv.path)))
     return [row for i, row in enumerate(rows) if i not in hidden]
 
 
 def _read(table: Table, path: str, schema: Schema) -> list[Row]:
-    read = pq.read_table(pa.BufferReader(table.store.get(path)))
+    read = pq.read_table(pa.BufferReader(table.handle.store.get(path)))
     return to_rows(read.select(list(schema.names)).cast(arrow_schema(schema)), schema)

@@ -11,6 +11,7 @@ import pytest
 
 import rowsieve
 from rowsieve import Table
+from rowsieve.changes.table_handle import Handle
 from rowsieve.objects import ObjectStore
 from rowsieve.storage.log.commit_log import CommitLog
 
@@ -98,14 +99,14 @@ class Meddled:
 
 def meddled(table: Table, meddle: Callable[[int], None]) -> Table:
     """A handle on the same table whose commits are interrupted by `meddle`."""
-    store: Any = Meddled(table.store, meddle)
+    store: Any = Meddled(table.handle.store, meddle)
     log = CommitLog(store)
-    return Table(store, log, log.latest())
+    return Table(Handle(store, log, log.latest()))
 
 
 def overtake(table: Table, patch: pytest.MonkeyPatch, other: Callable[[Table], Any]) -> None:
     """Let another handle act once, right before this one puts its next entry of the log."""
-    publish = table._log._publish
+    publish = table.handle.log._publish
     done: list[bool] = []
 
     def first_the_other(entry: Any) -> Any:
@@ -114,9 +115,9 @@ def overtake(table: Table, patch: pytest.MonkeyPatch, other: Callable[[Table], A
             other(rowsieve.open_table(table.uri))
         return publish(entry)
 
-    patch.setattr(table._log, "_publish", first_the_other)
+    patch.setattr(table.handle.log, "_publish", first_the_other)
 
 
 def files(table: Table) -> list[str]:
     """Everything that the store holds for this table."""
-    return [*table.store.list("_rowsieve"), *table.store.list("data")]
+    return [*table.handle.store.list("_rowsieve"), *table.handle.store.list("data")]

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import rowsieve
+from rowsieve.changes.table_handle import Handle
 from rowsieve.computed_property import computed_property
 from rowsieve.objects import ObjectStore
 from rowsieve.storage.log.commit_log import CommitLog
@@ -102,9 +103,9 @@ def sharded(uri: str) -> Table:
 
 def test_a_slow_request_of_one_table_holds_up_no_other(tmp_path: Path) -> None:
     """Invariant 21: no lock is held across I/O, not even one of the standard library."""
-    store = HeldBack(sharded(str(tmp_path / "slow")).store)
+    store = HeldBack(sharded(str(tmp_path / "slow")).handle.store)
     log = CommitLog(store)
-    slow = Table(store, log, log.latest())
+    slow = Table(Handle(store, log, log.latest()))
     sharded(str(tmp_path / "fast"))
     fast = rowsieve.open_table(tmp_path / "fast")
     store.is_slow = True

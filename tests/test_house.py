@@ -38,7 +38,7 @@ FLOORS = (
     ("compaction", "retention", "scan"),
     ("change_feed", "maintenance"),
     ("engines",),
-    ("reading", "spark_writes"),
+    ("reading", "row_methods"),
     ("table",),
     ("opening",),
     ("foreign",),

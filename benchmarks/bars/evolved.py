@@ -116,7 +116,7 @@ def _tables(rows: int, folder: Path) -> dict[str, rs.Table]:
     whole = evolved.scan(order_by_key=True).to_arrow()
     for number in range(SCHEMAS):
         plain.upsert(whole.slice(number * rows, rows))
-    expect("schemas", evolved.snapshot_for_engines().schema.id, SCHEMAS - 1)
+    expect("schemas", evolved.handle.pinned.schema.id, SCHEMAS - 1)
     return {EVOLVED: evolved, PLAIN: plain}
 
 

@@ -56,7 +56,7 @@ class Recoding:
     def open(self) -> None:
         """Read the list of files."""
         self._table = rs.open_table(self._uri)
-        snapshot = self._table.snapshot_for_engines()
+        snapshot = self._table.handle.pinned
         self._schema = snapshot.schema
         paths = snapshot.parts.select("data.path").table.column("data.path").to_pylist()
         self._paths = [Path(self._uri) / path for path in paths]

@@ -1,27 +1,32 @@
-"""The methods of `Table` that change its columns."""
+"""The methods of `Table` that change its columns and properties."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
 
 import pyarrow as pa
 
 from rowsieve.arguments import checked_methods
-from rowsieve.arguments.annotations import ColumnNames, ColumnPath, Metadata
+from rowsieve.arguments.annotations import (
+    ColumnNames,
+    ColumnPath,
+    Metadata,
+    Properties,
+    PropertyNames,
+    RetryTimeout,
+)
 from rowsieve.arguments.kinds import described
 from rowsieve.bridges.sql.alterations import actions_of, alterations_of
-from rowsieve.changes.change import Change
 from rowsieve.changes.column_changes import alter_columns
-from rowsieve.changes.ingest import Changes
-from rowsieve.changes.property_methods import Configuring
-from rowsieve.changes.table_handle import changes, nothing_done
+from rowsieve.changes.property_changes import change_properties, checked_settings, is_set
+from rowsieve.changes.table_handle import nothing_done
+from rowsieve.changes.table_methods import TableMethods, changes
 from rowsieve.errors import InvalidInput, InvalidSchemaChange
-from rowsieve.storage.log.commit_log import CommitRequest
-from rowsieve.storage.log.floors import is_given_up
+from rowsieve.properties import check_name
 from rowsieve.storage.log.log_entry import Commit
+from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import arrow_field
 from rowsieve.types.evolution import (
@@ -40,7 +45,7 @@ from rowsieve.types.evolution import (
 from rowsieve.types.field_paths import Path, shown_path
 from rowsieve.types.logical import Field
 from rowsieve.types.schema import Schema, named_type
-from rowsieve.types.schema_diff import changes_towards, columns_to_add
+from rowsieve.types.schema_diff import changes_towards
 
 SchemaMode: TypeAlias = Literal["strict", "merge"]
 """`merge`: a write may add the columns of its data to the table."""
@@ -139,8 +144,8 @@ class Alteration:
             raise InvalidInput("alter: these changes are committed already; begin with t.alter()")
 
 
-class Evolving(Configuring):
-    """Base class of `Table` with the changes of columns; none of them reads or writes a row.
+class ColumnMethods(TableMethods):
+    """Changes of columns and properties; none of them reads or writes a row.
 
     A column's name may be the path of a field inside a column: "address.city" in a struct,
     "tags.element" in a list, "prices.value" in a map. In a list of the steps, these may have dots.
@@ -151,8 +156,8 @@ class Evolving(Configuring):
 
         `with t.alter() as a: a.drop_column("b"); a.add_column("b", "int64", default=50)`
         """
-        self._writable("alter")
-        base = self._latest()
+        self.handle.require_writable("alter")
+        base = self.handle.latest()
         return Alteration(base.schema, lambda wanted: self._finish(base, wanted, metadata))
 
     @changes("alter")
@@ -178,7 +183,7 @@ class Evolving(Configuring):
         """
         field = _field(name, type, nullable=nullable)
         change = AddColumn(_path(name), field, default, after, comment, if_not_exists)
-        return self._alter(self._latest(), (change,), metadata)
+        return self._alter(self.handle.latest(), (change,), metadata)
 
     @changes("alter")
     def drop_column(
@@ -189,7 +194,7 @@ class Evolving(Configuring):
         A column that is added later under the same name is another column: it has none of the
         values of this one. InvalidSchemaChange for a key column and for the last column.
         """
-        return self._alter(self._latest(), (DropColumn(_path(name), if_exists),), metadata)
+        return self._alter(self.handle.latest(), (DropColumn(_path(name), if_exists),), metadata)
 
     @changes("alter")
     def rename_column(
@@ -199,7 +204,7 @@ class Evolving(Configuring):
 
         A key column keeps its place in the key. InvalidSchemaChange if the name is taken.
         """
-        return self._alter(self._latest(), (RenameColumn(_path(name), new_name),), metadata)
+        return self._alter(self.handle.latest(), (RenameColumn(_path(name), new_name),), metadata)
 
     @changes("alter")
     def widen_column(
@@ -217,7 +222,7 @@ class Evolving(Configuring):
         InvalidSchemaChange for any other type, and if dates may be out of the time's range.
         """
         field = _field(name, type, nullable=True)
-        return self._alter(self._latest(), (WidenColumn(_path(name), field),), metadata)
+        return self._alter(self.handle.latest(), (WidenColumn(_path(name), field),), metadata)
 
     @changes("alter")
     def reorder_columns(self, names: ColumnNames, *, metadata: Metadata | None = None) -> Commit:
@@ -225,12 +230,12 @@ class Evolving(Configuring):
 
         Paths put the fields of one struct in an order: `["address.zip", "address.city"]`.
         """
-        return self._alter(self._latest(), (ReorderColumns(tuple(names)),), metadata)
+        return self._alter(self.handle.latest(), (ReorderColumns(tuple(names)),), metadata)
 
     @changes("alter")
     def relax_not_null(self, name: ColumnPath, *, metadata: Metadata | None = None) -> Commit:
         """Allow NULL in a column. InvalidSchemaChange for a key column."""
-        return self._alter(self._latest(), (RelaxNotNull(_path(name)),), metadata)
+        return self._alter(self.handle.latest(), (RelaxNotNull(_path(name)),), metadata)
 
     @changes("alter")
     def set_not_null(self, name: ColumnPath, *, metadata: Metadata | None = None) -> Commit:
@@ -238,14 +243,14 @@ class Evolving(Configuring):
 
         Rows are read only where the statistics of the parts do not show that there is none.
         """
-        return self._alter(self._latest(), (SetNotNull(_path(name)),), metadata)
+        return self._alter(self.handle.latest(), (SetNotNull(_path(name)),), metadata)
 
     @changes("alter")
     def set_comment(
         self, name: ColumnPath, comment: str | None, *, metadata: Metadata | None = None
     ) -> Commit:
         """Describe a column or field in words, for people; None removes the comment."""
-        return self._alter(self._latest(), (SetComment(_path(name), comment),), metadata)
+        return self._alter(self.handle.latest(), (SetComment(_path(name), comment),), metadata)
 
     @changes("alter")
     def sql(
@@ -256,9 +261,9 @@ class Evolving(Configuring):
         The name is the last step of the table's URI, or `this`. InvalidInput for any other
         statement.
         """
-        self._writable("sql")
-        base = self._latest()
-        own = self._store.uri.rstrip("/").rpartition("/")[2]
+        self.handle.require_writable("sql")
+        base = self.handle.latest()
+        own = self.handle.store.uri.rstrip("/").rpartition("/")[2]
         actions = actions_of(text, (own, "this"), dialect)
         return self._alter(base, alterations_of(actions, base.schema, dialect), metadata)
 
@@ -270,7 +275,7 @@ class Evolving(Configuring):
 
         Rows that exist keep what they have.
         """
-        return self._alter(self._latest(), (SetDefault(_path(name), default),), metadata)
+        return self._alter(self.handle.latest(), (SetDefault(_path(name), default),), metadata)
 
     @changes("alter")
     def evolve(self, schema: pa.Schema, *, metadata: Metadata | None = None) -> Commit:
@@ -279,45 +284,10 @@ class Evolving(Configuring):
         No column is dropped or renamed. Commits nothing if the table has all of it already.
         InvalidSchemaChange for a column whose type differs otherwise.
         """
-        self._writable("evolve")
-        base = self._latest()
+        self.handle.require_writable("evolve")
+        base = self.handle.latest()
         wanted = changes_towards(base.schema, schema)
         return self._alter(base, wanted, metadata) if wanted else nothing_done("alter", base)
-
-    def _commit_merging(
-        self,
-        change: Change,
-        table: pa.Table,
-        prepare: Callable[[pa.Table, Schema], pa.Table],
-    ) -> Commit:
-        """Add the columns that only the data has, and write the rows, in one commit."""
-        base = self._latest()
-        if (done := self._log.committed_before(change.token, base)) is not None:
-            return done
-        if not table.num_rows:  # libraries guess the types of empty data
-            return nothing_done(change.operation, base)
-        wanted = columns_to_add(base.schema, table.schema)
-        if not wanted:
-            rows = prepare(table, base.schema)
-            now = dataclasses.replace(change, schema_id=base.schema.id)
-            return self._commit_blind(now, Changes(rows, None))
-        schema = alter_columns(change, base, base, wanted).schema
-        assert schema is not None
-        rows = prepare(table, schema)
-        written = Changes(rows, None)
-        request = change.write(dataclasses.replace(base, schema=schema), written)
-
-        def altered(head: Snapshot) -> CommitRequest:
-            nonlocal request
-            if is_given_up(request.added, request.removed, head):
-                now = dataclasses.replace(base, schema=schema, version=head.version)
-                request = change.write(now, written)
-            again = alter_columns(change, base, head, wanted)
-            return dataclasses.replace(
-                request, info=again.info, schema=again.schema, next_field_id=again.next_field_id
-            )
-
-        return self._commit(change, base, altered)
 
     @changes("alter")
     def _finish(
@@ -330,11 +300,72 @@ class Evolving(Configuring):
     ) -> Commit:
         if not wanted:
             raise InvalidInput("alter: no change was given; add, drop or rename a column")
-        change = self._change("alter", metadata, None)
+        change = self.handle.change("alter", metadata, None)
         unchanged, _ = evolve(base.schema, wanted, base.next_field_id, base.table.key)
         if unchanged.fields == base.schema.fields:  # of changes that were conditional
             return nothing_done("alter", base)
-        return self._commit(change, base, lambda head: alter_columns(change, base, head, wanted))
+        return self.handle.commit(
+            change, base, lambda head: alter_columns(change, base, head, wanted)
+        )
+
+    # Properties
+
+    @changes("set_properties")
+    def set_properties(
+        self,
+        properties: Properties,
+        *,
+        metadata: Metadata | None = None,
+        retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
+    ) -> Commit:
+        """Set table properties from the next version on; the others keep their values.
+
+        A property applies to writes and reads of that version and later ones. InvalidInput for an
+        unknown name or an invalid value. Commits nothing if all properties have these values.
+        """
+        self.handle.require_writable("set_properties")
+        head = self.handle.latest()
+        return self._set(
+            "set_properties", head, checked_settings(properties, head), metadata, retry_timeout_s
+        )
+
+    @changes("unset_properties")
+    def unset_properties(
+        self,
+        names: PropertyNames,
+        *,
+        metadata: Metadata | None = None,
+        retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
+    ) -> Commit:
+        """Reset table properties to their defaults, from the next version on.
+
+        Commits nothing if none of them is set.
+        """
+        self.handle.require_writable("unset_properties")
+        for name in names:
+            check_name(name)
+        wanted = dict.fromkeys(names)
+        return self._set(
+            "unset_properties", self.handle.latest(), wanted, metadata, retry_timeout_s
+        )
+
+    def _set(
+        self,
+        operation: str,
+        head: Snapshot,
+        wanted: Mapping[str, str | None],
+        metadata: Metadata | None,
+        retry_timeout_s: float | None,
+    ) -> Commit:
+        if not wanted:
+            raise InvalidInput(f"{operation}: no property was given; name at least one")
+        notes: dict[str, Any] = {**(metadata or {}), "properties": dict(wanted)}
+        change = self.handle.change(operation, notes, None, retry_timeout_s)
+        if is_set(head, wanted):
+            return nothing_done(operation, head)
+        return self.handle.commit(
+            change, head, lambda head: change_properties(change, head, wanted)
+        )
 
 
 def _path(name: ColumnPath) -> Path:

@@ -1,4 +1,4 @@
-"""The base class of `Table`: the versions that it holds, and the commit of changes.
+"""What a `Table` stands on: the versions that it holds, and the commit of changes.
 
 A handle holds two versions: the newest one seen, which changes start from, and the pinned one,
 which engines read (invariant 23). Both only move forward. Thread-safe.
@@ -6,17 +6,19 @@ which engines read (invariant 23). Both only move forward. Thread-safe.
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial, wraps
-from typing import Concatenate, Final, ParamSpec, TypeVar, cast
+from functools import partial
 
 import pyarrow as pa
 
-from rowsieve.arguments.annotations import Metadata, StorageOptions, Token
+from rowsieve.arguments.annotations import Metadata, Moment, StorageOptions, Token
 from rowsieve.changes.change import Change
-from rowsieve.changes.column_changes import check_same_columns, check_same_meaning
+from rowsieve.changes.column_changes import alter_columns, check_same_columns, check_same_meaning
 from rowsieve.changes.ingest import Changes
 from rowsieve.changes.mutation import Mutation, Stale, commit_mutation, never
 from rowsieve.changes.operations import overwrite_all
@@ -24,9 +26,6 @@ from rowsieve.changes.vector_building import with_eager_vectors
 from rowsieve.config import current
 from rowsieve.errors import (
     CommitConflict,
-    EvaluationError,
-    InvalidData,
-    InvalidPredicate,
     UnsupportedOperation,
     without_frames,
 )
@@ -40,46 +39,13 @@ from rowsieve.storage.log.conflicts import Kind
 from rowsieve.storage.log.floors import is_given_up
 from rowsieve.storage.log.log_entry import Commit, LogEntry
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S, Retries
+from rowsieve.storage.log.version_arguments import resolve_snapshot
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.instants import from_microseconds
 from rowsieve.types.logical import Field
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
-
-H = TypeVar("H", bound="Handle")
-P = ParamSpec("P")
-R = TypeVar("R")
-_BY_STATE: Final = (InvalidData, InvalidPredicate, EvaluationError, CommitConflict)
-"""Errors of a call that may have been valid for an earlier version of the table."""
-
-
-def changes(
-    operation: str,
-) -> Callable[[Callable[Concatenate[H, P], R]], Callable[Concatenate[H, P], R]]:
-    """Decorate a method so that a call which raises is reported as a failed `operation`.
-
-    A call whose `token` was committed returns that commit, even if its data does not fit the table
-    as it is now: the columns may have changed since.
-    """
-
-    def decorate(method: Callable[Concatenate[H, P], R]) -> Callable[Concatenate[H, P], R]:
-        @wraps(method)
-        def call(self: H, /, *args: P.args, **kwargs: P.kwargs) -> R:
-            started_s = time.perf_counter()
-            try:
-                return method(self, *args, **kwargs)
-            except BaseException as error:
-                if (done := self._done_before(error, kwargs.get("token"))) is not None:
-                    return cast("R", done)  # every method that takes a token returns a Commit
-                reporter = self._reporter or current().reporter
-                send_failure(
-                    reporter, self._store, self._newest.version, operation, error, started_s
-                )
-                raise
-
-        return call
-
-    return decorate
+from rowsieve.types.schema_diff import columns_to_add
 
 
 def send_failure(
@@ -97,9 +63,10 @@ def send_failure(
 
 
 class Handle:
-    """The state of a `Table`, and its access to the commit log.
+    """The versions that a `Table` holds, its writers' counters, and its access to the commit log.
 
-    `read_only` may be the reason that changes fail with, if the table exists in memory only.
+    `pinned` is what engines read, `newest` what changes start from. `read_only` may be the reason
+    that changes fail with, if the table exists in memory only.
     """
 
     def __init__(
@@ -111,17 +78,24 @@ class Handle:
         read_only: bool | str = False,
         storage_options: StorageOptions | None = None,
     ) -> None:
-        self._store = store
-        self._log = log
-        self._pinned = snapshot
-        self._newest = snapshot
-        self._read_only = read_only
-        self._storage_options = dict(storage_options or {})
+        self.store = store
+        self.log = log
+        self.pinned = snapshot
+        self.newest = snapshot
+        self.read_only = read_only
+        self.storage_options = dict(storage_options or {})
+        self.collecting = Collecting()
         self._lock = ForkSafeLock()
-        self._collecting = Collecting()
-        self._reporter: Reporter | None = None
+        self.own_reporter: Reporter | None = None
         self._reported_metrics = WriterMetrics()
-        self._engine_error: Exception | None = None
+        self._engine_errors: deque[Exception] = deque(maxlen=1)
+
+    def fixed_at(self, snapshot: Snapshot) -> Handle:
+        """Return a read-only handle at one version; errors of engines that read it come here."""
+        fixed = copy.copy(self)
+        fixed.pinned = fixed.newest = snapshot
+        fixed.read_only = self.read_only or True
+        return fixed
 
     @property
     def engine_error(self) -> Exception | None:
@@ -129,54 +103,81 @@ class Handle:
 
         Each call returns a new object: the frames of one that is raised keep their variables alive.
         """
-        return None if self._engine_error is None else without_frames(self._engine_error)
+        return without_frames(self._engine_errors[0]) if self._engine_errors else None
 
     @engine_error.setter
     def engine_error(self, error: Exception | None) -> None:
-        self._engine_error = None if error is None else without_frames(error)
+        self._engine_errors.clear()
+        if error is not None:
+            self._engine_errors.append(without_frames(error))
 
-    def _change(
+    @property
+    def reporter(self) -> Reporter | None:
+        """The reporter of reads and commits: the table's own, else the process's."""
+        return self.own_reporter or current().reporter
+
+    def report_to(self, reporter: Reporter | None) -> None:
+        """Replace the table's own reporter."""
+        with self._lock:
+            self.own_reporter = reporter
+            self._reported_metrics = replace(self.collecting.metrics)
+
+    @contextmanager
+    def failures_reported(self, operation: str) -> Iterator[None]:
+        """Report what is raised in the block as a failed `operation`."""
+        started_s = time.perf_counter()
+        try:
+            yield
+        except BaseException as error:
+            version = self.newest.version
+            send_failure(self.reporter, self.store, version, operation, error, started_s)
+            raise
+
+    def change(
         self,
         operation: str,
-        metadata: Metadata | None,
-        token: Token | None,
+        metadata: Metadata | None = None,
+        token: Token | None = None,
         retry_timeout_s: float | None = None,
     ) -> Change:
-        self._writable(operation)
+        """Begin a change; UnsupportedOperation if the handle cannot commit it."""
+        self.require_writable(operation)
         retries = Retries(operation, retry_timeout_s)
         notes = dict(metadata or {})
         check_request(CommitRequest(operation, metadata=notes, token=token))  # before any write
-        schema_id = self._newest.schema.id
-        return Change(self._store, operation, notes, token, self._collecting, retries, schema_id)
+        schema_id = self.newest.schema.id
+        return Change(self.store, operation, notes, token, self.collecting, retries, schema_id)
 
-    def _writable(self, operation: str) -> None:
-        if isinstance(self._read_only, str):
-            raise UnsupportedOperation(f"{operation}: {self._read_only}")
-        if self._read_only:
+    def require_writable(self, operation: str) -> None:
+        """Raise UnsupportedOperation if the handle cannot commit, such as one at an old version."""
+        if isinstance(self.read_only, str):
+            raise UnsupportedOperation(f"{operation}: {self.read_only}")
+        if self.read_only:
             raise UnsupportedOperation(
-                f"{operation}: the table was opened at version {self._pinned.version} and is "
+                f"{operation}: the table was opened at version {self.pinned.version} and is "
                 "read-only; open it without version= and as_of= to change it"
             )
-        check_writable(operation, self._newest)
+        check_writable(operation, self.newest)
 
-    def _done_before(self, error: BaseException, token: object) -> Commit | None:
-        """Return the commit of a token if a call with it failed by the table's present state."""
-        if not (isinstance(error, _BY_STATE) and isinstance(token, tuple)):
+    def committed_before(self, token: object) -> Commit | None:
+        """Return the commit of a call's token, if it was used."""
+        if not isinstance(token, tuple):
             return None
-        return self._log.committed_before((str(token[0]), int(token[1])), self._latest())
+        return self.log.committed_before((str(token[0]), int(token[1])), self.latest())
 
-    def _order(self, operation: str) -> KeyOrder:
-        newest = self._newest  # one snapshot: another thread may move it
+    def order(self, operation: str) -> KeyOrder:
+        """Return the order of the key; UnsupportedOperation for a table without one."""
+        newest = self.newest  # one snapshot: another thread may move it
         if not newest.table.key:
             raise UnsupportedOperation(
                 f"{operation}: the table has no key; use append, or create a table with key="
             )
         return KeyOrder.of(newest.schema, newest.table.key)
 
-    def _commit_blind(self, change: Change, changes: Changes) -> Commit:
+    def commit_blind(self, change: Change, changes: Changes) -> Commit:
         """Commit changes that do not depend on the table's rows, nor on commits that expired."""
-        base = self._latest()
-        if (done := self._log.committed_before(change.token, base)) is not None:
+        base = self.latest()
+        if (done := self.log.committed_before(change.token, base)) is not None:
             return done
         check_writable(change.operation, base)
         check_same_columns(change.operation, change.schema_id, base)
@@ -189,32 +190,69 @@ class Handle:
             check_writable(change.operation, head)
             if is_given_up(request.added, request.removed, head):
                 request = change.write(replace(base, version=head.version), changes)
-            return with_eager_vectors(self._store, head, request)
+            return with_eager_vectors(self.store, head, request)
 
         while True:
             try:
-                return self._commit(change, base, request_for)
+                return self.commit(change, base, request_for)
             except Outrun:
-                base = self._latest()
+                base = self.latest()
                 check_same_columns(change.operation, change.schema_id, base)
 
-    def _commit(
+    def commit_merging(
+        self,
+        change: Change,
+        table: pa.Table,
+        prepare: Callable[[pa.Table, Schema], pa.Table],
+    ) -> Commit:
+        """Add the columns that only the data has, and write the rows, in one commit."""
+        base = self.latest()
+        if (done := self.log.committed_before(change.token, base)) is not None:
+            return done
+        if not table.num_rows:  # libraries guess the types of empty data
+            return nothing_done(change.operation, base)
+        wanted = columns_to_add(base.schema, table.schema)
+        if not wanted:
+            rows = prepare(table, base.schema)
+            now = replace(change, schema_id=base.schema.id)
+            return self.commit_blind(now, Changes(rows, None))
+        schema = alter_columns(change, base, base, wanted).schema
+        assert schema is not None
+        rows = prepare(table, schema)
+        written = Changes(rows, None)
+        request = change.write(replace(base, schema=schema), written)
+
+        def altered(head: Snapshot) -> CommitRequest:
+            nonlocal request
+            if is_given_up(request.added, request.removed, head):
+                now = replace(base, schema=schema, version=head.version)
+                request = change.write(now, written)
+            again = alter_columns(change, base, head, wanted)
+            return replace(
+                request, info=again.info, schema=again.schema, next_field_id=again.next_field_id
+            )
+
+        return self.commit(change, base, altered)
+
+    def commit(
         self,
         change: Change,
         base: Snapshot,
         request_for: Callable[[Snapshot], CommitRequest],
     ) -> Commit:
+        """Commit the request for `base`, or for the head that another commit made meanwhile."""
+
         def rebase(head: Snapshot, _entries: Sequence[LogEntry]) -> CommitRequest:
             return request_for(head)
 
-        commit, snapshot = self._log.commit(request_for(base), base, rebase, change.retries)
-        self._pin(snapshot)
-        return self._reported(commit, change.started_s)
+        commit, snapshot = self.log.commit(request_for(base), base, rebase, change.retries)
+        self.pin(snapshot)
+        return self.reported(commit, change.started_s)
 
-    def _commit_overwrite(self, change: Change, rows: pa.Table) -> Commit:
+    def commit_overwrite(self, change: Change, rows: pa.Table) -> Commit:
         """Replace all rows; writes them again if the head's floor is above their files' base."""
-        base = self._latest()
-        if (done := self._log.committed_before(change.token, base)) is not None:
+        base = self.latest()
+        if (done := self.log.committed_before(change.token, base)) is not None:
             return done
         check_writable("overwrite", base)
         check_same_columns("overwrite", change.schema_id, base)
@@ -229,15 +267,15 @@ class Handle:
             assert added is not None
             return overwrite_all(change, head, added, rows.num_rows)
 
-        return self._commit(change, base, replacing)
+        return self.commit(change, base, replacing)
 
-    def _reported(self, commit: Commit, started_s: float) -> Commit:
+    def reported(self, commit: Commit, started_s: float) -> Commit:
         """Report the commit and its write metrics, then return it."""
-        if (reporter := self._reporter or current().reporter) is None:
+        if (reporter := self.reporter) is None:
             return commit
         elapsed_s = time.perf_counter() - started_s
         with self._lock:
-            now = replace(self._collecting.metrics)
+            now = replace(self.collecting.metrics)
             written, self._reported_metrics = now.since(self._reported_metrics), now
         counts = (
             commit.rows_written,
@@ -248,7 +286,7 @@ class Handle:
         send(
             reporter,
             CommitReport(
-                self._store.uri,
+                self.store.uri,
                 commit.version,
                 commit.operation,
                 *counts,
@@ -258,7 +296,7 @@ class Handle:
         )
         return commit
 
-    def _commit_mutation(
+    def commit_mutation(
         self,
         change: Change,
         build: Callable[[Snapshot], Mutation | None],
@@ -271,8 +309,8 @@ class Handle:
 
         `reads`: the schema that it was written for, and the columns whose meaning it depends on.
         """
-        head = self._latest()
-        if (done := self._log.committed_before(change.token, head)) is not None:
+        head = self.latest()
+        if (done := self.log.committed_before(change.token, head)) is not None:
             return done
         retries = change.retries or Retries(change.operation)
 
@@ -285,21 +323,17 @@ class Handle:
             return build(snapshot)
 
         commit, snapshot = commit_mutation(
-            self._log,
+            self.log,
             checked,
             head,
             retries,
             recompute=recompute,
-            complete=partial(with_eager_vectors, self._store),
+            complete=partial(with_eager_vectors, self.store),
         )
-        self._pin(snapshot)
+        self.pin(snapshot)
         if commit is not None:
-            return self._reported(commit, change.started_s)
+            return self.reported(commit, change.started_s)
         return nothing_done(change.operation, snapshot)
-
-    def require_writable(self, operation: str) -> None:
-        """Raise UnsupportedOperation if the handle cannot commit, such as one at an old version."""
-        self._writable(operation)
 
     def commit_rewrite(
         self,
@@ -315,8 +349,22 @@ class Handle:
         replaced one of the parts, or the table's content. `own_commits` are ids of commits of the
         same call since `base`, which rewrote other parts.
         """
-        reported = changes(request.operation)(Handle._commit_rewrite)
-        return reported(self, base, request, started_s, own_commits)
+        operation = request.operation
+        mutation = Mutation(request, Kind.REWRITING, touched_by=never, own_commits=own_commits)
+        with self.failures_reported(operation):
+            self.require_writable(operation)
+            try:
+                commit, snapshot = commit_mutation(
+                    self.log, lambda _: mutation, base, Retries(operation), recompute=False
+                )
+            except Stale as error:
+                raise CommitConflict(
+                    f"{operation}: a concurrent commit replaced parts of version {base.version} "
+                    "that were rewritten; nothing was committed. Call it again"
+                ) from error
+            self.pin(snapshot)
+            assert commit is not None
+            return self.reported(commit, started_s)
 
     def commit_added(self, base: Snapshot, request: CommitRequest, started_s: float) -> Commit:
         """Commit new parts that were written elsewhere, based on `base`; pin the new version.
@@ -324,7 +372,13 @@ class Handle:
         `started_s` is the start time by `time.perf_counter`. Never conflicts, except with changes
         of columns. A request whose token was used returns that commit.
         """
-        return changes(request.operation)(Handle._commit_added)(self, base, request, started_s)
+        with self.failures_reported(request.operation):
+            self.require_writable(request.operation)
+            commit, snapshot = self.log.commit(
+                request, base, lambda _head, _entries: request, Retries(request.operation)
+            )
+            self.pin(snapshot)
+            return self.reported(commit, started_s)
 
     def commit_computed(
         self,
@@ -333,20 +387,9 @@ class Handle:
         retry_timeout_s: float | None = RETRY_TIMEOUT_S,
     ) -> Commit:
         """Commit what `build` computes from a version, and computes again after a conflict."""
-
-        def commit(self: Handle) -> Commit:
-            change = self._change(operation, None, None, retry_timeout_s)
-            return self._commit_mutation(change, lambda snapshot: build(change, snapshot))
-
-        return changes(operation)(commit)(self)
-
-    def _commit_added(self, base: Snapshot, request: CommitRequest, started_s: float) -> Commit:
-        self._writable(request.operation)
-        commit, snapshot = self._log.commit(
-            request, base, lambda _head, _entries: request, Retries(request.operation)
-        )
-        self._pin(snapshot)
-        return self._reported(commit, started_s)
+        with self.failures_reported(operation):
+            change = self.change(operation, None, None, retry_timeout_s)
+            return self.commit_mutation(change, lambda snapshot: build(change, snapshot))
 
     def commit_placed(
         self,
@@ -359,64 +402,41 @@ class Handle:
         `request_for` makes the request for each head, the first for `base`. Keys replace existing
         rows, as in an upsert.
         """
-        operation = "upsert" if base.table.key else "append"
-        return changes(operation)(Handle._commit_placed)(self, base, request_for, started_s)
-
-    def _commit_placed(
-        self,
-        base: Snapshot,
-        request_for: Callable[[Snapshot], CommitRequest],
-        started_s: float,
-    ) -> Commit:
-        request = request_for(base)
-        self._writable(request.operation)
-        commit, snapshot = self._log.commit(
-            with_eager_vectors(self._store, base, request),
-            base,
-            lambda head, _: with_eager_vectors(self._store, head, request_for(head)),
-            Retries(request.operation),
-        )
-        self._pin(snapshot)
-        return self._reported(commit, started_s)
-
-    def _commit_rewrite(
-        self,
-        base: Snapshot,
-        request: CommitRequest,
-        started_s: float,
-        own_commits: Sequence[str],
-    ) -> Commit:
-        operation = request.operation
-        self._writable(operation)
-        mutation = Mutation(request, Kind.REWRITING, touched_by=never, own_commits=own_commits)
-        try:
-            commit, snapshot = commit_mutation(
-                self._log, lambda _: mutation, base, Retries(operation), recompute=False
+        with self.failures_reported("upsert" if base.table.key else "append"):
+            request = request_for(base)
+            self.require_writable(request.operation)
+            commit, snapshot = self.log.commit(
+                with_eager_vectors(self.store, base, request),
+                base,
+                lambda head, _: with_eager_vectors(self.store, head, request_for(head)),
+                Retries(request.operation),
             )
-        except Stale as error:
-            raise CommitConflict(
-                f"{operation}: a concurrent commit replaced parts of version {base.version} that "
-                "were rewritten; nothing was committed. Call it again"
-            ) from error
-        self._pin(snapshot)
-        assert commit is not None
-        return self._reported(commit, started_s)
+            self.pin(snapshot)
+            return self.reported(commit, started_s)
 
-    def _latest(self) -> Snapshot:
-        with self._lock:
-            known = self._newest
-        found = self._log.latest(known)  # without the lock: never hold it across I/O (invariant 21)
-        with self._lock:
-            if found.version >= self._newest.version:
-                self._newest = found
-            return self._newest
+    def resolve(self, version: int | None = None, as_of: Moment | None = None) -> Snapshot:
+        """Return the version of `version` or `as_of`, else the newest one that may be read."""
+        if version is None and as_of is None:
+            return self.pinned if self.read_only else self.latest()
+        return resolve_snapshot(self.log, version, as_of)
 
-    def _pin(self, snapshot: Snapshot) -> None:
+    def latest(self) -> Snapshot:
+        """Look up the newest version."""
         with self._lock:
-            if snapshot.version >= self._newest.version:
-                self._newest = snapshot
-            if snapshot.version >= self._pinned.version:
-                self._pinned = snapshot
+            known = self.newest
+        found = self.log.latest(known)  # without the lock: never hold it across I/O (invariant 21)
+        with self._lock:
+            if found.version >= self.newest.version:
+                self.newest = found
+            return self.newest
+
+    def pin(self, snapshot: Snapshot) -> None:
+        """Move both versions forward to this one."""
+        with self._lock:
+            if snapshot.version >= self.newest.version:
+                self.newest = snapshot
+            if snapshot.version >= self.pinned.version:
+                self.pinned = snapshot
 
 
 def nothing_done(operation: str, snapshot: Snapshot) -> Commit:

@@ -110,7 +110,7 @@ def _read_whole(
     source: Input, table: Table, *, appends: bool = False, op: str | None = None
 ) -> pa.Table:
     """Read rows to write; a row of JSON that lacks a column does not set it to NULL."""
-    schema = table.snapshot_for_engines().schema
+    schema = table.handle.pinned.schema
     required = required_names(schema, source.name, appends=appends, op=op)
     return read_rows(replace(source, check=required.check_rows), table.schema)
 

@@ -10,7 +10,7 @@ import typer
 from rowsieve.cli.bundles import CommitOptions, expanded
 from rowsieve.cli.options import AsJson, AsOf, StorageOptions, Uri, Version, open_at, read_pairs
 from rowsieve.cli.output import messages, print_json
-from rowsieve.maintenance.maintaining import Maintenance
+from rowsieve.maintenance.steps import Maintenance
 from rowsieve.retention.orphans import GRACE_S
 
 

@@ -52,7 +52,7 @@ def begin(change: Change | CatalogChange | None) -> None:
 
 def watch(table: Table) -> Table:
     """Return the table, and track its commits as those of the command."""
-    change = Change(table.uri, table.version, dict(table.storage_options))
+    change = Change(table.uri, table.version, dict(table.handle.storage_options))
     table.report_to(change)
     begin(change)
     return table

@@ -150,7 +150,7 @@ def inspect(
     table = open_at(uri, storage_option, version, as_of)
     detail = table.detail()
     columns = _columns(table)
-    listed = _parts(table.snapshot_for_engines().parts, table.key) if parts else None
+    listed = _parts(table.handle.pinned.parts, table.key) if parts else None
     if as_json:
         extra = {} if listed is None else {"part_list": listed}
         print_json({**detail, "columns": columns, **extra})
@@ -220,7 +220,7 @@ def _as_ours(error: Exception, known: str = "") -> RowsieveError:
 
 
 def _columns(table: Table) -> list[dict[str, Any]]:
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     has_comments = any(field.comment for field in snapshot.schema)
     return [
         {

@@ -77,7 +77,7 @@ def tell(folder: Path, console: Console) -> Checks:
 
 def load_schedule(table: Table, flights: pa.Table, checks: Checks) -> Effort:
     """Load twelve months of flights with unknown outcomes."""
-    with measured(table.store.uri) as effort:
+    with measured(table.handle.store.uri) as effort:
         for month in by_month(schedule(flights)):
             effort.rows += table.upsert(month).rows_written
     checks.equal("flights scheduled", table.scan().count(), SCHEDULED)
@@ -88,7 +88,7 @@ def apply_what_happened(
     table: Table, flights: pa.Table, console: Console, checks: Checks
 ) -> Effort:
     """Apply departures by week, cancellations, and late corrections."""
-    with measured(table.store.uri) as effort:
+    with measured(table.handle.store.uri) as effort:
         for week in track(
             list(departed_by_week(flights)), "  what happened, week by week", console=console
         ):

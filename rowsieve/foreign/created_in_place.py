@@ -18,6 +18,7 @@ from functools import partial
 
 from rowsieve.arguments.annotations import Metadata, Properties, StorageOptions
 from rowsieve.changes.property_changes import check_columns
+from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import InvalidInput, TableExists, UnsupportedOperation
 from rowsieve.foreign.footers import Footer
 from rowsieve.foreign.hive import Partitions
@@ -137,7 +138,7 @@ class NewTable:
         )
         log = CommitLog(self.store)
         snapshot = log.create(info, schema, files.joined.next_id, write, self.metadata)
-        return Table(self.store, log, snapshot, storage_options=self.storage_options)
+        return Table(Handle(self.store, log, snapshot, storage_options=self.storage_options))
 
 
 def check_place(operation: str, table: Location, files: Sequence[Location]) -> None:

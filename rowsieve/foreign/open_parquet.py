@@ -17,6 +17,7 @@ from rowsieve import clock
 from rowsieve.arguments import Example, checked
 from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.arguments.kinds import ANY_TEXT
+from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import InvalidInput, VersionNotFound
 from rowsieve.foreign.footers import read_footers
 from rowsieve.foreign.hive import partitions_of
@@ -95,7 +96,7 @@ def view_of(
         tokens={},
     )
     log = _OneVersion(store, snapshot)
-    return Table(store, log, snapshot, read_only=reason, storage_options=storage_options)
+    return Table(Handle(store, log, snapshot, read_only=reason, storage_options=storage_options))
 
 
 class _OneVersion(CommitLog):

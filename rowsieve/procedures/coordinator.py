@@ -111,7 +111,7 @@ class Coordinator:
         table = self._table(arguments)
         table.refresh()
         where = arguments.get(FILTER.name)
-        predicate, semantics = self._condition(where, table.snapshot_for_engines().schema)
+        predicate, semantics = self._condition(where, table.handle.pinned.schema)
         scan = TargetScan(table, predicate, semantics, clock.now_us())
         return optimised(plan_call(procedure, arguments, scan))
 
@@ -175,7 +175,9 @@ def run_plan(plan: OutputNode, engine: Engine) -> pa.Table:
     procedure = target.procedure
     context = CallContext(target.scan)
     try:
-        context.table.require_writable(procedure.name)  # refuse before the work, not after it
+        context.table.handle.require_writable(
+            procedure.name
+        )  # refuse before the work, not after it
         handle = procedure.begin(context, target.arguments)
         if not handle.tasks:
             return procedure.finish(context, handle, [])
@@ -202,7 +204,7 @@ def _run_tasks(
     job = Job(
         procedure,
         handle.tasks[numbers.start : numbers.stop],
-        table.storage_options,
+        table.handle.storage_options,
         f"rowsieve: CALL {procedure.name} on {table.uri} at version {handle.version}",
         handle.max_concurrent,
     )

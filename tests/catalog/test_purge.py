@@ -119,7 +119,7 @@ def test_a_closed_table_takes_no_lease_and_no_change() -> None:
     catalog = rs.Catalog(fresh_uri())
     table = catalog.create_table("db.t", rows_from(0), ["id"])
     late, pinned = rs.open_table(table.uri), table.scan(version=0)
-    dropping.close(table.store)
+    dropping.close(table.handle.store)
     with pytest.raises(SnapshotExpired, match="was dropped"), late.lease():
         pass
     with pytest.raises(SnapshotExpired, match="was dropped"):
@@ -139,7 +139,7 @@ def test_a_closed_table_takes_no_lease_and_no_change() -> None:
             change()
     data = [path for path in files_in(table.uri) if path.startswith("data/")]
     assert len(data) <= len(before)
-    dropping.delete_files(table.store, dropping.close(table.store))
+    dropping.delete_files(table.handle.store, dropping.close(table.handle.store))
     assert files_in(table.uri) == []
     with pytest.raises(SnapshotExpired):
         pinned.to_arrow()
@@ -362,7 +362,7 @@ def test_a_rename_at_any_call_of_a_purge_wins_or_finds_no_table(number: int) -> 
 def test_a_table_that_a_late_lease_protects_is_not_renamed(monkeypatch: pytest.MonkeyPatch) -> None:
     catalog = rs.Catalog(fresh_uri())
     table = catalog.create_table("db.t", rows_from(0), ["id"])
-    dropping.close(table.store)
+    dropping.close(table.handle.store)
     with pytest.raises(TableNotFound, match=r"rename_table: .* was dropped with all its files"):
         catalog.rename_table("db.t", "db.kept")
     catalog.drop_table("db.t", purge=True)
@@ -445,7 +445,7 @@ def test_a_purge_ends_although_a_late_commit_came_after_the_deletion(
     catalog = rs.Catalog(f"memory:///{uuid.uuid4().hex}")
     table = catalog.create_table("db.t", rows_from(0), ["id"])
     table.upsert(rows_from(5))
-    late = table.store.get(log_path(1))
+    late = table.handle.store.get(log_path(1))
 
     def unanswered(*args: Any) -> None:
         delete_files(*args)
@@ -455,7 +455,7 @@ def test_a_purge_ends_although_a_late_commit_came_after_the_deletion(
     with pytest.raises(StoreError):
         catalog.drop_table("db.t", purge=True)
     monkeypatch.undo()
-    table.store.put_new(log_path(1), late)
+    table.handle.store.put_new(log_path(1), late)
     _seen.clear()  # as another process would
     rs.Catalog(catalog.uri).drop_table("db.t", purge=True)
     assert catalog.tables() == files_in(table.uri) == []

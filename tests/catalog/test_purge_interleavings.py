@@ -110,7 +110,7 @@ def lose(
 def test_a_table_that_lost_entries_is_not_purged(lost: list[int]) -> None:
     """Its log may be restored from a copy; then it reads as before."""
     catalog, table = catalog_with_table()
-    store = table.store
+    store = table.handle.store
     copies = {log_path(version): store.get(log_path(version)) for version in lost}
     store.delete(list(copies))
     _seen.clear()  # as another process would
@@ -128,25 +128,29 @@ def test_a_table_that_lost_entries_is_not_purged(lost: list[int]) -> None:
 
 def test_a_table_that_lost_its_newest_entries_is_not_purged() -> None:
     catalog, table = catalog_with_table()
-    table.store.delete([log_path(2), log_path(3)])  # files are named for version 2
+    table.handle.store.delete([log_path(2), log_path(3)])  # files are named for version 2
     _seen.clear()
-    before = table.store.list("")
+    before = table.handle.store.list("")
     with pytest.raises(CorruptData, match="later entries of the log were lost"):
         purge(catalog, table)
-    assert table.store.list("") == before
+    assert table.handle.store.list("") == before
 
 
 @pytest.mark.parametrize("rest", ["entry", "checkpoint", "both"])
 def test_the_rest_of_a_dropped_table_is_no_damaged_table(rest: str) -> None:
     """An interrupted deletion leaves the closing entry; earlier releases left its checkpoint."""
     catalog, table = catalog_with_table()
-    head = dropping.close(table.store)
+    head = dropping.close(table.handle.store)
     assert head is not None
-    write_checkpoint(table.store, head)
+    write_checkpoint(table.handle.store, head)
     names = {"entry": log_path(head.version), "checkpoint": checkpoint_path(head.version)}
     keep = {names[rest]} if rest in names else set(names.values())
-    keep |= {path for path in table.store.list("_rowsieve/checkpoints") if path.endswith(".arrow")}
-    table.store.delete([path for path in table.store.list("_rowsieve") if path not in keep])
+    keep |= {
+        path for path in table.handle.store.list("_rowsieve/checkpoints") if path.endswith(".arrow")
+    }
+    table.handle.store.delete(
+        [path for path in table.handle.store.list("_rowsieve") if path not in keep]
+    )
     _seen.clear()
     with pytest.raises(TableNotFound):
         rs.open_table(table.uri).upsert(pa.table({"id": [9]}))
@@ -154,4 +158,4 @@ def test_the_rest_of_a_dropped_table_is_no_damaged_table(rest: str) -> None:
         catalog.rename_table("db.t", "db.u")
     assert dropping.is_dropped(open_store(table.uri))
     purge(catalog, table)
-    assert table.store.list("") == []
+    assert table.handle.store.list("") == []

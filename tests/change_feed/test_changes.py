@@ -198,13 +198,13 @@ def test_a_lease_protects_the_versions_while_the_feed_is_read(tmp_path: Path) ->
     for i in range(3):
         table.upsert(kv((i, i)))
     reader = table.changes(1)
-    assert lease_files(table.store) == []
+    assert lease_files(table.handle.store) == []
     reader.read_next_batch()
-    assert [lease.version for lease in lease_files(table.store)] == [0]
+    assert [lease.version for lease in lease_files(table.handle.store)] == [0]
     table.compact()
     table.vacuum(retain_last=1)
     assert sum(batch.num_rows for batch in reader) == 2
-    assert lease_files(table.store) == []
+    assert lease_files(table.handle.store) == []
 
 
 def test_versions_that_expire_before_the_first_batch_are_an_error() -> None:

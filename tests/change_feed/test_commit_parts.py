@@ -28,13 +28,13 @@ def rows_of(table: rs.Table, commit: CommitParts | None) -> list[pa.RecordBatch]
     """The rows of a commit, each share read as in another process."""
     if commit is None:
         return []
-    target = table.snapshot_for_engines()
+    target = table.handle.pinned
     columns = FeedColumns.bound(target, None, TRUE, Semantics.SQL, 0)
     return [
         batch
         for share in commit.shares(target)
         for batch in rows_of_commit(
-            table.store, target, CommitParts.from_bytes(share.to_bytes()), columns
+            table.handle.store, target, CommitParts.from_bytes(share.to_bytes()), columns
         )
     ]
 
@@ -49,11 +49,11 @@ def test_shares_of_all_commits_give_the_rows_of_the_feed(
     for _ in range(9):
         history.step()
     table = history.table
-    log = CommitLog(table.store)
+    log = CommitLog(table.handle.store)
     found, before = [], None
     for version in range(table.version + 1):
         after, operation = next_version(log, before, version)
-        commit = parts_of_commit(before, after, operation, table.snapshot_for_engines())
+        commit = parts_of_commit(before, after, operation, table.handle.pinned)
         found += rows_of(table, commit)
         before = after
     feed = table.changes(0).read_all()
@@ -68,7 +68,7 @@ def test_shares_of_all_commits_give_the_rows_of_the_feed(
 def test_shares_are_cut_by_keys_and_small_ones_stay_whole() -> None:
     table = keyed({"k": [1, 2], "v": [1, 1]}, {"k": [5, 6], "v": [1, 1]}, {"k": [9], "v": [1]})
     table.upsert(kv((2, 2), (5, 2)))
-    target = table.snapshot_for_engines()
+    target = table.handle.pinned
     whole = parts_of_rows(target)
     assert whole is not None
     counts = [len(share.after) for share in whole.shares(target)]
@@ -77,14 +77,14 @@ def test_shares_are_cut_by_keys_and_small_ones_stay_whole() -> None:
 
 def test_without_a_key_each_part_is_a_share() -> None:
     table = appended({"k": [1], "v": [1]}, {"k": [1], "v": [2]})
-    target = table.snapshot_for_engines()
+    target = table.handle.pinned
     whole = parts_of_rows(target)
     assert whole is not None
     assert [len(share.after) for share in whole.shares(target)] == [1, 1]
 
 
 def test_a_version_without_parts_has_no_rows() -> None:
-    assert parts_of_rows(keyed().snapshot_for_engines()) is None
+    assert parts_of_rows(keyed().handle.pinned) is None
 
 
 def test_other_bytes_are_refused() -> None:

@@ -81,7 +81,7 @@ def expired(table: rs.Table) -> None:
 
 def orphaned(table: rs.Table) -> None:
     path = f"_rowsieve/log/{'a' * 32}.stats"
-    table.store.put_new(path, b"x")
+    table.handle.store.put_new(path, b"x")
     table.remove_orphans(grace_s=0)
 
 
@@ -191,21 +191,23 @@ def test_a_procedure_of_any_name_that_only_moves_rows_is_silent(key: bool) -> No
 
 def test_an_operation_without_a_kind_is_not_committed() -> None:
     table = made(key=False)
-    before = table.store.list("")
-    head = table.snapshot_for_engines()
+    before = table.handle.store.list("")
+    head = table.handle.pinned
     with pytest.raises(InvalidInput, match="'sprinkle' has no kind"):
-        CommitLog(table.store).commit(CommitRequest("sprinkle"), head, lambda *_: pytest.fail("no"))
-    assert table.store.list("") == before
+        CommitLog(table.handle.store).commit(
+            CommitRequest("sprinkle"), head, lambda *_: pytest.fail("no")
+        )
+    assert table.handle.store.list("") == before
 
 
 @pytest.mark.parametrize("key", [False, True])
 def test_the_feed_refuses_an_operation_of_a_newer_writer(key: bool) -> None:
     table = made(key=key)
     path = log_path(2)
-    data = table.store.get(path)
-    table.store.delete([path])
+    data = table.handle.store.get(path)
+    table.handle.store.delete([path])
     entry = replace(decode_entry(data, 2, path), operation="sprinkle")
-    table.store.put_new(path, encode_entry(entry))
+    table.handle.store.put_new(path, encode_entry(entry))
     late = rs.open_table(table.uri)
     assert late.changes(1, 1).read_all().num_rows == 1
     with pytest.raises(UnsupportedProtocol, match=r"version 2 .* operation 'sprinkle'"):
@@ -217,6 +219,6 @@ def test_without_its_entry_a_commit_of_a_table_without_a_key_is_not_guessed() ->
     table.append(kv((1, 1)))
     table.append(kv((2, 2)))
     table.append(kv((3, 3)))
-    table.store.delete([log_path(2)])
+    table.handle.store.delete([log_path(2)])
     with pytest.raises(CorruptData, match=r"entry of version 2|0002\.json is absent"):
         rs.open_table(table.uri).changes(1).read_all()

@@ -113,7 +113,7 @@ def test_a_comment_describes_a_column(table: Table) -> None:
         table.set_comment("b", None)
     table.add_column("e", pa.struct([("x", pa.int64())]))
     table.set_comment("e.x", "inside")
-    assert table.snapshot_for_engines().schema.fields[-1].type.fields[0].comment == "inside"  # type: ignore[union-attr]
+    assert table.handle.pinned.schema.fields[-1].type.fields[0].comment == "inside"  # type: ignore[union-attr]
 
 
 def test_null_is_disallowed_where_no_row_has_it(table: Table) -> None:

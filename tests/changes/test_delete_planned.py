@@ -41,7 +41,7 @@ def test_a_plan_that_returns_nothing_commits_nothing(make: Callable[..., Table])
 @pytest.mark.parametrize("make", MAKE)
 def test_one_split_of_a_plan_is_a_plan(make: Callable[..., Table]) -> None:
     table = make(START, {"k": [9], "v": [1]})
-    plan = plan_scan(table.snapshot_for_engines(), table.uri, now_us=0, split_bytes=1)
+    plan = plan_scan(table.handle.pinned, table.uri, now_us=0, split_bytes=1)
     assert len(plan.splits) == 2
     rows = sorted(row["k"] for row in table.scan(plan=plan.only(1)).to_arrow().to_pylist())
     table.delete(plan=plan.only(1))

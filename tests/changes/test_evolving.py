@@ -140,7 +140,7 @@ def test_compaction_writes_the_newest_columns(table: Table) -> None:
     before = rows(table)
     assert table.compact().committed
     assert rows(table) == before == [("x", 1), ("x2", 2), ("y", 1), ("z", 1)]
-    parts = table.snapshot_for_engines().parts
+    parts = table.handle.pinned.parts
     assert set(parts.column("schema_id").to_pylist()) == {2}
 
 
@@ -386,19 +386,19 @@ def test_an_older_reader_refuses_the_table_from_that_version_on(
 
 
 def test_a_file_that_lacks_a_column_of_its_schema_is_damaged(table: Table) -> None:
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     field = Field(99, "lost", Int(64))
     schema = Schema(snapshot.schema.id, (*snapshot.schema.fields, field))
     wrong = dataclasses.replace(snapshot, schema=schema)
     with pytest.raises(CorruptData, match="lacks column 'lost'"):
-        Scan(table.store, wrong).to_arrow()
+        Scan(table.handle.store, wrong).to_arrow()
 
 
 def test_ids_never_go_back(table: Table) -> None:
     for _ in range(3):
         table.add_column("c", pa.int64())
         table.drop_column("c")
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     assert (snapshot.schema.id, snapshot.next_field_id) == (6, 6)
     entry = LogEntry(7, "x", snapshot.commit_id, snapshot.table.uuid, 0, "alter")
     for schema_id, next_id in ((6, 6), (7, 5)):
@@ -460,7 +460,7 @@ def test_an_entry_that_gives_the_table_another_key_is_damage() -> None:
     made = rowsieve.create_table(
         f"memory:///evolving-{uuid.uuid4().hex}", pa.table({"a": [1], "b": [1]}), key=["a"]
     )
-    snapshot = made.snapshot_for_engines()
+    snapshot = made.handle.pinned
     swapped = tuple(
         dataclasses.replace(field, name={"a": "b", "b": "a"}[field.name])
         for field in snapshot.schema

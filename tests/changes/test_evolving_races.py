@@ -98,7 +98,7 @@ def test_a_compaction_starts_again_after_a_drop(monkeypatch: pytest.MonkeyPatch)
     overtake(table, monkeypatch, drop_and_add)
     table.compact()
     assert rows(table) == [(1, 50), (2, 50)]
-    parts = table.snapshot_for_engines().parts
+    parts = table.handle.pinned.parts
     assert set(parts.column("schema_id").to_pylist()) == {2}
 
 

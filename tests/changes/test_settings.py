@@ -131,7 +131,7 @@ def test_a_property_applies_to_the_next_write() -> None:
     reader.upsert(kv((2, 2)))  # looks for the newest version first
     table.unset_properties(["statistics"])
     table.upsert(kv((3, 3)))
-    parts = rowsieve.open_table(table.uri).snapshot_for_engines().parts
+    parts = rowsieve.open_table(table.uri).handle.pinned.parts
     assert parts.column("stats.2.upper").to_pylist() == [1, None, 3]
     assert pairs(table, "v >= 2") == [(2, 2), (3, 3)]
 
@@ -184,7 +184,7 @@ def test_setting_isolation_keeps_out_writers_that_do_not_know_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     table = keyed({"k": [1], "v": [1]})
-    store = table.store
+    store = table.handle.store
     first = store.get(log_path(0))
     info = json.loads(first.splitlines()[1])
     assert info["protocol"]["writer"] == 2
@@ -196,20 +196,20 @@ def test_setting_isolation_keeps_out_writers_that_do_not_know_of_it(
 
 def test_an_older_table_that_is_given_an_isolation_level_needs_a_newer_writer() -> None:
     table = keyed({"k": [1], "v": [1]})
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     old = dataclasses.replace(snapshot, table=dataclasses.replace(snapshot.table, writer_version=1))
-    table._newest = table._pinned = old
+    table.handle.newest = table.handle.pinned = old
     table.set_properties({"audit_percent": "5"})
-    assert table.snapshot_for_engines().table.writer_version == 1
+    assert table.handle.pinned.table.writer_version == 1
     table.set_properties({"isolation": "serializable"})
-    assert table.snapshot_for_engines().table.writer_version == 2
+    assert table.handle.pinned.table.writer_version == 2
 
 
 @pytest.mark.parametrize("change", [{"key": ("v",)}, {"mode": "append"}, {"uuid": "0" * 32}])
 def test_an_entry_that_changes_the_kind_of_table_is_corrupt(change: dict[str, object]) -> None:
     table = keyed({"k": [1], "v": [1]})
     table.set_properties({"audit_percent": "5"})
-    log = commit_log.CommitLog(copy(table.store))
+    log = commit_log.CommitLog(copy(table.handle.store))
     entry = log.entry(2)
     assert entry is not None
     assert entry.info is not None
@@ -230,9 +230,9 @@ def test_a_checkpoint_interval_takes_effect_with_its_commit(tmp_path: Path) -> N
 def test_an_interval_that_nobody_can_read_does_not_lock_a_table() -> None:
     """Another writer may have put it into the log."""
     table = keyed({"k": [1], "v": [1]})
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     info = dataclasses.replace(snapshot.table, properties={"checkpoint_interval": "007"})
-    log = commit_log.CommitLog(table.store)
+    log = commit_log.CommitLog(table.handle.store)
     with pytest.raises(InvalidInput, match="checkpoint_interval"):  # not by us
         log.commit(commit_log.CommitRequest("set_properties", info=info), snapshot, lambda *_: None)  # type: ignore[arg-type]
     strange = dataclasses.replace(snapshot, table=info)

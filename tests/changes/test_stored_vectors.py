@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rowsieve as rs
+from rowsieve.changes.table_handle import Handle
 from rowsieve.compaction.rewrite_passes import Compaction
 from rowsieve.errors import UnsupportedOperation, UnsupportedProtocol
 from rowsieve.executor import live_rows, stored_vectors
@@ -179,16 +180,16 @@ class Played:
 
     def damage(self, step: Step, _state: dict[int, int]) -> None:
         for path in self.vector_files()[step.number % 2 :: 2]:
-            data = bytearray(self.table.store.get(path))
+            data = bytearray(self.table.handle.store.get(path))
             data[step.number % len(data)] ^= 1 + step.number % 255
-            self.table.store.delete([path])
-            self.table.store.put_new(path, bytes(data))
+            self.table.handle.store.delete([path])
+            self.table.handle.store.put_new(path, bytes(data))
 
     def lose(self, step: Step, _state: dict[int, int]) -> None:
-        self.table.store.delete(self.vector_files()[step.number % 2 :: 2])
+        self.table.handle.store.delete(self.vector_files()[step.number % 2 :: 2])
 
     def vector_files(self) -> list[str]:
-        return [path for path in self.table.store.list("data") if path.endswith(".vectors")]
+        return [path for path in self.table.handle.store.list("data") if path.endswith(".vectors")]
 
 
 @given(
@@ -229,7 +230,7 @@ def check(played: Played, version: int, key: int) -> None:
         ordered = table.scan(columns=["k", "v"], order_by_key=True).to_arrow()
         assert list(zip(*ordered.to_pydict().values(), strict=True)) == expected
     with a_fresh_process():
-        snapshot, uri = table.snapshot_for_engines(), table.store.uri
+        snapshot, uri = table.handle.pinned, table.handle.store.uri
         plan = plan_scan(snapshot, uri, now_us=0, split_bytes=1, in_process=False)
         found = []
         for data in plan.splits_to_bytes():
@@ -299,7 +300,7 @@ def test_a_compaction_starts_again_when_its_parts_got_vectors() -> None:
     with a_fresh_process():
         found = rs.open_table(table.uri)
         assert pairs(found) == EVENS_LAST
-        assert len(found.snapshot_for_engines().parts) == 1
+        assert len(found.handle.pinned.parts) == 1
 
 
 def test_properties_set_while_the_first_vectors_are_built_stay() -> None:
@@ -310,7 +311,7 @@ def test_properties_set_while_the_first_vectors_are_built_stay() -> None:
             rs.open_table(table.uri).set_properties({"checkpoint_interval": "7"})
 
     meddled(table, set_once).build_deletion_vectors()
-    found = rs.open_table(table.uri).snapshot_for_engines().table
+    found = rs.open_table(table.uri).handle.pinned.table
     assert found.properties["checkpoint_interval"] == "7"
     assert found.writer_version == VECTORS_WRITER
 
@@ -335,7 +336,7 @@ def test_a_complete_vector_answers_without_reading_keys(monkeypatch: pytest.Monk
 def test_a_count_with_complete_vectors_opens_no_file() -> None:
     table = two_versions()
     table.build_deletion_vectors()
-    table.store.delete(list(table.store.list("data")))
+    table.handle.store.delete(list(table.handle.store.list("data")))
     with a_fresh_process():
         assert rs.open_table(table.uri).count() == 10
 
@@ -369,13 +370,13 @@ def test_only_parts_that_later_commits_may_hide_are_read_again(
 def test_a_harmed_vector_is_ignored(harm: str, caplog: pytest.LogCaptureFixture) -> None:
     table = two_versions()
     table.build_deletion_vectors()
-    (path,) = (path for path in table.store.list("data") if path.endswith(".vectors"))
-    data = table.store.get(path)
-    table.store.delete([path])
+    (path,) = (path for path in table.handle.store.list("data") if path.endswith(".vectors"))
+    data = table.handle.store.get(path)
+    table.handle.store.delete([path])
     if harm != "lost":
         other = RowSet.from_ids(np.array([1, 3]), 10).to_bitmap().serialize()
         harmed = {"changed": bytes([*data[:-1], 77]), "shorter": data[:-1]}.get(harm, other)
-        table.store.put_new(path, harmed)
+        table.handle.store.put_new(path, harmed)
     with a_fresh_process():
         assert rows(rs.open_table(table.uri).scan()) == EVENS_LAST
     assert path in caplog.text
@@ -418,7 +419,7 @@ def test_merged_vectors_are_complete_through_the_same_versions() -> None:
 
 
 def vectors_of(table: rs.Table) -> list[Any]:
-    return list(table.snapshot_for_engines().parts.vectors())
+    return list(table.handle.pinned.parts.vectors())
 
 
 EAGER = {"visibility": "eager"}
@@ -487,7 +488,7 @@ def test_a_restore_brings_back_what_eager_changes_hid() -> None:
 
 
 def is_complete_at_head(table: rs.Table) -> list[bool]:
-    parts = table.snapshot_for_engines().parts
+    parts = table.handle.pinned.parts
     planned = part_facts.planned_parts(parts, range(len(parts)))
     newest = max(planned, key=lambda part: part.commit_ts)
     return [stored_vectors.is_complete(part, newest) for part in planned]
@@ -528,9 +529,9 @@ def test_a_crash_at_any_store_call_leaves_one_version_or_the_other(
         table = two_versions()
         if eager:
             table.set_properties(EAGER)
-        store: Any = Crashing(table.store, calls, after=after)
+        store: Any = Crashing(table.handle.store, calls, after=after)
         try:
-            broken = rs.Table(store, CommitLog(store), table.snapshot_for_engines())
+            broken = rs.Table(Handle(store, CommitLog(store), table.handle.pinned))
             with a_fresh_process():
                 broken.upsert(kv((1, 3))) if eager else broken.build_deletion_vectors()
         except Crash:

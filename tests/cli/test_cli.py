@@ -93,7 +93,7 @@ def test_create_clusters_rows(tmp_path: Path, parquet: Path) -> None:
     table = rs.open_table(str(folder))
     keys = table.to_arrow().column("id").to_pylist()
     assert keys == sorted(keys, reverse=True)
-    assert table.snapshot_for_engines().parts.sort_orders() == ["1 DESC NULLS LAST"]
+    assert table.handle.pinned.parts.sort_orders() == ["1 DESC NULLS LAST"]
     refused = run("create", tmp_path / "u", parquet, "--property", "cluster_by=nope", code=3)
     assert "'nope', which is not a column" in refused
 

@@ -12,16 +12,16 @@ from tests.retention.small_histories import expected, paths, rows_of, with_histo
 def test_expire_and_vacuum_delete_what_a_dry_run_prints(tmp_path: Path) -> None:
     table = with_history(tmp_path / "t", versions=6)
     table.compact()
-    before = paths(table.store)
+    before = paths(table.handle.store)
     shown = run_json("expire", tmp_path / "t", "--retain-last", 3, "--dry-run", "--files")
     assert (shown["dry_run"], shown["versions"], shown["oldest_version"]) == (True, 4, 4)
-    assert paths(table.store) == before
+    assert paths(table.handle.store) == before
     done = run_json("expire", tmp_path / "t", "--retain-last", 3, "--files")
-    assert set(done["sizes"]) == set(shown["sizes"]) == before - paths(table.store)
+    assert set(done["sizes"]) == set(shown["sizes"]) == before - paths(table.handle.store)
     text = run("vacuum", tmp_path / "t", "--retain-last", 1, "--files", "--grace", 0)
     assert "expired and deleted: 2 versions" in text
     assert "6 data" in text
-    assert all(path in text for path in before - paths(table.store) - set(done["sizes"]))
+    assert all(path in text for path in before - paths(table.handle.store) - set(done["sizes"]))
     assert rows_of(rowsieve.open_table(tmp_path / "t")) == expected(5)
     assert "0 versions, 0 files, 0 B" in run("vacuum", tmp_path / "t", "--retain-last", 1)
 

@@ -144,7 +144,7 @@ def test_compaction_writes_the_form_that_the_table_has(
     mixed.set_properties({"value_forms": "structured"})
     mixed.compact()
     assert shown(mixed.to_arrow()) == shown(plain.to_arrow())
-    parts = mixed.snapshot_for_engines().parts
+    parts = mixed.handle.pinned.parts
     assert set(parts.column("format_version").to_pylist()) == {1}
     assert set(parts.column("native_safe").to_pylist()) == {True}
     mixed.set_properties({"value_forms": "opaque"})
@@ -154,14 +154,14 @@ def test_compaction_writes_the_form_that_the_table_has(
 def test_compaction_rewrites_an_opaque_part_of_any_size(tmp_path: Path) -> None:
     properties = {"value_forms": "opaque", "target_part_bytes": "1"}
     table = rs.create_table(tmp_path / "t", rows_of(range(30)), properties=properties)
-    assert table.snapshot_for_engines().parts.column("format_version").to_pylist() == [2]
+    assert table.handle.pinned.parts.column("format_version").to_pylist() == [2]
     with pytest.raises(UnsupportedOperation, match=r"opaque values.*compact first"):
         table.export("delta")
     assert not table.compact().committed
     table.unset_properties(["value_forms"])
     assert "no longer writes" in str(table.maintenance_advice())
     assert table.compact().committed
-    assert table.snapshot_for_engines().parts.column("format_version").to_pylist() == [1]
+    assert table.handle.pinned.parts.column("format_version").to_pylist() == [1]
     assert shown(table.to_arrow()) == shown(table.scan(version=0).to_arrow())
 
 
@@ -169,8 +169,8 @@ def test_opaque_columns_have_no_statistics(tmp_path: Path) -> None:
     table = rs.create_table(
         tmp_path / "t", rows_of(range(30)), properties={"value_forms": "opaque"}
     )
-    parts = table.snapshot_for_engines().parts
-    ids = {field.name: field.id for field in table.snapshot_for_engines().schema}
+    parts = table.handle.pinned.parts
+    ids = {field.name: field.id for field in table.handle.pinned.schema}
     opaque_ids = {ids[name] for name in ("n", "u", "j", "i")}
     known = {
         int(name.split(".")[1]) for name in parts.table.column_names if name.startswith("stats.")
@@ -194,7 +194,7 @@ def test_key_columns_are_never_opaque(tmp_path: Path) -> None:
     table = rs.create_table(tmp_path / "t", rows, key=["u"], properties={"value_forms": "opaque"})
     (path,) = (tmp_path / "t/data").glob("*.parquet")
     assert list(forms_by_name(pq.read_metadata(path)).values()) == [b"rowsieve.uuid.1"]
-    assert table.snapshot_for_engines().parts.column("format_version").to_pylist() == [1]
+    assert table.handle.pinned.parts.column("format_version").to_pylist() == [1]
     assert table.count(f"u = CAST('{uuid.UUID(int=2)}' AS uuid)") == 1
 
 

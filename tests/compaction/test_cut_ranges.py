@@ -83,7 +83,7 @@ def test_parts_without_a_new_row_stay(kind: str) -> None:
     table.upsert(rows_of(kind, [3, PARTS * ROWS - 3], seed=2))  # in the first and the last part
     table.delete(keys=rows_of(kind, [4, 4 * ROWS + 7]).select(["k"]))
     expected = content(table)
-    (one,) = pick(table.snapshot_for_engines()).slices
+    (one,) = pick(table.handle.pinned).slices
     assert (len(one.parts), len(one.cut_at)) == (2, PARTS)
     commit = table.compact()
     assert commit.committed
@@ -129,14 +129,14 @@ def test_parts_with_one_prefix_are_not_rewritten_without_end() -> None:
 def test_many_new_rows_are_not_written_twice() -> None:
     table = level("int")
     table.upsert(rows_of("int", range(0, PARTS * ROWS, 5), seed=2))
-    assert not pick(table.snapshot_for_engines()).slices
+    assert not pick(table.handle.pinned).slices
     assert table.compact().parts_removed == PARTS + 1
 
 
 def test_tiers_are_not_cut() -> None:
     table = level("int", compaction="tiered")
     table.upsert(rows_of("int", [3, PARTS * ROWS - 3], seed=2))
-    assert not any(one.cut_at for one in pick(table.snapshot_for_engines()).slices)
+    assert not any(one.cut_at for one in pick(table.handle.pinned).slices)
 
 
 def test_the_next_change_is_cut_at_a_level_of_several_ages() -> None:

@@ -41,12 +41,12 @@ def test_tiered_picker_leaves_a_large_part_for_few_rows() -> None:
 
 def test_tiered_picker_merges_new_parts_with_one_another() -> None:
     table = wide_table("tiered", 5)
-    large = table.snapshot_for_engines().parts.part_ids[0]
+    large = table.handle.pinned.parts.part_ids[0]
     before = pairs(table)
     assert table.maintenance_advice().recommendations[0].parts == 5
     assert (commit := table.compact()).parts_removed == 5
     assert commit.parts_added == 1
-    assert large in table.snapshot_for_engines().parts.part_ids
+    assert large in table.handle.pinned.parts.part_ids
     assert pairs(table) == before
     assert not table.compact().committed
 
@@ -64,8 +64,8 @@ def test_tiered_picker_does_not_merge_a_large_commit_with_tiny_ones() -> None:
     for i in range(5):
         table.upsert(kv((i, -1)))
     table.refresh()
-    (only,) = pick(table.snapshot_for_engines()).slices
-    rows = table.snapshot_for_engines().parts.numbers("data.rows")
+    (only,) = pick(table.handle.pinned).slices
+    rows = table.handle.pinned.parts.numbers("data.rows")
     assert [int(rows[part]) for part in only.parts] == [1] * 5
 
 

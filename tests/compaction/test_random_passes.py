@@ -44,9 +44,11 @@ def small() -> Iterator[None]:
 
 def one_pass(table: Table) -> None:
     """Commit the next pass of a compaction alone."""
-    table._commit_mutation(
-        table._change("compact", None, None),
-        lambda snapshot: Compaction(table.store, {}).plan_pass(snapshot, pick.pick(snapshot)),
+    table.handle.commit_mutation(
+        table.handle.change("compact", None, None),
+        lambda snapshot: Compaction(table.handle.store, {}).plan_pass(
+            snapshot, pick.pick(snapshot)
+        ),
         any_columns=True,
     )
 

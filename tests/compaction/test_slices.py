@@ -29,20 +29,20 @@ def small() -> Iterator[None]:
 
 def picked(table: Table) -> list[tuple[int, ...]]:
     table.refresh()
-    return [one.parts for one in pick(table.snapshot_for_engines()).slices]
+    return [one.parts for one in pick(table.handle.pinned).slices]
 
 
 def one_pass(table: Table) -> None:
     """Commit the next pass of a compaction alone."""
-    table._commit_mutation(
-        table._change("compact", None, None),
-        lambda snapshot: Compaction(table.store, {}).plan_pass(snapshot, pick(snapshot)),
+    table.handle.commit_mutation(
+        table.handle.change("compact", None, None),
+        lambda snapshot: Compaction(table.handle.store, {}).plan_pass(snapshot, pick(snapshot)),
         any_columns=True,
     )
 
 
 def commits_of(table: Table, parts: tuple[int, ...]) -> list[int]:
-    return [int(table.snapshot_for_engines().parts.numbers("commit_ts_max")[i]) for i in parts]
+    return [int(table.handle.pinned.parts.numbers("commit_ts_max")[i]) for i in parts]
 
 
 def test_few_parts_and_the_oldest_are_left_for_the_last_pass() -> None:
@@ -86,7 +86,7 @@ def test_parts_of_one_commit_stay_together(monkeypatch: pytest.MonkeyPatch) -> N
     for i in range(1, 7):
         table.upsert(kv(*((k, i) for k in (1, 2, 3, 4))))
     table.set_properties({"target_part_bytes": "100000"})
-    sizes = table.snapshot_for_engines().parts.numbers("data.size_bytes")
+    sizes = table.handle.pinned.parts.numbers("data.size_bytes")
     assert len(sizes) == 13
     monkeypatch.setattr(slices, "SLICE_BYTES", 5 * int(sizes.min()))
     found = [commits_of(table, one) for one in picked(table)]
@@ -97,7 +97,7 @@ def test_parts_of_one_commit_stay_together(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_large_commits_are_left_for_the_last_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     table = keyed({"k": [1, 9], "v": [0, 0]}, *({"k": [5], "v": [i]} for i in range(6)))
-    sizes = table.snapshot_for_engines().parts.numbers("data.size_bytes")
+    sizes = table.handle.pinned.parts.numbers("data.size_bytes")
     monkeypatch.setattr(slices, "SLICE_BYTES", int(sizes.min()))
     assert picked(table) == []
     table.compact()
@@ -133,7 +133,7 @@ def test_inputs_that_another_compaction_replaced_are_not_replaced_again() -> Non
 
     table.compact(progress=meddle)
     assert pairs(table) == [(1, 0), (5, 6), (9, 0)]
-    assert len(table.snapshot_for_engines().parts) == 1
+    assert len(table.handle.pinned.parts) == 1
 
 
 def test_counts_of_streams_are_taken_once() -> None:

@@ -26,13 +26,13 @@ def lie(table: rs.Table, fact: str, value: Any) -> rs.Table:
 
     From then on it reads what is pinned.
     """
-    parts = table._pinned.parts.table
+    parts = table.handle.pinned.parts.table
     values = value if isinstance(value, list) else [value] * parts.num_rows
     place = parts.column_names.index(fact)
     column = pa.array(values, parts.schema.field(fact).type)
     changed = PartTable(parts.set_column(place, parts.schema.field(fact), column))
-    table._pinned = dataclasses.replace(table._pinned, parts=changed)
-    table._read_only = True
+    table.handle.pinned = dataclasses.replace(table.handle.pinned, parts=changed)
+    table.handle.read_only = True
     PLANS.clear()  # plans are remembered by version
     return table
 
@@ -42,7 +42,7 @@ def forge(table: rs.Table, edit: Edit, kind: str = "data") -> rs.Table:
 
     An edit must keep the length.
     """
-    parts = table._pinned.parts.table
+    parts = table.handle.pinned.parts.table
     sums = parts.column(f"{kind}.tail_checksum").to_pylist()
     for i, path in enumerate(parts.column(f"{kind}.path").to_pylist()):
         if path is None:

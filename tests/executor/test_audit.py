@@ -223,14 +223,14 @@ def test_of_parts_exactly_the_hashed_share_is_read(
     table = many_parts()
     skipped = lie(lie(table, "stats.2.upper", -1), "stats.2.lower", -1)
     sample = Sample(table.detail()["uuid"], percent)
-    wanted = {p for p in skipped._pinned.parts.part_ids if sample.has_part(p)}
+    wanted = {p for p in skipped.handle.pinned.parts.part_ids if sample.has_part(p)}
     scan, rows, logged = reported(caplog, skipped, "v >= 0", audit=percent)
     assert {line.split("of part ")[1].split()[0] for line in logged} == wanted
     assert scan.metrics.audited == scan.metrics.audit_violations == len(wanted)
     assert len(rows) == (24 if wanted else 0)
     all_match = lie(lie(many_parts(), "stats.2.lower", -1), "stats.2.upper", -1)
     sample = Sample(all_match.detail()["uuid"], percent)
-    wanted = {p for p in all_match._pinned.parts.part_ids if sample.has_part(p)}
+    wanted = {p for p in all_match.handle.pinned.parts.part_ids if sample.has_part(p)}
     _, rows, logged = reported(caplog, all_match, "v = -1", audit=percent)
     assert {line.split("of part ")[1].split()[0] for line in logged} == wanted
     assert len(rows) == (0 if wanted else 24)
@@ -240,7 +240,7 @@ def test_of_row_groups_exactly_the_hashed_share_is_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     table = forge(numbered(tmp_path / "t", groups=12), with_empty_blooms)
-    (part_id,) = table._pinned.parts.part_ids
+    (part_id,) = table.handle.pinned.parts.part_ids
     sample = Sample(table.detail()["uuid"], 50)
     found = set()
     for group in range(12):

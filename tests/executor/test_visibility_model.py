@@ -428,7 +428,7 @@ class Asked:
 
         def read(number: int) -> list[pa.RecordBatch]:
             sent = ScanPlan.from_bytes(plan.only(number).to_bytes())
-            return list(Execution(sent, self.table.store, threads=False).read())
+            return list(Execution(sent, self.table.handle.store, threads=False).read())
 
         with ThreadPoolExecutor(4) as pool:
             batches = [

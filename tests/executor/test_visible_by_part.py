@@ -21,9 +21,9 @@ def test_rows_of_all_splits_are_joined(
     ids = np.arange(140_000)
     table = rs.create_table(tmp_path, pa.table({"id": ids}), key=key)
     table.delete("id IN (3, 70000, 70001, 139999)")
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     plan = plan_scan(snapshot, table.uri, now_us=0, split_bytes=split_bytes, in_process=False)
     assert (len(plan.splits) > 1) == (split_bytes == 1)
-    ((_, rows),) = visible_by_part(plan, table.store)
+    ((_, rows),) = visible_by_part(plan, table.handle.store)
     assert rows is not None
     assert rows.complement().to_ids().tolist() == [3, 70_000, 70_001, 139_999]

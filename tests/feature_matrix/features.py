@@ -109,7 +109,7 @@ def default_of_writes(folder: str) -> None:
 
 
 def keeps_default(table: Table) -> None:
-    fields = {one.name: one for one in table.snapshot_for_engines().schema}
+    fields = {one.name: one for one in table.handle.pinned.schema}
     assert (fields["added"].fill, fields["added"].default) == ("7", "9")
 
 
@@ -132,7 +132,7 @@ def settings(folder: str) -> None:
 
 
 def keeps_settings(table: Table) -> None:
-    kept = table.snapshot_for_engines().table.properties
+    kept = table.handle.pinned.table.properties
     assert {
         name: kept[name] for name in ("text_statistics", "statistics_bytes", "column_names")
     } == {
@@ -152,7 +152,7 @@ def token(folder: str) -> None:
 
 def writes_once(table: Table) -> None:
     """The commit of the token is known: the same write again changes nothing."""
-    if not table._read_only:
+    if not table.handle.read_only:
         before = table.refresh()
         rows = table.to_arrow("id = 50").to_pydict()
         table.upsert(pa.table({**rows, "v": [99]}, schema=table.schema), token=("job", 3))

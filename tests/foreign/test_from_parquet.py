@@ -237,7 +237,7 @@ def test_files_in_place_are_not_owned_through_checkpoints(tmp_path: Path) -> Non
     )
     for i in range(4):
         table.append(rows_from(1000 + i, 1001 + i))
-    parts = rs.open_table(tmp_path / "t").snapshot_for_engines().parts
+    parts = rs.open_table(tmp_path / "t").handle.pinned.parts
     refs = [ref for ref in parts.files("data") if isinstance(ref, FileRef)]
     placed = [ref.path for ref in refs if not ref.owned]
     assert sorted(placed) == [
@@ -250,4 +250,4 @@ def test_files_in_place_are_not_owned_through_checkpoints(tmp_path: Path) -> Non
 def test_an_older_version_of_the_code_refuses_the_table(tmp_path: Path) -> None:
     write_files(tmp_path / "files", count=1)
     table = rs.from_parquet(tmp_path / "files", tmp_path / "t")
-    assert table.snapshot_for_engines().table.features == ("placed_files",)
+    assert table.handle.pinned.table.features == ("placed_files",)

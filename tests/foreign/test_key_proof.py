@@ -56,7 +56,7 @@ def imported(folder: Path, name: str) -> str:
         table = rs.from_parquet(folder / "files", folder / name, key=["k"])
     except (KeyViolation, SchemaMismatch) as error:
         return str(error)
-    entries = table.snapshot_for_engines().parts
+    entries = table.handle.pinned.parts
     bounds = [
         (each.data.path if each.data else "", each.key_lower, each.key_upper)
         for each in entries.entries(range(len(entries)))

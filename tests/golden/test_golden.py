@@ -190,6 +190,6 @@ def test_parts_record_the_order_of_their_rows() -> None:
     found = []
     for version in range(len(GOLDEN["clustered"])):
         table = rowsieve.open_table(FOLDER / "clustered", version=version)
-        found.append(set(table.snapshot_for_engines().parts.sort_orders()))
+        found.append(set(table.handle.pinned.parts.sort_orders()))
     curve, columns = "hilbert(2, 4)", "5 DESC NULLS LAST, 1 ASC NULLS FIRST"
     assert found == [set(), {curve}, {curve}, {curve}, {curve, columns}, {columns}]

@@ -12,6 +12,7 @@ import pytest
 
 import rowsieve
 from rowsieve import Table
+from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import CorruptData, InvalidInput, KeyViolation, StoreError
 from rowsieve.storage.log.commit_log import CommitLog
 from tests.oracle_table import merge_by_row
@@ -29,7 +30,7 @@ from tests.small_tables import (
 
 def commits_of(table: Table) -> list[int]:
     table.refresh()
-    parts = table.snapshot_for_engines().parts
+    parts = table.handle.pinned.parts
     return sorted(parts.entry(i).commit_ts_max or 0 for i in range(len(parts)))
 
 
@@ -51,8 +52,8 @@ def test_i1_the_commit_ts_is_the_version_that_the_commit_got() -> None:
 def test_i1_no_fresh_file_says_when_it_was_committed() -> None:
     table = keyed({"k": [1, 2], "v": [1, 2]})
     apply(table, ("d", 1, None), ("u", 3, 3))
-    for path in table.store.list("data"):
-        read = pq.ParquetFile(pa.BufferReader(table.store.get(path)))
+    for path in table.handle.store.list("data"):
+        read = pq.ParquetFile(pa.BufferReader(table.handle.store.get(path)))
         assert set(read.schema_arrow.names) <= {"k", "v"}
         assert b"commit" not in b"".join(read.schema_arrow.metadata or {})
     assert commits_of(table) == [1, 2]
@@ -80,7 +81,10 @@ def test_i3_with_a_key_deletes_are_tombstones_without_one_vectors() -> None:
     without = appended({"k": [1, 2], "v": [1, 2]})
     without.delete("k = 1")
     assert pairs(with_key) == pairs(without) == [(2, 2)]
-    kinds = [{name.rsplit(".", 1)[1] for name in t.store.list("data")} for t in (with_key, without)]
+    kinds = [
+        {name.rsplit(".", 1)[1] for name in t.handle.store.list("data")}
+        for t in (with_key, without)
+    ]
     assert kinds == [{"parquet"}, {"parquet", "dv"}]
     assert with_key.detail()["tombstones"] == 1
     assert without.detail()["tombstones"] == 0
@@ -186,9 +190,9 @@ class LosesAnswers:
 
 def test_i6_a_commit_whose_answer_is_lost_is_ours_once_it_stands() -> None:
     table = keyed()
-    store: Any = LosesAnswers(table.store)
+    store: Any = LosesAnswers(table.handle.store)
     log = CommitLog(store)
-    handle = Table(store, log, log.latest())
+    handle = Table(Handle(store, log, log.latest()))
     commit = handle.upsert(kv((1, 1)))
     assert store.lost == 1
     assert commit.version == 1
@@ -201,7 +205,7 @@ def test_i6_entries_of_another_table_are_refused(tmp_path: Any) -> None:
     two = rowsieve.create_table(str(tmp_path / "two"), kv((1, 1)), key=["k"])
     two.upsert(kv((1, 2)))
     entry = "_rowsieve/log/00000000000000000001.json"
-    one.store.put_new(entry, two.store.get(entry))
+    one.handle.store.put_new(entry, two.handle.store.get(entry))
     with pytest.raises(CorruptData, match="belongs to table"):
         rowsieve.open_table(one.uri)
 

@@ -42,8 +42,8 @@ def test_rule_9_a_key_is_a_row_or_a_tombstone_of_its_commit_never_both() -> None
     apply(table, ("d", 1, None), ("i", 1, 5), ("d", 2, None))
     (entry,) = [
         entry
-        for i in range(len(table.snapshot_for_engines().parts))
-        if (entry := table.snapshot_for_engines().parts.entry(i)).commit_ts_max == 2
+        for i in range(len(table.handle.pinned.parts))
+        if (entry := table.handle.pinned.parts.entry(i)).commit_ts_max == 2
     ]
     assert entry.data is not None
     assert entry.deletes is not None
@@ -68,7 +68,7 @@ def test_rule_10_parts_of_one_commit_are_disjoint_ranges() -> None:
     count = 300_000
     table = keyed(properties={"target_part_bytes": "1000"})
     table.upsert(pa.table({"k": range(count), "v": [1] * count}, schema=KV))
-    parts = table.snapshot_for_engines().parts
+    parts = table.handle.pinned.parts
     assert len(parts) > 2
     scan = table.scan("k = 150000")
     assert scan.to_arrow().to_pylist() == [{"k": 150_000, "v": 1}]
@@ -98,7 +98,7 @@ def test_rule_11_a_rewrite_is_not_newer_than_its_inputs() -> None:
     table = keyed({"k": [1, 2], "v": [1, 1]}, {"k": [1], "v": [2]})
     table.compact()
     table.refresh()
-    parts = table.snapshot_for_engines().parts
+    parts = table.handle.pinned.parts
     assert [parts.entry(i).commit_ts_max for i in range(len(parts))] == [2]
     table.upsert(kv((2, 5)))
     assert pairs(table) == [(1, 2), (2, 5)]

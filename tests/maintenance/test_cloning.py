@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rowsieve as rs
+from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import CorruptData, InvalidInput, SnapshotExpired, TableExists
 from rowsieve.objects import ObjectStore
 from rowsieve.storage.log.checkpoint import checkpoint_path
@@ -78,9 +79,9 @@ def test_commits_expiry_and_orphans_at_any_moment_change_no_copy() -> None:
             other.compact()
             other.vacuum(retain_last=1, grace_s=0)
 
-        store: Any = Busy(table.store, number, meanwhile)
+        store: Any = Busy(table.handle.store, number, meanwhile)
         log = CommitLog(store)
-        busy = rs.Table(store, log, log.latest())
+        busy = rs.Table(Handle(store, log, log.latest()))
         try:
             copy = busy.clone(fresh_uri(), version=3)
         except SnapshotExpired:  # before the lease
@@ -96,7 +97,7 @@ def test_a_copy_whose_checkpoint_is_lost_is_not_an_empty_table() -> None:
     table = with_history(versions=3)
     for version in (0, 2):
         copy = table.clone(fresh_uri(), version=version)
-        copy.store.delete([checkpoint_path(version)])
+        copy.handle.store.delete([checkpoint_path(version)])
         if version == 0:
             assert rows_of(rs.open_table(copy.uri)) == expected(0)
         else:
@@ -127,11 +128,11 @@ def test_a_folder_with_a_table_or_other_files_is_refused(tmp_path: Path) -> None
 
 def test_a_damaged_file_makes_no_copy() -> None:
     table = with_history(versions=3)
-    path = min(paths(table.store, "data"))
-    data = bytearray(table.store.get(path))
+    path = min(paths(table.handle.store, "data"))
+    data = bytearray(table.handle.store.get(path))
     data[7] ^= 1
-    table.store.delete([path])
-    table.store.put_new(path, bytes(data))
+    table.handle.store.delete([path])
+    table.handle.store.put_new(path, bytes(data))
     uri = fresh_uri()
     with pytest.raises(CorruptData, match="does not match its checksum"):
         table.clone(uri)
@@ -143,17 +144,17 @@ def test_a_damaged_vector_in_a_file_of_several_makes_no_copy() -> None:
     """Each stored vector has a checksum of its own bytes."""
     table = with_history(versions=3)
     table.build_deletion_vectors()
-    vectors = [ref for ref in table.snapshot_for_engines().parts.vectors() if ref and ref.path]
+    vectors = [ref for ref in table.handle.pinned.parts.vectors() if ref and ref.path]
     (path,) = {ref.path for ref in vectors}
     assert path is not None
     last = max(vectors, key=lambda ref: ref.start)
     table.clone(fresh_uri())
-    data = table.store.get(path)
+    data = table.handle.store.get(path)
     damaged = bytearray(data)
     damaged[last.start + last.size_bytes - 1] ^= 1
     for content in (bytes(damaged), data[: last.start + last.size_bytes - 1]):
-        table.store.delete([path])
-        table.store.put_new(path, content)
+        table.handle.store.delete([path])
+        table.handle.store.put_new(path, content)
         with pytest.raises(CorruptData, match="does not match its checksum"):
             table.clone(fresh_uri())
 
@@ -174,7 +175,7 @@ def test_imported_files_stay_where_they_are(tmp_path: Path) -> None:
 def test_a_copy_has_an_identity_of_its_own() -> None:
     table = with_history(versions=3)
     copy = table.clone(fresh_uri())
-    assert copy.snapshot_for_engines().table.uuid != table.snapshot_for_engines().table.uuid
+    assert copy.handle.pinned.table.uuid != table.handle.pinned.table.uuid
     copy.upsert(table_of((0, 9)))
     table.upsert(table_of((0, 7)))
     assert rows_of(copy.scan("id = 0")) == [{"id": 0, "v": 9}]

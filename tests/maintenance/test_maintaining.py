@@ -119,7 +119,7 @@ def test_what_a_tiered_compaction_leaves_overlapping_gets_vectors() -> None:
     assert not done.compaction.committed
     assert done.stored is not None
     assert done.advice.is_healthy
-    assert any(table.snapshot_for_engines().parts.vectors())
+    assert any(table.handle.pinned.parts.vectors())
     assert pairs(table) == before
     assert table.maintain().stored is None
 

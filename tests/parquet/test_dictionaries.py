@@ -31,9 +31,9 @@ def table(tmp_path: Path) -> rs.Table:
 
 
 def part_of(table: rs.Table) -> tuple[ObjectStore, FileRef]:
-    ref = table.snapshot_for_engines().parts.entry(0).data
+    ref = table.handle.pinned.parts.entry(0).data
     assert ref is not None
-    return table.store, ref
+    return table.handle.store, ref
 
 
 def test_repeating_columns_are_read_as_dictionaries(table: rs.Table) -> None:

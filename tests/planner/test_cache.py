@@ -29,7 +29,7 @@ def planned(
     cache: PlanCache, table: Table, where: str | None = None, now_us: int = 0, **options: Any
 ) -> tuple[ScanPlan, bool]:
     return cache.plan(
-        table.snapshot_for_engines(),
+        table.handle.pinned,
         table.uri,
         predicate=to_predicate(where, "postgres"),
         now_us=now_us,
@@ -172,11 +172,11 @@ def test_datafusion_plans_once_per_question(monkeypatch: pytest.MonkeyPatch) -> 
 def test_plans_and_facts_of_replaced_versions_are_forgotten() -> None:
     """A process that changes and reads one table for hours needs no more memory."""
     one, uuids = table(), set()
-    facts = weakref.ref(part_facts(one.snapshot_for_engines()))
+    facts = weakref.ref(part_facts(one.handle.pinned))
     for number in range(40):
         one.upsert(kv((number, number)))
         assert one.scan(where=f"v = {number}").to_arrow().num_rows
-        uuids.add(one.snapshot_for_engines().table.uuid)
+        uuids.add(one.handle.pinned.table.uuid)
     (uuid,) = uuids
     assert len(PLANS._plans._versions[one.uri, uuid]) == 8
     assert facts() is None
@@ -184,12 +184,12 @@ def test_plans_and_facts_of_replaced_versions_are_forgotten() -> None:
 
 def test_facts_are_kept_with_the_manifest_and_freed_with_it() -> None:
     one = table()
-    snapshot = one.snapshot_for_engines()
+    snapshot = one.handle.pinned
     facts = part_facts(snapshot)
     assert part_facts(snapshot) is facts
     other = dataclasses.replace(snapshot, commit_id="another")  # invariant 22
     assert part_facts(other) is not facts
-    reopened = rowsieve.open_table(one.uri).snapshot_for_engines()
+    reopened = rowsieve.open_table(one.uri).handle.pinned
     assert part_facts(reopened) is not facts
     gone = weakref.ref(part_facts(reopened))
     del reopened
@@ -200,7 +200,7 @@ def test_facts_are_kept_with_the_manifest_and_freed_with_it() -> None:
 def test_another_table_or_commit_at_the_same_place_is_planned(changed: str) -> None:
     """Invariant 22: a table was made again at this place, or its number was taken by another."""
     cache, one, other = PlanCache(), table(), table()
-    snapshot, later = one.snapshot_for_engines(), other.snapshot_for_engines()
+    snapshot, later = one.handle.pinned, other.handle.pinned
     if changed == "uuid":
         later = dataclasses.replace(later, commit_id=snapshot.commit_id)
     else:

@@ -20,18 +20,18 @@ from tests.small_tables import keyed
 
 def made() -> tuple[Table, list[FileRef]]:
     table = keyed({"k": [1, 2, 3], "v": [10, 20, 30]}, {"k": [4, 5], "v": [40, 50]})
-    parts = table.snapshot_for_engines().parts
+    parts = table.handle.pinned.parts
     files = [entry.data for i in range(len(parts)) if (entry := parts.entry(i)).data is not None]
     return table, [file for file in files if file is not None]
 
 
 def bound(table: Table, text: str) -> BoundPredicate:
-    return bind(to_predicate(text), table.snapshot_for_engines().schema)
+    return bind(to_predicate(text), table.handle.pinned.schema)
 
 
 def ask(table: Table, files: list[FileRef], predicate: BoundPredicate, **options: Any) -> Any:
-    schema = table.snapshot_for_engines().schema
-    return find_candidates(table.store, files, predicate, schema, **options)
+    schema = table.handle.pinned.schema
+    return find_candidates(table.handle.store, files, predicate, schema, **options)
 
 
 def opened(work: Callable[[], Any]) -> int:
@@ -59,7 +59,7 @@ def test_another_predicate_has_answers_of_its_own(text: str) -> None:
 def test_columns_that_may_prune_are_a_part_of_the_question() -> None:
     table, files = made()
     predicate = bound(table, "v > 35 AND k > 0")
-    key = frozenset({table.snapshot_for_engines().schema.field("k").id})
+    key = frozenset({table.handle.pinned.schema.field("k").id})
     for _ in range(2):
         assert [len(each.rows) for each in ask(table, files, predicate)] == [0, 2]
         assert [len(each.rows) for each in ask(table, files, predicate, only=key)] == [3, 2]
@@ -72,7 +72,7 @@ def test_files_beyond_the_cache_limit_are_pruned_again(monkeypatch: pytest.Monke
     first = ask(table, files, predicate)
     assert opened(lambda: ask(table, files, predicate)) == 1
     assert ask(table, files, predicate) == first
-    key = ("candidates", table.store.uri, predicate.schema_id, None)
+    key = ("candidates", table.handle.store.uri, predicate.schema_id, None)
     known = predicate.remembered[key]
     assert len(known) == 1
 

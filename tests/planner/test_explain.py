@@ -100,7 +100,7 @@ def test_a_dictionary_has_the_same_facts() -> None:
 def test_row_groups_are_those_that_a_read_keeps(where: str) -> None:
     table = merged()
     scan = table.scan(where)
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     predicate = bind(scan.plan().predicate, snapshot.schema, now_us=0)
     planned = {p.part_id: p for s in scan.plan().splits for piece in s.pieces for p in piece.parts}
     found = [part for group in scan.explain(row_groups=True).groups for part in group.parts]
@@ -108,7 +108,7 @@ def test_row_groups_are_those_that_a_read_keeps(where: str) -> None:
     for part in found:
         assert (part.row_groups is not None) == part.read
         if part.row_groups is not None:
-            source = PartSource(table.store, planned[part.part_id], snapshot.schema)
+            source = PartSource(table.handle.store, planned[part.part_id], snapshot.schema)
             kept = source.candidates(predicate)
             groups = {row // 4 for row in kept}
             gone = sum(reason.row_groups for reason in part.row_groups.skipped)
@@ -120,7 +120,7 @@ def test_row_groups_are_those_that_a_read_keeps(where: str) -> None:
 
 def test_pieces_that_were_cut_are_one_group() -> None:
     table = keyed({"k": [*range(40)], "v": [*range(40)]}, {"k": [1, 39], "v": [0, 0]})
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     for in_process in (True, False):
         plan = plan_scan(snapshot, table.uri, now_us=0, split_bytes=500, in_process=in_process)
         assert len(plan.splits) > 1
@@ -130,7 +130,7 @@ def test_pieces_that_were_cut_are_one_group() -> None:
 
 def test_what_another_engine_evaluates_is_named() -> None:
     table = merged()
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     known = ir.Comparison(ir.ComparisonOp.GT, ir.Column("k"), ir.Literal(90))
     predicate = ir.And((known, ir.Opaque("my_udf(v)", "spark", ("v",))))
     plan = plan_scan(snapshot, table.uri, predicate=predicate, now_us=0)

@@ -26,7 +26,7 @@ def table_of(values: list[int | None]) -> rs.Table:
 
 
 def fails(table: rs.Table, operand: ir.Operand) -> bool:
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     return may_fail(snapshot, bind_operand(operand, snapshot.schema, Semantics.SPARK))
 
 

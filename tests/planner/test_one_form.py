@@ -68,7 +68,7 @@ def test_the_filter_of_a_plan_is_its_predicate_bound(where: str | None) -> None:
 def test_a_reused_plan_asks_by_the_time_of_its_statement() -> None:
     table = keyed({"k": [1], "v": [11]})
     snapshot, early, late = (
-        table.snapshot_for_engines(),
+        table.handle.pinned,
         1_500_000_000_000_000,
         1_600_000_000_000_000,
     )
@@ -95,8 +95,8 @@ def test_a_plan_too_deep_is_refused_by_each_door() -> None:
         deep = ir.Not(deep)
     for ask in (
         lambda: table.scan(deep),
-        lambda: plan_scan(table.snapshot_for_engines(), table.uri, predicate=deep, now_us=0),
-        lambda: bind(deep, table.snapshot_for_engines().schema),
+        lambda: plan_scan(table.handle.pinned, table.uri, predicate=deep, now_us=0),
+        lambda: bind(deep, table.handle.pinned.schema),
     ):
         with pytest.raises(InvalidPredicate, match="nests deeper"):
             ask()

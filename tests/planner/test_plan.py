@@ -46,9 +46,7 @@ def test_a_plan_comes_back_from_its_bytes() -> None:
 @pytest.mark.parametrize("in_process", [True, False])
 def test_splits_read_alone_give_the_rows_of_the_scan(tmp_path: Path, in_process: bool) -> None:
     table = table_of_parts(tmp_path)
-    plan = plan_scan(
-        table.snapshot_for_engines(), table.uri, now_us=0, split_bytes=1, in_process=in_process
-    )
+    plan = plan_scan(table.handle.pinned, table.uri, now_us=0, split_bytes=1, in_process=in_process)
     splits = plan.splits_to_bytes()
     assert len(splits) > 2
     rows = pa.concat_tables(rs.read_split(split).read_all() for split in splits)
@@ -70,7 +68,7 @@ def test_a_split_carries_the_settings_of_its_semantics(tmp_path: Path) -> None:
     table.upsert(pa.table({"k": pa.array([2**31 - 1], pa.int32())}))
     wraps = replace(Semantics.SPARK, integer_overflow=OnFailure.WRAP, time_zone="Asia/Kathmandu")
     plan = plan_scan(
-        table.snapshot_for_engines(),
+        table.handle.pinned,
         table.uri,
         predicate=to_predicate("k + CAST(1 AS INT) < 0", "spark"),
         semantics=wraps,

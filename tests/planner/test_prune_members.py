@@ -50,11 +50,11 @@ def table() -> rs.Table:
 
 def _found(table: rs.Table, predicate: ir.Predicate) -> tuple[Candidates, Any]:
     """The candidates of the only file, and which rows are TRUE or fail."""
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     ref = snapshot.parts.entry(0).data
     assert ref is not None
     bound = bind(predicate, snapshot.schema, Semantics.SQL)
-    (found,) = find_candidates(table.store, [ref], bound, snapshot.schema)
+    (found,) = find_candidates(table.handle.store, [ref], bound, snapshot.schema)
     rows = table.scan().to_arrow().combine_chunks().to_batches()[0]
     outcome = evaluate(bound, rows)
     return found, outcome.true | outcome.failed

@@ -215,8 +215,8 @@ def test_a_group_that_goes_need_not_be_in_order() -> None:
 
 def test_kept_facts_serve_one_manifest_of_one_version() -> None:  # invariant 22
     made = keyed({"k": [1], "v": [1]}, {"k": [9], "v": [9]})
-    new = made.snapshot_for_engines()
-    old = rs.open_table(made.uri, version=new.version - 1).snapshot_for_engines()
+    new = made.handle.pinned
+    old = rs.open_table(made.uri, version=new.version - 1).handle.pinned
     fewer = replace(new, parts=new.parts.take([0]))
     known = part_facts(new)
     assert isinstance(known, KnownParts)
@@ -232,7 +232,7 @@ def test_kept_facts_serve_one_manifest_of_one_version() -> None:  # invariant 22
 
 
 def test_facts_of_many_parts_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshot = keyed({"k": [1], "v": [1]}, {"k": [9], "v": [9]}).snapshot_for_engines()
+    snapshot = keyed({"k": [1], "v": [1]}, {"k": [9], "v": [9]}).handle.pinned
     monkeypatch.setattr(module, "MOST_PARTS", len(snapshot.parts) - 1)
     assert type(part_facts(snapshot)) is PartFacts
 

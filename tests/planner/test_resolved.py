@@ -63,7 +63,7 @@ def test_a_resolved_plan_returns_what_the_scan_returns(
     made, _ = everything(number)
     wanted = made.scan(where, pruning="off", order_by_key=ordered)
     plan = plan_scan(
-        made.snapshot_for_engines(),
+        made.handle.pinned,
         made.uri,
         predicate=where,
         semantics=Semantics.POSTGRES,
@@ -103,7 +103,7 @@ def by_files(table: Table, plan: ScanPlan) -> pa.Table:
         known = seen.setdefault(file.part_id, RowSet.empty(file.rows.row_count))
         assert known.intersect(file.rows).is_empty
         seen[file.part_id] = known.union(file.rows)
-        whole = pq.read_table(pa.BufferReader(table.store.get(file.path)), schema=target)
+        whole = pq.read_table(pa.BufferReader(table.handle.store.get(file.path)), schema=target)
         (rows,) = whole.take(pa.array(file.rows.to_ids())).combine_chunks().to_batches()
         if file.residual and plan.filter is not None:
             rows = rows.filter(pa.array(matching(plan.filter, rows)))
@@ -131,7 +131,7 @@ def test_who_reads_a_resolved_plan_looks_nothing_up(where: str | None, ordered: 
 def test_splits_with_few_pages_to_read_are_joined() -> None:
     table = appended(*({"k": [*range(i, i + 64)], "v": [i] * 64} for i in range(0, 320, 64)))
     part_bytes = max(table.files().column("size_bytes").to_pylist())
-    cut = plan_scan(table.snapshot_for_engines(), table.uri, now_us=0, split_bytes=1)
+    cut = plan_scan(table.handle.pinned, table.uri, now_us=0, split_bytes=1)
     plan = table.scan(plan=cut).plan(resolve=True)
     counts = [len(join_small_splits(plan, part_bytes * n).splits) for n in (1, 2, 100)]
     assert (len(plan.splits), counts) == (40, [5, 3, 1])
@@ -234,8 +234,8 @@ def test_answers_stay_distinct_after_their_plan_is_freed() -> None:
     cache = PlanCache()
     tables = [keyed({"k": [i], "v": [i]}) for i in range(20)]
     for table in tables * 2:  # plans of one shape, each gone before the next one is made
-        plan = plan_scan(table.snapshot_for_engines(), table.uri, now_us=0)
-        found = cache.resolved(plan, lambda plan, table=table: resolve(plan, table.store))  # type: ignore[misc]
+        plan = plan_scan(table.handle.pinned, table.uri, now_us=0)
+        found = cache.resolved(plan, lambda plan, table=table: resolve(plan, table.handle.store))  # type: ignore[misc]
         assert [part.part_id for part in found.resolved or ()] == table.files()["part"].to_pylist()
         del plan, found
 
@@ -243,10 +243,10 @@ def test_answers_stay_distinct_after_their_plan_is_freed() -> None:
 def test_a_cached_answer_keeps_the_objects_that_identify_it() -> None:
     """Whether a freed tuple's id is used again is chance, so this counts the references."""
     table = keyed({"k": [1], "v": [1]})
-    plan = plan_scan(table.snapshot_for_engines(), table.uri, now_us=0)
+    plan = plan_scan(table.handle.pinned, table.uri, now_us=0)
     cache, splits = PlanCache(), plan.splits
     before = sys.getrefcount(splits)
-    found = cache.resolved(plan, lambda plan: resolve(plan, table.store))
+    found = cache.resolved(plan, lambda plan: resolve(plan, table.handle.store))
     assert found.splits is not splits
     assert sys.getrefcount(splits) == before + 1
 
@@ -312,7 +312,7 @@ def test_rows_that_a_part_does_not_have_are_refused(change: Any) -> None:
 
 def test_splits_carry_the_rows_of_their_own_parts() -> None:
     table = keyed({"k": [*range(20)], "v": [1] * 20}, {"k": [30, 31], "v": [1, 1]})
-    plan = plan_scan(table.snapshot_for_engines(), table.uri, now_us=0, split_bytes=1)
+    plan = plan_scan(table.handle.pinned, table.uri, now_us=0, split_bytes=1)
     resolved = table.scan(plan=plan).plan(resolve=True)
     assert len(resolved.splits) > 2
     assert Counter(len(resolved.only(i).resolved or ()) for i in range(len(resolved.splits))) == {

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("tiny_row_groups")
 
 @functools.cache
 def snapshots(number: int, parts: int) -> tuple[Snapshot, Snapshot]:
-    whole = table(number)[0].snapshot_for_engines()
+    whole = table(number)[0].handle.pinned
     return whole, in_shards(whole, parts)
 
 
@@ -62,7 +62,7 @@ def loaded(snapshot: Snapshot) -> set[tuple[str, int]]:
 def test_a_refuted_shard_is_not_read() -> None:
     """Six parts of rising keys and values in three shards."""
     made = keyed(*({"k": [10 * i, 10 * i + 5], "v": [i, i]} for i in range(6)))
-    fresh = functools.partial(in_shards, made.snapshot_for_engines(), 2)
+    fresh = functools.partial(in_shards, made.handle.pinned, 2)
     by_key = fresh()
     assert len(asked("k = 25", by_key).splits) == 1
     assert loaded(by_key) == {
@@ -82,7 +82,7 @@ def test_a_refuted_shard_is_not_read() -> None:
 def test_a_union_refutes_by_key_columns_alone_before_overlap() -> None:
     """Trap T1: a newer part refuted by value still hides rows of an older one that is not."""
     made = keyed({"k": [1, 2], "v": [7, 7]}, {"k": [1, 3], "v": [8, 8]}, {"k": [50], "v": [9]})
-    whole = made.snapshot_for_engines()
+    whole = made.handle.pinned
     for parts in (1, 2, 3):
         sharded = in_shards(whole, parts)
         for text in ("v = 7", "k < 40 AND v = 7"):  # the second asks the unions about the key, too
@@ -93,9 +93,9 @@ def test_a_union_refutes_by_key_columns_alone_before_overlap() -> None:
 
 def test_a_table_without_a_key_is_pruned_by_shards_too() -> None:
     made = appended(*({"k": [i], "v": [i]} for i in range(6)))
-    sharded = in_shards(made.snapshot_for_engines(), 3)
+    sharded = in_shards(made.handle.pinned, 3)
     plan = asked("v = 5", sharded)
-    assert plan == asked("v = 5", made.snapshot_for_engines())
+    assert plan == asked("v = 5", made.handle.pinned)
     assert {i for group, i in loaded(sharded) if group == "stats.2"} == {1}
 
 
@@ -105,7 +105,7 @@ def test_parts_after_the_checkpoint_and_parts_that_are_gone() -> None:
     )
     for _ in tiny_shards():
         made.upsert(kv((60, 60)))
-    snapshot = made.snapshot_for_engines()
+    snapshot = made.handle.pinned
     base = in_shards(snapshot, 2)
     changed = snapshot.parts.without(snapshot.parts.part_ids[1:2]).append(snapshot.parts.take([1]))
     lying = base.parts.without(base.parts.part_ids[1:2]).append(snapshot.parts.take([1]))
@@ -123,7 +123,7 @@ def test_parts_after_the_checkpoint_and_parts_that_are_gone() -> None:
 @pytest.mark.parametrize("text", ["k = 25", "v = 3", "k > 0 and v < 2"])
 def test_a_damaged_union_is_unknown(text: str) -> None:
     made = keyed(*({"k": [10 * i, 10 * i + 5], "v": [i, i]} for i in range(6)))
-    whole = made.snapshot_for_engines()
+    whole = made.handle.pinned
     sharded = in_shards(whole, 2)
     source = source_of(sharded)
     names = source.unions.column_names

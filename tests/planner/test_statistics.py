@@ -129,7 +129,7 @@ def test_times_beyond_python_are_numbers() -> None:
 def test_one_split_of_a_part_is_not_the_part() -> None:
     with contextmanager(tiny_row_groups)(2):
         table = appended({"k": list(range(8)), "v": list(range(8))})
-        plan = plan_scan(table.snapshot_for_engines(), table.uri, now_us=0, split_bytes=300)
+        plan = plan_scan(table.handle.pinned, table.uri, now_us=0, split_bytes=300)
         assert len(plan.splits) > 1
         for i in range(len(plan.splits)):
             scan = table.scan(plan=plan.only(i))
@@ -144,7 +144,7 @@ def check(scan: Scan, table: Table) -> None:
     found, result = scan.statistics(), scan.to_arrow()
     assert result.num_rows <= found.rows
     assert not found.rows_exact or result.num_rows == found.rows
-    for field in table.snapshot_for_engines().schema:
+    for field in table.handle.pinned.schema:
         check_column(found.columns[field.name], result.column(field.name), field)
 
 

@@ -98,7 +98,7 @@ def test_plans_and_snapshots_have_a_repr_of_one_line() -> None:
         f"<rowsieve.ScanPlan of {table.uri} version 2 where k = 11 limit 5: "
         "1 of 2 parts in 1 splits>"
     )
-    shown = repr(table.snapshot_for_engines())
+    shown = repr(table.handle.pinned)
     assert shown.startswith("<rowsieve.Snapshot version 2 of table ")
     assert shown.endswith(": 2 columns, 2 parts>")
     explained = table.scan("k = 11").explain()

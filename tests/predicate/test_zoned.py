@@ -278,14 +278,14 @@ CONDITIONS = (
 
 def rows_of(table: Any, predicate: Predicate, session: Semantics, *, pruning: bool) -> list[int]:
     plan = plan_scan(
-        table.snapshot_for_engines(),
+        table.handle.pinned,
         "t",
         predicate=predicate,
         now_us=0,
         semantics=session,
         pruning=pruning,
     )
-    execution = Execution(ScanPlan.from_bytes(plan.to_bytes()), table.store)
+    execution = Execution(ScanPlan.from_bytes(plan.to_bytes()), table.handle.store)
     batches = [rows.column("k").to_pylist() for rows in execution.read()]
     return sorted(key for keys in batches for key in keys)
 

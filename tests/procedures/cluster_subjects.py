@@ -138,7 +138,7 @@ def described(catalog: rs.Catalog) -> dict[str, Any]:
     """What a call may have changed: rows, files by kind, statistics, sketches and vectors."""
     table = catalog.open_table("db.t")
     kinds = table.files().column("kind").to_pylist()
-    vectors = table.snapshot_for_engines().parts.vectors()
+    vectors = table.handle.pinned.parts.vectors()
     return {
         "version": table.version,
         "rows": sorted(table.scan().to_arrow().to_pylist(), key=repr),

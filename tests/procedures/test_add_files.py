@@ -349,7 +349,7 @@ def test_a_replaced_file_is_an_error_although_its_footer_is_cached(
 
 def test_changes_meanwhile_are_kept(catalog: rs.Catalog, foreign: Path) -> None:
     table, other = catalog.open_table("db.t"), catalog.open_table("db.t")
-    base = other.snapshot_for_engines()
+    base = other.handle.pinned
     how = placed_additions.Placing(str(foreign), hive=True, by_field_id=False)
     found = placed_additions.find(other, base, how)
     tasks = placed_additions.tasks_of(other, base, found, how)
@@ -363,7 +363,7 @@ def test_changes_meanwhile_are_kept(catalog: rs.Catalog, foreign: Path) -> None:
         table.remove_orphans(grace_s=0)  # raises the floor of bases
     placed_additions.commit(other, base, parts, {}, ("add", 1), 0.0)
     assert sorted(other.to_arrow()["id"].to_pylist()) == [1, 2, 3, 9]
-    assert other.snapshot_for_engines().table.properties["isolation"] == "snapshot"
+    assert other.handle.pinned.table.properties["isolation"] == "snapshot"
     with pytest.raises(InvalidInput, match="rows would count twice"):
         placed_additions.commit(other, base, parts, {}, ("add", 2), 0.0)
     table.refresh()

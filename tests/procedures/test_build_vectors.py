@@ -39,7 +39,7 @@ class Noting(LocalEngine):
 
 
 def stored(catalog: rs.Catalog) -> list[int | None]:
-    found = catalog.open_table("db.t").snapshot_for_engines().parts.vectors()
+    found = catalog.open_table("db.t").handle.pinned.parts.vectors()
     return [None if ref is None else ref.rows for ref in found]
 
 
@@ -102,7 +102,7 @@ def test_upserts_meanwhile_are_merged_by_key(catalog: rs.Catalog) -> None:  # in
 
 def test_properties_that_are_set_meanwhile_stay(catalog: rs.Catalog) -> None:
     failure = meanwhile(catalog, lambda t: t.set_properties({"checkpoint_interval": "7"}))
-    info = catalog.open_table("db.t").snapshot_for_engines().table
+    info = catalog.open_table("db.t").handle.pinned.table
     assert info.properties["checkpoint_interval"] == "7"
     assert failure is not None or info.writer_version == VECTORS_WRITER
 

@@ -110,10 +110,10 @@ def test_coordinator_without_a_catalog_refuses_its_procedures(catalog: rs.Catalo
 def test_part_of_changed_rows_records_no_order(catalog: rs.Catalog) -> None:
     rows = pa.table({"id": [3, 1, 2], "v": [1, 2, 3]})
     table = catalog.create_table("db.t", rows, properties={"cluster_by": "v"})
-    assert table.snapshot_for_engines().parts.sort_orders() == ["2 ASC NULLS FIRST"]
+    assert table.handle.pinned.parts.sort_orders() == ["2 ASC NULLS FIRST"]
     catalog.procedures.add(Mask())
     catalog.call("CALL system.mask('db', 't', 'v')")
-    assert catalog.open_table("db.t").snapshot_for_engines().parts.sort_orders() == [None]
+    assert catalog.open_table("db.t").handle.pinned.parts.sort_orders() == [None]
 
 
 @pytest.mark.parametrize("quoted", ['"d""b".t', '"db.t"', '"db.t".x', "`d``b`.t", "a.b.db.t"])

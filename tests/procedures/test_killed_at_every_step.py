@@ -77,7 +77,7 @@ def lake(origin: Path, place: Path) -> rs.Catalog:
 def versions(catalog: rs.Catalog) -> dict[int, Any]:
     """The rows of each version that can be read."""
     table = catalog.open_table("db.t")
-    oldest = floors_of(table.snapshot_for_engines().table.properties).oldest_version
+    oldest = floors_of(table.handle.pinned.table.properties).oldest_version
     return {
         version: sorted(table.scan(version=version).to_arrow().to_pylist(), key=repr)
         for version in range(oldest, table.version + 1)

@@ -30,7 +30,7 @@ def catalog(tmp_path: Path) -> rs.Catalog:
 
 def vectors_of(catalog: rs.Catalog) -> dict[str, tuple[int, int]]:
     """By part, the rows of its vector and the version through which it is complete."""
-    parts = catalog.open_table("db.t").snapshot_for_engines().parts
+    parts = catalog.open_table("db.t").handle.pinned.parts
     return {
         part_id: (ref.rows, ref.complete_through)
         for part_id, ref in zip(parts.part_ids, parts.vectors(), strict=True)
@@ -39,7 +39,7 @@ def vectors_of(catalog: rs.Catalog) -> dict[str, tuple[int, int]]:
 
 
 def files_of(catalog: rs.Catalog) -> set[str]:
-    refs = catalog.open_table("db.t").snapshot_for_engines().parts.vectors()
+    refs = catalog.open_table("db.t").handle.pinned.parts.vectors()
     return {ref.path for ref in refs if ref is not None and ref.path is not None}
 
 

@@ -29,7 +29,7 @@ def test_tables_of_earlier_formats_are_brought_forward(tmp_path: Path, name: str
     assert counted(catalog, MIGRATE.replace("'t'", "'t', dry_run => TRUE"))[1] == version
     assert counted(catalog) == (3, version + 1)
     table.refresh()
-    now = table.snapshot_for_engines()
+    now = table.handle.pinned
     assert set(now.parts.column("schema_id").to_pylist()) == {now.schema.id}
     assert repr(table.scan(order_by_key=True).to_arrow().to_pylist()) == repr(before.to_pylist())
     assert counted(catalog) == (0, version + 1)  # nothing left, so no commit

@@ -37,9 +37,9 @@ def test_each_returns_its_row_and_deletes_nothing_in_a_dry_run(catalog: rs.Catal
     table.compact()
     for name in ("expire_snapshots", "vacuum"):
         call = f"CALL system.{name}('db', 't', retain_last => 2"
-        before = paths(table.store)
+        before = paths(table.handle.store)
         dry = one(catalog, f"{call}, dry_run => TRUE)")
-        assert paths(table.store) == before
+        assert paths(table.handle.store) == before
         assert dry == one(catalog, f"{call})")
     row = one(catalog, "CALL system.vacuum(table => 'db.t', retain_last => 1, grace_s => 0)")
     assert row["oldest_version"] == 8
@@ -84,7 +84,7 @@ def test_a_call_holds_a_lease_while_its_tasks_run(
         other = rs.open_table(table.uri)
         other.compact()
         removed.append(other.vacuum(retain_last=1, grace_s=3600))
-        assert len(paths(table.store, LEASES)) == 1
+        assert len(paths(table.handle.store, LEASES)) == 1
         return run(self, job)
 
     monkeypatch.setattr(engines.LocalEngine, "run", expiring)
@@ -93,7 +93,7 @@ def test_a_call_holds_a_lease_while_its_tasks_run(
             "CALL system.rewrite_data_files('db', 't', options => map('rewrite-all', 'true'))"
         )
     assert (removed[0].leased_version, removed[0].oldest_version) == (7, 7)
-    assert paths(table.store, LEASES) == set()
+    assert paths(table.handle.store, LEASES) == set()
     assert rows_of(rs.open_table(table.uri)) == expected(7)
 
 
@@ -103,9 +103,9 @@ def test_a_call_without_tasks_takes_no_lease(
     rewrite = "CALL system.rewrite_data_files('db', 't')"
     catalog.call(rewrite)
     monkeypatch.setattr(rs.Table, "lease", None)
-    before = paths(catalog.open_table("db.t").store)
+    before = paths(catalog.open_table("db.t").handle.store)
     catalog.call(rewrite)
-    assert paths(catalog.open_table("db.t").store) == before
+    assert paths(catalog.open_table("db.t").handle.store) == before
 
 
 def test_stored_vectors_are_built_and_joined_by_calls(catalog: rs.Catalog) -> None:

@@ -41,13 +41,13 @@ def data_of(table: Table) -> set[str]:
 def test_the_files_that_only_expired_versions_had_are_deleted_and_no_others() -> None:
     table = with_history(versions=6)
     table.compact()
-    before = paths(table.store)
+    before = paths(table.handle.store)
     removed = table.expire_versions(retain_last=1)
     assert removed.versions == 6
     assert removed.oldest_version == 6
     assert removed.files == {"data": 6, "list": 6, "entry": 6}
-    assert set(removed.sizes) == before - paths(table.store)
-    assert paths(table.store, "data") == data_of(table)
+    assert set(removed.sizes) == before - paths(table.handle.store)
+    assert paths(table.handle.store, "data") == data_of(table)
     assert rows_of(table) == expected(5)
     assert rows_of(rowsieve.open_table(table.uri)) == expected(5)
     table.upsert(table_of((9, 9)))
@@ -57,7 +57,7 @@ def test_the_files_that_only_expired_versions_had_are_deleted_and_no_others() ->
 def test_each_expired_entry_and_its_list_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     table = with_history(versions=12)
     table.compact()
-    lists = {path for path in paths(table.store, "_rowsieve/log") if path.endswith(".arrow")}
+    lists = {path for path in paths(table.handle.store, "_rowsieve/log") if path.endswith(".arrow")}
     read: Counter[str] = Counter()
     get = RemoteStore.get
 
@@ -76,12 +76,12 @@ def test_many_upserts_leave_a_dozen_files(tmp_path: Path) -> None:
     table.compact()
     table.vacuum(retain_last=1)
     fresh = rowsieve.create_table(tmp_path / "fresh", table.to_arrow(), key=["id"])
-    assert len(paths(table.store)) <= 12
+    assert len(paths(table.handle.store)) <= 12
     kept, written = (
         sum(
             detail.size_bytes
             for folder in ("data",)
-            for detail in each.store.details(folder).values()
+            for detail in each.handle.store.details(folder).values()
         )
         for each in (table, fresh)
     )
@@ -170,22 +170,22 @@ def test_without_arguments_the_versions_of_the_last_week_are_kept() -> None:
 )
 def test_arguments_that_would_keep_nothing_are_refused(arguments: Any, message: str) -> None:
     table = with_history(versions=3)
-    before = paths(table.store)
+    before = paths(table.handle.store)
     with pytest.raises(InvalidInput, match=message):
         table.expire_versions(**arguments)
     with pytest.raises(InvalidInput, match=message):
         table.vacuum(**arguments)
-    assert paths(table.store) == before
+    assert paths(table.handle.store) == before
 
 
 def test_a_dry_run_names_the_same_files_and_changes_nothing() -> None:
     table = with_history(versions=40, checkpoint_interval="4")
     table.compact()
-    before = paths(table.store)
+    before = paths(table.handle.store)
     shown = table.expire_versions(retain_last=1, dry_run=True)
     assert shown.dry_run
     assert "would remove" in repr(shown)
-    assert (paths(table.store), table.version) == (before, 40)
+    assert (paths(table.handle.store), table.version) == (before, 40)
     removed = table.expire_versions(retain_last=1)
     assert dict(removed.sizes) == dict(shown.sizes)
     assert (removed.versions, removed.oldest_version) == (shown.versions, shown.oldest_version)
@@ -224,12 +224,12 @@ def test_files_that_came_back_by_a_restore_are_kept() -> None:
 def test_an_expired_version_is_not_restored() -> None:
     table = with_history(versions=4)
     late = rowsieve.open_table(table.uri)
-    target = CommitLog(table.store).at(1)
+    target = CommitLog(table.handle.store).at(1)
     table.expire_versions(retain_last=2)
     with pytest.raises(SnapshotExpired, match="versions 2 to 4 are available"):
         table.restore(1)
     with pytest.MonkeyPatch.context() as patch:  # it was read before the others expired
-        patch.setattr(late._log, "at", lambda _: target)
+        patch.setattr(late.handle.log, "at", lambda _: target)
         with pytest.raises(SnapshotExpired):
             late.restore(1)
     table.restore(2)
@@ -281,7 +281,7 @@ ROWS_SCHEMA = pa.schema({"id": pa.int64()})
 
 def test_a_writer_of_an_older_protocol_refuses_the_table(tmp_path: Path) -> None:
     table = with_history(tmp_path / "t", versions=3)
-    assert table.snapshot_for_engines().table.writer_version == 2
+    assert table.handle.pinned.table.writer_version == 2
     table.expire_versions(retain_last=1)
     text = (tmp_path / "t" / log_path(3)).read_text()
     protocol = [json.loads(line) for line in text.splitlines()][1]["protocol"]
@@ -309,7 +309,7 @@ def test_a_folder_that_cannot_be_changed_fails_before_anything_expires(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = with_history(tmp_path / "t", versions=3)
-    before = paths(table.store)
+    before = paths(table.handle.store)
 
     def refuse(*_: Any) -> None:
         raise StoreError("cannot create: Read-only file system")
@@ -318,7 +318,7 @@ def test_a_folder_that_cannot_be_changed_fails_before_anything_expires(
     monkeypatch.setattr("rowsieve.objects.durable.pause", lambda *_, **__: None)
     with pytest.raises(StoreError, match="Read-only"):
         table.vacuum(retain_last=1)
-    assert paths(table.store) == before
+    assert paths(table.handle.store) == before
 
 
 # The log
@@ -328,15 +328,15 @@ def test_a_folder_that_cannot_be_changed_fails_before_anything_expires(
 def test_the_log_begins_at_a_verified_checkpoint_of_the_oldest_version(interval: str) -> None:
     table = with_history(versions=11, checkpoint_interval=interval)
     table.expire_versions(retain_last=3)
-    names = paths(table.store, "_rowsieve/log", "_rowsieve/checkpoints")
+    names = paths(table.handle.store, "_rowsieve/log", "_rowsieve/checkpoints")
     entries = {version for version in range(20) if log_path(version) in names}
     checkpoints = {version for version in range(20) if checkpoint_path(version) in names}
     assert entries == {8, 9, 10, 11}
     assert min(checkpoints) == 8
     assert len(checkpoints) >= 2  # one more, to fall back to
     for damaged in checkpoints:
-        table.store.delete([checkpoint_path(damaged)])
-        fresh = CommitLog(table.store).latest()
+        table.handle.store.delete([checkpoint_path(damaged)])
+        fresh = CommitLog(table.handle.store).latest()
         assert fresh.version == 11
         break
 
@@ -346,7 +346,7 @@ def test_a_checkpoint_that_does_not_read_back_keeps_the_log(
     damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     table = with_history(versions=7, checkpoint_interval="3")
-    store = table.store
+    store = table.handle.store
     if damage == "missing parts":
         content = store.get(checkpoint_path(3))
         name = json.loads(content.splitlines()[-2])["add"]["file"]
@@ -355,7 +355,7 @@ def test_a_checkpoint_that_does_not_read_back_keeps_the_log(
         store.delete([checkpoint_path(3)])
         store.put_new(
             checkpoint_path(3),
-            with_history(versions=4, checkpoint_interval="3").store.get(checkpoint_path(3)),
+            with_history(versions=4, checkpoint_interval="3").handle.store.get(checkpoint_path(3)),
         )
     with caplog.at_level(logging.WARNING):
         removed = table.expire_versions(retain_last=4)
@@ -372,17 +372,17 @@ def test_a_table_in_shards_is_read_by_processes_that_opened_it_before() -> None:
         table = with_history(versions=10, checkpoint_interval="4")
         pinned = rowsieve.open_table(table.uri, version=9)
         idle, refreshing = (rowsieve.open_table(table.uri) for _ in range(2))
-        assert not idle.snapshot_for_engines().parts.in_memory
+        assert not idle.handle.pinned.parts.in_memory
         table.expire_versions(retain_last=1)  # supersedes the checkpoint of version 8
         assert rows_of(pinned) == expected(9)
         for version in (10, 11, 12):
             table.upsert(table_of((0, version), (version, version)))
             table.expire_versions(retain_last=1)
-        assert checkpoint_path(8) not in paths(table.store)
+        assert checkpoint_path(8) not in paths(table.handle.store)
         assert rows_of(refreshing) == expected(12)
         assert rows_of(rowsieve.open_table(table.uri)) == expected(12)
         with pytest.raises(SnapshotExpired):
-            Scan(idle.store, idle.snapshot_for_engines(), where="v < 9").to_arrow()
+            Scan(idle.handle.store, idle.handle.pinned, where="v < 9").to_arrow()
 
 
 def test_a_handle_in_shards_reads_the_newest_checkpoint_after_an_expiry() -> None:
@@ -395,15 +395,15 @@ def test_a_handle_in_shards_reads_the_newest_checkpoint_after_an_expiry() -> Non
         assert early.refresh() == 9
         table.upsert(table_of((0, 10), (10, 10)))
         table.expire_versions(retain_last=2)
-        assert checkpoint_path(4) not in paths(table.store)
-        assert log_path(9) in paths(table.store)
+        assert checkpoint_path(4) not in paths(table.handle.store)
+        assert log_path(9) in paths(table.handle.store)
         assert rows_of(early) == expected(10)
 
 
 def test_an_entry_published_below_the_oldest_one_is_no_version() -> None:
     """A writer that slept finds its number free again: nobody reads its entry there."""
     table = with_history(versions=9)
-    store = table.store
+    store = table.handle.store
     old = store.get(log_path(2))
     table.expire_versions(retain_last=2)
     store.put_new(log_path(2), old)

@@ -10,6 +10,7 @@ import pytest
 
 import rowsieve
 from rowsieve import Table
+from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import CorruptData, SnapshotExpired, StoreError
 from rowsieve.objects import Details, ObjectStore
 from rowsieve.retention import retaining
@@ -49,11 +50,11 @@ class Listed:
 
 def behind(table: Table, change: Callable[[str, Details], Details], *, lists: bool = True) -> Table:
     """The table behind such a store; without `lists`, only listings with details change."""
-    store: Any = Listed(table.store, change)
+    store: Any = Listed(table.handle.store, change)
     if not lists:
-        store.list = table.store.list
+        store.list = table.handle.store.list
     log = CommitLog(store)
-    return Table(store, log, log.latest())
+    return Table(Handle(store, log, log.latest()))
 
 
 def check(uri: str, newest: int, floor: int | None = None) -> None:
@@ -76,7 +77,7 @@ def test_a_listing_that_lags_by_any_one_name_hides_no_kept_file(call: str, earli
         table = with_history(versions=5, checkpoint_interval="2")
         if earlier:
             table.expire_versions(retain_last=earlier)
-        names = sorted(paths(table.store, "_rowsieve/log", "_rowsieve/checkpoints"))
+        names = sorted(paths(table.handle.store, "_rowsieve/log", "_rowsieve/checkpoints"))
         if number >= len(names):
             return
         hidden[:] = names[number : number + 1]
@@ -96,14 +97,14 @@ def test_versions_that_expire_between_two_listings_take_no_kept_file_along(
     """The names of one folder are older than the other call, those of the others are newer."""
     table = with_history(versions=13, checkpoint_interval="9")
     other = rowsieve.open_table(table.uri)
-    before = table.store.details(first)
+    before = table.handle.store.details(first)
     listed: list[str] = []
 
     def torn(prefix: str, found: Details) -> Details:
         if not listed:
             listed.append(prefix)
             other.expire_versions(retain_last=8)
-            found = table.store.details(prefix)
+            found = table.handle.store.details(prefix)
         if prefix == first and prefix not in listed[1:]:
             listed.append(prefix)
             return before
@@ -119,9 +120,9 @@ def test_versions_that_expire_between_two_listings_take_no_kept_file_along(
 @pytest.mark.parametrize("interval", ["100", "3"])
 def test_a_log_without_its_newest_entries_is_not_changed(call: str, interval: str) -> None:
     table = with_history(versions=8, checkpoint_interval=interval)
-    lost = {log_path(version): table.store.get(log_path(version)) for version in (6, 7)}
-    table.store.delete(list(lost))
-    before = paths(table.store)
+    lost = {log_path(version): table.handle.store.get(log_path(version)) for version in (6, 7)}
+    table.handle.store.delete(list(lost))
+    before = paths(table.handle.store)
     _seen.clear()  # as another process would
     try:
         late = rowsieve.open_table(table.uri)
@@ -130,9 +131,9 @@ def test_a_log_without_its_newest_entries_is_not_changed(call: str, interval: st
         return
     with pytest.raises(CorruptData, match=r"later entries of the log were lost"):
         CALLS[call](late)
-    assert paths(table.store) == before
+    assert paths(table.handle.store) == before
     for path, data in lost.items():
-        table.store.put_new(path, data)
+        table.handle.store.put_new(path, data)
     check(table.uri, 7, 0)
 
 
@@ -142,18 +143,18 @@ def test_a_lease_of_a_later_version_shows_that_entries_were_lost(
     call: str, older: list[int]
 ) -> None:
     table = with_history(versions=8)
-    uuid = table.snapshot_for_engines().table.uuid
+    uuid = table.handle.pinned.table.uuid
     with ExitStack() as held:
         for version in (*older, 7):
-            held.enter_context(Lease(table.store, uuid, version, 60.0, "reader"))
-        lost = table.store.get(log_path(7))
-        table.store.delete([log_path(7)])
+            held.enter_context(Lease(table.handle.store, uuid, version, 60.0, "reader"))
+        lost = table.handle.store.get(log_path(7))
+        table.handle.store.delete([log_path(7)])
         _seen.clear()
         late = rowsieve.open_table(table.uri)
         assert late.version == 6
         with pytest.raises(CorruptData, match="a lease is of a later version"):
             CALLS[call](late)
-        table.store.put_new(log_path(7), lost)
+        table.handle.store.put_new(log_path(7), lost)
         check(table.uri, 7, 0)
 
 
@@ -171,7 +172,7 @@ def test_what_is_leased_before_the_floor_is_read_stays(
 
     def meanwhile(log: CommitLog, *args: Any) -> Any:
         nonlocal calls
-        if log is late._log:
+        if log is late.handle.log:
             calls += 1
             if calls == number:
                 pinned.append(held.__enter__())
@@ -194,14 +195,14 @@ def test_a_lease_between_the_first_look_and_the_floor_keeps_its_version(
     table.compact()  # no later version has the files of version 2
     held = rowsieve.open_table(table.uri).lease(version=2)
     pinned: list[Table] = []
-    raise_floors = retaining.Retaining._raise_floors
+    raise_floors = retaining._raise_floors
 
-    def leased_first(self: Any, *args: Any, **options: Any) -> Any:
+    def leased_first(*args: Any, **options: Any) -> Any:
         pinned.append(held.__enter__())
-        return raise_floors(self, *args, **options)
+        return raise_floors(*args, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(retaining.Retaining, "_raise_floors", leased_first)
+        patch.setattr(retaining, "_raise_floors", leased_first)
         assert table.expire_versions(retain_last=1).leased_version == 2
     assert floors_of(rowsieve.open_table(table.uri).detail()["properties"]).oldest_version == 8
     assert rows_of(pinned[0]) == expected(2)
@@ -224,7 +225,7 @@ def test_a_refused_lease_below_the_floor_holds_nothing_up() -> None:
     """Its reader took it after the version had gone, and has not looked at the floor yet."""
     table = with_history(versions=8, checkpoint_interval="3")
     table.expire_versions(retain_last=3)
-    with Lease(table.store, table.snapshot_for_engines().table.uuid, 1, 60.0, "late"):
+    with Lease(table.handle.store, table.handle.pinned.table.uuid, 1, 60.0, "late"):
         with pytest.raises(SnapshotExpired):
             table.scan(version=1)
         for call in CALLS.values():
@@ -236,7 +237,7 @@ def test_a_refused_lease_below_the_floor_holds_nothing_up() -> None:
 def test_a_file_that_is_based_on_the_floor_itself_stays() -> None:
     """Invariant 15: only commits with a base below the floor are refused."""
     table = with_history(versions=4)
-    store = table.store
+    store = table.handle.store
     for name in (f"data/{'a' * 32}.1.parquet", f"_rowsieve/log/{new_id(1)}.arrow"):
         store.put_new(name, b"x")
     table.remove_orphans(grace_s=0)

@@ -43,7 +43,7 @@ def test_a_reader_that_holds_a_lease_finishes() -> None:
             assert rows_of(table.scan(version=version)) == expected(min(version, 5))
         with pytest.raises(SnapshotExpired, match="versions 2 to"):
             table.scan(version=1)
-    assert paths(table.store, LEASES) == set()
+    assert paths(table.handle.store, LEASES) == set()
     assert table.vacuum(retain_last=1, grace_s=0).oldest_version == 6
     with pytest.raises(SnapshotExpired):
         rows_of(pinned)
@@ -55,15 +55,15 @@ def test_a_lease_that_is_held_outlives_a_jump_of_the_clock(
 ) -> None:  # trap T24
     table, clock_ns = with_history(tmp_path / "t", versions=5), time.time_ns
     with table.lease(version=2) as pinned:
-        (path,) = paths(table.store, LEASES)
+        (path,) = paths(table.handle.store, LEASES)
         touched_ns = clock_ns() - round(jump_s * 1e9)
         os.utime(tmp_path / "t" / path, ns=(touched_ns, touched_ns))
         monkeypatch.setattr(time, "time_ns", lambda: clock_ns() + round(jump_s * 1e9))
         removed = table.expire_versions(retain_last=1)
         assert removed.leased_version == 2
         assert rows_of(pinned) == expected(2)
-        assert len(paths(table.store, LEASES)) == 1
-    assert paths(table.store, LEASES) == set()
+        assert len(paths(table.handle.store, LEASES)) == 1
+    assert paths(table.handle.store, LEASES) == set()
 
 
 def test_a_lease_protects_the_newest_version_unless_told_otherwise() -> None:
@@ -87,7 +87,7 @@ def test_a_lease_taken_while_versions_expire_is_refused_or_honoured(
     table = with_history(versions=5)
     other = rowsieve.open_table(table.uri)
     outcomes: list[str] = []
-    raise_floor = retaining.Retaining._raise_floors
+    raise_floor = retaining._raise_floors
 
     def take(when: str) -> None:
         try:
@@ -96,16 +96,16 @@ def test_a_lease_taken_while_versions_expire_is_refused_or_honoured(
         except SnapshotExpired:
             outcomes.append(f"{when}: refused")
 
-    def between(self: Any, *args: Any, **options: Any) -> Any:
+    def between(*args: Any, **options: Any) -> Any:
         take("before the commit")
-        found = raise_floor(self, *args, **options)
+        found = raise_floor(*args, **options)
         take("after the commit")
         return found
 
-    monkeypatch.setattr(retaining.Retaining, "_raise_floors", between)
+    monkeypatch.setattr(retaining, "_raise_floors", between)
     table.expire_versions(retain_last=1)
     assert outcomes == ["before the commit: held", "after the commit: refused"]
-    assert paths(table.store, LEASES) == set()
+    assert paths(table.handle.store, LEASES) == set()
 
 
 def test_a_lease_that_came_just_before_the_floor_is_honoured(
@@ -114,14 +114,14 @@ def test_a_lease_that_came_just_before_the_floor_is_honoured(
     table = with_history(versions=5)
     other = rowsieve.open_table(table.uri)
     held = other.lease(version=1)
-    raise_floor = retaining.Retaining._raise_floors
+    raise_floor = retaining._raise_floors
     pinned = []
 
-    def between(self: Any, *args: Any, **options: Any) -> Any:
+    def between(*args: Any, **options: Any) -> Any:
         pinned.append(held.__enter__())
-        return raise_floor(self, *args, **options)
+        return raise_floor(*args, **options)
 
-    monkeypatch.setattr(retaining.Retaining, "_raise_floors", between)
+    monkeypatch.setattr(retaining, "_raise_floors", between)
     table.compact()
     removed = table.expire_versions(retain_last=1)
     assert (removed.oldest_version, removed.leased_version) == (5, 1)
@@ -133,7 +133,7 @@ def test_a_lease_that_came_just_before_the_floor_is_honoured(
     assert rows_of(pinned[0]) == expected(1)
     held.__exit__(None, None, None)
     assert table.vacuum(retain_last=1, grace_s=0).files["data"] == 5
-    assert paths(table.store, "data") == set(table.files()["path"].to_pylist())
+    assert paths(table.handle.store, "data") == set(table.files()["path"].to_pylist())
 
 
 def test_a_lease_reads_the_floor_after_it_was_created(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +153,7 @@ def test_a_lease_reads_the_floor_after_it_was_created(monkeypatch: pytest.Monkey
             other.upsert(table_of((0, 5), (5, 5)))
         with pytest.raises(SnapshotExpired, match="versions"), pinned.lease(version=version):
             pass
-        assert paths(table.store, LEASES) == set()
+        assert paths(table.handle.store, LEASES) == set()
         if version is None:
             table = with_history(versions=5)
             other = rowsieve.open_table(table.uri)
@@ -181,18 +181,18 @@ def test_an_expiry_that_another_one_overtakes_looks_again(
     assert removed.leased_version is None
     assert rows_of(rowsieve.open_table(table.uri)) == expected(9)
     assert table.vacuum(retain_last=1, grace_s=0).file_count >= 0
-    assert paths(table.store, LEASES) == set()
+    assert paths(table.handle.store, LEASES) == set()
 
 
 def test_a_lease_is_renewed_while_it_is_held() -> None:
     table = with_history(versions=2)
-    with Lease(table.store, "uuid", 1, 0.3, "me") as lease:
+    with Lease(table.handle.store, "uuid", 1, 0.3, "me") as lease:
         deadline = time.monotonic() + 20
         while lease.path.endswith(".0.json") and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert [each.renewal for each in lease_files(table.store)] != [0]
+        assert [each.renewal for each in lease_files(table.handle.store)] != [0]
         assert "of version 1, for 0.3 s" in repr(lease)
-    assert paths(table.store, LEASES) == set()
+    assert paths(table.handle.store, LEASES) == set()
     assert "ended" in repr(lease)
     lease.end()
 
@@ -200,8 +200,8 @@ def test_a_lease_is_renewed_while_it_is_held() -> None:
 def test_a_renewal_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     table = with_history(versions=2)
     failed = threading.Event()
-    with Lease(table.store, "uuid", 1, 0.3, "me") as lease:
-        put = table.store.put_new
+    with Lease(table.handle.store, "uuid", 1, 0.3, "me") as lease:
+        put = table.handle.store.put_new
 
         def fail_once(path: str, data: bytes) -> None:
             if not failed.is_set():
@@ -209,7 +209,7 @@ def test_a_renewal_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) ->
                 raise StoreError("the network is down")
             put(path, data)
 
-        monkeypatch.setattr(table.store, "put_new", fail_once)
+        monkeypatch.setattr(table.handle.store, "put_new", fail_once)
         assert failed.wait(20)
         deadline = time.monotonic() + 20
         while lease.path.endswith(".0.json") and time.monotonic() < deadline:
@@ -221,18 +221,18 @@ def test_a_lease_is_over_by_the_time_of_the_store_and_a_second_look() -> None:
     table = with_history(versions=4)
     held = table.lease(100, version=1)
     pinned = held.__enter__()
-    own = next(iter(paths(table.store, LEASES)))
-    with later_by(table.store, 99, "never"):
+    own = next(iter(paths(table.handle.store, LEASES)))
+    with later_by(table.handle.store, 99, "never"):
         assert table.expire_versions(retain_last=1).leased_version == 1
-    with later_by(table.store, 101):  # everything is older, and so no time has passed
+    with later_by(table.handle.store, 101):  # everything is older, and so no time has passed
         assert table.expire_versions(retain_last=1).leased_version == 1
     assert rows_of(pinned) == expected(1)
     others = f".{int(retaining._OWN_LEASE_S * 1000)}."
-    with later_by(table.store, 101, others):
+    with later_by(table.handle.store, 101, others):
         removed = table.expire_versions(retain_last=1)
     assert (removed.oldest_version, removed.leased_version) == (3, None)
     assert removed.files["lease"] == 1
-    assert own not in paths(table.store)
+    assert own not in paths(table.handle.store)
     held.__exit__(None, None, None)
 
 
@@ -240,32 +240,32 @@ def test_a_lease_that_seemed_over_and_is_renewed_is_not_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     table = with_history(versions=4)
-    raise_floor = retaining.Retaining._raise_floors
-    with Lease(table.store, "uuid", 1, 100, "me") as lease:
+    raise_floor = retaining._raise_floors
+    with Lease(table.handle.store, "uuid", 1, 100, "me") as lease:
 
-        def between(self: Any, *args: Any, **options: Any) -> Any:
+        def between(*args: Any, **options: Any) -> Any:
             lease._renew()
-            return raise_floor(self, *args, **options)
+            return raise_floor(*args, **options)
 
-        monkeypatch.setattr(retaining.Retaining, "_raise_floors", between)
-        with later_by(table.store, 101, f".{int(retaining._OWN_LEASE_S * 1000)}."):
+        monkeypatch.setattr(retaining, "_raise_floors", between)
+        with later_by(table.handle.store, 101, f".{int(retaining._OWN_LEASE_S * 1000)}."):
             removed = table.expire_versions(retain_last=1)
         assert removed.leased_version == 1
-        assert CommitLog(table.store).read_version(1).version == 1
-        assert lease.path in paths(table.store)
+        assert CommitLog(table.handle.store).read_version(1).version == 1
+        assert lease.path in paths(table.handle.store)
 
 
 def test_a_lease_of_what_was_deleted_already_delays_expiry_and_breaks_nothing() -> None:
     """A reader was killed after it had created its lease and before it read the floor."""
     table = with_history(versions=6)
     table.expire_versions(retain_last=2)
-    Lease(table.store, "uuid", 1, 100, "killed")._ended.set()
+    Lease(table.handle.store, "uuid", 1, 100, "killed")._ended.set()
     table.upsert(table_of((0, 6), (6, 6)))
     removed = table.expire_versions(retain_last=1)
     assert (removed.oldest_version, removed.leased_version) == (4, 1)
     assert rows_of(rowsieve.open_table(table.uri, version=4)) == expected(4)
     assert table.remove_orphans(grace_s=0).sizes == {}
-    with later_by(table.store, 101, f".{int(retaining._OWN_LEASE_S * 1000)}."):
+    with later_by(table.handle.store, 101, f".{int(retaining._OWN_LEASE_S * 1000)}."):
         assert table.expire_versions(retain_last=1).oldest_version == 7
 
 
@@ -277,7 +277,7 @@ def test_a_lease_in_shards_reads_a_checkpoint_that_stays() -> None:
         for version in range(6, 10):
             table.upsert(table_of((0, version), (version, version)))
         with early.lease() as pinned:
-            assert not pinned.snapshot_for_engines().parts.in_memory
+            assert not pinned.handle.pinned.parts.in_memory
             for version in (10, 11, 12, 13):
                 table.upsert(table_of((0, version), (version, version)))
                 table.compact()
@@ -290,16 +290,16 @@ def test_a_lease_has_a_sensible_duration(duration_s: float) -> None:
     table = with_history(versions=2)
     with pytest.raises(InvalidInput, match=r"a lease lasts from 0\.1"), table.lease(duration_s):
         pass
-    assert paths(table.store, LEASES) == set()
+    assert paths(table.handle.store, LEASES) == set()
 
 
 def test_files_of_other_names_are_no_leases() -> None:
     table = with_history(versions=3)
-    table.store.put_new(f"{LEASES}/notes.txt", b"")
-    table.store.put_new(f"{LEASES}/{0:020d}.5.x.0.json", b"")
-    assert lease_files(table.store) == []
+    table.handle.store.put_new(f"{LEASES}/notes.txt", b"")
+    table.handle.store.put_new(f"{LEASES}/{0:020d}.5.x.0.json", b"")
+    assert lease_files(table.handle.store) == []
     assert table.expire_versions(retain_last=1).oldest_version == 2
-    assert f"{LEASES}/notes.txt" in paths(table.store)
+    assert f"{LEASES}/notes.txt" in paths(table.handle.store)
 
 
 def hold_for_ever(uri: str, ready: Any) -> None:
@@ -323,15 +323,15 @@ def test_the_lease_of_a_killed_process_is_over_after_its_duration(tmp_path: Path
         assert time.monotonic() < deadline
         time.sleep(0.1)
     assert removed.oldest_version == 3
-    assert paths(table.store, LEASES) == set()
+    assert paths(table.handle.store, LEASES) == set()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_neither_renews_nor_ends_the_lease(tmp_path: Path) -> None:
     table = with_history(tmp_path / "t", versions=2)
-    with Lease(table.store, "uuid", 1, 100, "parent") as lease:
+    with Lease(table.handle.store, "uuid", 1, 100, "parent") as lease:
         child = multiprocessing.get_context("fork").Process(target=lease.end)
         child.start()
         child.join(60)
         assert child.exitcode == 0
-        assert lease.path in paths(table.store)
+        assert lease.path in paths(table.handle.store)

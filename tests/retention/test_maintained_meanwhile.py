@@ -14,6 +14,7 @@ import pytest
 
 import rowsieve
 from rowsieve import Table
+from rowsieve.changes.table_handle import Handle
 from rowsieve.objects import ObjectStore
 from rowsieve.storage.log.commit_log import CommitLog
 from rowsieve.storage.log.log_head import _seen
@@ -50,7 +51,7 @@ class Overtaken:
 def through(store: Any) -> Table:
     _seen.clear()  # a process of its own
     log = CommitLog(store)
-    return Table(store, log, log.latest())
+    return Table(Handle(store, log, log.latest()))
 
 
 def overtake(store: ObjectStore) -> None:
@@ -76,26 +77,26 @@ CHANGES: dict[str, Callable[[Table], Any]] = {
 def test_a_change_that_maintenance_overtakes_is_made_again(name: str, visibility: str) -> None:
     change = CHANGES[name]
     calm = with_history(versions=VERSIONS, visibility=visibility)
-    counting = Overtaken(calm.store)
+    counting = Overtaken(calm.handle.store)
     slow = through(counting)
     first = counting.calls + 1
     change(slow)
-    wanted = [*rows_of(through(calm.store)), {"id": 50, "v": 50}]
+    wanted = [*rows_of(through(calm.handle.store)), {"id": 50, "v": 50}]
     if counting.published < 0:
         return  # an eager table has all vectors
     for at in (*range(first, counting.published, EVERY), counting.published):
         table = with_history(versions=VERSIONS, visibility=visibility)
-        store = Overtaken(table.store, at, partial(overtake, table.store))
+        store = Overtaken(table.handle.store, at, partial(overtake, table.handle.store))
         change(through(store))
-        head = through(table.store)
+        head = through(table.handle.store)
         assert rows_of(head) == wanted, at
-        assert set(head.files()["path"].to_pylist()) <= paths(table.store, "data")
+        assert set(head.files()["path"].to_pylist()) <= paths(table.handle.store, "data")
 
 
 def test_a_read_only_version_that_expires_is_no_conflict() -> None:
     """The files of a version that is still the newest cannot expire: somebody deleted them."""
     table = with_history(versions=2)
     assert rows_of(table) == expected(1)
-    table.store.delete(list(paths(table.store, "data")))
+    table.handle.store.delete(list(paths(table.handle.store, "data")))
     with pytest.raises(rowsieve.errors.CorruptData, match="is missing"):
-        through(table.store).delete("v = 1")
+        through(table.handle.store).delete("v = 1")

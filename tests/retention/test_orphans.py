@@ -16,6 +16,7 @@ import pytest
 
 import rowsieve
 from rowsieve import Table
+from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import CommitConflict, CorruptData, InvalidInput, UnsupportedOperation
 from rowsieve.objects import ObjectStore
 from rowsieve.retention import retaining
@@ -33,12 +34,12 @@ from tests.retention.small_histories import expected, paths, rows_of, table_of, 
 def through(table: Table, store: ObjectStore) -> Table:
     """The same table behind another store."""
     log = CommitLog(store)
-    return Table(store, log, log.latest())
+    return Table(Handle(store, log, log.latest()))
 
 
 def interrupted(table: Table, number: int) -> bool:
     """Upsert and die at one store call; whether it came that far."""
-    faulty = FaultyStore(table.store)
+    faulty = FaultyStore(table.handle.store)
     victim = through(table, faulty)
     faulty.meet(Fault.CRASH_AFTER, number)
     try:
@@ -54,11 +55,11 @@ def test_what_interrupted_writes_leave_goes_and_the_table_stays() -> None:
     while interrupted(table, number):
         number += 1
         table.refresh()
-        before, rows = paths(table.store), rows_of(table)
+        before, rows = paths(table.handle.store), rows_of(table)
         removed = table.remove_orphans(grace_s=0)
         left += removed.file_count
-        assert set(removed.sizes) == before - paths(table.store)
-        assert paths(table.store, "data") == set(all_files(table))
+        assert set(removed.sizes) == before - paths(table.handle.store)
+        assert paths(table.handle.store, "data") == set(all_files(table))
         assert rows_of(rowsieve.open_table(table.uri)) == rows
     assert number > 5
     assert left >= 3  # rows; then rows and a list
@@ -67,7 +68,7 @@ def test_what_interrupted_writes_leave_goes_and_the_table_stays() -> None:
 
 def all_files(table: Table) -> list[str]:
     versions = (rowsieve.open_table(table.uri, version=i) for i in range(table.version + 1))
-    parts = (version.snapshot_for_engines().parts for version in versions)
+    parts = (version.handle.pinned.parts for version in versions)
     return [path for each in parts for path in each.column("data.path").to_pylist()]
 
 
@@ -80,10 +81,10 @@ def test_a_table_without_orphans_gets_no_commit() -> None:
 
 def left_behind(table: Table, base: int | None = None) -> str:
     """A file of rows that no commit refers to."""
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     fields = tuple(snapshot.schema.field(name) for name in snapshot.table.key)
     parts = write_parts(
-        table.store,
+        table.handle.store,
         snapshot.schema,
         fields,
         table_of((500, 500)),
@@ -100,18 +101,18 @@ def test_the_grace_is_patience_with_slow_writers() -> None:
     assert table.remove_orphans().sizes == {}
     assert table.remove_orphans(grace_s=3600).sizes == {}
     assert path in table.remove_orphans(grace_s=0, dry_run=True).sizes
-    assert path in paths(table.store)
+    assert path in paths(table.handle.store)
     assert set(table.remove_orphans(grace_s=0).sizes) == {path}
-    assert path not in paths(table.store)
+    assert path not in paths(table.handle.store)
     assert table.remove_orphans(grace_s=0).sizes == {}
 
 
 def test_a_dry_run_changes_nothing() -> None:
     table = with_history(versions=4)
     left_behind(table)
-    before = paths(table.store)
+    before = paths(table.handle.store)
     assert table.vacuum(retain_last=1, grace_s=0, dry_run=True).file_count > 1
-    assert (paths(table.store), table.version) == (before, 3)
+    assert (paths(table.handle.store), table.version) == (before, 3)
 
 
 class Waiting:
@@ -151,7 +152,7 @@ def test_a_change_under_way_writes_its_files_again(name: str) -> None:
     """Invariant 15: its files may be gone when it comes to commit."""
     calm, table = with_history(versions=4), with_history(versions=4)
     CHANGES[name](calm)
-    store = Waiting(table.store)
+    store = Waiting(table.handle.store)
     slow = through(table, store)
     errors: list[BaseException] = []
 
@@ -175,29 +176,29 @@ def test_a_change_under_way_writes_its_files_again(name: str) -> None:
         map(str, calm.to_arrow().to_pylist())
     )
     files = set(fresh.files()["path"].to_pylist())
-    assert files <= paths(table.store)
+    assert files <= paths(table.handle.store)
     assert files.isdisjoint(removed.sizes)
 
 
 def test_what_is_committed_just_before_the_floor_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     table = with_history(versions=4)
-    store = Waiting(table.store)
+    store = Waiting(table.handle.store)
     slow = through(table, store)
     thread = threading.Thread(target=slow.upsert, args=(table_of((0, 4), (4, 4)),))
     thread.start()
     assert store.reached.wait(60)
-    raise_floor = retaining.Retaining._raise_floors
+    raise_floor = retaining._raise_floors
 
-    def between(self: Any, *args: Any, **options: Any) -> Any:
+    def between(*args: Any, **options: Any) -> Any:
         store.go_on.set()
         thread.join(60)
-        return raise_floor(self, *args, **options)
+        return raise_floor(*args, **options)
 
-    monkeypatch.setattr(retaining.Retaining, "_raise_floors", between)
+    monkeypatch.setattr(retaining, "_raise_floors", between)
     shown = set(table.remove_orphans(grace_s=0, dry_run=True).sizes)
     assert len(shown) == 2  # its rows and its list of parts, not committed yet
     assert table.remove_orphans(grace_s=0).sizes == {}
-    assert shown <= paths(table.store)
+    assert shown <= paths(table.handle.store)
     assert rows_of(rowsieve.open_table(table.uri)) == expected(4)
 
 
@@ -205,10 +206,10 @@ def test_files_based_below_the_floor_are_refused() -> None:
     table = with_history(versions=4)
     left_behind(table)
     table.remove_orphans(grace_s=0)
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     fields = tuple(snapshot.schema.field(name) for name in snapshot.table.key)
     parts = write_parts(
-        table.store,
+        table.handle.store,
         snapshot.schema,
         fields,
         table_of((500, 500)),
@@ -217,11 +218,11 @@ def test_files_based_below_the_floor_are_refused() -> None:
         properties={},
     )
     with pytest.raises(CommitConflict, match="on a version before 4"):
-        CommitLog(table.store).commit(
+        CommitLog(table.handle.store).commit(
             CommitRequest("upsert", parts), snapshot, lambda *_: pytest.fail("no conflict")
         )
     with pytest.raises(InvalidInput, match="lowers a floor"):
-        CommitLog(table.store).commit(
+        CommitLog(table.handle.store).commit(
             CommitRequest("set_properties", info=raised(with_info(snapshot), oldest_base=1)),
             snapshot,
             lambda *_: pytest.fail("no conflict"),
@@ -276,7 +277,7 @@ def test_temporary_files_go_after_the_grace_and_an_hour(tmp_path: Path) -> None:
 
 def test_lists_of_lost_commits_go_and_those_of_older_writers() -> None:
     table = with_history(versions=4)
-    store = table.store
+    store = table.handle.store
     lost = [f"_rowsieve/log/{new_id(2)}.arrow", f"_rowsieve/log/{uuid.uuid4().hex}.stats"]
     unfinished = f"_rowsieve/checkpoints/{new_id(1)}.arrow"
     for path in (*lost, unfinished):
@@ -323,8 +324,8 @@ def test_files_that_were_imported_in_place_are_never_deleted(tmp_path: Path) -> 
 def test_files_that_name_a_later_version_say_that_the_log_lost_entries(lost: int) -> None:
     """The newest entry alone leaves no proof: its files are based on the version before it."""
     table = with_history(versions=6)
-    table.store.delete([f"_rowsieve/log/{5 - number:020d}.json" for number in range(lost)])
-    before = paths(table.store)
+    table.handle.store.delete([f"_rowsieve/log/{5 - number:020d}.json" for number in range(lost)])
+    before = paths(table.handle.store)
     _seen.clear()  # as another process would
     late = rowsieve.open_table(table.uri)
     assert late.version == 5 - lost
@@ -334,5 +335,5 @@ def test_files_that_name_a_later_version_say_that_the_log_lost_entries(lost: int
     for call in (late.remove_orphans, late.vacuum):
         with pytest.raises(CorruptData, match=r"written on version 4, but the newest version .* 3"):
             call(grace_s=0)
-    assert {path for path in paths(table.store) if "leases" not in path} == before
+    assert {path for path in paths(table.handle.store) if "leases" not in path} == before
     assert rows_of(rowsieve.open_table(table.uri)) == expected(3)

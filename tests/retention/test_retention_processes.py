@@ -91,9 +91,9 @@ def test_a_writer_two_expirers_and_readers_at_once(tmp_path: Path) -> None:
     assert {"id": 9, "v": ROUNDS} in rows
     last.compact()
     last.vacuum(retain_last=1, grace_s=0)
-    assert paths(last.store, "data") == set(last.files()["path"].to_pylist())
-    assert paths(last.store, LEASES) == set()
-    assert len(paths(last.store)) < 20  # of hundreds of versions
+    assert paths(last.handle.store, "data") == set(last.files()["path"].to_pylist())
+    assert paths(last.handle.store, LEASES) == set()
+    assert len(paths(last.handle.store)) < 20  # of hundreds of versions
 
 
 def test_two_expirers_at_once_keep_what_either_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,14 +101,14 @@ def test_two_expirers_at_once_keep_what_either_keeps(monkeypatch: pytest.MonkeyP
     table = with_history(versions=12)
     first, second = (rowsieve.open_table(table.uri) for _ in range(2))
     barrier = threading.Barrier(2, timeout=60)
-    raise_floor = retaining.Retaining._raise_floors
+    raise_floor = retaining._raise_floors
     errors: list[BaseException] = []
 
-    def together(self: Any, *args: Any, **options: Any) -> Any:
+    def together(*args: Any, **options: Any) -> Any:
         barrier.wait()
-        return raise_floor(self, *args, **options)
+        return raise_floor(*args, **options)
 
-    monkeypatch.setattr(retaining.Retaining, "_raise_floors", together)
+    monkeypatch.setattr(retaining, "_raise_floors", together)
 
     def run(one: Table, retain_last: int) -> None:
         try:

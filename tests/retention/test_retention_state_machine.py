@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import rowsieve
 from rowsieve import Table
+from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import SnapshotExpired
 from rowsieve.objects import Details, ObjectStore, open_store
 from rowsieve.retention import leases
@@ -62,7 +63,7 @@ class RetentionMachine(RuleBasedStateMachine):
         create_only._proven.clear()
         store = store or self.store
         log = CommitLog(store)
-        return Table(store, log, log.latest())
+        return Table(Handle(store, log, log.latest()))
 
     def run(
         self, change: Callable[[Table], Any], crash: int | None, after: list[Row] | None = None
@@ -157,12 +158,12 @@ class RetentionMachine(RuleBasedStateMachine):
     # What must hold
 
     def floor(self) -> int:
-        return floors_of(self.table().snapshot_for_engines().table.properties).oldest_version
+        return floors_of(self.table().handle.pinned.table.properties).oldest_version
 
     @invariant()
     def every_kept_version_reads_its_rows(self) -> None:
         table = self.table()
-        floor = floors_of(table.snapshot_for_engines().table.properties).oldest_version
+        floor = floors_of(table.handle.pinned.table.properties).oldest_version
         assert rows_of(table) == self.versions[-1]
         for version in range(floor, len(self.versions)):
             assert rows_of(table.scan(version=version)) == self.versions[version], version
@@ -198,7 +199,7 @@ class RetentionMachine(RuleBasedStateMachine):
         self.table().set_properties({"audit_percent": "99.5"})
         with aged(self.store, dead):
             log = CommitLog(self.store)
-            Table(self.store, log, log.latest()).vacuum(retain_last=1, grace_s=0)
+            Table(Handle(self.store, log, log.latest())).vacuum(retain_last=1, grace_s=0)
         head = self.table()
         assert rows_of(head) == self.versions[-1]
         assert paths(self.store, "data") == set(head.files()["path"].to_pylist())

@@ -55,7 +55,7 @@ class _Judge:
 
     def check(self, *, thorough: bool) -> None:
         self._table = self._world.table(self._world.judge)
-        head = self._table.snapshot_for_engines()
+        head = self._table.handle.pinned
         self._floor = floors_of(head.table.properties).oldest_version
         self._entries = self._chain(head.commit_id)
         if [entry.version for entry in self._entries] != list(range(len(self._entries))):
@@ -154,7 +154,7 @@ class _Judge:
                 return
             self._wrong(f"version {version} opens below the floor {self._floor}")
             return
-        snapshot = self._table._log.at(version)
+        snapshot = self._table.handle.log.at(version)
         for path in paths_of(snapshot.parts):
             if path not in self._world.bucket.objects:
                 self._wrong(f"{path} of version {version} is missing, the floor is {self._floor}")
@@ -205,11 +205,11 @@ class _Judge:
         self._check_leftovers(set(world.bucket.objects))
 
     def _check_leftovers(self, paths: set[str]) -> None:
-        head = self._table.snapshot_for_engines()
+        head = self._table.handle.pinned
         floor = floors_of(head.table.properties).oldest_version
         used: set[str] = set()
         for version in range(floor, head.version + 1):
-            used |= set(paths_of(self._table._log.read_version(version).parts))
+            used |= set(paths_of(self._table.handle.log.read_version(version).parts))
         data = {path for path in paths if path.startswith("data/")}
         if data != used:
             self._wrong(f"after cleaning: unused {data - used}, missing {used - data}")

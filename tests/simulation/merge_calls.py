@@ -74,7 +74,7 @@ def merge(actor: Actor) -> Call | None:
 
 def _execution(table: Table, snapshot: Snapshot) -> Execution:
     options = {"semantics": Semantics.SQL, "now_us": 0}
-    return Execution(plan_scan(snapshot, table.uri, predicate=TRUE, **options), table.store)  # type: ignore[arg-type]
+    return Execution(plan_scan(snapshot, table.uri, predicate=TRUE, **options), table.handle.store)  # type: ignore[arg-type]
 
 
 def _merged(table: Table, source: Source, mark: str, *, reads_rows: bool) -> Any:
@@ -92,12 +92,12 @@ def _merged(table: Table, source: Source, mark: str, *, reads_rows: bool) -> Any
         reads = changes_rows if reads_rows else _touches(table, schema, order, source)
         return keyed_change(_marked(change, mark), snapshot, order, changes, reads)
 
-    return lambda: table.commit_computed("merge", build)
+    return lambda: table.handle.commit_computed("merge", build)
 
 
 def _touches(table: Table, schema: Schema, order: KeyOrder, source: Source) -> Check:
     keys = prepare_keys(_keys([key for key, _ in source.pairs]), schema, order, "merge")
-    return TouchesKeys(table.store, schema, order, key_columns_of([keys], order))
+    return TouchesKeys(table.handle.store, schema, order, key_columns_of([keys], order))
 
 
 def _merged_places(table: Table, source: Source, mark: str, *, reads_rows: bool) -> Any:
@@ -115,7 +115,7 @@ def _merged_places(table: Table, source: Source, mark: str, *, reads_rows: bool)
         numbers = np.array(places, np.int64)
         return hide_places(_marked(change, mark), snapshot, numbers, rows, changes_rows)
 
-    return lambda: table.commit_computed("merge", build)
+    return lambda: table.handle.commit_computed("merge", build)
 
 
 def _placed(table: Table, snapshot: Snapshot) -> list[tuple[int, dict[str, Any]]]:
@@ -166,7 +166,7 @@ def stream_batch(actor: Actor) -> Call | None:
         messages = [_sent(writer, each, query) for each in tasks if each]
         writer.commit(messages, number)
         table.refresh()
-        token = table.snapshot_for_engines().tokens[f"spark-stream:{query}"]
+        token = table.handle.pinned.tokens[f"spark-stream:{query}"]
         return StreamCommit(token.version)
 
     return Call(

@@ -72,7 +72,7 @@ def read_leased(actor: Actor) -> Call:
 
 def read_pinned(actor: Actor, pinned: Table, duration_s: float) -> None:
     """Read a leased version, which must be there while its lease can be renewed in time."""
-    store: Any = pinned.store
+    store: Any = pinned.handle.store
     try:
         found = pinned.scan().to_arrow().to_pylist()
     except SnapshotExpired as error:

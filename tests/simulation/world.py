@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, Final
 
 from rowsieve import Table
+from rowsieve.changes.table_handle import Handle
 from rowsieve.errors import CommitConflict, CorruptData, RowsieveError, StalePlan, StoreError
 from rowsieve.objects import NotCreated
 from rowsieve.opening import create_table
@@ -139,7 +140,7 @@ class World:
         """Open the table as the process."""
         assert process.store is not None
         log = CommitLog(process.store)
-        return Table(process.store, log, log.latest())
+        return Table(Handle(process.store, log, log.latest()))
 
     def actor(self, name: str, process: SimulatedProcess, tokens: float = 0.0) -> Actor:
         """Open the table for a new actor of a process."""
@@ -223,7 +224,7 @@ class World:
 
 
 def _injected(actor: Actor) -> int:
-    store = actor.table.store
+    store = actor.table.handle.store
     assert isinstance(store, SimulatedStore)
     return store.injected
 

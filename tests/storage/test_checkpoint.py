@@ -149,7 +149,7 @@ def test_a_change_of_columns_passes_its_turn_on_to_the_next_change_of_rows() -> 
     again = rs.open_table(table.uri)  # as another process would
     again.append({"id": [1]}, schema_mode="merge")
     assert written(table) == [4]
-    assert read_checkpoint(again.store, 4) == again.snapshot_for_engines()
+    assert read_checkpoint(again.handle.store, 4) == again.handle.pinned
     again.append({"id": [1]}, schema_mode="merge")
     again.append({"id": [1]}, schema_mode="merge")
     again.add_column("b", "int64")
@@ -172,10 +172,10 @@ def test_a_late_checkpoint_shows_that_its_entry_is_lost() -> None:
     table = evolving("2")
     table.append({"id": [1]})
     table.add_column("a", "int64")
-    before = table.snapshot_for_engines()
+    before = table.handle.pinned
     table.append({"id": [1]}, schema_mode="merge")
     assert written(table) == [3]
-    store = copy(table.store, log_path(3))
+    store = copy(table.handle.store, log_path(3))
     with pytest.raises(CorruptData, match=r"0003\.json is absent"):
         CommitLog(store).latest(before)
 
@@ -191,5 +191,5 @@ def evolving(interval: str) -> rs.Table:
 
 def written(table: rs.Table) -> list[int]:
     """Return the versions that have a checkpoint."""
-    versions = map(checkpoint_version_of, table.store.list(CHECKPOINTS))
+    versions = map(checkpoint_version_of, table.handle.store.list(CHECKPOINTS))
     return sorted(version for version in versions if version is not None)

@@ -55,7 +55,7 @@ def test_a_file_that_left_memory_is_the_file_that_memory_would_have(
     found = [sorted((folder_of(table) / "data").iterdir()) for table in (spilled, held)]
     assert [one.read_bytes() for one in found[0]] == [one.read_bytes() for one in found[1]]
     for table in (spilled, held):
-        (entry,) = table.snapshot_for_engines().parts.entries([0])
+        (entry,) = table.handle.pinned.parts.entries([0])
         assert entry.data is not None
         stored = (folder_of(table) / entry.data.path).read_bytes()
         assert entry.data.checksum == checksum(stored)

@@ -96,18 +96,18 @@ def test_a_refused_change_leaves_no_file(
     table = made()
     late = rs.open_table(table.uri)
     table.build_deletion_vectors()  # needs writers of protocol 4
-    before = table.store.list("")
+    before = table.handle.store.list("")
     monkeypatch.setattr("rowsieve.storage.log.commit_log.WRITER_VERSION", 3)
     puts: list[str] = []
-    put_new = type(table.store).put_new
+    put_new = type(table.handle.store).put_new
 
     def noted(store: Any, path: str, data: Any) -> None:
         puts.append(path)
         put_new(store, path, data)
 
-    monkeypatch.setattr(type(table.store), "put_new", noted)
+    monkeypatch.setattr(type(table.handle.store), "put_new", noted)
     with pytest.raises(UnsupportedProtocol, match="writer protocol 4"):
         CHANGES[name](late if is_stale else rs.open_table(table.uri))
-    assert table.store.list("") == before
+    assert table.handle.store.list("") == before
     assert [path for path in puts if "_catalog" not in path] == []
     assert rs.open_table(table.uri).scan().count() == 3

@@ -45,7 +45,7 @@ def made(commits: int = 3, **properties: str) -> tuple[rs.Table, ObjectStore]:
     table = rs.create_table(fresh_uri(), rows(0), key=["id"], properties=options)
     for i in range(1, commits):
         table.upsert(rows(i))
-    return table, table._store
+    return table, table.handle.store
 
 
 def side_files(store: ObjectStore) -> list[str]:
@@ -72,7 +72,7 @@ def test_large_statistics_in_a_side_file_do_not_change_reads() -> None:
     found, expected = latest(store), latest(plain)
     names = [name for name in expected.parts.columns.schema.names if name.startswith("stats.")]
     assert found.parts.columns.read(names).equals(expected.parts.columns.read(names))
-    assert found.parts == table.snapshot_for_engines().parts
+    assert found.parts == table.handle.pinned.parts
     for text in ("id = 3", "n = 1", "short = 's1'", "long like '1l%'", "long > '2' and n < 2"):
         assert kept(found, text) == kept(expected, text)
         assert table.scan(text).to_arrow().equals(whole.scan(text).to_arrow())
@@ -140,14 +140,14 @@ def test_lost_statistics_are_unknown_and_counted(
     assert kept(found, "long like '1l%'") == (parts, 2)
     assert kept(found, "id > 100") == (0, 0)
     for text in ("long like '1l%'", "n = 2 or long > '3'"):
-        assert kept(found, text)[0] >= kept(table.snapshot_for_engines(), text)[0]
+        assert kept(found, text)[0] >= kept(table.handle.pinned, text)[0]
 
 
 def test_a_scan_over_lost_statistics_has_its_rows(tmp_path: Path) -> None:
     options = {"statistics_inline_bytes": "1"}
     table = rs.create_table(str(tmp_path), rows(0), key=["id"], properties=options)
     table.upsert(rows(1))
-    for path in side_files(table._store):
+    for path in side_files(table.handle.store):
         (tmp_path / path).unlink()
     again = rs.open_table(str(tmp_path))
     scan = again.scan("long like '1l%'")
@@ -180,7 +180,7 @@ def test_a_checkpoint_holds_them_apart_too() -> None:
     found = latest(copy(store, *side_files(store)))
     assert found.parts.columns.unreadable("stats.") == 0
     assert kept(found, "long like '1l%'") == (1, 0)
-    assert found.parts == table.snapshot_for_engines().parts
+    assert found.parts == table.handle.pinned.parts
 
 
 def test_restored_and_removed_parts_keep_their_statistics() -> None:
@@ -189,7 +189,7 @@ def test_restored_and_removed_parts_keep_their_statistics() -> None:
     table.restore(2)
     found = latest(store)
     assert kept(found, "long like '1l%'") == (1, 0)
-    assert sorted(found.parts.part_ids) == sorted(table.snapshot_for_engines().parts.part_ids)
+    assert sorted(found.parts.part_ids) == sorted(table.handle.pinned.parts.part_ids)
     table.restore(3)
     assert kept(latest(store), "long like '3l%'") == (1, 0)
 
@@ -198,9 +198,9 @@ def test_restored_and_removed_parts_keep_their_statistics() -> None:
 def test_a_crash_at_any_store_call_leaves_before_or_after(
     kind: Fault,
 ) -> None:
-    made_parts = made(2)[0].snapshot_for_engines().parts.take([1])
+    made_parts = made(2)[0].handle.pinned.parts.take([1])
     added = PartTable(made_parts.table.drop_columns(["commit_ts_min", "commit_ts_max"]))
-    empty = made(1)[0].snapshot_for_engines().parts
+    empty = made(1)[0].handle.pinned.parts
     fresh = empty.take([]).append(added)
     number, crashed = 0, True
     while crashed:

@@ -92,7 +92,7 @@ def test_a_fork_reads_and_writes_on_local_disk_whatever_locks_were_held(
     table.upsert(pa.table({"id": [3, 4]}))
     assert table.scan().count() == 4
     monkeypatch.setattr(locks, "_ACQUIRE_TIMEOUT_S", 0.01)
-    with held(footer._CACHE._lock, log_head._seen_lock, _VISIBLE._lock, table._lock):
+    with held(footer._CACHE._lock, log_head._seen_lock, _VISIBLE._lock, table.handle._lock):
         assert in_child(lambda: table.scan("id > 1").to_arrow().num_rows) == "3"
         assert in_child(lambda: table.upsert(pa.table({"id": [5]})).version) == "2"
     assert table.scan().count() == 5

@@ -58,8 +58,8 @@ def test_a_table_on_s3_is_vacuumed_and_read_again(s3: S3, table: Table) -> None:
     removed = table.vacuum(retain_last=1, grace_s=0)
     assert set(removed.sizes) == set(shown.sizes)
     assert (removed.oldest_version, removed.files["data"]) == (7, 6)
-    assert paths(table.store, "data") == set(table.files()["path"].to_pylist())
-    assert paths(table.store, LEASES) == set()
+    assert paths(table.handle.store, "data") == set(table.files()["path"].to_pylist())
+    assert paths(table.handle.store, LEASES) == set()
     fresh = rowsieve.open_table(table.uri, storage_options=s3.options)
     assert rows_of(fresh) == expected(5)
     with pytest.raises(SnapshotExpired, match="versions 7 to"):

@@ -182,7 +182,7 @@ def test_a_log_longer_than_a_page_of_a_listing_opens_in_three_round_trips(
     def open_again() -> None:
         found = rs.open_table(table.uri, storage_options=options(proxy))
         assert found.version == 6
-        assert found.snapshot_for_engines() == table.snapshot_for_engines()
+        assert found.handle.pinned == table.handle.pinned
 
     for listed in range(1, 9):  # the pages end before, at and after checkpoint and head
         monkeypatch.setattr(log_head, "_LISTED", listed)
@@ -257,7 +257,7 @@ def test_a_pass_of_a_compaction_takes_five_round_trips_whatever_footers_are_cach
     table.upsert(part(6))
     assert trips_of(proxy, table.compact) <= 2 * COMPACTION_PASS
     assert table.version == 16
-    assert len(table.snapshot_for_engines().parts) == 1
+    assert len(table.handle.pinned.parts) == 1
 
 
 def test_no_size_is_asked_for(uri: str, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:

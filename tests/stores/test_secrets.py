@@ -64,7 +64,7 @@ def shown(table: rs.Table, catalog: rs.Catalog) -> Iterator[object]:
     """What a user may print of a table, a catalog and what they make."""
     scan = table.scan("id > 1")
     plan = scan.plan()
-    yield from (table, catalog, table.store, scan, plan, scan.explain(row_groups=True))
+    yield from (table, catalog, table.handle.store, scan, plan, scan.explain(row_groups=True))
     yield from plan.splits_to_bytes()
     yield plan.to_bytes()
     yield from (table.history(), table.files(), table.maintenance_advice(), scan.metrics)
@@ -78,7 +78,7 @@ def shown(table: rs.Table, catalog: rs.Catalog) -> Iterator[object]:
         catalog.storage_options.keys(),
         catalog.explain("CALL system.rewrite_data_files(table => 'db.t')"),
     )
-    yield NewTable("x", table.store, (), {}, {}, SECRETS)
+    yield NewTable("x", table.handle.store, (), {}, {}, SECRETS)
     yield Job(None, [], SECRETS, "x")  # type: ignore[arg-type]
     yield catalog.to_datafusion()
 

@@ -147,7 +147,7 @@ def test_statistics_that_contradict_themselves_are_ignored_and_counted(
     fact: str, value: int
 ) -> None:
     table = appended({"k": [1, 2], "v": [1, 5]}, {"k": [3, 4], "v": [50, None]})
-    field_id = table.snapshot_for_engines().schema.field("v").id
+    field_id = table.handle.pinned.schema.field("v").id
     lie(table, f"stats.{field_id}.{fact}", [value, None])
     scan = table.scan("v = 5")
     assert scan.to_arrow()["k"].to_pylist() == [2]

@@ -64,7 +64,7 @@ def content(table: rs.Table, where: Any = None) -> list[str]:
 
 
 def orders(table: rs.Table) -> list[str | None]:
-    return table.snapshot_for_engines().parts.sort_orders()
+    return table.handle.pinned.parts.sort_orders()
 
 
 def table_at(path: Path, order: str | None, **properties: str) -> rs.Table:
@@ -169,7 +169,7 @@ def test_parts_record_the_order_of_their_rows(
     table.restore(version=2)
     assert orders(rs.open_table(tmp_path)) == [plain]
     monkeypatch.setattr(clustered_rows, "RUN_BYTES", 1)
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     writer = PartWriter(open_store(table.uri), snapshot.schema, (), {"cluster_by": "a"}, 0)
     for _ in range(2):
         writer.write(rows_of(range(100)))

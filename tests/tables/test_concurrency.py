@@ -277,7 +277,7 @@ def test_readers_of_old_versions_are_not_disturbed() -> None:
     reader = table.scan().to_reader()
     table.compact()
     table.overwrite(kv((9, 9)))
-    assert bag(to_rows(scan.to_arrow(), table.snapshot_for_engines().schema)) == bag(
+    assert bag(to_rows(scan.to_arrow(), table.handle.pinned.schema)) == bag(
         [{"k": 1, "v": 2}, {"k": 2, "v": 1}]
     )
     assert reader.read_all().num_rows == 2
@@ -322,7 +322,7 @@ def test_many_processes_lose_nothing(tmp_path: Path) -> None:
     assert found == {1000 * n + i: i for n in range(1, WRITERS + 1) for i in range(COMMITS)}
     assert table.scan("k = 0").count() == 1
     assert bag(merge_by_row(table)) == bag(
-        to_rows(table.scan().to_arrow(), table.snapshot_for_engines().schema)
+        to_rows(table.scan().to_arrow(), table.handle.pinned.schema)
     )
 
 

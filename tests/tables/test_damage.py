@@ -74,7 +74,7 @@ def flip(path: Path, at: int) -> None:
 
 def newest_part(root: Path) -> Path:
     parts = [p for p in (root / "data").iterdir() if ".1." in p.name or ".0." in p.name]
-    snapshot = rowsieve.open_table(str(root)).snapshot_for_engines()
+    snapshot = rowsieve.open_table(str(root)).handle.pinned
     wanted = snapshot.parts.entry(len(snapshot.parts) - 1).data
     assert wanted is not None
     return next(p for p in parts if wanted.path.endswith(p.name))

@@ -328,7 +328,7 @@ class EvolutionMachine(RuleBasedStateMachine):
         table = self.handles[0]
         table.refresh()
         place = [column.number for column in self.head.columns].index(number)
-        field = table.snapshot_for_engines().schema.fields[place]
+        field = table.handle.pinned.schema.fields[place]
         if field.fill is None:
             return None
         type_ = self.head.columns[place].type

@@ -74,7 +74,7 @@ def test_files_are_all_that_a_version_reads() -> None:
     table.delete(keys=pa.table({"k": [1]}))
     found = table.files()
     assert sorted(found["kind"].to_pylist()) == ["data", "data", "deletes"]
-    assert all(table.store.exists(path) for path in found["path"].to_pylist())
+    assert all(table.handle.store.exists(path) for path in found["path"].to_pylist())
     assert sum(found["size_bytes"].to_pylist()) == table.detail()["size_bytes"]
     plain = appended(PAIRS)
     plain.delete("k = 1")

@@ -53,7 +53,7 @@ class History:
 
     @property
     def schema(self) -> Schema:
-        return self.table.snapshot_for_engines().schema
+        return self.table.handle.pinned.schema
 
     @property
     def payload(self) -> list[str]:
@@ -125,8 +125,7 @@ def restore(history: History) -> None:
     versions = [
         version
         for version in range(1, history.table.version)
-        if rowsieve.open_table(history.table.uri, version=version).snapshot_for_engines().schema.id
-        == same
+        if rowsieve.open_table(history.table.uri, version=version).handle.pinned.schema.id == same
     ]
     if versions:
         history.table.restore(history.chance.choice(versions))
@@ -264,7 +263,7 @@ def _created(
         uri, pa.schema(fields), key=list(key) or None, properties=settings
     )
     rows = drawn_rows(
-        chance, table.snapshot_for_engines().schema, kinds, list(range(chance.choice((6, 20)))), key
+        chance, table.handle.pinned.schema, kinds, list(range(chance.choice((6, 20)))), key
     )
     table.upsert(rows) if key else table.append(rows)
     return table

@@ -305,7 +305,7 @@ def _spark_memory(table: Table) -> Queried:
     """Rows of the driver, over which the optimiser computes conditions, without a job."""
     (session,) = SESSIONS
     (batch,) = table.scan().to_arrow().combine_chunks().to_batches() or [None]
-    return _in_spark(in_driver(session, batch, table.snapshot_for_engines().schema))
+    return _in_spark(in_driver(session, batch, table.handle.pinned.schema))
 
 
 def _to_spark(table: Table) -> Queried:

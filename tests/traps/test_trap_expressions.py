@@ -48,7 +48,7 @@ def keys_in(
     table: Table, predicate: Predicate, semantics: Semantics, *, parts_read: int | None = None
 ) -> list[int]:
     """The same of a predicate under semantics of its own; the plan goes as bytes."""
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     answers = []
     for pruning in (True, False):
         plan = plan_scan(
@@ -56,7 +56,7 @@ def keys_in(
         )
         if pruning and parts_read is not None:
             assert sum(len(p.reads) for split in plan.splits for p in split.pieces) == parts_read
-        execution = Execution(ScanPlan.from_bytes(plan.to_bytes()), table.store)
+        execution = Execution(ScanPlan.from_bytes(plan.to_bytes()), table.handle.store)
         rows = [batch.column("k").to_pylist() for batch in execution.read()]
         answers.append(sorted(key for keys in rows for key in keys))
     assert answers[0] == answers[1]
@@ -113,7 +113,7 @@ def test_t12_the_day_of_an_instant_needs_a_zone_and_the_zone_is_in_the_plan() ->
     day = parse_predicate("CAST(v AS date) = DATE '2024-10-27'")
     assert keys_in(table, day, berlin, parts_read=2) == [0, 1]
     plans, plain = PlanCache(), parse_predicate("v IS NOT NULL")
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     for semantics in (Semantics.SQL, berlin):
         plan, known = plans.plan(snapshot, "t", now_us=0, predicate=plain, semantics=semantics)
         assert not known

@@ -63,7 +63,7 @@ def test_t35_a_bloom_filter_hit_proves_nothing() -> None:
 
 def test_t36_an_or_with_an_unknown_branch_prunes_nothing() -> None:
     table = keyed({"k": [1, 2], "v": [1, 2]}, {"k": [11, 12], "v": [11, 12]})
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     above = ir.Comparison(ir.ComparisonOp.GT, ir.Column("k"), ir.Literal(10))
     unknown = ir.Opaque("odd(v)", "spark", ("v",))
     for predicate, parts_read in ((ir.Or((above, unknown)), 2), (ir.And((above, unknown)), 1)):

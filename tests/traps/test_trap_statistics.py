@@ -75,7 +75,7 @@ def test_t17_either_duplicate_may_count() -> None:
 def test_t18_a_key_that_statistics_leave_out_may_be_there() -> None:
     rare = ['{"a": 1}'] * 40 + ['{"a": 1, "b": "x"}']
     table = documents(rare, ['{"b": "y"}'] * 10, paths="doc")
-    names = [name for name in table.snapshot_for_engines().parts.table.column_names if "/b" in name]
+    names = [name for name in table.handle.pinned.parts.table.column_names if "/b" in name]
     assert names  # one part knows it, the other does not
     assert keys(table, "doc->>'b' = 'x'") == [40]
     assert keys(table, "doc->>'b' >= 'x'") == [40, *range(41, 51)]
@@ -84,14 +84,16 @@ def test_t18_a_key_that_statistics_leave_out_may_be_there() -> None:
 
 def test_t19_statistics_of_another_type_are_not_believed() -> None:
     table = appended({"k": [1], "v": [5]}, {"k": [2], "v": [50]})
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     parts = snapshot.parts.table
     for side in ("lower", "upper"):
         name = f"stats.{snapshot.schema.field('v').id}.{side}"
         place = parts.schema.get_field_index(name)
         parts = parts.set_column(place, name, pa.array(["5", "50"]))  # as text, when v was text
-    table._newest = table._pinned = dataclasses.replace(snapshot, parts=PartTable(parts))
-    table._read_only = True
+    table.handle.newest = table.handle.pinned = dataclasses.replace(
+        snapshot, parts=PartTable(parts)
+    )
+    table.handle.read_only = True
     PLANS.clear()
     assert keys(table, "v > 6") == [2]
     assert table.scan("v > 6").explain().parts_read == 2
@@ -121,7 +123,7 @@ def test_t30_every_process_audits_the_same_parts() -> None:
 def test_t31_a_soft_scan_is_right_where_pruning_is_wrong(caplog: pytest.LogCaptureFixture) -> None:
     table = appended({"k": [1, 2], "v": [5, 50]})
     where = "v > 10"
-    lie(table, f"stats.{table.snapshot_for_engines().schema.field('v').id}.upper", 6)
+    lie(table, f"stats.{table.handle.pinned.schema.field('v').id}.upper", 6)
     assert table.scan(where).to_arrow().num_rows == 0  # what the lie does
     found = table.scan(where, pruning="soft", on_violation="report")
     assert found.to_arrow()["k"].to_pylist() == [2]
@@ -155,7 +157,7 @@ def test_t32_statistics_that_make_no_sense_fail_open(
         {"k": [1, 2], "v": [5.0, None]}, {"k": [3, 4], "v": [50.0, 51.0]}, schema=schema
     )
     right = keys(table, where)
-    lie(table, f"stats.{table.snapshot_for_engines().schema.field('v').id}.{fact}", values)
+    lie(table, f"stats.{table.handle.pinned.schema.field('v').id}.{fact}", values)
     assert keys(table, where) == right
 
 

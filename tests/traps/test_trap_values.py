@@ -97,10 +97,10 @@ def without_statistics(parts: PartTable, fact: str) -> PartTable:
 @pytest.mark.parametrize("fact", ["", ".lower", ".upper", ".null_count", ".nan_count"])
 @pytest.mark.parametrize("where", ["v = 2", "v > 2", "v IS NULL", "v IS NOT NULL", "v < 1"])
 def test_t21_absent_statistics_are_not_empty_ones(floats: Table, fact: str, where: str) -> None:
-    snapshot = floats.snapshot_for_engines()
+    snapshot = floats.handle.pinned
     bare = dataclasses.replace(snapshot, parts=without_statistics(snapshot.parts, fact))
     plan = plan_scan(bare, floats.uri, predicate=parse_predicate(where), now_us=0)
-    rows = list(Execution(plan, floats.store).read())
+    rows = list(Execution(plan, floats.handle.store).read())
     found = sorted(key for batch in rows for key in batch.column("k").to_pylist())
     assert found == sorted(floats.scan(where).to_arrow()["k"].to_pylist())
 
@@ -123,9 +123,9 @@ def test_t21_an_all_null_part_is_refuted_only_by_conditions_that_need_a_value() 
 
 def test_t22_a_plan_carries_all_that_its_answer_depends_on() -> None:
     table = keyed({"k": [1], "v": [1]})
-    before = table.snapshot_for_engines()
+    before = table.handle.pinned
     table.upsert(kv((2, 2)))
-    after = table.snapshot_for_engines()
+    after = table.handle.pinned
     later = ir.Comparison(ir.ComparisonOp.LT, ir.Literal(5), ir.Column("v"))
     plans = [
         plan_scan(before, table.uri, predicate=later, now_us=0),
@@ -137,7 +137,7 @@ def test_t22_a_plan_carries_all_that_its_answer_depends_on() -> None:
     assert len({plan.to_bytes() for plan in plans}) == len(plans)
     other = keyed({"k": [1], "v": [1]})
     other.upsert(kv((2, 2)))
-    elsewhere = plan_scan(other.snapshot_for_engines(), other.uri, now_us=0)
+    elsewhere = plan_scan(other.handle.pinned, other.uri, now_us=0)
     assert plans[1].table_uuid != elsewhere.table_uuid
 
 
@@ -148,11 +148,11 @@ def test_t22_now_is_one_moment_of_the_plan_wherever_it_is_read() -> None:
     table = keyed(schema=schema)
     table.upsert(kv((1, 100), (2, 200)).cast(schema))
     predicate = ir.Comparison(ir.ComparisonOp.LT, ir.Column("v"), ir.Now())
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     for now_us, expected in ((100, []), (150, [1]), (10**15, [1, 2])):
         plan = plan_scan(snapshot, table.uri, predicate=predicate, now_us=now_us)
         sent = ScanPlan.from_bytes(plan.to_bytes())
-        rows = list(Execution(sent, table.store).read())
+        rows = list(Execution(sent, table.handle.store).read())
         assert [key for batch in rows for key in batch.column("k").to_pylist()] == expected
 
 
@@ -160,10 +160,10 @@ def test_t22_semantics_travel_with_the_plan() -> None:
     table = keyed({"k": [1], "v": [7]})
     table.upsert(kv((2, 0)))
     predicate = parse_predicate("1 / CAST(v AS double precision) > 5")
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     duck = plan_scan(snapshot, table.uri, predicate=predicate, now_us=0, semantics=Semantics.DUCKDB)
     sent = ScanPlan.from_bytes(duck.to_bytes())
-    assert [b.column("k").to_pylist() for b in Execution(sent, table.store).read()] == [[2]]
+    assert [b.column("k").to_pylist() for b in Execution(sent, table.handle.store).read()] == [[2]]
     plain = plan_scan(snapshot, table.uri, predicate=predicate, now_us=0)
     with pytest.raises(EvaluationError):
-        list(Execution(plain, table.store).read())
+        list(Execution(plain, table.handle.store).read())

@@ -114,7 +114,7 @@ class AddFiles(DistributedProcedure):
     def begin(self, context: CallContext, arguments: Mapping[str, Value]) -> Handle:
         """List the files and cut them into tasks; none if they were added before."""
         started_s = time.perf_counter()
-        snapshot = context.table.snapshot_for_engines()
+        snapshot = context.table.handle.pinned
         source, match = str(arguments["source"]), arguments["match"]
         if match not in ("name", "field_id"):
             raise InvalidInput(f"add_files: match is 'name' or 'field_id', not {match!r}")
@@ -125,7 +125,7 @@ class AddFiles(DistributedProcedure):
         )
         found = placed_additions.find(context.table, snapshot, how)
         uris = list(found.constants)
-        store = open_store(context.table.uri, context.table.storage_options)
+        store = open_store(context.table.uri, context.table.handle.storage_options)
         ends = _sizes_and_checksums(store, _sizes(store, uris))
         token = _token("place", "", ends)
         tasks: list[placed_additions.PlaceTask] = []
@@ -147,7 +147,7 @@ class AddFiles(DistributedProcedure):
                 f"add_files: {context.table.uri} has a key, and rows are only copied to tables "
                 "without one; read the files and call upsert"
             )
-        store = open_store(source, context.table.storage_options)
+        store = open_store(source, context.table.handle.storage_options)
         files = _sizes(store, [path for path in store.list("") if path.endswith(".parquet")])
         if not files:
             raise NotFound(
@@ -203,7 +203,9 @@ class AddFiles(DistributedProcedure):
                     token=addition.token,
                     rows_written=int(added.data_rows().sum()),
                 )
-                commit = context.table.commit_added(addition.base, request, addition.started_s)
+                commit = context.table.handle.commit_added(
+                    addition.base, request, addition.started_s
+                )
             else:
                 added = placed_additions.joined(made, addition.base)
                 commit = placed_additions.commit(

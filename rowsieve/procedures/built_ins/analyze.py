@@ -106,7 +106,7 @@ class Analyze(DistributedProcedure):
     def begin(self, context: CallContext, arguments: Mapping[str, Value]) -> Handle:
         """Pin the version, and cut the parts without statistics into tasks."""
         started_s = time.perf_counter()
-        snapshot = context.table.snapshot_for_engines()
+        snapshot = context.table.handle.pinned
         schema = snapshot.schema
         analysis = Analysis.of(
             schema,
@@ -166,7 +166,7 @@ class Analyze(DistributedProcedure):
                 removed=pinned.removed,
                 restored=PartTable.empty().append(*parts),
             )
-            commit = context.table.commit_rewrite(pinned.base, request, pinned.started_s)
+            commit = context.table.handle.commit_rewrite(pinned.base, request, pinned.started_s)
             version = commit.version
         row = (len(pinned.removed), pinned.skipped, version)
         return pa.Table.from_pylist(

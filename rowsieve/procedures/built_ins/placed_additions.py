@@ -78,7 +78,7 @@ def find(table: Table, snapshot: Snapshot, how: Placing) -> Found:
             f"add_files: the files of {table.uri} have tags for names, and files in place keep "
             "theirs; copy the rows with copy => TRUE"
         )
-    files = find_files(how.source, table.storage_options)
+    files = find_files(how.source, table.handle.storage_options)
     check_place("add_files", Location.parse(table.uri), [file.location for file in files])
     types = {field.name: arrow_type(field.type) for field in snapshot.schema}
     partitions = partitions_of(files, None, types) if how.hive else no_partitions(len(files))
@@ -172,7 +172,7 @@ def commit(
             info=info,
         )
 
-    return table.commit_placed(base, request_for, started_s)
+    return table.handle.commit_placed(base, request_for, started_s)
 
 
 def _to_ipc(batch: pa.RecordBatch) -> bytes:

@@ -150,7 +150,7 @@ class RewriteDataFiles(DistributedProcedure):
     def begin(self, context: CallContext, arguments: Mapping[str, Value]) -> Handle:
         """Pin the version, select parts, and cut them into tasks of neighbouring parts."""
         started_s = time.perf_counter()
-        snapshot = context.table.snapshot_for_engines()
+        snapshot = context.table.handle.pinned
         given = arguments.get("options") or {}
         assert isinstance(given, Mapping)
         if arguments.get("strict"):
@@ -298,7 +298,7 @@ class RewriteDataFiles(DistributedProcedure):
             metadata={} if self.name == self.operation else {"procedure": self.name},
             rows_written=int(added.numbers("data.rows").sum()),
         )
-        commit = context.table.commit_rewrite(
+        commit = context.table.handle.commit_rewrite(
             rewrite.base, request, rewrite.started_s, own_commits=rewrite.commit_ids
         )
         rewrite.commit_ids.append(commit.commit_id)
@@ -405,7 +405,7 @@ def _plans(
     if snapshot.table.key:
         most = min(options.max_file_group_size_bytes, options.target_file_size_bytes)
         count = -(-_size_bytes(parts) // most)
-        ranges = key_ranges(scan.table.store, snapshot, parts, count)
+        ranges = key_ranges(scan.table.handle.store, snapshot, parts, count)
     return [
         plan_scan(
             only,

@@ -44,8 +44,8 @@ class RewriteManifests(Procedure):
         """Write the checkpoint; nothing if the version has one."""
         del arguments
         table.refresh()
-        snapshot = table.snapshot_for_engines()
-        write_checkpoint(table.store, snapshot)
+        snapshot = table.handle.pinned
+        write_checkpoint(table.handle.store, snapshot)
         row = {"parts": len(snapshot.parts), "version": snapshot.version}
         return pa.Table.from_pylist([row], schema=self.columns)
 
@@ -70,9 +70,9 @@ class Clone(Procedure):
         copy = table.clone(
             str(arguments["uri"]),
             version=None if version is None else _whole(version),
-            storage_options=table.storage_options,
+            storage_options=table.handle.storage_options,
         )
-        parts = len(copy.snapshot_for_engines().parts)
+        parts = len(copy.handle.pinned.parts)
         row = {"version": copy.version, "parts": parts, "rows": len(copy)}
         return pa.Table.from_pylist([row], schema=self.columns)
 

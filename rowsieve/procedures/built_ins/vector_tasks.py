@@ -97,13 +97,13 @@ class VectorsProcedure(DistributedProcedure):
         """Pin the version, and cut the pieces that the filter selects into tasks."""
         started_s = time.perf_counter()
         table, target = context.table, context.target
-        snapshot = table.snapshot_for_engines()
+        snapshot = table.handle.pinned
         question = None
         if target.predicate != TRUE:
             question = Question(target.predicate, target.semantics, target.now_us)
         tasks: list[list[bytes]] = []
         size = _TASK_BYTES
-        for piece, size_bytes in self.pieces(table.store, snapshot, question, arguments):
+        for piece, size_bytes in self.pieces(table.handle.store, snapshot, question, arguments):
             if size >= _TASK_BYTES:
                 tasks.append([])
                 size = 0
@@ -143,5 +143,5 @@ class VectorsProcedure(DistributedProcedure):
         context.scanned.update(base.parts.part_ids[i] for i in refs)
         request = vectors_request(self.name, base, refs, {})
         return self.result(
-            base, refs, context.table.commit_rewrite(base, request, pinned.started_s)
+            base, refs, context.table.handle.commit_rewrite(base, request, pinned.started_s)
         )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -26,11 +26,11 @@ from rowsieve.errors import (
     without_frames,
 )
 from rowsieve.procedures.versioned_names import with_named_versions
-from rowsieve.providers.datafusion.registered_table import PinnedTable, catalog_table
+from rowsieve.providers.datafusion.registered_table import catalog_table
+from rowsieve.table import Table
 
 if TYPE_CHECKING:
     from rowsieve.storage.snapshot import Snapshot
-    from rowsieve.table import Table
 
 _CATALOG = "rowsieve"
 
@@ -150,7 +150,7 @@ class CatalogTables:
     def _provider(self, table: Table) -> Any:
         if self._version_of is None:
             return table.to_datafusion()
-        return catalog_table(cast("Table", PinnedTable(table, self._version_of(table))))
+        return catalog_table(Table(table.handle.fixed_at(self._version_of(table))))
 
     def refused(self, what: str) -> UnsupportedOperation:
         """The refusal of a statement that DataFusion itself would run in the catalog."""

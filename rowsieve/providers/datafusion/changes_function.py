@@ -96,8 +96,8 @@ class ChangesDataset(PushdownDataset):
         """Open the feed with these columns and this condition; reads no rows yet."""
         first, last = self._range
         return open_feed(
-            self._table.store,
-            self._table._log,
+            self._table.handle.store,
+            self._table.handle.log,
             self._head,
             first,
             last,
@@ -133,5 +133,5 @@ class ChangesFragment(PushdownFragment):
                 else:
                     yield pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows)], ["row"]).select([])
         except RowsieveError as error:
-            self._changes.table.engine_error = error
+            self._changes.table.handle.engine_error = error
             raise

@@ -92,7 +92,7 @@ class ClosedReads:
         """Read the table through `hybrid`; None: only through our dataset."""
         if hybrid is None:
             return
-        check = partial(check_files, own.table.store, own.snapshot.version, hybrid.files)
+        check = partial(check_files, own.table.handle.store, own.snapshot.version, hybrid.files)
         if hybrid.bitmap_parts:
             check()  # the open frame, which was planned before, has not checked all of these files
         self.hybrids[name] = hybrid

@@ -67,7 +67,7 @@ class HybridTable:
 
 def may_be_hybrid(table: Any, snapshot: Snapshot) -> bool:
     """Return whether DataFusion may scan parts: not if reads are audited, reported or unpruned."""
-    return table.reporter is None and may_skip(snapshot)
+    return table.handle.reporter is None and may_skip(snapshot)
 
 
 def may_skip(snapshot: Snapshot) -> bool:
@@ -93,7 +93,7 @@ def hybrid_table(
     other parts; with `only_counts`, any rows, as many as are visible. With `is_checked`, the caller
     checks the files, and our dataset is included only if some parts are not scanned.
     """
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     wanted = {part.part_id for part in read_parts(planned(snapshot, table.uri))}
     if part_ids is not None:
         wanted &= set(part_ids)
@@ -105,7 +105,7 @@ def hybrid_table(
     rest = TableDataset(table, ReadOptions(), frozenset(remaining), views=True, files=files)
 
     def scan(*scanned: FileRef) -> datafusion.DataFrame:
-        return native_frame(context, rest.schema, table.store, scanned, target_partitions)
+        return native_frame(context, rest.schema, table.handle.store, scanned, target_partitions)
 
     try:
         if only_counts and bitmaps:  # rows without columns are interchangeable
@@ -150,8 +150,8 @@ def is_bitmap(visible: RowSet) -> bool:
 
 def find_visible(table: Any, part_ids: Collection[str]) -> VisibleParts:
     """Find the visible rows of these parts; reads their keys, and those of overlapping parts."""
-    plan = only_parts(planned(table.snapshot_for_engines(), table.uri), part_ids)
-    return {part.part_id: rows for part, rows in visible_by_part(plan, table.store)}
+    plan = only_parts(planned(table.handle.pinned, table.uri), part_ids)
+    return {part.part_id: rows for part, rows in visible_by_part(plan, table.handle.store)}
 
 
 def planned(snapshot: Snapshot, uri: str, condition: Predicate = TRUE) -> ScanPlan:

@@ -27,7 +27,7 @@ from rowsieve.providers.datafusion.hybrid_table import (
 )
 from rowsieve.providers.datafusion.native_scan import NativeParts, native_parts
 from rowsieve.providers.datafusion.part_choice.scan_conditions import scan_of_nothing
-from rowsieve.providers.datafusion.registered_table import PinnedTable, ReadOptions, TableDataset
+from rowsieve.providers.datafusion.registered_table import ReadOptions, TableDataset
 from rowsieve.providers.datafusion.statement_tokens import folded
 from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.providers.native_files.present_files import check_files
@@ -113,7 +113,7 @@ class OwnTable:
             ),
         )
         if found is not None and not is_checked:
-            check_files(self.table.store, self.snapshot.version, found.files)
+            check_files(self.table.handle.store, self.snapshot.version, found.files)
         return found
 
     def may_have_hidden_rows(self, part_ids: frozenset[str] | None) -> bool:
@@ -166,7 +166,7 @@ class OwnTable:
     def _native_parts(self) -> NativeParts:
         def find() -> NativeParts:
             plan = planned(self.snapshot, self.table.uri)
-            return native_parts(plan, self.snapshot, self.table.store)
+            return native_parts(plan, self.snapshot, self.table.handle.store)
 
         return self._cached(("native",), find)
 
@@ -181,7 +181,7 @@ class OwnTable:
         self.visible = {}
 
     def _pinned(self) -> Any:
-        return PinnedTable(self.table, self.snapshot)
+        return Table(self.table.handle.fixed_at(self.snapshot))
 
     def _cached(self, key: Hashable, make: Callable[[], Made]) -> Made:
         if key not in self.cache:

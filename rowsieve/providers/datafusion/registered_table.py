@@ -40,7 +40,6 @@ from rowsieve.providers.native_files.present_files import check_files
 from rowsieve.types.encodings import relabelled, zoned_schema
 
 if TYPE_CHECKING:
-    from rowsieve.objects import ObjectStore
     from rowsieve.storage.manifests.manifest import FileRef
     from rowsieve.storage.snapshot import Snapshot
     from rowsieve.table import Table
@@ -65,34 +64,6 @@ def catalog_table(table: Table, **options: Any) -> Any:
     return catalog.Table(TableDataset(table, read_options))
 
 
-class PinnedTable:
-    """A table fixed at one version, for `TableDataset`; later refreshes do not change it."""
-
-    def __init__(self, table: Table, snapshot: Snapshot) -> None:
-        self._table = table
-        self._snapshot = snapshot
-        self.uri = table.uri
-        self.store: ObjectStore = table.store
-
-    @property
-    def reporter(self) -> Reporter | None:
-        """The reporter of the table."""
-        return self._table.reporter
-
-    @property
-    def engine_error(self) -> Exception | None:
-        """Our error that caused DataFusion's last error."""
-        return self._table.engine_error
-
-    @engine_error.setter
-    def engine_error(self, error: Exception | None) -> None:
-        self._table.engine_error = error
-
-    def snapshot_for_engines(self) -> Snapshot:
-        """The fixed version."""
-        return self._snapshot
-
-
 class TableDataset(PushdownDataset):
     """The Dataset that DataFusion reads; reads other than DataFusion's raise.
 
@@ -110,7 +81,7 @@ class TableDataset(PushdownDataset):
         views: bool = False,
         files: Sequence[FileRef] = (),
     ) -> None:
-        schema = zoned_schema(table.snapshot_for_engines().schema)
+        schema = zoned_schema(table.handle.pinned.schema)
         super().__init__(with_views(schema) if views else schema)
         self._table = table
         self._registered_schema = schema
@@ -121,7 +92,7 @@ class TableDataset(PushdownDataset):
     def get_fragments(self, filter: Any = None) -> list[SplitFragment]:  # noqa: A002
         """Return one fragment per split of the plan, at least one."""
         OPEN_READS.check_planning()
-        snapshot, predicate = self._table.snapshot_for_engines(), pushed_filter(filter)
+        snapshot, predicate = self._table.handle.pinned, pushed_filter(filter)
         self._check_columns(snapshot)
         now_us = clock.now_us()
         split_bytes = split_bytes_for_cores(snapshot.parts, least=SMALLEST_SPLIT_BYTES)
@@ -141,7 +112,7 @@ class TableDataset(PushdownDataset):
         options, started_s = self._options, time.perf_counter()
         settings = options.settings(snapshot.table.properties)
         planned = plan(pruning=settings.skips)
-        reporter = options.reporter or self._table.reporter
+        reporter = options.reporter or self._table.handle.reporter
         scan = StatementScan(
             self._table,
             planned,
@@ -165,7 +136,7 @@ class TableDataset(PushdownDataset):
             f"DataFusion: version {snapshot.version} has ({', '.join(snapshot.schema.names)}); "
             "deregister the table and register it again"
         )
-        self._table.engine_error = error
+        self._table.handle.engine_error = error
         raise error
 
 
@@ -190,14 +161,14 @@ class SplitFragment(PushdownFragment):
         metrics, ended_by = ScanMetrics(), None
         try:
             if self._files:
-                version = self._table.snapshot_for_engines().version
-                check_files(self._table.store, version, self._files)
+                version = self._table.handle.pinned.version
+                check_files(self._table.handle.store, version, self._files)
             plan = self._scan.plan_of(self._number)
             if plan is not None:
                 projected_plan = plan.project(output.names)
                 execution = Execution(
                     projected_plan,
-                    self._table.store,
+                    self._table.handle.store,
                     metrics,
                     threads=1,
                     views=_has_views(output),
@@ -210,7 +181,7 @@ class SplitFragment(PushdownFragment):
         except BaseException as error:
             ended_by = type(error).__name__
             if isinstance(error, RowsieveError):
-                self._table.engine_error = error
+                self._table.handle.engine_error = error
             raise
         finally:
             self._scan.note_end(metrics, ended_by)

@@ -116,8 +116,8 @@ class SessionContext(datafusion.SessionContext):
                 self._own_tables.pop(self._register(name, table), None)
                 return
             OPEN_READS.wait_at_exit()
-            fixed = bool(table._read_only)
-            own = OwnTable("", name, table, table.snapshot_for_engines(), fixed)
+            fixed = bool(table.handle.read_only)
+            own = OwnTable("", name, table, table.handle.pinned, fixed)
             own.name = self._register(name, own.provider())
             self._own_tables[own.name] = own
 
@@ -350,12 +350,12 @@ class SessionContext(datafusion.SessionContext):
         newest: dict[str, Snapshot] = {}
         for own in (own for own in found.values() if not own.is_fixed):
             own.table.refresh()
-            head = own.table.snapshot_for_engines()
+            head = own.table.handle.pinned
             other = newest.get(head.table.uuid)
             if other is None or other.version < head.version:
                 newest[head.table.uuid] = head
         for own in (own for own in found.values() if not own.is_fixed):
-            head = newest[own.table.snapshot_for_engines().table.uuid]
+            head = newest[own.table.handle.pinned.table.uuid]
             if (head.table.uuid, head.version) != (own.snapshot.table.uuid, own.snapshot.version):
                 own.move(head)
                 self._replace(own.name, own.provider())
@@ -512,8 +512,8 @@ class SessionContext(datafusion.SessionContext):
 
     def _version_in_statement(self, table: Table) -> Snapshot:
         """The version of a table that all scans of the current statement read."""
-        own = table.snapshot_for_engines()
-        return own if table._read_only else self._versions.setdefault(own.table.uuid, own)
+        own = table.handle.pinned
+        return own if table.handle.read_only else self._versions.setdefault(own.table.uuid, own)
 
     def full_name(self, name: tuple[str, ...]) -> tuple[str, ...]:
         """Complete a name with the default catalog and schema."""

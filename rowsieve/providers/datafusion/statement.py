@@ -132,7 +132,7 @@ class StatementScan(Use):
         return Auditor(
             (lambda: plan) if plan.pruning else self._pruned,
             self._whole if plan.pruning else (lambda: plan),
-            lambda audited: Execution(audited, self._table.store, threads=1),
+            lambda audited: Execution(audited, self._table.handle.store, threads=1),
             self._settings.audited_percent,
             self._settings.on_violation,
         )

@@ -68,7 +68,7 @@ def spark_read(table: Table, spark: Any, where: Any, columns: Sequence[str] | No
     if isinstance(columns, str):
         raise InvalidInput(f"columns= must be a list of names, not the text {columns!r}")
     options = {"version": str(table.version), **_storage(table)}
-    schema = table.snapshot_for_engines().schema
+    schema = table.handle.pinned.schema
     options |= _condition_options(spark, where, schema, "where")
     if columns is not None:
         options["columns"] = msgspec.json.encode(list(columns)).decode()
@@ -94,7 +94,7 @@ def changes_frame(
     Conditions follow the session's current settings, as in `spark_read`.
     """
     check_reachable(table.uri)
-    target = table.snapshot_for_engines()
+    target = table.handle.pinned
     options = {
         "readChangeFeed": "true",
         "startingVersion": str(versions.start),
@@ -146,7 +146,7 @@ def write_frame(
         raise InvalidInput(f"write_spark: where= is for mode='overwrite', not {mode!r}; remove it")
     check_rows(frame, "write_spark")
     table.refresh()
-    schema = table.snapshot_for_engines().schema
+    schema = table.handle.pinned.schema
     options = {} if overwrite else {"mode": mode}
     options |= _condition_options(frame.sparkSession, where, schema, "replacewhere")
     operation = "delete_keys" if mode == "delete" else mode
@@ -198,7 +198,7 @@ def write_rows(
             raise
         if (found := _find(table, write_id, before)) is not None:
             return found
-    return nothing_done(operation, table.snapshot_for_engines())
+    return nothing_done(operation, table.handle.pinned)
 
 
 def _activate(spark: Any) -> None:
@@ -234,7 +234,7 @@ def _find(table: Table, write_id: str, before: int) -> Commit | None:
 
 def _process_switches(table: Table) -> dict[str, str]:
     """The settings of this process's `Config` that the table does not set, for Spark's workers."""
-    config, properties = current(), table.snapshot_for_engines().table.properties
+    config, properties = current(), table.handle.pinned.table.properties
     switches = {
         "pruning": ("pruning", config.pruning, DEFAULT.pruning),
         "audit": ("audit_percent", config.audit_percent, DEFAULT.audit_percent),
@@ -253,5 +253,6 @@ def _process_switches(table: Table) -> dict[str, str]:
 
 def _storage(table: Table) -> dict[str, str]:
     return {
-        f"{STORAGE}{name}": value for name, value in flat_options(table.storage_options).items()
+        f"{STORAGE}{name}": value
+        for name, value in flat_options(table.handle.storage_options).items()
     }

@@ -33,7 +33,7 @@ def selected(text: str, *, ansi: bool = True, zone: str = "UTC", **row: Any) -> 
     """Whether the condition keeps the row, which lies in a part of its own."""
     table = rs.create_table(f"memory:///{uuid.uuid4().hex}", SCHEMA, key=[])
     table.append(pa.Table.from_pylist([row], schema=SCHEMA))
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     semantics = Semantics.of_spark(ansi=ansi, time_zone=zone)
     plan = plan_scan(
         snapshot,

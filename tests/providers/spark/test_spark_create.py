@@ -56,8 +56,8 @@ def test_a_write_creates_its_table_in_one_commit(spark: Any, uri: str) -> None:
     save(frame(spark, 1, 2, 3), uri, key="ID", **{"property.checkpoint_interval": "7"})
     table = rs.open_table(uri)
     assert (table.version, table.key) == (0, ("id",))
-    assert table.snapshot_for_engines().table.properties == {"checkpoint_interval": "7"}
-    columns = table.snapshot_for_engines().schema
+    assert table.handle.pinned.table.properties == {"checkpoint_interval": "7"}
+    columns = table.handle.pinned.schema
     assert [column.nullable for column in columns] == [False, True]
     assert content(uri) == [(1, "v1"), (2, "v2"), (3, "v3")]
     save(frame(spark, 3, 4, text="w"), uri, key="id", mode="upsert")
@@ -203,6 +203,6 @@ def test_a_write_keeps_vectors_of_an_eager_table(spark: Any, uri: str) -> None:
         rows = frame(spark, 2, 3, text="w")
         save(rows if mode == "upsert" else rows.select("id"), uri, mode=mode)
         table.refresh()
-        old = table.snapshot_for_engines().parts
+        old = table.handle.pinned.parts
         assert sum(ref is not None for ref in old.vectors()) >= 1, mode
     assert len(content(uri)) == 6

@@ -40,7 +40,7 @@ def test_a_query_creates_a_table_and_its_name(spark: Any, database: str, tmp_pat
     assert sql(spark, f"CREATE TABLE {made} USING rowsieve {place} AS {query}").columns == []
     table = rs.open_table(str(path))
     assert (table.version, table.key, table.count()) == (0, ("id",), 3)
-    assert table.snapshot_for_engines().table.properties == {"checkpoint_interval": "7"}
+    assert table.handle.pinned.table.properties == {"checkpoint_interval": "7"}
     assert sorted(map(tuple, spark.table(made).collect())) == [(0, "v0"), (1, "v1"), (2, "v2")]
     with pytest.raises(TableExists, match="already exists in Spark's catalog"):
         sql(spark, f"CREATE TABLE {made} USING rowsieve {place} AS {query}")

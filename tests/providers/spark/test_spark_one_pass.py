@@ -46,7 +46,7 @@ def files_of(table: rs.Table) -> set[str]:
 
 
 def listed(table: rs.Table) -> set[str]:
-    parts = table.snapshot_for_engines().parts
+    parts = table.handle.pinned.parts
     files = [*parts.files("data"), *parts.files("deletes")]
     return {file.path.removeprefix("data/") for file in files if file is not None}
 

@@ -110,7 +110,7 @@ def test_each_route_has_the_rows_of_memory_in_any_session(spark: Any, tmp_path: 
         session = spark.newSession()
         for name, value in settings.items():
             session.conf.set(name, value)
-        types = spark_schema(table.snapshot_for_engines().schema)
+        types = spark_schema(table.handle.pinned.schema)
         memory = session.createDataFrame(table.to_arrow(), types)
         frames = {
             "any": table.to_spark(session),

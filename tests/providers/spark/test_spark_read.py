@@ -242,7 +242,7 @@ def test_clustered_table_has_the_answers_of_an_unclustered_one(spark: Any, tmp_p
         one.refresh()
         one.delete("id = 41")
         made.append(one)
-    orders = [set(one.snapshot_for_engines().parts.sort_orders()) for one in made]
+    orders = [set(one.handle.pinned.parts.sort_orders()) for one in made]
     assert orders == [{"zorder(1, 2)"}, {None}]
     for where in ("id < 100", "id > 20 AND s = 'v1'"):
         rows = [sorted(map(tuple, load(spark, one).filter(where).collect())) for one in made]

@@ -106,7 +106,7 @@ def by_us(table: rs.Table, triple: Triple) -> list[int] | str:
     options = {"where": triple.text, "time_zone": triple.zone, "ansi": str(triple.ansi).lower()}
     try:
         read = ReadOptions.parse({"path": table.uri, **options})
-        plan = plan_read(read, table.snapshot_for_engines(), table.uri, now_us=0)
+        plan = plan_read(read, table.handle.pinned, table.uri, now_us=0)
         found = [read_split(split).read_all().column("k") for split in plan.splits_to_bytes()]
         return sorted(key for column in found for key in column.to_pylist())
     except (InvalidPredicate, UnsupportedOperation):
@@ -189,7 +189,7 @@ def expected_hours(rows: list[dict[str, Any]], zone: str) -> list[int]:
 
 def plan_of(table: rs.Table, **options: str) -> ScanPlan:
     read = ReadOptions.parse({"path": table.uri, **options})
-    return plan_read(read, table.snapshot_for_engines(), table.uri, now_us=0)
+    return plan_read(read, table.handle.pinned, table.uri, now_us=0)
 
 
 def test_a_frame_keeps_the_settings_that_its_session_had(

@@ -122,7 +122,7 @@ def test_batches_of_two_queries_have_the_same_numbers(
         for number in (0, 1):
             run(table, number, [(key, number)], mode="upsert")
     assert content(table) == {1: 0, 2: 0, 5: 1, 6: 1}
-    tokens = rs.open_table(table.uri).snapshot_for_engines().tokens
+    tokens = rs.open_table(table.uri).handle.pinned.tokens
     assert {name: last.sequence for name, last in tokens.items()} == {
         "spark-stream:one": 1,
         "spark-stream:other": 1,

@@ -82,7 +82,7 @@ def test_each_batch_is_one_commit_with_the_token_of_the_query(spark: Any, tmp_pa
     feed.put((1, "c"))
     feed.run(table, **{"metadata.job": "test"})
     table.refresh()
-    tokens = table.snapshot_for_engines().tokens
+    tokens = table.handle.pinned.tokens
     assert [(name.partition(":")[0], last.sequence) for name, last in tokens.items()] == [
         ("spark-stream", 1)
     ]

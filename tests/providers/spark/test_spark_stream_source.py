@@ -218,12 +218,12 @@ def test_a_running_query_keeps_what_it_needs(table: rs.Table) -> None:
     offsets = [start]
     for _ in range(2):
         offsets.append(reader.latestOffset(offsets[-1], reader.getDefaultReadLimit()))
-    assert [lease.version for lease in lease_files(table.store)] == [0]
+    assert [lease.version for lease in lease_files(table.handle.store)] == [0]
     table.compact()
     table.expire_versions(retain_last=1)
     assert len(rows_between(reader, offsets[1], offsets[2])) == 1
     reader.stop()
-    assert lease_files(table.store) == []
+    assert lease_files(table.handle.store) == []
 
 
 def test_another_table_stops_a_query(table: rs.Table) -> None:

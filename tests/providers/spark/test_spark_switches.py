@@ -40,15 +40,15 @@ def made(path: Path, **properties: str) -> rs.Table:
 def planned(table: rs.Table, **given: str) -> ScanPlan:
     """The plan of a read with these options, as the process that plans makes it."""
     options = ReadOptions.parse({"path": table.uri, "where": "v >= 200", **given})
-    snapshot = table.snapshot_for_engines()
+    snapshot = table.handle.pinned
     plan = partial(plan_read, options, snapshot, table.uri, 0)
     settings = options.switches.settings(snapshot.table.properties)
     reporter = reporter_of(options.reporter)
-    return audited_plan(plan, partial(plan, pruning=False), settings, table.store, reporter)
+    return audited_plan(plan, partial(plan, pruning=False), settings, table.handle.store, reporter)
 
 
 def rows(table: rs.Table, plan: ScanPlan) -> list[int]:
-    batches = reported_rows(plan, table.store, None)
+    batches = reported_rows(plan, table.handle.store, None)
     return sorted(i for batch in batches for i in batch.column("id").to_pylist())
 
 
@@ -159,7 +159,7 @@ def test_a_reporter_that_raises_changes_no_row_of_a_spark_read(
     rs.configure(REGISTERED)
     table = made(tmp_path)
     plan = planned(table, reporter=RAISING, audit="100")
-    batches = reported_rows(plan, table.store, reporter_of(RAISING))
+    batches = reported_rows(plan, table.handle.store, reporter_of(RAISING))
     assert sum(batch.num_rows for batch in batches) == 4
     told = [record.message.split()[0] for record in caplog.records]
     assert told == ["RaisingReporter", "RaisingReporter"]

@@ -130,12 +130,12 @@ def test_a_part_of_a_task_has_the_statistics_and_blooms_of_an_upsert(
     by_task, by_upsert = (
         rs.create_table(tmp_path / name, columns, key=["id"]) for name in ("task", "upsert")
     )
-    spark = spark_schema(by_task.snapshot_for_engines().schema)
+    spark = spark_schema(by_task.handle.pinned.schema)
     task = RowsieveWriter.begin(WriteOptions.parse({"path": by_task.uri, "mode": "upsert"}), spark)
     task.commit([task.write(iter(rows.cast(arrow_schema_of(spark)).to_batches()))])
     by_upsert.upsert(rows)
     by_task.refresh()
-    one, other = (each.snapshot_for_engines().parts.table for each in (by_task, by_upsert))
+    one, other = (each.handle.pinned.parts.table for each in (by_task, by_upsert))
     own = ("part_id", "path", "checksum", "tail")  # names are random, and the footer has one
     same = [name for name in one.column_names if not any(part in name for part in own)]
     assert one.column_names == other.column_names

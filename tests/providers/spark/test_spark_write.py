@@ -206,7 +206,7 @@ def test_tasks_that_run_again_write_once(
     assert content(table) == {0: "v0", 1: "v1", 2: "v2", 5: "v5", 6: "v6", 7: "v7", 8: "v8"}
     assert [commit.rows_written for commit in table.history()] == [4, 3]
     table.refresh()
-    listed = table.snapshot_for_engines().parts.table.column("data.path").to_pylist()
+    listed = table.handle.pinned.parts.table.column("data.path").to_pylist()
     orphans = data_files(table) - {path.removeprefix("data/") for path in listed}
     assert len(orphans) == attempts_with_files
 

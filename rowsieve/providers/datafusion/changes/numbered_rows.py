@@ -71,7 +71,7 @@ class _NumberedRead(PushdownFragment):
         try:
             yield from self._batches(output)
         except RowsieveError as error:
-            self._table.engine_error = error
+            self._table.handle.engine_error = error
             raise
 
     def _batches(self, output: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -93,7 +93,7 @@ def _numbered(
         semantics=Semantics.DATAFUSION,
         now_us=clock.now_us(),
     )
-    execution = Execution(plan, table.store, threads=1)
+    execution = Execution(plan, table.handle.store, threads=1)
     bound = execution.predicate
     needed = set(names) | ({column.name for column in bound.columns} if bound else set())
     columns = plan.schema.select(tuple(n for n in plan.schema.names if n in needed))
@@ -119,7 +119,7 @@ def rows_at(
     columns = plan.schema.select(tuple(names))
     numbers = [np.empty(0, dtype=np.int64)]
     found: list[pa.RecordBatch] = []
-    for source, _ in Execution(plan, table.store).visible_parts():
+    for source, _ in Execution(plan, table.handle.store).visible_parts():
         start = starts[source.part.part_id]
         wanted = np.zeros(source.row_count, dtype=bool)
         inside = places[(places >= start) & (places < start + source.row_count)]

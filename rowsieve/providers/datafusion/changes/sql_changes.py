@@ -88,14 +88,14 @@ class Queries(Protocol):
 def insert(queries: Queries, statement: Insert) -> int:
     """Insert rows; return how many."""
     table = queries.table
-    schema, key = table.snapshot_for_engines().schema, table.key
+    schema, key = table.handle.pinned.schema, table.key
     columns = columns_of(schema, statement.columns)
     if not key and statement.on_conflict is not OnConflict.FAIL:
         raise UnsupportedOperation("sql: the table has no key, so no row can conflict")
     check_conflict_columns(statement, key)
     itself = queries.reads_table(statement.source)
     if not itself and (not key or statement.on_conflict is OnConflict.REPLACE):
-        rows = inserted(queries, statement, table.snapshot_for_engines(), columns)
+        rows = inserted(queries, statement, table.handle.pinned, columns)
         if not key:
             return table.append(rows).rows_written
         return table.upsert(with_defaults(rows, schema)).rows_written
@@ -115,7 +115,7 @@ def insert(queries: Queries, statement: Insert) -> int:
         count = rows.num_rows
         return keyed_change(change, snapshot, order, Changes(rows, None), reads)
 
-    table.commit_computed("insert", build)
+    table.handle.commit_computed("insert", build)
     return count
 
 
@@ -133,7 +133,7 @@ def _absent(
     queries: Queries, statement: Insert, snapshot: Snapshot, order: KeyOrder, rows: pa.Table
 ) -> pa.Table:
     """The rows whose keys are not in the table; KeyViolation if one is, unless ON CONFLICT says."""
-    absent = without_present(queries.table.store, snapshot, order, rows)
+    absent = without_present(queries.table.handle.store, snapshot, order, rows)
     if statement.on_conflict is OnConflict.FAIL and absent.num_rows < rows.num_rows:
         keys = rows.select(list(order.names))
         present = keys.num_rows - absent.num_rows
@@ -226,14 +226,14 @@ def delete(queries: Queries, statement: Delete) -> int:
         gone = prepare_keys(keys, snapshot.schema, order, change.operation)
         return keyed_change(change, snapshot, order, Changes(None, gone), changes_rows)
 
-    table.commit_computed("delete", build)
+    table.handle.commit_computed("delete", build)
     return count
 
 
 def update(queries: Queries, statement: Update) -> int:
     """Assign columns in the rows that match the condition; return how many."""
     table = queries.table
-    schema, key = table.snapshot_for_engines().schema, table.key
+    schema, key = table.handle.pinned.schema, table.key
     columns_of(schema, statement.assignments)
     refuse_key(statement.assignments, key)
     itself = queries.reads_table(statement.where, *statement.assignments.values())
@@ -260,7 +260,7 @@ def update(queries: Queries, statement: Update) -> int:
         rows = prepare_rows(rows, snapshot.schema, order, "error", "update")
         return keyed_change(change, snapshot, order, Changes(rows, None), reads)
 
-    table.commit_computed("update", build)
+    table.handle.commit_computed("update", build)
     return count
 
 
@@ -302,7 +302,7 @@ def truncate(queries: Queries, _statement: Truncate) -> int:
         count = Execution(plan, change.store).count()
         return emptied(change, snapshot)
 
-    queries.table.commit_computed("overwrite", build)
+    queries.table.handle.commit_computed("overwrite", build)
     return count
 
 

@@ -87,7 +87,7 @@ def merge(
         count = sum(part.num_rows for part in (changes.rows, changes.deletes) if part is not None)
         return keyed_change(change, snapshot, running.order, changes, running.reads())
 
-    queries.table.commit_computed("merge", build)
+    queries.table.handle.commit_computed("merge", build)
     return count
 
 
@@ -96,7 +96,7 @@ def insert_or_update(queries: Queries, statement: Insert) -> int:
     check_conflict_columns(statement, queries.table.key)
     if not queries.table.key:
         raise UnsupportedOperation("sql: the table has no key, so no row can conflict")
-    schema = queries.table.snapshot_for_engines().schema
+    schema = queries.table.handle.pinned.schema
     columns = columns_of(schema, statement.columns)
     target = statement.target
     same = [f"{target.qualifier}.{quoted(k)} = excluded.{quoted(k)}" for k in queries.table.key]
@@ -183,7 +183,7 @@ class _Merging:
         if self._keys is None or self._reads_itself or source or not self._keys.num_rows:
             return changes_rows
         keys = key_columns_of([self._keys], self.order)
-        return TouchesKeys(self._queries.table.store, self._schema, self.order, keys)
+        return TouchesKeys(self._queries.table.handle.store, self._schema, self.order, keys)
 
     def _clause_texts(self) -> list[str]:
         texts = [self._statement.on]
@@ -345,7 +345,7 @@ class _Merging:
         """Raise KeyViolation if an inserted key is in the table."""
         if rows is None:
             return
-        store = self._queries.table.store
+        store = self._queries.table.handle.store
         absent = without_present(store, self._snapshot, self.order, rows)
         if absent.num_rows < rows.num_rows:
             raise KeyViolation(

@@ -95,7 +95,7 @@ class StatementQueries:
 
     def run(self, frame: datafusion.DataFrame) -> pa.Table:
         """Run a planned query; if a read of the changed table fails, raise its error."""
-        self.table.engine_error = None
+        self.table.handle.engine_error = None
         try:
             return frame.to_arrow_table()
         except Exception as error:
@@ -159,7 +159,7 @@ class StatementQueries:
 
     def _names_of_changed(self) -> list[OwnTable]:
         """The names in the session that follow the newest version of the changed table."""
-        wanted = self.table.snapshot_for_engines().table.uuid
+        wanted = self.table.handle.pinned.table.uuid
         return [
             own
             for own in self._named.values()

@@ -79,7 +79,7 @@ def _columns_by_key(
         semantics=Semantics.SQL,
         now_us=clock.now_us(),
     )
-    execution = Execution(plan, table.store)
+    execution = Execution(plan, table.handle.store)
     present = pa.Table.from_batches(list(execution.read()), schema=execution.schema)
     stored = present.select(list(order.names))
     both = pa.concat_tables([stored, keys.select(order.names).cast(stored.schema)])

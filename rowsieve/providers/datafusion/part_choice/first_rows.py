@@ -146,7 +146,7 @@ def _first_values(own: OwnTable, first: FirstRows, filters: ir.Predicate) -> pa.
             now_us=clock.now_us(),
             columns=table_columns((first.column,)),
         )
-        batches = Execution(plan, own.table.store).read()
+        batches = Execution(plan, own.table.handle.store).read()
         values += [batch.column(0).drop_null() for batch in batches]
         if sum(map(len, values)) >= first.count:
             return pa.concat_arrays(values)

@@ -40,8 +40,8 @@ class UnreadTable:
     def check_files(self) -> None:
         """Raise unless its files exist and have their sizes."""
         table = self.read.table
-        plan = plan_read(self.read.options, table.snapshot_for_engines(), table.store.uri, 0)
-        check_files(table.store, table.version, files_of(plan))
+        plan = plan_read(self.read.options, table.handle.pinned, table.handle.store.uri, 0)
+        check_files(table.handle.store, table.version, files_of(plan))
 
 
 def with_known_counts(

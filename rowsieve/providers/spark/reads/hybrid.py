@@ -74,7 +74,7 @@ _OPTIONS: Final[Mapping[str, str]] = {
 def routes_of(read: SparkRead, allowed: Collection[str]) -> SparkRoutes:
     """The route of each part that the read needs."""
     check_routes(allowed)
-    snapshot, store = read.table.snapshot_for_engines(), read.table.store
+    snapshot, store = read.table.handle.pinned, read.table.handle.store
     plan = plan_read(read.options, snapshot, store.uri, clock.now_us())
     columns = _columns(read, plan)
     wanted = Wanted(columns, _refusal(read, plan, columns, allowed))
@@ -96,8 +96,8 @@ def _implied(read: SparkRead, plan: ScanPlan) -> ScanPlan:
 def _lasting_plan(read: SparkRead) -> ScanPlan:
     """The plan of the parts that the read needs if Spark runs it now or later (invariant 30)."""
     table = read.table
-    snapshot = table.snapshot_for_engines()
-    return plan_read(read.options, snapshot, table.store.uri, clock.now_us(), lasting=True)
+    snapshot = table.handle.pinned
+    return plan_read(read.options, snapshot, table.handle.store.uri, clock.now_us(), lasting=True)
 
 
 def hybrid_frame(read: SparkRead, allowed: Collection[str]) -> Any:
@@ -126,7 +126,7 @@ def _counted(read: SparkRead, routes: SparkRoutes, count: int, frame: Any) -> An
 
     table = read.table
     files = _files(read, routes.parts)
-    return CountedFrame(frame, count, table.store, table.version, files)
+    return CountedFrame(frame, count, table.handle.store, table.version, files)
 
 
 def _files(read: SparkRead, parts: Sequence[PartRoute]) -> list[FileRef]:
@@ -139,7 +139,7 @@ def _frame(read: SparkRead, routes: SparkRoutes) -> Any:
     if len(by_source) == len(routes.parts) and not read.implied:
         return read.source_frame()
     if not routes.parts:
-        schema = output_schema(read.options, read.table.snapshot_for_engines().schema)
+        schema = output_schema(read.options, read.table.handle.pinned.schema)
         return empty_frame(read.spark, spark_schema(schema))
     frames = [_conditioned(read, frame) for frame in _native_frames(read, routes)]
     if by_source:
@@ -176,7 +176,7 @@ def _needed(read: SparkRead, plan: ScanPlan) -> set[str]:
 
     All of them if the read is audited, or if its own condition may fail on a row of another part.
     """
-    snapshot, whole = read.table.snapshot_for_engines(), {part.part_id for part in read_parts(plan)}
+    snapshot, whole = read.table.handle.pinned, {part.part_id for part in read_parts(plan)}
     settings = read.options.switches.settings(snapshot.table.properties)
     if not settings.skips or settings.audited_percent or read.foreign_condition:
         return whole
@@ -199,7 +199,7 @@ def _refusal(
     read: SparkRead, plan: ScanPlan, columns: Sequence[Field], allowed: Collection[str]
 ) -> Reason | None:
     """The first reason to read all parts through the source; None if there is none."""
-    settings = read.options.switches.settings(read.table.snapshot_for_engines().table.properties)
+    settings = read.options.switches.settings(read.table.handle.pinned.table.properties)
     found: Reason | None
     if not set(allowed) - {"source"}:
         return Reason.ASKED
@@ -269,7 +269,7 @@ def _check_listing(read: SparkRead, frame: Any, parts: Sequence[PartRoute]) -> N
     expected, listed = sum(part.size_bytes for part in parts), listed_bytes(frame)
     if listed != expected:
         table = read.table
-        check_files(table.store, table.version, _files(read, parts))
+        check_files(table.handle.store, table.version, _files(read, parts))
         raise CorruptData(
             f"Spark lists {listed:,} bytes of {len(parts):,} files of {table.uri}, and the "
             f"manifest says {expected:,}; read with routes=['source']"
@@ -285,13 +285,13 @@ def _scan(read: SparkRead, schema: StructType, parts: Sequence[PartRoute]) -> An
         return parquet_scan(read.spark, reader, paths)
     except AnalysisException as error:
         if error.getCondition() == "PATH_NOT_FOUND":
-            check_files(read.table.store, read.table.version, _files(read, parts))
+            check_files(read.table.handle.store, read.table.version, _files(read, parts))
         raise
 
 
 def _conditioned(read: SparkRead, frame: Any) -> Any:
     """The rows that match the condition, with the output columns."""
-    names = output_schema(read.options, read.table.snapshot_for_engines().schema).names
+    names = output_schema(read.options, read.table.handle.pinned.schema).names
     if read.where is not None:
         frame = frame.where(read.where)
     return frame if tuple(frame.columns) == names else frame.select(*map(quoted, names))

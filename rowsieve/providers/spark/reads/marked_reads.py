@@ -65,7 +65,7 @@ class MarkedRead:
                 table = open_table(self.uri, version=self.version, storage_options=options)
             except (SnapshotExpired, TableNotFound):
                 return None
-        if table.snapshot_for_engines().table.uuid != self.table_uuid:
+        if table.handle.pinned.table.uuid != self.table_uuid:
             return None
         return replace(self.read, table=table, spark=spark)
 
@@ -81,15 +81,15 @@ def marked(read: SparkRead, frame: Any, allowed: Collection[str], row_count: int
     name, table = PREFIX + uuid.uuid4().hex, read.table
     found = MarkedRead(
         table.uri,
-        table.snapshot_for_engines().table.uuid,
+        table.handle.pinned.table.uuid,
         table.version,
-        table.storage_options,
+        table.handle.storage_options,
         weakref.ref(table),
         replace(read, table=None, spark=None),  # type: ignore[arg-type]
         frozenset(allowed),
         None if read.where is None else _settings(read.spark),
         row_count,
-        is_writable=not table._read_only,
+        is_writable=not table.handle.read_only,
     )
     with _LOCK:
         _READS[name] = found

@@ -35,7 +35,7 @@ def placed_frame(read: SparkRead, place: str) -> Any:
             f"numbers in files that Spark reads itself; {routes}\nUse MERGE in "
             "rowsieve.providers.datafusion.SessionContext"
         )
-    snapshot = read.table.snapshot_for_engines()
+    snapshot = read.table.handle.pinned
     if not routes.parts:
         empty = empty_frame(read.spark, spark_schema(snapshot.schema))
         return empty.withColumn(place, sql.lit(None).cast("bigint"))

@@ -39,7 +39,7 @@ _SPLITS: Final = "splits"
 def planned_frame(read: SparkRead) -> Any:
     """Plan the read, and return a DataFrame of its splits."""
     table, options, spark = read.table, read.options, read.spark
-    snapshot, store = table.snapshot_for_engines(), table.store
+    snapshot, store = table.handle.pinned, table.handle.store
     now_us, reporter = clock.now_us(), reporter_of(options.reporter)
     plan = audited_plan(
         partial(plan_read, options, snapshot, store.uri, now_us),

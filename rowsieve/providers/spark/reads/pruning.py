@@ -94,7 +94,7 @@ class _Place:
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        schema = self.read.table.snapshot_for_engines().schema
+        schema = self.read.table.handle.pinned.schema
         return tuple(output_schema(self.read.options, schema))
 
 
@@ -280,7 +280,7 @@ def _place(node: Any, session: Any) -> _Place | None:
     read = None if found is None else found.again(session)
     if found is None or read is None:
         return None
-    rules = Rules.of(session, read.table.snapshot_for_engines().schema)
+    rules = Rules.of(session, read.table.handle.pinned.schema)
     return _Place(node.child().output(), found, read, rules)
 
 
@@ -389,7 +389,7 @@ def _may_fail(predicate: ir.Predicate, place: _Place) -> bool:
     schema, semantics = place.rules.schema, place.rules.semantics
     if (failing := may_fail_at(predicate, schema, semantics)) is None:
         return True
-    snapshot = place.read.table.snapshot_for_engines()
+    snapshot = place.read.table.handle.pinned
     return any(
         may_fail(snapshot, BoundOperand(node, type_of(node), schema.id, semantics))
         for node in failing

@@ -63,7 +63,7 @@ def read_changes(
     if isinstance(columns, str):
         raise InvalidInput(f"columns= must be a list of names, not the text {columns!r}")
     table = open_table(uri, storage_options=storage_options)
-    versions = checked_range(table.snapshot_for_engines(), from_version, to_version)
+    versions = checked_range(table.handle.pinned, from_version, to_version)
     if to_version is not None:
         table = open_table(uri, version=to_version, storage_options=storage_options)
     return changes_frame(table, spark, versions, where, columns)

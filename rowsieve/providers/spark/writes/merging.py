@@ -50,8 +50,10 @@ class Merge:
         clauses: Sequence[Clause],
         aliases: Aliases,
     ) -> None:
-        pinned = open_table(table.uri, version=version, storage_options=table.storage_options)
-        self._schema = pinned.snapshot_for_engines().schema
+        pinned = open_table(
+            table.uri, version=version, storage_options=table.handle.storage_options
+        )
+        self._schema = pinned.handle.pinned.schema
         self._key = tuple(pinned.key)
         self._on = self._compared(tuple(on))
         self._clauses = clauses

@@ -54,7 +54,7 @@ def merge_places(
         places, rows = merge.places_and_rows()
         return hide_places(change, snapshot, places, rows, changes_rows)
 
-    return table.commit_computed("merge", build, retry_timeout_s)
+    return table.handle.commit_computed("merge", build, retry_timeout_s)
 
 
 class PlacedMerge(Merge):

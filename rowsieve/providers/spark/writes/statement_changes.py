@@ -72,7 +72,9 @@ class _View:
         elif version == self.shown:
             return
         elif version != table.version:
-            table = open_table(table.uri, version=version, storage_options=table.storage_options)
+            table = open_table(
+                table.uri, version=version, storage_options=table.handle.storage_options
+            )
         read = spark_read(table, self.session, None, None)
         hybrid_frame(read, self.found.allowed).createOrReplaceTempView(quoted(self.name))
         self.shown = table.version
@@ -128,7 +130,7 @@ def _view(session: Any, target: Any) -> _View | None:
             if found is None or not (is_temporary and found.is_writable and found.is_whole_table):
                 return None
             table = open_table(found.uri, storage_options=found.storage_options or None)
-            if table.snapshot_for_engines().table.uuid != found.table_uuid:
+            if table.handle.pinned.table.uuid != found.table_uuid:
                 return None
             return _View(session, names[0], alias or names[0], found, table, found.version)
         is_temporary |= class_of(plan) != _ALIAS and plan.isTempView()
@@ -195,7 +197,7 @@ def _clause(view: _View, when: When, number: int, action: Any) -> Clause:
         return Clause(when, number, name, None, condition)
     values = dict(_assigned(view, "MERGE", action.assignments()))
     if name == "insert":  # as in Spark, a column without a value is NULL
-        columns = view.table.snapshot_for_engines().schema.names
+        columns = view.table.handle.pinned.schema.names
         given = {column.lower() for column in values}
         values |= {column: "NULL" for column in columns if column.lower() not in given}
     return Clause(when, number, name, values, condition)
@@ -226,7 +228,7 @@ def _equal_columns(
     view: _View, source: str, columns: list[str], condition: Any
 ) -> Iterator[tuple[str, str]]:
     """Columns of the table with those of the source that the condition of a MERGE compares."""
-    target = view.table.snapshot_for_engines().schema.names
+    target = view.table.handle.pinned.schema.names
     sides = {view.alias.lower(): target, source.lower(): columns}
     for each in _conjuncts(condition):
         names: dict[str, str] = {}

@@ -1,0 +1,48 @@
+"""The base of `Table`'s methods, and the reports of those that change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, Final, ParamSpec, TypeVar, cast
+
+from rowsieve.changes.table_handle import Handle
+from rowsieve.errors import CommitConflict, EvaluationError, InvalidData, InvalidPredicate
+
+M = TypeVar("M", bound="TableMethods")
+P = ParamSpec("P")
+R = TypeVar("R")
+_BY_STATE: Final = (InvalidData, InvalidPredicate, EvaluationError, CommitConflict)
+"""Errors of a call that may have been valid for an earlier version of the table."""
+
+
+class TableMethods:
+    """Methods of `Table`, which stand on its handle."""
+
+    def __init__(self, handle: Handle) -> None:
+        self.handle = handle
+
+
+def changes(
+    operation: str,
+) -> Callable[[Callable[Concatenate[M, P], R]], Callable[Concatenate[M, P], R]]:
+    """Decorate a method so that a call which raises is reported as a failed `operation`.
+
+    A call whose `token` was committed returns that commit, even if its data does not fit the table
+    as it is now: the columns may have changed since.
+    """
+
+    def decorate(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, P], R]:
+        @wraps(method)
+        def call(self: M, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            with self.handle.failures_reported(operation):
+                try:
+                    return method(self, *args, **kwargs)
+                except _BY_STATE:
+                    if (done := self.handle.committed_before(kwargs.get("token"))) is None:
+                        raise
+                    return cast("R", done)  # every method that takes a token returns a Commit
+
+        return call
+
+    return decorate

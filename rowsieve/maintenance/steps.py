@@ -1,0 +1,122 @@
+"""The steps of `maintain`: each does what is due, and commits nothing if nothing is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rowsieve.arguments.annotations import Metadata, Progress
+from rowsieve.changes.mutation import Mutation
+from rowsieve.changes.table_handle import Handle
+from rowsieve.changes.vector_building import plan_vectors
+from rowsieve.compaction.pace import Pace
+from rowsieve.compaction.pick import pick
+from rowsieve.compaction.rewrite_passes import (
+    COMPACTION_RETRY_TIMEOUT_S,
+    MOST_PASSES,
+    Compaction,
+)
+from rowsieve.maintenance.advice import Advice, advise
+from rowsieve.maintenance.analyzing import plan_missing
+from rowsieve.maintenance.disk_usage import DiskUsage, usage_of
+from rowsieve.objects import ObjectStore
+from rowsieve.retention.removed_files import RemovedFiles
+from rowsieve.retention.retaining import check_newest
+from rowsieve.storage.log.log_entry import Commit
+from rowsieve.storage.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """The result of `maintain`: its commits, the files before and after, and the advice after it.
+
+    `compactions` are the passes in order, `compaction` is the last one. `analyzed` is None if no
+    part lacked statistics, `stored` if no deletion vectors were worth storing.
+    """
+
+    compactions: tuple[Commit, ...]
+    analyzed: Commit | None
+    removed: RemovedFiles
+    before: DiskUsage
+    after: DiskUsage
+    advice: Advice
+    stored: Commit | None = None
+
+    @property
+    def compaction(self) -> Commit:
+        """The last pass; it is not committed if there was nothing to compact."""
+        return self.compactions[-1]
+
+
+def maintain(
+    handle: Handle,
+    metadata: Metadata | None,
+    progress: Progress | None,
+    pace: Pace,
+    vacuum: Callable[[], RemovedFiles],
+) -> Maintenance:
+    """Compact, collect missing statistics, store deletion vectors where it pays, then `vacuum`."""
+    check_newest(handle.store, handle.log)  # before a commit takes the number of a lost entry
+    before = usage_of(handle.store)
+    compactions = compact_in_passes(handle, metadata, progress, pace)
+    analyzed = _due(handle, "analyze", metadata, plan_missing)
+    pace.check()
+    stored = None
+    if handle.newest.table.key:
+        stored = _due(handle, "build_deletion_vectors", metadata, _plan_many_hidden_rows)
+    pace.check()
+    removed = vacuum()
+    after, advice = usage_of(handle.store), advise(handle.resolve())
+    return Maintenance(compactions, analyzed, removed, before, after, advice, stored)
+
+
+def compact_in_passes(
+    handle: Handle,
+    metadata: Metadata | None,
+    progress: Progress | None,
+    pace: Pace,
+    retry_timeout_s: float | None = COMPACTION_RETRY_TIMEOUT_S,
+) -> tuple[Commit, ...]:
+    """Compact until nothing remains to rewrite; return the commits, or one that did nothing."""
+    notes = dict(metadata or {})
+    change = handle.change("compact", notes, None, retry_timeout_s)
+    compaction = Compaction(handle.store, notes, progress, handle.collecting, pace)
+    done: list[Commit] = []
+    is_last = True
+
+    def plan_pass(snapshot: Snapshot) -> Mutation | None:
+        nonlocal is_last
+        picked = pick(snapshot)
+        is_last = not picked.slices
+        return compaction.plan_pass(snapshot, picked)
+
+    for _ in range(MOST_PASSES):
+        commit = handle.commit_mutation(change, plan_pass, any_columns=True)
+        if commit.committed or not done:
+            done.append(commit)
+        if is_last or not commit.committed:
+            break
+    return tuple(done)
+
+
+def _due(
+    handle: Handle,
+    operation: str,
+    metadata: Metadata | None,
+    plan: Callable[[ObjectStore, Snapshot, Metadata], Mutation | None],
+) -> Commit | None:
+    """Commit what a step plans; None if nothing was due."""
+    notes = dict(metadata or {})
+    commit = handle.commit_mutation(
+        handle.change(operation, notes, None, COMPACTION_RETRY_TIMEOUT_S),
+        lambda snapshot: plan(handle.store, snapshot, notes),
+        any_columns=True,
+    )
+    return commit if commit.committed else None
+
+
+def _plan_many_hidden_rows(
+    store: ObjectStore, snapshot: Snapshot, notes: Metadata
+) -> Mutation | None:
+    """Vectors where a first read would compare many keys: where parts overlap still."""
+    return plan_vectors(store, snapshot, None, notes, if_many=True)

@@ -1,0 +1,415 @@
+"""The methods of `Table` that change its rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, Literal, TypeAlias
+
+from rowsieve import clock, engines
+from rowsieve.arguments import Example
+from rowsieve.arguments.annotations import (
+    ColumnNames,
+    Metadata,
+    RetryTimeout,
+    Token,
+)
+from rowsieve.bridges.session import Session
+from rowsieve.bridges.where import locating_errors, semantics_of, to_operand, to_predicate
+from rowsieve.changes.change import Change, Question
+from rowsieve.changes.cherry_picks import (
+    PICKED,
+    AlreadyPicked,
+    changes_of,
+    is_picked,
+    operation_of,
+)
+from rowsieve.changes.column_changes import columns_read
+from rowsieve.changes.column_methods import SchemaMode
+from rowsieve.changes.ingest import (
+    Changes,
+    OnDuplicate,
+    prepare_appended,
+    prepare_keys,
+    prepare_rows,
+    read_data,
+    reduce_changes,
+)
+from rowsieve.changes.mutation import Mutation, Stale
+from rowsieve.changes.operations import (
+    delete_planned,
+    delete_where,
+    overwrite_where,
+    restore_to,
+    update_planned,
+    update_where,
+)
+from rowsieve.changes.table_handle import nothing_done
+from rowsieve.changes.table_methods import TableMethods, changes
+from rowsieve.errors import EmptyData, InvalidInput, StalePlan, UnsupportedOperation
+from rowsieve.objects import in_thread
+from rowsieve.planner.plan import ScanPlan
+from rowsieve.predicate.bind import bind, bind_operand
+from rowsieve.predicate.ir import Cast, Operand
+from rowsieve.predicate.ir import Literal as LiteralNode
+from rowsieve.predicate.semantics import Semantics
+from rowsieve.scan import GivenPlan
+from rowsieve.storage.log.commit_request import CommitRequest
+from rowsieve.storage.log.floors import check_kept
+from rowsieve.storage.log.log_entry import Commit
+from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
+from rowsieve.storage.snapshot import Snapshot
+from rowsieve.types.ordering.keys import KeyOrder
+from rowsieve.types.schema import Schema
+
+MergeClause: TypeAlias = str | Mapping[str, Any]
+MergeClauses: TypeAlias = Annotated[
+    MergeClause | Sequence[MergeClause],
+    Example("'update'", "'update', 'insert' or 'delete', a dict, or a list of these"),
+]
+
+
+class RowMethods(TableMethods):
+    """Changes of rows; each is one commit."""
+
+    @changes("upsert")
+    def upsert(
+        self,
+        data: Any,
+        *,
+        on_duplicate: OnDuplicate = "error",
+        schema_mode: SchemaMode = "strict",
+        metadata: Metadata | None = None,
+        token: Token | None = None,
+    ) -> Commit:
+        """Insert rows, or replace the rows that have the same key.
+
+        The data must have every column. A duplicate key is a KeyViolation unless
+        `on_duplicate="last"`. Upserts never conflict: for each key the later commit wins.
+        `schema_mode="merge"` adds the columns that the table lacks, in the same commit.
+        """
+        change = self.handle.change("upsert", metadata, token)
+        order = self.handle.order("upsert")
+        schema = self.handle.newest.schema
+        table = read_data(data, "upsert", schema)
+        if schema_mode == "merge":
+            return self.handle.commit_merging(
+                change,
+                table,
+                lambda rows, schema: prepare_rows(
+                    rows,
+                    schema,
+                    KeyOrder.of(schema, self.handle.newest.table.key),
+                    on_duplicate,
+                    "upsert",
+                ),
+            )
+        rows = prepare_rows(table, schema, order, on_duplicate, "upsert")
+        return self.handle.commit_blind(change, Changes(rows, None))
+
+    @changes("append")
+    def append(
+        self,
+        data: Any,
+        *,
+        schema_mode: SchemaMode = "strict",
+        metadata: Metadata | None = None,
+        token: Token | None = None,
+    ) -> Commit:
+        """Add rows to a table without a key; columns that the data lacks get their default.
+
+        `schema_mode="merge"` adds the columns that the table lacks, in the same commit.
+        """
+        if key := self.handle.newest.table.key:
+            raise UnsupportedOperation(
+                f"append: the table has the key ({', '.join(key)}), and appended rows could "
+                "duplicate existing keys; use upsert"
+            )
+        change = self.handle.change("append", metadata, token)
+        schema = self.handle.newest.schema
+        table = read_data(data, "append", schema, appends=True)
+        if schema_mode == "merge":
+            return self.handle.commit_merging(change, table, prepare_appended)
+        rows = prepare_appended(table, schema)
+        return self.handle.commit_blind(change, Changes(rows, None))
+
+    @changes("apply")
+    def apply_changes(
+        self,
+        data: Any,
+        *,
+        op: str,
+        sequence: str,
+        metadata: Metadata | None = None,
+        token: Token | None = None,
+    ) -> Commit:
+        """Apply a change stream in one commit: per key, the action with the highest `sequence`.
+
+        `op` names the column of actions: i, u, c, r, insert, update, upsert, create and read write
+        the row; d and delete remove its key. A deleted row needs only its key columns.
+        """
+        change = self.handle.change("apply", metadata, token)
+        order = self.handle.order("apply_changes")
+        schema = self.handle.newest.schema
+        table = read_data(data, "apply_changes", schema, op=op)
+        return self.handle.commit_blind(
+            change, reduce_changes(table, schema, order, op=op, sequence=sequence)
+        )
+
+    @changes("delete")
+    def delete(
+        self,
+        where: Any = None,
+        *,
+        keys: Any = None,
+        plan: GivenPlan | None = None,
+        dialect: str = "postgres",
+        session: Session | None = None,
+        metadata: Metadata | None = None,
+        token: Token | None = None,
+        retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
+    ) -> Commit:
+        """Delete rows by predicate, by key (`keys`: Arrow data with the key columns), or by plan.
+
+        A delete by key reads nothing and never conflicts. A delete by predicate deletes the rows
+        that match in the version right before its own commit; under snapshot isolation, rows that
+        concurrent commits insert survive. A delete by plan deletes exactly the rows that the plan
+        returns, and raises StalePlan if the table has a newer version, or a concurrent commit
+        changes the plan's result. CommitConflict if concurrent commits prevent the delete for
+        `retry_timeout_s` seconds.
+        """
+        if (where is not None) + (keys is not None) + (plan is not None) != 1:
+            raise InvalidInput(
+                "delete takes exactly one of a predicate, keys= and plan=; "
+                "delete('TRUE') deletes all rows"
+            )
+        if plan is not None:
+            change = self.handle.change("delete", metadata, token, retry_timeout_s)
+            return self._commit_planned(
+                change, plan, lambda head: delete_planned(change, head, plan)
+            )
+        if keys is None:
+            change = self.handle.change("delete", metadata, token, retry_timeout_s)
+            schema = self.handle.newest.schema
+            question = _question(where, dialect, schema, session)
+            return self.handle.commit_mutation(
+                change,
+                lambda snapshot: delete_where(change, snapshot, question),
+                reads=(schema, lambda: columns_read(schema, question, {})),
+            )
+        change = self.handle.change("delete_keys", metadata, token, retry_timeout_s)
+        order = self.handle.order("delete by key")
+        schema = self.handle.newest.schema.select(order.names)
+        table = prepare_keys(read_data(keys, "delete", schema), schema, order, "delete")
+        return self.handle.commit_blind(change, Changes(None, table))
+
+    @changes("update")
+    def update(
+        self,
+        assignments: Annotated[Mapping[str, Any], Example("{'delay': 'delay + 5'}")],
+        *,
+        where: Any = None,
+        plan: GivenPlan | None = None,
+        dialect: str = "postgres",
+        session: Session | None = None,
+        metadata: Metadata | None = None,
+        token: Token | None = None,
+        retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
+    ) -> Commit:
+        """Assign columns in every matching row: `{"delay": "delay + 5"}`.
+
+        Text is a SQL expression over the row's old values; numbers, booleans and None are
+        literals. With `plan`, changes exactly the rows that the plan returns, and evaluates with
+        the plan's semantics and time; StalePlan as for `delete`. CommitConflict if concurrent
+        commits prevent the update for `retry_timeout_s` seconds.
+        """
+        if not assignments:
+            raise InvalidInput("update: assignments is empty; give e.g. {'delay': 'delay + 5'}")
+        if where is not None and plan is not None:
+            raise InvalidInput("update takes where= or plan=, not both; remove one of them")
+        change = self.handle.change("update", metadata, token, retry_timeout_s)
+        schema, semantics = self.handle.newest.schema, semantics_of(dialect, None, session)
+        operands = {
+            schema.field(name).name: _assigned(value, dialect, schema, semantics)
+            for name, value in assignments.items()
+        }
+        if len(operands) < len(assignments):
+            raise InvalidInput(f"update: two values for one column: {', '.join(assignments)}")
+        if plan is not None:
+            return self._commit_planned(
+                change, plan, lambda head: update_planned(change, head, plan, operands)
+            )
+        for name, value in assignments.items():
+            with locating_errors(value, dialect, schema, semantics, is_value=True):
+                field = schema.field(name)
+                bind_operand(Cast(operands[field.name], field.type), schema, semantics, now_us=0)
+        question = _question(where, dialect, schema, session)
+        return self.handle.commit_mutation(
+            change,
+            lambda snapshot: update_where(change, snapshot, question, operands),
+            reads=(schema, lambda: columns_read(schema, question, operands)),
+        )
+
+    @changes("overwrite")
+    def overwrite(
+        self,
+        data: Any,
+        *,
+        where: Any = None,
+        dialect: str = "postgres",
+        session: Session | None = None,
+        metadata: Metadata | None = None,
+        token: Token | None = None,
+        retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
+    ) -> Commit:
+        """Replace all rows, or the rows that match `where`, with `data`.
+
+        With `where`, every row of the data must match it, and no key of the data may belong to an
+        existing row that does not match. CommitConflict if concurrent commits prevent the
+        overwrite for `retry_timeout_s` seconds.
+        """
+        change = self.handle.change("overwrite", metadata, token, retry_timeout_s)
+        schema = self.handle.newest.schema
+        table = read_data(data, "overwrite", schema, appends=not self.handle.newest.table.key)
+        if not table.num_rows:
+            raise EmptyData(
+                "overwrite: the data has no rows; nothing was written. Use delete to remove rows; "
+                "delete('TRUE') removes all of them"
+            )
+        if self.handle.newest.table.key:
+            rows = prepare_rows(table, schema, self.handle.order("overwrite"), "error", "overwrite")
+        else:
+            rows = prepare_appended(table, schema)
+        if where is not None:
+            question = _question(where, dialect, self.handle.newest.schema, session)
+            return self.handle.commit_mutation(
+                change, lambda snapshot: overwrite_where(change, snapshot, question, rows)
+            )
+        return self.handle.commit_overwrite(change, rows)
+
+    @changes("restore")
+    def restore(
+        self,
+        version: int,
+        *,
+        metadata: Metadata | None = None,
+        retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
+    ) -> Commit:
+        """Restore the rows of `version` in a new commit; the history is kept.
+
+        CommitConflict if concurrent commits prevent the restore for `retry_timeout_s` seconds.
+        """
+        notes = {**(metadata or {}), "restored": str(version)}
+        change = self.handle.change("restore", notes, None, retry_timeout_s)
+        reading = (
+            in_thread(partial(self.handle.log.at, version)) if self.handle.store.overlaps else None
+        )
+        head = self.handle.latest()
+        target = self.handle.log.at(version) if reading is None else reading.result()
+        return self.handle.commit(change, head, lambda head: restore_to(change, head, target))
+
+    @changes("cherry_pick")
+    def cherry_pick(
+        self, version: int, *, retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S
+    ) -> Commit:
+        """Repeat the changes of the commit of `version`, which a restore has undone.
+
+        A second call changes nothing. UnsupportedOperation with the reason if it cannot be sound:
+        the commit is not undone, it depended on other rows, the columns have changed, or newer rows
+        have keys in its ranges. All rows of the commit are held in memory.
+        """
+        picked = self.handle.log.at(version)
+        operation, notes = operation_of(self.handle.log, version), {PICKED: str(version)}
+        change = self.handle.change(operation, notes, None, retry_timeout_s)
+        try:
+            return self.handle.commit(
+                change, self.handle.latest(), partial(self._picking, change, picked)
+            )
+        except AlreadyPicked:
+            return nothing_done("cherry_pick", self.handle.latest())
+
+    def _picking(self, change: Change, picked: Snapshot, head: Snapshot) -> CommitRequest:
+        check_kept(picked.version, head)
+        if is_picked(self.handle.log, head, picked.version):
+            raise AlreadyPicked
+        return change.write(head, changes_of(self.handle.store, picked, change.operation, head))
+
+    def _commit_planned(
+        self, change: Change, plan: ScanPlan, build: Callable[[Snapshot], Mutation | None]
+    ) -> Commit:
+        try:
+            return self.handle.commit_mutation(change, build, recompute=False)
+        except Stale as error:
+            raise StalePlan(
+                f"{change.operation}: a concurrent commit changed the result of the plan, made at "
+                f"version {plan.version}; nothing was changed. Plan the scan again"
+            ) from error
+
+    # Spark
+
+    @changes("write_spark")
+    def write_spark(
+        self,
+        frame: Any,
+        mode: Literal["upsert", "append", "delete", "overwrite"],
+        *,
+        where: Any = None,
+        presorted: bool | None = None,
+    ) -> Commit:
+        """Write a Spark DataFrame in one commit; Spark's tasks write disjoint key ranges.
+
+        `where` limits an overwrite to the rows that match it, as in `overwrite`. `presorted`: the
+        frame's tasks already hold rows in the order of the key, in disjoint ranges, so no shuffle
+        is needed; where they do not, the frame is computed again and shuffled. None: it is tried if
+        the frame reads local Parquet files whose footers show such ranges.
+        """
+        started_s = time.perf_counter()
+        self.handle.require_writable("write_spark")
+        commit = engines.spark().write_frame(self, frame, mode, where, presorted=presorted)
+        return self.handle.reported(commit, started_s) if commit.parts_added else commit
+
+    @changes("merge_spark")
+    def merge_spark(
+        self,
+        frame: Any,
+        on: ColumnNames,
+        *,
+        when_matched: MergeClauses | None = None,
+        when_not_matched: MergeClauses | None = None,
+        when_not_matched_by_source: MergeClauses | None = None,
+        retry_timeout_s: RetryTimeout = RETRY_TIMEOUT_S,
+    ) -> Commit:
+        """Merge a Spark DataFrame in one commit; of each row, the first clause that fits applies.
+
+        `on` is the key; of a table without one, columns that are equal in matching rows. Clauses
+        are "update", "insert" or "delete", or a dict such as
+        `{"update": {"n": "source.n + target.n"}, "where": "source.n > 0"}` in Spark's SQL.
+        KeyViolation if clauses apply to two rows of the source with one key. Serializable; the
+        merge runs again after a conflicting commit, for `retry_timeout_s` seconds.
+        """
+        started_s = time.perf_counter()
+        self.handle.require_writable("merge_spark")
+        clauses = {
+            "when_matched": when_matched,
+            "when_not_matched": when_not_matched,
+            "when_not_matched_by_source": when_not_matched_by_source,
+        }
+        commit = engines.spark_merge().merge_frame(self, frame, on, clauses, retry_timeout_s)
+        return self.handle.reported(commit, started_s) if commit.parts_added else commit
+
+
+def _question(where: Any, dialect: str, schema: Schema, session: Session | None) -> Question:
+    semantics = semantics_of(dialect, where, session)
+    now_us = clock.now_us()
+    with locating_errors(where, dialect, schema, semantics):
+        predicate = to_predicate(where, dialect, schema, semantics, session)
+        if isinstance(where, str):
+            bind(predicate, schema, semantics, now_us=now_us, simplified=False)
+    return Question(predicate, semantics, now_us)
+
+
+def _assigned(value: Any, dialect: str, schema: Schema, semantics: Semantics) -> Operand:
+    if value is None or isinstance(value, bool | int | float):
+        return LiteralNode(value)
+    return to_operand(value, dialect, schema, semantics)
