@@ -1,14 +1,14 @@
 """Decodes one row group of a part column by column, or only its pages with wanted rows.
 
-`open_file` finds the columns of a file. Several row groups with few wanted pages are decoded
-together, like one row group. Text that is stored with a dictionary is decoded to dictionary arrays,
-because these are cheaper to filter; `as_stored` converts batches to the table's storage types.
+`open_file` finds the columns of a file. Row groups with few wanted pages may be decoded by one
+call, those of several files too. Text that is stored with a dictionary is decoded to dictionary
+arrays, because these are cheaper to filter; `as_stored` converts batches to storage types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
 
@@ -16,13 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.executor.joined_groups import FEW
 from rowsieve.executor.open_file import OpenFile
 from rowsieve.executor.repeats import Rows
 from rowsieve.executor.text_views import as_output
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import Place
-from rowsieve.parquet.page_reader import read_together
+from rowsieve.parquet.page_reader import read_pages
 from rowsieve.parquet.pages import Pages
 from rowsieve.predicate.arrays import as_type, repeated
 from rowsieve.predicate.rowset import RowSet
@@ -32,6 +31,7 @@ from rowsieve.types.schema import Schema
 COLUMNS_AT_ONCE = 4  # per decoding call: amortizes the call, and fits into the processor's cache
 PAGE_COLUMNS_AT_ONCE = 8  # decoding these costs as much as opening the pages again
 PAGES_AT_ONCE = 2  # per row group; decoding the second costs less than opening the pages again
+WHOLE_GROUP_ABOVE_SHARE = 0.75  # of the pages; then decoding all of them is cheaper
 FEW_ROWS = 8_192  # fit into the processor's cache with all their columns
 FEW_VALUES = 131_072  # so do these: a megabyte, if they are numbers
 BYTES_OF_A_ROUND_TRIP = 512 * 1024  # what a connection transfers in the time of a round trip
@@ -41,12 +41,11 @@ MOST = 0.92  # share of the rows; above it, a filter is faster than taking rows 
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Rows [start, start + row_count) of a file, from row group `number` on.
+    """Rows [start, start + row_count) of a file, which are row group `number`.
 
-    `wanted`: the rows to read; None for all. The rows may extend into the next row groups if few
-    pages of each are wanted (`rowsieve.executor.joined_groups`). `mostly_match`: a hint that the
-    predicate keeps most of the wanted rows. `group_start`: the first row of the row group if this
-    is a slice of a large one (`rowsieve.parquet.group_slices`), else None.
+    `wanted`: the rows to read; None for all. `mostly_match`: a hint that the predicate keeps most
+    of the wanted rows. `group_start`: the first row of the row group if this is a slice of a large
+    one (`rowsieve.parquet.group_slices`), else None.
     """
 
     part_id: str
@@ -58,95 +57,48 @@ class RowGroup:
     metrics: ScanMetrics
     mostly_match: bool = False
     group_start: int | None = None
+    pages: Pages | None = field(init=False)
+    """The pages with wanted rows; None if decoding all pages is better."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pages", self._pages(self.wanted))
 
     def runs(self, columns: Schema) -> Iterator[tuple[int, Callable[[], pa.RecordBatch]]]:
         """Runs of consecutive rows: the first row of each, and a function that decodes the run.
 
         The runs cover the pages with a wanted row, or all rows if most pages have one.
         """
-        pages = self._pages(self.wanted)
-        if pages is None:
+        if self.pages is None:
             yield 0, partial(self._read, columns, None)
             return
-        for run in _runs(pages):
+        for run in _runs(self.pages):
             yield int(run[0]) * self.file.page_rows, partial(self._read, columns, run)
 
-    def read_only(
-        self, columns: Schema, target: pa.Schema | None, rows: Rows | RowSet | None
-    ) -> pa.RecordBatch:
-        """Decode these rows in the types of `target`, or in the decoder's types if it is None.
-
-        `rows`: ascending numbers or a set; None for all. Columns are filtered right after decoding,
-        while they are in the processor's cache. Text is filtered as dictionary indices, which are
-        cheaper to move, and converted afterwards.
-        """
-        if not columns:
-            return _as_batch([], (), self.row_count if rows is None else len(rows))
-        pages = self._pages(rows)
-        decoded = self.row_count
-        if pages is not None:
-            rows, decoded = self._within(rows, pages)
-        keep = selection(rows, decoded)
-        kept = (keep(array) for array in self._arrays(columns, pages))
-        if target is None:
-            return pa.RecordBatch.from_arrays(list(kept), names=list(columns.names))
-        arrays = [as_output(*each) for each in zip(kept, target.types, strict=True)]
-        return pa.RecordBatch.from_arrays(arrays, schema=target)
-
     @property
-    def reads_pages(self) -> bool:
-        """True if the pages with wanted rows are read, and not the whole row group."""
-        return self._pages(self.wanted) is not None
+    def page_rows(self) -> int:
+        """The number of rows in the pages with wanted rows; 0 if the whole row group is read."""
+        return 0 if self.pages is None else self._rows_of(self.pages)
 
-    def is_cheap_at_once(self, columns: Schema) -> bool:
-        """Return whether one read of all these columns costs less than two reads.
+    def form(self, columns: Schema) -> Hashable:
+        """A key that is equal for row groups whose pages of these columns one call can decode.
 
-        This holds if most rows match, for few columns with few wanted pages per row group, and for
-        a remote store if the bytes cost less than a second round trip.
+        Those of several files only if our writer stored each column in all of them; nested columns
+        may have other fields in each file.
         """
-        if self.mostly_match:
-            return True
-        pages = self._pages(self.wanted)
-        if pages is not None and self._has_few_pages(columns, pages):
-            return True
-        if not self.file.fetches_together:
-            return False
-        spans = self.file.spans(self.number, columns, pages)
-        return sum(stop - start for start, stop in spans) <= BYTES_OF_A_ROUND_TRIP
-
-    def _has_few_pages(self, columns: Schema, pages: Pages) -> bool:
-        """Return whether there are few columns, and few wanted pages per row group."""
-        if len(columns) > PAGE_COLUMNS_AT_ONCE:
-            return False
-        return len(pages) <= PAGES_AT_ONCE * self.file.group_count(self.number, pages)
-
-    def joinable(self, columns: Schema) -> tuple[FewPages, Hashable] | None:
-        """The wanted pages, and a key that is equal for pages which can be decoded together.
-
-        None unless one read of these columns costs less than two, and our writer stored each of
-        them in the file; nested columns may have other fields in each file.
-        """
-        pages, file = self._pages(self.wanted), self.file
-        if pages is None or file.fetches_together or not self._has_few_pages(columns, pages):
-            return None
+        file = self.file
         names = [each for each in file.stored(columns) if isinstance(each, str)]
-        if file.pages is None or file.mapping is not None or not names:
-            return None
-        if len(names) < len(columns) or any(is_nested(each.type) for each in columns.fields):
-            return None
-        rows, decoded = self._within(self.wanted, pages)
-        few = FewPages(self, pages, np.arange(decoded) if rows is None else rows, decoded)
-        forms = tuple(map(file.forms.get, names))
-        return few, (tuple(names), forms, file.pages.stored_form(names))
+        is_alone = file.mapping is not None or file.fetches_together or len(names) < len(columns)
+        if is_alone or not names or any(is_nested(each.type) for each in columns.fields):
+            return file.path
+        return tuple(names), tuple(map(file.forms.get, names)), file.pages.stored_form(names)
 
     def places(self, columns: Schema) -> Iterator[Place]:
         """The byte ranges that `read_only` of the wanted rows requests from the store."""
-        return self._places(columns, self._pages(self.wanted))
+        return self._places(columns, self.pages)
 
     def places_of_runs(self, columns: Schema) -> Iterator[Place]:
         """The byte ranges that `runs` request from the store."""
-        pages = self._pages(self.wanted)
-        for run in [None] if pages is None else _runs(pages):
+        for run in [None] if self.pages is None else _runs(self.pages):
             yield from self._places(columns, run)
 
     def _places(self, columns: Schema, pages: Pages | None) -> Iterator[Place]:
@@ -157,16 +109,19 @@ class RowGroup:
 
     def _read(self, columns: Schema, pages: Pages | None) -> pa.RecordBatch:
         """Decode these pages of these columns, in the decoder's types; None for all pages."""
-        arrays = list(self._arrays(columns, pages))
+        arrays = list(_arrays([self], [pages], columns))
         return _as_batch(arrays, columns.names, self._row_count(pages))
 
-    def _pages(self, rows: Rows | RowSet | None) -> Pages | None:
+    def pages_of(self, rows: Rows | RowSet | None) -> Pages | None:
         """The pages with these rows; None if decoding all pages is better."""
+        return self.pages if rows is self.wanted else self._pages(rows)
+
+    def _pages(self, rows: Rows | RowSet | None) -> Pages | None:
         if rows is None or self.group_start is not None:
             return None
         if not (page_rows := self.file.page_rows) or self.row_count <= page_rows:
             return None
-        if len(rows) > FEW * self.row_count:  # then more than this share of the pages is wanted
+        if len(rows) > WHOLE_GROUP_ABOVE_SHARE * self.row_count:
             return None
         edges = np.arange(-(-self.row_count // page_rows) + 1) * page_rows
         if isinstance(rows, RowSet):
@@ -175,7 +130,7 @@ class RowGroup:
         else:
             held = np.diff(np.searchsorted(rows, edges)) > 0
         pages = np.flatnonzero(held)
-        few = len(pages) * page_rows <= FEW * self.row_count
+        few = len(pages) * page_rows <= WHOLE_GROUP_ABOVE_SHARE * self.row_count
         return pages if few else None
 
     def _row_count(self, pages: Pages | None) -> int:
@@ -189,12 +144,15 @@ class RowGroup:
         last_rows = self.row_count - int(pages[-1]) * page_rows
         return (len(pages) - 1) * page_rows + min(page_rows, last_rows)
 
-    def _within(self, rows: Rows | RowSet | None, pages: Pages) -> tuple[Rows | None, int]:
+    def _within(
+        self, rows: Rows | RowSet | None, pages: Pages | None
+    ) -> tuple[Rows | RowSet | None, int]:
         """The positions of the rows within the pages, and the number of rows in the pages.
 
         The positions are None if all rows of the pages are wanted.
         """
-        assert rows is not None
+        if rows is None or pages is None:
+            return rows, self._row_count(pages)
         decoded = self._rows_of(pages)
         if len(rows) == decoded:
             return None, decoded
@@ -202,29 +160,6 @@ class RowGroup:
         page_rows = self.file.page_rows
         before = (pages - np.arange(len(pages))) * page_rows  # rows in skipped pages before each
         return numbers - before[np.searchsorted(pages, numbers // page_rows)], decoded
-
-    def _arrays(self, columns: Schema, pages: Pages | None) -> Iterator[pa.Array]:
-        """Decode a few columns per call, or all at once for few rows or a remote store."""
-        size_bytes = 0
-        stored, row_count = self.file.stored(columns), self._row_count(pages)
-        few = row_count <= FEW_ROWS or row_count * len(stored) <= FEW_VALUES
-        step = COLUMNS_AT_ONCE if pages is None else PAGE_COLUMNS_AT_ONCE
-        if few or self.file.fetches_together:
-            step = max(len(stored), 1)
-        for first in range(0, len(stored), step):
-            some = stored[first : first + step]
-            fields = columns.fields[first : first + step]
-            table = None
-            if any(isinstance(each, str) for each in some):
-                table, read_bytes = self.file.read(self.number, fields, pages, self._slice())
-                size_bytes += read_bytes
-            for each, field in zip(some, fields, strict=True):
-                if isinstance(each, str):
-                    assert table is not None
-                    yield self._one_array(table.column(each), field)
-                else:
-                    yield repeated(each, row_count)
-        self._note(pages, size_bytes)
 
     def _one_array(self, column: pa.ChunkedArray, field: Field) -> pa.Array:
         """The column as one array, of the table's type or in a dictionary."""
@@ -248,50 +183,123 @@ class RowGroup:
 
     def _note(self, pages: Pages | None, size_bytes: int) -> None:
         """Count a read in the metrics; the first slice of a row group counts all of its rows."""
-        read = [(self.number, self.row_count)]
+        rows = self.row_count
         if self.group_start is not None:
             starts = self.file.starts
-            read = [(self.number, starts[self.number + 1] - starts[self.number])]
+            rows = starts[self.number + 1] - starts[self.number]
         if pages is not None:
-            read = self.file.rows_by_group(self.number, pages)
-        for number, rows in read:  # the first row group counts all bytes
-            self.metrics.note_row_group(self.part_id, (self.file.path, number), rows, size_bytes)
-            size_bytes = 0
+            rows = self._rows_of(pages)
+        self.metrics.note_row_group(self.part_id, (self.file.path, self.number), rows, size_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class FewPages:
-    """Wanted pages of a row group: `rows` are positions in their `row_count` rows."""
+def read_rows(
+    groups: Sequence[RowGroup],
+    rows: Sequence[Rows | RowSet | None],
+    columns: Schema,
+    target: pa.Schema | None,
+) -> pa.RecordBatch:
+    """Decode these rows of a row group, or of several of one form, as one batch.
 
-    group: RowGroup
-    pages: Pages
-    rows: Rows
-    row_count: int
-
-
-def read_few_pages(units: Sequence[FewPages], columns: Schema) -> pa.RecordBatch:
-    """Decode the wanted rows of units with equal keys (`joinable`), in the decoder's types.
-
-    The units may belong to several files, whose pages are decoded by one call.
+    `rows` of each group: ascending numbers or a set; None for all. The batch has the types of
+    `target`, or those of the decoder if it is None. Columns are filtered right after decoding,
+    while they are in the processor's cache. Text is filtered as dictionary indices, which are
+    cheaper to move, and converted afterwards.
     """
-    first = units[0].group.file
-    names = [each for each in first.stored(columns) if isinstance(each, str)]
+    asked = [(group, own, group.pages_of(own)) for group, own in zip(groups, rows, strict=True)]
+    if len(asked) > 1:  # each has few wanted pages, or none
+        asked = [each for each in asked if each[1] is None or len(each[1])]
+    counts = [group.row_count if own is None else len(own) for group, own, _ in asked]
+    if not columns:
+        return _as_batch([], (), sum(counts))
+    within = [group._within(own, pages) for group, own, pages in asked]
+    keep = _selection_of(within)
+    some, pages = [group for group, _, _ in asked], [pages for _, _, pages in asked]
+    kept = (keep(array) for array in _arrays(some, pages, columns))
+    if target is None:
+        return pa.RecordBatch.from_arrays(list(kept), names=list(columns.names))
+    arrays = [as_output(*each) for each in zip(kept, target.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=target)
+
+
+def is_cheap_at_once(groups: Sequence[RowGroup], columns: Schema) -> bool:
+    """Return whether one read of all these columns costs less than two reads.
+
+    This holds if most rows match, for few columns with few wanted pages per row group, and for a
+    remote store if the bytes cost less than a second round trip.
+    """
+    if groups[0].mostly_match:
+        return True
+    pages = [group.pages for group in groups]
+    count = sum(PAGES_AT_ONCE + 1 if each is None else len(each) for each in pages)
+    if len(columns) <= PAGE_COLUMNS_AT_ONCE and count <= PAGES_AT_ONCE * len(groups):
+        return True
+    if not groups[0].file.fetches_together:
+        return False
+    both = zip(groups, pages, strict=True)
+    spans = (each for group, own in both for each in group.file.spans(group.number, columns, own))
+    return sum(stop - start for start, stop in spans) <= BYTES_OF_A_ROUND_TRIP
+
+
+def _arrays(
+    groups: Sequence[RowGroup], pages: Sequence[Pages | None], columns: Schema
+) -> Iterator[pa.Array]:
+    """Decode a few columns per call, or all at once for few rows or a remote store."""
+    first = groups[0]
+    sizes = [0] * len(groups)
+    stored = first.file.stored(columns)
+    row_count = sum(map(RowGroup._row_count, groups, pages))
+    few = row_count <= FEW_ROWS or row_count * len(stored) <= FEW_VALUES
+    step = COLUMNS_AT_ONCE if pages[0] is None else PAGE_COLUMNS_AT_ONCE
+    if few or first.file.fetches_together:
+        step = max(len(stored), 1)
+    for start in range(0, len(stored), step):
+        some, fields = stored[start : start + step], columns.fields[start : start + step]
+        table = None
+        if any(isinstance(each, str) for each in some):
+            table, read = _decoded(groups, pages, some, fields)
+            sizes = [size + more for size, more in zip(sizes, read, strict=True)]
+        for each, column in zip(some, fields, strict=True):
+            if isinstance(each, str):
+                assert table is not None
+                yield first._one_array(table.column(each), column)
+            else:
+                yield repeated(each, row_count)
+    for group, own, size_bytes in zip(groups, pages, sizes, strict=True):
+        group._note(own, size_bytes)
+
+
+def _decoded(
+    groups: Sequence[RowGroup],
+    pages: Sequence[Pages | None],
+    stored: Sequence[str | pa.Scalar],
+    fields: Sequence[Field],
+) -> tuple[pa.Table, list[int]]:
+    """Decode the columns that the file has; also returns the bytes read of each row group."""
+    first = groups[0]
+    if pages[0] is None:
+        table, size_bytes = first.file.read(first.number, fields, first._slice())
+        return table, [size_bytes]
     wanted = [
-        (unit.group.file.pages, unit.group.number, unit.pages)
-        for unit in units
-        if unit.group.file.pages is not None
+        (group.file.pages, group.number, own)
+        for group, own in zip(groups, pages, strict=True)
+        if own is not None
     ]
-    table, sizes = read_together(wanted, names)
-    for unit, size_bytes in zip(units, sizes, strict=True):
-        unit.group._note(unit.pages, size_bytes)
-    ends = list(accumulate(unit.row_count for unit in units))
-    rows = [unit.rows + end - unit.row_count for unit, end in zip(units, ends, strict=True)]
-    keep = selection(np.concatenate(rows), ends[-1])
-    arrays = [
-        keep(_joined(first.as_now(table.column(name), field)))
-        for name, field in zip(names, columns.fields, strict=True)
+    return read_pages(wanted, [each for each in stored if isinstance(each, str)])
+
+
+def _selection_of(
+    within: Sequence[tuple[Rows | RowSet | None, int]],
+) -> Callable[[pa.Array], pa.Array]:
+    """`selection` of consecutive arrays, each with its rows and its length."""
+    if len(within) == 1:
+        return selection(*within[0])
+    ends = list(accumulate(count for _, count in within))
+    places = [
+        (np.arange(count) if rows is None else rows) + end - count
+        for (rows, count), end in zip(within, ends, strict=True)
+        if not isinstance(rows, RowSet)  # rows of few pages are numbers
     ]
-    return pa.RecordBatch.from_arrays(arrays, names=list(columns.names))
+    return selection(np.concatenate(places), ends[-1])
 
 
 def in_slices(

@@ -1,11 +1,11 @@
 """Executes a plan: resolves visibility, applies the predicate, projects columns, applies the limit.
 
 The order of these steps is fixed (traps T1 and T6). Where parts overlap, the keys decide which rows
-are visible. After that, each part is read independently under any predicate, and a read in key
-order only interleaves the parts. Without a predicate, or with a predicate on the key that keeps few
-rows, one pass resolves visibility and reads the rows. Several threads decode row groups; the output
-order does not depend on them. A split can be read alone, in any process that has the plan and the
-store.
+are visible. After that, each part is read independently under any predicate: its visible rows that
+pruning keeps become units of row groups, which several threads decode. A read in key order only
+interleaves the parts. Two reads resolve visibility as they read: one of a few rows under a
+predicate on the key, and one of all rows in key order. The output order does not depend on threads.
+A split can be read alone, in any process that has the plan and the store.
 """
 
 from __future__ import annotations
@@ -24,20 +24,13 @@ import pyarrow as pa
 
 from rowsieve.computed_property import computed_property
 from rowsieve.config import DEFAULT
-from rowsieve.executor.decode_row_group import RowGroup
-from rowsieve.executor.joined_files import Task, Unit, joined_tasks
-from rowsieve.executor.live_rows import (
-    LiveRows,
-    is_resolved,
-    resolves_by_few_keys,
-    with_columns,
-)
+from rowsieve.executor.live_rows import LiveRows, is_resolved, with_columns
 from rowsieve.executor.output_batches import Packaging, take_first
 from rowsieve.executor.part_sources import PartSource
 from rowsieve.executor.read_ahead import ReadAhead, with_lookahead
-from rowsieve.executor.small_start import with_small_start
 from rowsieve.executor.streams import Streams
 from rowsieve.executor.two_phase import RowReader
+from rowsieve.executor.units import Task, Unit, joined, starting_small
 from rowsieve.executor.windows import Numbered
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import FetchingStore, ObjectStore
@@ -67,6 +60,7 @@ PARTS_AHEAD = 64  # parts whose visible rows are prefetched
 COUNTS_AHEAD = 64  # tasks of a count that are made before their results are needed
 
 Result = TypeVar("Result")
+Other = TypeVar("Other")
 
 
 class Execution:
@@ -174,7 +168,10 @@ class Execution:
         limit, total = self._plan.limit, 0
         with self._missing_files_named(), self._read_ahead() as ahead:
             self._expect(self._plan.splits)
-            tasks = self._counts(ahead)
+            units = self._expected(self._countable(ahead))
+            tasks: Iterator[Callable[[], int]] = (
+                unit.count if isinstance(unit, Unit) else unit for unit in units
+            )
             if limit is None and self._store.overlaps:
                 tasks = with_lookahead(tasks, COUNTS_AHEAD)
             for rows in ahead.results(tasks):
@@ -234,22 +231,26 @@ class Execution:
         if self._plan.ordered:
             found = (batch for piece in pieces for batch in self._in_order(piece, ahead))
         else:
-            tasks = joined_tasks(self._units(pieces, ahead))
-            found = ahead.results(tasks, _size_bytes)
+            found = self._read(self._units(pieces, ahead), ahead)
         rows = (batch for batch in found if batch is not None and batch.num_rows)
         yield from map(self._packaging.project, take_first(rows, self._plan.limit))
 
-    def _units(self, pieces: Iterator[Piece], ahead: ReadAhead) -> Iterator[Task | Unit]:
-        """Independent tasks and units, one per row group, in output order."""
+    def _read(
+        self, units: Iterator[Unit | Task], ahead: ReadAhead
+    ) -> Iterator[pa.RecordBatch | None]:
+        expected = self._expected(units)
+        if self._small_start:
+            expected = starting_small(expected)
+        tasks = (unit.read if isinstance(unit, Unit) else unit for unit in expected)
+        return ahead.results(tasks, _size_bytes)
+
+    def _units(self, pieces: Iterator[Piece], ahead: ReadAhead) -> Iterator[Unit | Task]:
+        """Units of one row group each, in output order."""
         groups = [list(same) for _, same in groupby(pieces, key=lambda piece: piece.parts)]
         for number, same in enumerate(groups):
             if number % PARTS_TOGETHER == 0:
                 self._prune_together(groups[number : number + PARTS_TOGETHER])
             live = self._live(same[0], ahead)
-            if self._reads_all_unresolved(same):
-                for batch in live.resolve_and_read(self._columns):
-                    yield partial(_known_result, batch)
-                continue
             reads = [read for piece in same for read in piece.reads]
             if self._filters_by_key_only(same[0].parts):
                 columns = with_columns(self._columns, self._keys)
@@ -259,15 +260,11 @@ class Execution:
             to_read = live.remaining(reads)
             live.prune(to_read)
             for read in to_read:
-                reader = self._unordered[read.residual]
-                if self._plan.limit is None:
-                    expected = self._expected(live, read, reader)
-                    if self._small_start:
-                        expected, self._small_start = with_small_start(expected), False
-                    for group in expected:
-                        yield reader, group
-                else:  # few of the row groups may be read
-                    yield from self._row_groups(live, read, reader)
+                yield from self._units_of(live, read)
+
+    def _units_of(self, live: LiveRows, read: Read) -> Iterator[Unit]:
+        reader = self._unordered[read.residual]
+        return (Unit(reader, (group,)) for group in live.row_groups(read, reader.read_columns))
 
     def _prune_together(self, groups: Sequence[Sequence[Piece]]) -> None:
         """Prune the row groups and pages of all parts that overlap no other, in one evaluation.
@@ -284,20 +281,6 @@ class Execution:
         if len(files) > 1:
             found = [file for file in files if file is not None]
             find_candidates(self._store, found, predicate, self._schema)
-
-    def _reads_all_unresolved(self, pieces: Sequence[Piece]) -> bool:
-        """Return whether the pieces read all rows of overlapping, unresolved parts."""
-        parts = pieces[0].parts
-        if self._plan.ordered or self._packaging.filter or len(parts) < 2:
-            return False
-        if self._resolved is not None:
-            return False
-        if any(part.dv is not None for part in parts):
-            return False
-        if resolves_by_few_keys(self._plan.table_uuid, parts):
-            return False
-        rows = sum(part.data.rows for part in parts if part.data is not None)
-        return rows == sum(_row_count(parts, read) for piece in pieces for read in piece.reads)
 
     def _filters_by_key_only(self, parts: Sequence[PlannedPart]) -> bool:
         """Return whether the predicate reads only key columns, and the parts are not resolved yet.
@@ -333,8 +316,7 @@ class Execution:
         live.prune(piece.reads)
         if not piece.needs_merge:
             (read,) = piece.reads
-            tasks = self._row_groups(live, read, self._unordered[read.residual])
-            found = ahead.results(tasks, _size_bytes)
+            found = self._read(self._units_of(live, read), ahead)
             yield from (batch for batch in found if batch is not None)
             return
         assert self._order is not None
@@ -347,29 +329,28 @@ class Execution:
             reads = [(read, readers[read.residual]) for read in piece.reads]
             yield from live.interleaved(reads)
 
-    def _row_groups(self, live: LiveRows, read: Read, reader: RowReader) -> Iterator[Task]:
-        return (partial(reader.read, group) for group in self._expected(live, read, reader))
+    def _expected(self, units: Iterator[Unit | Other]) -> Iterator[Unit | Other]:
+        """Join the units; prefetch the columns that are read first some units ahead.
 
-    def _expected(self, live: LiveRows, read: Read, reader: RowReader) -> Iterator[RowGroup]:
-        """The row groups of a read; the columns read first are prefetched some row groups ahead.
-
-        Neighbouring row groups with few wanted pages become one unit, except under a limit.
+        Under a limit, none are joined or prefetched: few of them may be read.
         """
-        columns = reader.columns if reader.predicate is None else reader.all_columns
-        groups = live.row_groups(read, columns, joined=self._plan.limit is None)
+        has_limit = self._plan.limit is not None
+        units = units if has_limit else joined(units)
         if not self._store.overlaps:
-            yield from groups
+            yield from units
             return
-        waiting: deque[RowGroup] = deque()
-        for group in groups:
-            self._store.expect(group.places(reader.first_of(group)))
-            waiting.append(group)
-            if len(waiting) > (0 if self._plan.limit is not None else GROUPS_AHEAD):
+        waiting: deque[Unit | Other] = deque()
+        for unit in units:
+            if isinstance(unit, Unit):
+                first = unit.reader.first_of(unit.groups)
+                self._store.expect(place for group in unit.groups for place in group.places(first))
+            waiting.append(unit)
+            if len(waiting) > (0 if has_limit else GROUPS_AHEAD):
                 yield waiting.popleft()
         yield from waiting
 
-    def _counts(self, ahead: ReadAhead) -> Iterator[Callable[[], int]]:
-        """Tasks whose results add up to the count; what they read is announced as they are made."""
+    def _countable(self, ahead: ReadAhead) -> Iterator[Unit | Callable[[], int]]:
+        """Units and tasks whose counts add up."""
         pieces = list(_pieces(self._plan.splits))
         for number, piece in enumerate(pieces):
             if number % PARTS_TOGETHER == 0:
@@ -377,12 +358,10 @@ class Execution:
             live = self._live(piece, ahead)
             live.prune(piece.reads)
             for read in piece.reads:
-                reader = self._unordered[read.residual]
-                if reader.predicate is None:
+                if self._unordered[read.residual].predicate is None:
                     yield partial(_known_result, live.count(read))
                 else:
-                    for group in self._expected(live, read, reader):
-                        yield partial(reader.count, group)
+                    yield from self._units_of(live, read)
 
     def _readers(self, columns: Schema, *, views: bool = False) -> tuple[RowReader, RowReader]:
         """A reader for reads without a residual, and one for reads with it."""
@@ -466,11 +445,3 @@ def _size_bytes(batch: pa.RecordBatch | None) -> int:
 
 def _pieces(splits: Sequence[Split]) -> Iterator[Piece]:
     return (piece for split in splits for piece in split.pieces)
-
-
-def _row_count(parts: Sequence[PlannedPart], read: Read) -> int:
-    """The number of rows in the range of a read, hidden rows included."""
-    data = parts[read.part].data
-    assert data is not None
-    start, stop = read.row_range(data.rows)
-    return stop - start

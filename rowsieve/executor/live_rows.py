@@ -5,9 +5,9 @@
 
 Where parts overlap, the keys decide which rows are visible. If the predicate's conditions on the
 key keep few row groups, visibility is resolved only among those; otherwise for all rows, for every
-reader of these parts. Both results are cached. Two reads resolve visibility while they read: a read
-of everything (`resolve_and_read`), and a read of few rows under a predicate that reads only the key
-(`matching_by_key`).
+reader of these parts. Both results are cached. Two reads resolve visibility as they read: one of a
+few rows under a predicate on the key (`matching_by_key`), which would read the same pages twice,
+and one of all rows in key order (`merged`), which compares the keys anyway.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.executor.decode_row_group import RowGroup, as_stored, in_slices, selection
+from rowsieve.executor.decode_row_group import RowGroup, in_slices, selection
 from rowsieve.executor.merge import merge, winners
 from rowsieve.executor.merge_memory import rows_at_once
 from rowsieve.executor.part_sources import PartSource, candidates_of, prune_together
 from rowsieve.executor.repeats import Rows
 from rowsieve.executor.stored_vectors import (
-    few_are_fresh,
     fresh_count,
     is_complete,
     resolve,
@@ -32,8 +31,8 @@ from rowsieve.executor.stored_vectors import (
 )
 from rowsieve.executor.streams import Kept, Streams
 from rowsieve.executor.two_phase import RowReader
-from rowsieve.executor.visibility import HiddenRows, VisibilityCache, visible_rows
-from rowsieve.executor.windows import Numbered, Run, Stream, windows
+from rowsieve.executor.visibility import VisibilityCache, visible_rows
+from rowsieve.executor.windows import Numbered, Run, Stream
 from rowsieve.planner.candidates import Candidates
 from rowsieve.planner.part_rows import PartRows, within
 from rowsieve.planner.split import Piece, PlannedPart, Read
@@ -92,16 +91,10 @@ class LiveRows:
         return [read for read in reads if not kept[read.part][1].is_empty]
 
     def row_groups(
-        self,
-        read: Read,
-        columns: Schema,
-        batch_rows: int = ROW_GROUP_ROWS,
-        *,
-        joined: bool = False,
+        self, read: Read, columns: Schema, batch_rows: int = ROW_GROUP_ROWS
     ) -> Iterator[RowGroup]:
         """The row groups with a live row, in file order; the arguments are as in `PartSource`."""
-        source = self._sources[read.part]
-        return source.row_groups(columns, self.rows(read), batch_rows, joined=joined)
+        return self._sources[read.part].row_groups(columns, self.rows(read), batch_rows)
 
     def count(self, read: Read) -> int:
         """Count the live rows of a read without a residual; from the manifest where possible."""
@@ -184,26 +177,6 @@ class LiveRows:
             for (read, reader), footprint, batch_rows in zip(reads, footprints, rows, strict=True)
         ]
         yield from merge(opened, streams.order)
-
-    def resolve_and_read(self, columns: Schema) -> Iterator[pa.RecordBatch]:
-        """The live rows of all parts, unordered; resolves visibility in the same pass."""
-        assert self._streams is not None
-        names, target = list(columns.names), arrow_schema(columns)
-        hidden = HiddenRows(self._streams.row_counts)
-        opened = self._streams.open(with_columns(columns, self._streams.keys), stored=False)
-        gone: list[list[Rows]] = [[] for _ in opened]  # hidden rows of the buffered batch
-        for window in windows(opened, self._streams.order):
-            for run, rows in zip(window, hidden.note(window), strict=True):
-                if run.deletes:
-                    continue
-                gone[run.stream].append(rows)
-                if run.ends_batch:
-                    live = _without(run.batch.select(names), np.concatenate(gone[run.stream]))
-                    if live.num_rows:
-                        yield as_stored(live, target)
-                    gone[run.stream] = []
-        visible = tuple(hidden.visible()[1::2])
-        _VISIBLE.get(self._parts, lambda: visible)
 
     def source(self, read: Read) -> PartSource:
         """The part of a read."""
@@ -324,17 +297,12 @@ def _runs(
 
 def _matching(groups: Iterator[RowGroup], reader: RowReader, batch_rows: int) -> Iterator[Numbered]:
     for group in groups:
-        yield from in_slices(partial(reader.read, group), batch_rows)
+        yield from in_slices(partial(reader.read, (group,)), batch_rows)
 
 
 def is_resolved(table_uuid: str, parts: Sequence[PlannedPart]) -> bool:
     """Return whether the cache or stored vectors have the visible rows of these parts."""
     return not fresh_count(parts) or _VISIBLE.remembered(_identity(table_uuid, parts)) is not None
-
-
-def resolves_by_few_keys(table_uuid: str, parts: Sequence[PlannedPart]) -> bool:
-    """Return whether the visible rows of these parts are known, or cheap to find by few keys."""
-    return is_resolved(table_uuid, parts) or few_are_fresh(parts)
 
 
 def with_columns(columns: Schema, others: Schema) -> Schema:
@@ -352,15 +320,6 @@ def _resolve_among(kept: list[tuple[RowSet, RowSet]], streams: Streams) -> tuple
     opened = streams.open(streams.keys, kept)
     visible = visible_rows(opened, streams.row_counts, streams.order)[1::2]
     return tuple(rows.intersect(among) for rows, (_, among) in zip(visible, kept, strict=True))
-
-
-def _without(rows: pa.RecordBatch, gone: Rows) -> pa.RecordBatch:
-    """The rows except those at the positions `gone`."""
-    if not len(gone):
-        return rows
-    kept = np.ones(rows.num_rows, dtype=bool)
-    kept[gone] = False
-    return _taken(rows, np.flatnonzero(kept))
 
 
 def _taken(rows: pa.RecordBatch, places: Rows) -> pa.RecordBatch:

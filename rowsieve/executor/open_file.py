@@ -78,9 +78,11 @@ class OpenFile:
         return self._ref.path
 
     @property
-    def pages(self) -> PageReader | None:
-        """Reads single pages; None if these cannot be read."""
-        return self._paged()[0]
+    def pages(self) -> PageReader:
+        """Reads single pages; only for a file with `page_rows`."""
+        reader = self._paged()[0]
+        assert reader is not None
+        return reader
 
     @property
     def page_rows(self) -> int:
@@ -127,20 +129,9 @@ class OpenFile:
         if not fields:
             return []
         if pages is not None:
-            assert self.pages is not None
             return self.pages.spans(row_group, [self._names[each.id] for each in fields], pages)
         group = self._metadata.row_group(row_group)
         return requests(chunk_span(group.column(leaf)) for leaf in self._leaves_of(fields))
-
-    def group_count(self, row_group: int, pages: Pages) -> int:
-        """The number of row groups that these pages belong to."""
-        assert self.pages is not None
-        return self.pages.group_count(row_group, pages)
-
-    def rows_by_group(self, row_group: int, pages: Pages) -> list[tuple[int, int]]:
-        """The row groups that these pages belong to, each with the number of rows in its pages."""
-        assert self.pages is not None
-        return self.pages.rows_by_group(row_group, pages)
 
     def as_now(self, column: pa.ChunkedArray, field: Field) -> pa.ChunkedArray:
         """Convert a decoded column to the table's type; text may stay in a dictionary."""
@@ -215,22 +206,13 @@ class OpenFile:
         return slice_rows(group, leaves, memory_bytes, None if self.mapping is None else decoded)
 
     def read(
-        self,
-        row_group: int,
-        columns: Iterable[Field],
-        pages: Pages | None,
-        rows: tuple[int, int] | None = None,
+        self, row_group: int, columns: Iterable[Field], rows: tuple[int, int] | None = None
     ) -> tuple[pa.Table, int]:
-        """Decode columns of a row group, or only these pages; also returns the bytes read.
+        """Decode columns of a row group, or of a slice of it; also returns the bytes read.
 
-        The result omits columns that the file lacks. Page 0 is the first of `row_group`; pages may
-        belong to the row groups after it. `rows`: a slice of the row group, instead of pages.
+        The result omits columns that the file lacks.
         """
-        fields = [field for field in columns if field.id in self._names]
-        if pages is not None:
-            assert self.pages is not None
-            return self.pages.read(row_group, [self._names[each.id] for each in fields], pages)
-        leaves = self._leaves_of(fields)
+        leaves = self._leaves_of([field for field in columns if field.id in self._names])
         chunks = self._metadata.row_group(row_group)
         size_bytes = sum(chunks.column(leaf).total_compressed_size for leaf in leaves)
         if rows is not None:

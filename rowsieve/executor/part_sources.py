@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +16,6 @@ import pyarrow.parquet as pq
 
 from rowsieve.config import DEFAULT
 from rowsieve.executor.decode_row_group import RowGroup, as_stored, in_slices
-from rowsieve.executor.joined_groups import FEW, units
 from rowsieve.executor.open_file import OpenFile
 from rowsieve.executor.windows import Numbered
 from rowsieve.metrics import ScanMetrics
@@ -119,17 +117,12 @@ class PartSource:
         columns: Schema,
         wanted: RowSet | None = None,
         batch_rows: int = ROW_GROUP_ROWS,
-        *,
-        joined: bool = False,
     ) -> Iterator[RowGroup]:
         """The row groups with a wanted row, in file order, to read these columns.
 
-        `joined`: consecutive row groups with few wanted pages become one unit. Large row groups are
-        cut into slices of at most `batch_rows`.
+        Large row groups are cut into slices of at most `batch_rows`.
         """
-        if (ref := self.part.data) is None:
-            return iter(())
-        return self._row_groups(ref, columns, wanted, batch_rows, joined=joined)
+        return self._row_groups(self.part.data, columns, wanted, batch_rows)
 
     def rows(
         self,
@@ -151,8 +144,7 @@ class PartSource:
         self, key: Schema, wanted: RowSet | None = None, batch_rows: int = ROW_GROUP_ROWS
     ) -> Iterator[Numbered]:
         """The deleted keys in key order, of each page or row group with a wanted tombstone."""
-        ref = self.part.deletes
-        groups = iter(()) if ref is None else self._row_groups(ref, key, wanted, batch_rows)
+        groups = self._row_groups(self.part.deletes, key, wanted, batch_rows)
         return _decoded(groups, key, key, batch_rows)
 
     def rows_ahead(self, columns: Schema, wanted: RowSet | None) -> Iterator[Numbered]:
@@ -172,7 +164,7 @@ class PartSource:
     ) -> Iterator[Iterator[Place]]:
         """The byte ranges that `rows` or `tombstones` request from the store, by row group."""
         ref = self.part.deletes if deletes else self.part.data
-        groups = iter(()) if ref is None else self._row_groups(ref, columns, wanted)
+        groups = self._row_groups(ref, columns, wanted)
         return (group.places_of_runs(columns) for group in groups)
 
     def key_bounds(self, order: KeyOrder, *, deletes: bool = False) -> tuple[Key, Key] | None:
@@ -230,28 +222,21 @@ class PartSource:
 
     def _row_groups(
         self,
-        ref: FileRef,
+        ref: FileRef | None,
         columns: Schema,
         wanted: RowSet | None,
         batch_rows: int = ROW_GROUP_ROWS,
-        *,
-        joined: bool = False,
     ) -> Iterator[RowGroup]:
-        if wanted is not None and wanted.is_empty:
+        if ref is None or (wanted is not None and wanted.is_empty):
             return
         file = OpenFile(self._store, ref)
         first, last = (0, ref.rows) if wanted is None else wanted.span
         starts = file.starts
-        edges = range(bisect_right(starts, first) - 1, bisect_left(starts, last) + 1)
-        found: Iterator[tuple[int, int]] = pairwise(edges)
-        few = wanted is not None and len(wanted) <= max(FEW * (last - first), ROW_GROUP_ROWS)
-        if joined and few and len(edges) > 2 and file.page_rows and wanted is not None:
-            found = units(wanted, ROW_GROUP_ROWS, file.page_rows, most_rows=ROW_GROUP_ROWS)
-        for number, end in found:
-            whole = self._row_group(file, number, starts[number], starts[end], wanted)
+        for number in range(bisect_right(starts, first) - 1, bisect_left(starts, last)):
+            whole = self._row_group(file, number, starts[number], starts[number + 1], wanted)
             if whole is None:
                 continue
-            if end > number + 1 or whole.reads_pages:
+            if whole.page_rows:
                 yield whole
                 continue
             cuts = file.cuts(number, batch_rows, columns, self._memory_bytes)

@@ -1,4 +1,4 @@
-"""Reads the matching rows of a row group in two phases (late materialisation).
+"""Reads the matching rows of row groups in two phases (late materialisation).
 
 The first phase decodes the predicate's columns, drops rows that are not wanted, and evaluates the
 predicate; it never evaluates a row that is not wanted, so such a row cannot fail. The second phase
@@ -8,17 +8,17 @@ phase decodes them all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from rowsieve.executor.decode_row_group import (
-    FewPages,
     RowGroup,
     as_stored,
-    read_few_pages,
+    is_cheap_at_once,
+    read_rows,
     selection,
 )
 from rowsieve.executor.repeats import Rows
@@ -71,52 +71,57 @@ class RowReader:
             predicate,
         )
 
-    def read(self, group: RowGroup) -> pa.RecordBatch | None:
-        """The matching rows; None if there are none. EvaluationError if the predicate fails."""
+    def read(self, groups: Sequence[RowGroup]) -> pa.RecordBatch | None:
+        """The matching rows of a row group, or of several of one form; None if there are none.
+
+        EvaluationError if the predicate fails.
+        """
+        wanted = [group.wanted for group in groups]
         if self.predicate is None:
-            return group.read_only(self.columns, self.target, group.wanted)
-        first = self.first_of(group)
-        rows = as_stored(group.read_only(first, None, group.wanted), self.predicate_target)
+            return read_rows(groups, wanted, self.columns, self.target)
+        first = self.first_of(groups)
+        rows = as_stored(read_rows(groups, wanted, first, None), self.predicate_target)
         matches = matching(self.predicate, rows)
         if (kept := _only(rows, matches)) is None:
             return None
         names, read = self.columns.names, frozenset(first.names)
         if rest := tuple(name for name in names if name not in read):
-            both = _matching_rows(group, matches)
-            kept = _join_columns(kept, group.read_only(self.columns.select(rest), None, both))
+            both = list(_matching_rows(groups, matches))
+            kept = _join_columns(kept, read_rows(groups, both, self.columns.select(rest), None))
         return as_stored(kept.select(list(names)), self.target)
 
-    def read_together(self, units: Sequence[FewPages]) -> pa.RecordBatch | None:
-        """The matching rows of units that were joined for `all_columns`; None if there are none."""
-        assert self.predicate is not None
-        rows = as_stored(read_few_pages(units, self.all_columns), self.predicate_target)
-        if (kept := _only(rows, matching(self.predicate, rows))) is None:
-            return None
-        return as_stored(kept.select(list(self.columns.names)), self.target)
+    @property
+    def read_columns(self) -> Schema:
+        """All columns that are read."""
+        return self.columns if self.predicate is None else self.all_columns
 
-    def first_of(self, group: RowGroup) -> Schema:
+    def first_of(self, groups: Sequence[RowGroup]) -> Schema:
         """The columns that are decoded before the predicate is evaluated."""
         if self.predicate is None:
             return self.columns
-        return (
-            self.all_columns if group.is_cheap_at_once(self.all_columns) else self.predicate_columns
-        )
+        at_once = is_cheap_at_once(groups, self.all_columns)
+        return self.all_columns if at_once else self.predicate_columns
 
-    def count(self, group: RowGroup) -> int:
-        """Count the matching rows."""
-        if self.predicate is None:
-            return group.row_count if group.wanted is None else len(group.wanted)
-        rows = group.read_only(
-            self.predicate_columns, arrow_schema(self.predicate_columns), group.wanted
-        )
+    def count(self, groups: Sequence[RowGroup]) -> int:
+        """Count the rows that match the predicate, which there must be."""
+        assert self.predicate is not None
+        wanted = [group.wanted for group in groups]
+        rows = read_rows(groups, wanted, self.predicate_columns, self.predicate_target)
         return int(matching(self.predicate, rows).sum())
 
 
-def _matching_rows(group: RowGroup, matches: Mask) -> Rows | RowSet | None:
-    """The wanted rows of the group that match; `matches` has one entry per wanted row."""
-    if matches.all():
-        return group.wanted
-    return np.flatnonzero(matches) if group.wanted is None else group.wanted.to_ids()[matches]
+def _matching_rows(groups: Sequence[RowGroup], matches: Mask) -> Iterator[Rows | RowSet | None]:
+    """The wanted rows of each group that match; `matches` has one entry per wanted row."""
+    start = 0
+    for group in groups:
+        wanted = group.wanted
+        count = group.row_count if wanted is None else len(wanted)
+        own = matches[start : start + count]
+        start += count
+        if own.all():
+            yield wanted
+        else:
+            yield np.flatnonzero(own) if wanted is None else wanted.to_ids()[own]
 
 
 def _only(rows: pa.RecordBatch, matches: Mask) -> pa.RecordBatch | None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from rowsieve.byte_cache import ByteCache
 from rowsieve.executor.repeats import Rows, repeated_in
-from rowsieve.executor.windows import Run, Stream, windows
+from rowsieve.executor.windows import Stream, windows
 from rowsieve.locks import ForkSafeLock
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.types.ordering.keys import KeyOrder
@@ -85,42 +85,25 @@ def visible_rows(
     Stops once only one stream has unread keys: these are all visible. Holds one batch of keys per
     stream, and the hidden rows.
     """
-    hidden = HiddenRows(row_counts)
+    hidden = [RowSet.empty(count) for count in row_counts]
+    noted: list[list[Rows]] = [[] for _ in row_counts]  # not in `hidden` yet
+    noted_count = 0
     for window in windows(streams, order, contested=True):
-        hidden.note(window)
-    return hidden.visible()
-
-
-class HiddenRows:
-    """Collects the hidden rows of some streams, window by window."""
-
-    def __init__(self, row_counts: Sequence[int]) -> None:
-        self._sets = [RowSet.empty(count) for count in row_counts]
-        self._noted: list[list[Rows]] = [[] for _ in row_counts]
-        self._noted_count = 0
-
-    def note(self, window: Sequence[Run]) -> list[Rows]:
-        """Find the hidden rows of a window, newest run first; row numbers count in the batch."""
-        found = repeated_in([run.keys for run in window])
-        found = [rows + run.start for run, rows in zip(window, found, strict=True)]
-        for run, rows in zip(window, found, strict=True):
+        repeated = repeated_in([run.keys for run in window])
+        for run, rows in zip(window, repeated, strict=True):
             if len(rows):
-                self._noted[run.stream].append(rows + run.offset)
-                self._noted_count += len(rows)
-        if self._noted_count > _FOLD_ROWS:
-            self._fold()
-        return found
+                noted[run.stream].append(rows + (run.start + run.offset))
+                noted_count += len(rows)
+        if noted_count > _FOLD_ROWS:
+            hidden, noted_count = _folded(hidden, noted), 0
+    return [rows.complement() for rows in _folded(hidden, noted)]
 
-    def visible(self) -> list[RowSet]:
-        """The rows of each stream that no window found hidden."""
-        self._fold()
-        return [rows.complement() for rows in self._sets]
 
-    def _fold(self) -> None:
-        for number, noted in enumerate(self._noted):
-            if noted:
-                known = self._sets[number]
-                rows = RowSet.from_ids(np.concatenate(noted), known.row_count)
-                self._sets[number] = rows if known.is_empty else known.union(rows)
-        self._noted = [[] for _ in self._sets]
-        self._noted_count = 0
+def _folded(hidden: Sequence[RowSet], noted: Sequence[list[Rows]]) -> list[RowSet]:
+    """Add the noted rows of each stream to its hidden rows, and forget them."""
+    result = []
+    for known, rows in zip(hidden, noted, strict=True):
+        more = RowSet.from_ids(np.concatenate(rows), known.row_count) if rows else known
+        result.append(known.union(more) if rows and not known.is_empty else more)
+        rows.clear()
+    return result

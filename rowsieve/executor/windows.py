@@ -55,11 +55,6 @@ class Run:
         """The rows of the run."""
         return self.batch.slice(self.start, len(self))
 
-    @property
-    def ends_batch(self) -> bool:
-        """True if the run includes the last row of its batch."""
-        return self.start + len(self) == int(self.batch.num_rows)
-
 
 def windows(
     streams: Sequence[Stream], order: KeyOrder, *, contested: bool = False

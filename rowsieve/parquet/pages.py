@@ -10,7 +10,6 @@ row groups is ignored, and whole chunks are read. Each page is compared with its
 from __future__ import annotations
 
 import base64
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -148,7 +147,7 @@ class ChunkPages:
 class PageDirectory:
     """The pages of a file; each has `page_rows` rows, the last of a row group may have fewer."""
 
-    __slots__ = ("_bases", "_chunks", "_entries", "_first_pages", "_leaves", "page_rows")
+    __slots__ = ("_bases", "_chunks", "_entries", "_leaves", "page_rows")
 
     def __init__(self, metadata: pq.FileMetaData, page_rows: int, entries: str) -> None:
         groups = range(int(metadata.num_row_groups))
@@ -156,8 +155,6 @@ class PageDirectory:
         self._entries = np.frombuffer(base64.b64decode(entries), _ENTRY)
         self._leaves = int(metadata.num_columns)
         self._bases: list[int] = [0, *np.cumsum(np.multiply(counts, self._leaves)).tolist()]
-        pages = np.array(counts, dtype=np.int64) - _BEFORE_PAGES
-        self._first_pages: list[int] = (np.cumsum(pages) - pages).tolist()
         self._chunks: dict[tuple[int, int], ChunkPages] = {}  # used before
         self.page_rows = page_rows
 
@@ -170,22 +167,6 @@ class PageDirectory:
         """The number of pages of each column of a row group."""
         entries = self._bases[row_group + 1] - self._bases[row_group]
         return entries // self._leaves - _BEFORE_PAGES
-
-    def by_row_group(self, row_group: int, pages: Pages) -> list[tuple[int, list[int]]]:
-        """Split ascending pages, numbered from the first of `row_group`, by their row group.
-
-        Returns each row group with its pages, numbered from its own first page. They are few: at
-        most those of one row group.
-        """
-        numbers: list[int] = pages.tolist()
-        if not numbers or numbers[-1] < self.page_count(row_group):
-            return [(row_group, numbers)]
-        found: dict[int, list[int]] = {}
-        for number in numbers:
-            place = number + self._first_pages[row_group]
-            group = bisect_right(self._first_pages, place) - 1
-            found.setdefault(group, []).append(place - self._first_pages[group])
-        return list(found.items())
 
     def chunk(self, metadata: pq.FileMetaData, row_group: int, leaf: int) -> ChunkPages:
         """The pages of one column chunk of the file with this metadata; the last ones are kept."""

@@ -324,7 +324,6 @@ def test_a_complete_vector_answers_without_reading_keys(monkeypatch: pytest.Monk
         raise AssertionError("visibility was resolved by keys")
 
     monkeypatch.setattr(stored_vectors, "visible_rows", refuse)
-    monkeypatch.setattr(live_rows.LiveRows, "resolve_and_read", refuse)
     monkeypatch.setattr(live_rows.LiveRows, "merged", refuse)
     with a_fresh_process():
         assert pairs(rs.open_table(table.uri)) == EVENS_LAST

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from rowsieve.executor.decode_row_group import RowGroup
-from rowsieve.executor.small_start import with_small_start
+from rowsieve.executor.units import Unit, starting_small
 from rowsieve.metrics import ScanMetrics
 from rowsieve.predicate.rowset import RowSet
+
+READER: Any = None
 
 
 def group(rows: int, page_rows: int, wanted: RowSet | None) -> RowGroup:
@@ -20,9 +22,9 @@ def group(rows: int, page_rows: int, wanted: RowSet | None) -> RowGroup:
     return RowGroup("part", file, 0, 0, rows, wanted, ScanMetrics())
 
 
-def ids(groups: list[RowGroup]) -> list[int]:
+def ids(units: list[Unit]) -> list[int]:
     found: list[int] = []
-    for each in groups:
+    for each in (group for unit in units for group in unit.groups):
         found += each.wanted if each.wanted is not None else range(each.row_count)
     return found
 
@@ -34,15 +36,20 @@ def test_the_rows_stay_and_the_first_batch_is_one_page(page_rows: int) -> None:
         rows = chance.randint(1, 40)
         some = sorted(chance.sample(range(rows), chance.randint(1, rows)))
         wanted = None if seed % 3 == 0 else RowSet.from_ids(np.array(some), rows)
-        given = [group(rows, page_rows, wanted), group(9, page_rows, None)]
-        found = list(with_small_start(iter(given)))
+        groups = [group(rows, page_rows, wanted), group(9, page_rows, None)]
+        given = [Unit(READER, (each,)) for each in groups]
+        if seed % 2:
+            given = [Unit(READER, tuple(groups))]
+        found = list(starting_small(iter(given)))
         assert ids(found) == ids(given)
-        assert found[-1] is given[-1]
+        assert found[-1].groups[-1] is groups[-1]
         first = ids(found[:1])
-        if page_rows:
+        if page_rows and len(found) > len(given):
             assert first[0] // page_rows == first[-1] // page_rows
-        assert all(each.wanted is None or len(each.wanted) for each in found)
+        assert len(found) == len(given) + (
+            page_rows > 0 and len({i // page_rows for i in ids([Unit(READER, (groups[0],))])}) > 1
+        )
 
 
 def test_nothing_stays_nothing() -> None:
-    assert list(with_small_start(iter([]))) == []
+    assert list(starting_small(iter([]))) == []

@@ -93,7 +93,7 @@ def test_all_columns_are_read_at_once_where_most_rows_match(
 ) -> None:
     found: list[pa.Table] = []
     calls = calls_of(lambda: found.append(table.scan(where).to_arrow()))
-    assert calls["RowGroup.read_only"] == reads
+    assert calls["read_rows"] == reads
     rows = table.scan(pruning="off").to_arrow()
     assert found[0].equals(rows.filter(table_filter(rows, where)))
 

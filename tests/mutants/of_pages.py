@@ -9,7 +9,7 @@ READER, DIRECTORY, MINI = (f"parquet/{name}.py" for name in ("page_reader", "pag
 GROUPS, LIVE, EXECUTE = (
     f"executor/{name}.py" for name in ("decode_row_group", "live_rows", "execute")
 )
-JOINED = "executor/joined_groups.py"
+UNITS, READS = "executor/units.py", "executor/two_phase.py"
 PLAIN, NARROW = (
     "predicate/interpretation/plain_comparisons.py",
     "predicate/interpretation/narrow.py",
@@ -117,16 +117,16 @@ MUTANTS = (
     Mutant(
         GROUPS,
         "rows of a second file are counted from the first",
-        "unit.rows + end - unit.row_count",
-        "unit.rows",
-        ("tests/executor/test_joined_files.py",),
+        "(np.arange(count) if rows is None else rows) + end - count",
+        "(np.arange(count) if rows is None else rows)",
+        ("tests/executor/test_units_of_files.py",),
     ),
     Mutant(
-        "executor/joined_files.py",
+        UNITS,
         "files that store columns otherwise are decoded together",
-        "and first.key == unit.key",
+        "            and waiting[0].joins(unit)\n",
         "",
-        ("tests/executor/test_joined_files.py",),
+        ("tests/executor/test_units_of_files.py",),
     ),
     Mutant(
         READER,
@@ -147,24 +147,25 @@ MUTANTS = (
         "self._bases[row_group] + max(leaf - 1, 0) * count",
     ),
     Mutant(
-        DIRECTORY,
-        "pages of later row groups are counted from the first",
-        "append(place - self._first_pages[group])",
-        "append(number)",
-    ),
-    Mutant(
-        JOINED,
+        UNITS,
         "row groups of which many pages are wanted are joined too",
-        "if few[place] else most_rows + 1",
-        "if True else most_rows + 1",
-        ("tests/executor/test_joined_groups.py",),
+        "if more and isinstance(unit, Unit):",
+        "if isinstance(unit, Unit):",
+        ("tests/executor/test_units.py",),
     ),
     Mutant(
-        JOINED,
+        UNITS,
         "the last unit is forgotten",
-        "        taken += more\n    if unit:",
-        "        taken += more\n    if len(unit) > 1:",
-        ("tests/executor/test_joined_groups.py",),
+        "    if waiting:\n        yield",
+        "    if len(waiting) > 1:\n        yield",
+        ("tests/executor/test_units.py",),
+    ),
+    Mutant(
+        READS,
+        "rows of a second row group are those of the first",
+        "        start += count\n",
+        "",
+        ("tests/executor/test_units.py",),
     ),
     Mutant(
         MINI,

@@ -62,24 +62,6 @@ MUTANTS = (
         "rows = _intersection([rows, self._rows_in_range(read)])",
         "rows = _intersection([rows, RowSet.full(source.row_count)])",
     ),
-    Mutant(
-        LIVE,
-        "a batch forgets what earlier windows hid of it",
-        "gone[run.stream].append(rows)",
-        "gone[run.stream] = [rows]",
-    ),
-    Mutant(
-        LIVE,
-        "a batch hides what was hidden in the one before",
-        "                    gone[run.stream] = []",
-        "                    pass",
-    ),
-    Mutant(
-        LIVE,
-        "tombstones are taken for rows, once resolved",
-        "visible = tuple(hidden.visible()[1::2])",
-        "visible = tuple(hidden.visible()[::2])",
-    ),
     # sources
     Mutant(
         SOURCES,
@@ -103,27 +85,15 @@ MUTANTS = (
     Mutant(
         READER,
         "wanted and matching rows are mistaken for one another",
-        "group.wanted.to_ids()[matches]",
-        "np.flatnonzero(matches)",
+        "wanted.to_ids()[own]",
+        "np.flatnonzero(own)",
         ("tests/tables/test_random_scans.py",),
     ),
     Mutant(
         READER,
         "rows that nobody wants are asked",
-        "group.wanted), self.predicate_target)\n        matches",
-        "None), self.predicate_target)\n        matches",
-    ),
-    Mutant(
-        EXECUTE,
-        "the filter is not asked where parts overlap",
-        "if self._plan.ordered or self._packaging.filter or len(parts) < 2:",
-        "if self._plan.ordered or len(parts) < 2:",
-    ),
-    Mutant(
-        EXECUTE,
-        "every split reads all of its group",
-        "return rows == sum(_row_count(parts, read) for piece in pieces for read in piece.reads)",
-        "return rows > 0",
+        "rows = as_stored(read_rows(groups, wanted, first, None)",
+        "rows = as_stored(read_rows(groups, [None for _ in wanted], first, None)",
     ),
     Mutant(
         EXECUTE,

@@ -18,8 +18,8 @@ from rowsieve.objects import ObjectStore, open_store
 from rowsieve.parquet.decode import ParquetReader
 from rowsieve.parquet.footer import read_tail
 from rowsieve.parquet.leaf_columns import leaves_of
-from rowsieve.parquet.page_reader import PageReader
-from rowsieve.parquet.pages import PAGES_KEY, PageDirectory
+from rowsieve.parquet.page_reader import PageReader, read_pages
+from rowsieve.parquet.pages import PAGES_KEY, PageDirectory, Pages
 from rowsieve.storage.manifests.manifest import FileRef
 from rowsieve.storage.parts import part_file, part_writer
 from rowsieve.storage.parts.part_writer import write_parts
@@ -110,6 +110,14 @@ def write(store: ObjectStore, data: pa.Table, schema: Schema = SCHEMA) -> FileRe
     return ref
 
 
+def read(
+    reader: PageReader, row_group: int, names: list[str], pages: Pages
+) -> tuple[pa.Table, int]:
+    """The pages of one row group, and the bytes read."""
+    table, (size_bytes,) = read_pages([(reader, row_group, pages)], names)
+    return table, size_bytes
+
+
 def opened(store: ObjectStore, ref: FileRef) -> PageReader:
     metadata = read_tail(store, ref).metadata
     directory = PageDirectory.of(metadata)
@@ -124,23 +132,24 @@ def test_pages_of_several_row_groups_are_the_rows_of_a_whole_read(
 ) -> None:
     store = open_store(fresh_uri())
     ref = write(store, rows(count, seed))
-    groups = -(-count // GROUP_ROWS)
-    first = data.draw(st.integers(0, groups - 1))
-    in_groups = count - first * GROUP_ROWS
-    every = range(-(-in_groups // PAGE_ROWS))
-    pages = np.array(sorted(data.draw(st.sets(st.sampled_from(every), min_size=1))))
+    groups = range(-(-count // GROUP_ROWS))
+    asked = sorted(data.draw(st.sets(st.sampled_from(groups), min_size=1)))
     names = data.draw(st.lists(st.sampled_from(SCHEMA.names), min_size=1, unique=True))
-    reader = opened(store, ref)
-    found, size_bytes = reader.read(first, names, pages)
-    whole = ParquetReader(store, ref)
-    leaves = range(whole.metadata.num_columns)
-    tables = [whole.read(group, leaves).select(names) for group in range(first, groups)]
-    kept = np.isin(np.arange(in_groups) // PAGE_ROWS, pages)
-    expected = pa.concat_tables([table.cast(tables[0].schema) for table in tables])
-    expected = expected.filter(pa.array(kept))
-    assert found.cast(expected.schema).to_pylist() == expected.to_pylist()
-    assert sum(rows for _, rows in reader.rows_by_group(first, pages)) == expected.num_rows
-    assert size_bytes == sum(stop - start for start, stop in reader.spans(first, names, pages))
+    reader, whole = opened(store, ref), ParquetReader(store, ref)
+    wanted, tables = [], []
+    for group in asked:
+        in_group = min(GROUP_ROWS, count - group * GROUP_ROWS)
+        every = range(-(-in_group // PAGE_ROWS))
+        pages = np.array(sorted(data.draw(st.sets(st.sampled_from(every), min_size=1))))
+        wanted.append((reader, group, pages))
+        table = whole.read(group, range(whole.metadata.num_columns)).select(names)
+        kept = np.isin(np.arange(in_group) // PAGE_ROWS, pages)
+        tables.append(table.filter(pa.array(kept)))
+    found, sizes = read_pages(wanted, names)
+    expected = pa.concat_tables([table.cast(found.schema) for table in tables])
+    assert found.to_pylist() == expected.to_pylist()
+    spans = [reader.spans(group, names, pages) for _, group, pages in wanted]
+    assert sizes == [sum(stop - start for start, stop in own) for own in spans]
 
 
 @given(st.integers(1, 60), st.integers(0, 99), st.data())
@@ -153,7 +162,7 @@ def test_pages_are_the_rows_of_a_whole_read(count: int, seed: int, data: st.Data
     every = range(-(-in_group // PAGE_ROWS))
     pages = np.array(sorted(data.draw(st.sets(st.sampled_from(every), min_size=1))))
     names = data.draw(st.lists(st.sampled_from(SCHEMA.names), min_size=1, unique=True))
-    found, _ = opened(store, ref).read(group, names, pages)
+    found, _ = read(opened(store, ref), group, names, pages)
     reader = ParquetReader(store, ref)
     whole = reader.read(group, range(reader.metadata.num_columns)).select(names)
     kept = np.isin(np.arange(in_group) // PAGE_ROWS, pages)
@@ -165,7 +174,7 @@ def test_only_these_pages_are_read(tmp_path: Path) -> None:
     ref = write(store, rows(50, 1))
     path = tmp_path / ref.path
     names = ["id", "value"]
-    wanted, size_bytes = opened(store, ref).read(1, names, np.array([1]))
+    wanted, size_bytes = read(opened(store, ref), 1, names, np.array([1]))
     metadata = read_tail(store, ref).metadata
     directory = PageDirectory.of(metadata)
     assert directory is not None
@@ -177,7 +186,7 @@ def test_only_these_pages_are_read(tmp_path: Path) -> None:
         if not any(start <= place < stop for start, stop in kept):
             data[place] ^= 0xFF
     path.write_bytes(data)
-    assert opened(store, ref).read(1, names, np.array([1]))[0].equals(wanted)
+    assert read(opened(store, ref), 1, names, np.array([1]))[0].equals(wanted)
 
 
 def test_any_damaged_byte_of_a_page_or_dictionary_is_found(tmp_path: Path) -> None:
@@ -194,7 +203,7 @@ def test_any_damaged_byte_of_a_page_or_dictionary_is_found(tmp_path: Path) -> No
         for offset in range(*place.span(number)):
             path.write_bytes(whole[:offset] + bytes([whole[offset] ^ 4]) + whole[offset + 1 :])
             with pytest.raises(CorruptData, match=r"column 'place', is damaged at bytes"):
-                opened(store, ref).read(0, ["place"], np.array([1]))
+                read(opened(store, ref), 0, ["place"], np.array([1]))
 
 
 def test_a_file_cut_short_is_found(tmp_path: Path) -> None:
@@ -204,7 +213,7 @@ def test_a_file_cut_short_is_found(tmp_path: Path) -> None:
     path = tmp_path / ref.path
     path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(CorruptData):
-        reader.read(1, ["raw"], np.array([0]))
+        read(reader, 1, ["raw"], np.array([0]))
 
 
 def test_pages_that_end_early_are_not_sealed(monkeypatch: pytest.MonkeyPatch) -> None:

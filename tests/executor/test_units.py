@@ -4,51 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import rowsieve as rs
-from rowsieve.executor import decode_row_group, live_rows, part_sources
-from rowsieve.executor.joined_groups import FEW, units
+from rowsieve.executor import decode_row_group, live_rows, part_sources, units
+from rowsieve.parquet.mini_file import GroupPages
 from rowsieve.parquet.page_reader import PageReader
 from rowsieve.parquet.pages import Pages
 from rowsieve.planner import candidates, split, splits
-from rowsieve.predicate.rowset import RowSet
 from rowsieve.storage.parts import part_file, part_writer
 from tests.profiles import examples
 
 GROUP_ROWS, PAGE_ROWS, ROWS = 8, 2, 200
 
 
-@given(st.sets(st.integers(0, 61)), st.integers(0, 30), st.sampled_from([0, 1, 2, 3, 4]))
-@examples(200)
-def test_units_hold_the_row_groups_with_a_wanted_row_in_order(
-    wanted: set[int], most_rows: int, page_rows: int
-) -> None:
-    ids = np.array(sorted(wanted), dtype=np.int64)
-    rows = RowSet.from_ids(ids, 62)
-    if rows.is_empty:
-        return
-    found = list(units(rows, GROUP_ROWS, page_rows, most_rows=most_rows))
-    held = [set(range(first * GROUP_ROWS, stop * GROUP_ROWS)) & wanted for first, stop in found]
-    assert all(held)
-    assert set().union(*held) == wanted
-    assert all(one[1] <= two[0] for one, two in pairwise(found))
-    for (first, stop), own in zip(found, held, strict=True):
-        if stop - first == 1:
-            continue
-        assert page_rows
-        assert GROUP_ROWS % page_rows == 0
-        pages = {row // page_rows for row in own}
-        assert len(pages) * page_rows <= most_rows
-        for group in {row // GROUP_ROWS for row in own}:
-            count = min(62 - group * GROUP_ROWS, GROUP_ROWS)
-            of_group = [page for page in pages if page * page_rows // GROUP_ROWS == group]
-            assert len(of_group) * page_rows <= FEW * count
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from("ab")), max_size=12))
+@examples(100)
+def test_units_are_neighbours_of_one_form_in_order(given: list[tuple[int, str]]) -> None:
+    columns: Any = None
+    reader: Any = SimpleNamespace(read_columns=columns)
+    groups: list[Any] = [
+        SimpleNamespace(page_rows=rows, form=lambda _, form=form: form) for rows, form in given
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(units, "MOST_ROWS", 4)
+        found = list(units.joined(units.Unit(reader, (each,)) for each in groups))
+    assert [group for unit in found for group in unit.groups] == groups
+    for unit in found:
+        if len(unit.groups) > 1:
+            assert all(group.page_rows for group in unit.groups)
+            assert sum(group.page_rows for group in unit.groups) <= 4
+            assert len({group.form(columns) for group in unit.groups}) == 1
+    for one, two in pairwise(found):
+        rows = [sum(group.page_rows for group in unit.groups) for unit in (one, two)]
+        same = one.groups[0].form(columns) == two.groups[0].form(columns)
+        assert not (all(rows) and same and rows[0] + two.groups[0].page_rows <= 4)
 
 
 @pytest.fixture(scope="module")
@@ -113,17 +109,17 @@ def test_a_few_columns_of_many_pages_are_decoded_per_call(
         monkeypatch.setattr(decode_row_group, name, 0)
     monkeypatch.setattr(decode_row_group, "PAGE_COLUMNS_AT_ONCE", 2)
     asked: list[list[str]] = []
-    read = PageReader.read
+    fetch = PageReader.fetch
 
     def noted(
         reader: PageReader, row_group: int, names: list[str], pages: Pages
-    ) -> tuple[pa.Table, int]:
+    ) -> tuple[GroupPages, int]:
         asked.append(names)
-        return read(reader, row_group, names, pages)
+        return fetch(reader, row_group, names, pages)
 
-    monkeypatch.setattr(PageReader, "read", noted)
+    monkeypatch.setattr(PageReader, "fetch", noted)
     found = table.scan("k BETWEEN 6 AND 11").to_arrow().to_pylist()
-    assert asked == [["k", "place"], ["tags"]]
+    assert asked == [["k", "place"]] * 2 + [["tags"]] * 2  # of two row groups
     assert found == table.scan().to_arrow().to_pylist()[6:12]
 
 

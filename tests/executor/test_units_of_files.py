@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import rowsieve as rs
 from rowsieve.errors import CorruptData, EvaluationError
-from rowsieve.executor import joined_files
+from rowsieve.executor import units
 from tests.planner.test_one_form import calls_of
 from tests.profiles import examples
 from tests.small_tables import appended, fresh_uri, keyed
@@ -38,10 +38,10 @@ def rows_of(part: int) -> pa.Table:
 
 
 def read(table: rs.Table, where: str, **options: Any) -> tuple[list[Any], int]:
-    """The rows in key order, and how often pages were decoded together."""
+    """The rows in key order, and how often pages were decoded."""
     found: list[pa.Table] = []
     calls = calls_of(lambda: found.append(table.scan(where, **options).to_arrow()))
-    return found[0].sort_by("k").to_pylist(), calls["read_together"]
+    return found[0].sort_by("k").to_pylist(), calls["read_pages"]
 
 
 def test_scattered_keys_are_decoded_by_one_call(table: rs.Table) -> None:
@@ -68,14 +68,15 @@ def test_deleted_rows_of_each_page_stay_out() -> None:
 
 
 def test_tasks_have_a_limit_of_rows(table: rs.Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joined_files, "MOST_ROWS", 4)  # two pages
+    monkeypatch.setattr(units, "MOST_ROWS", 4)  # two pages
     rows, decoded = read(table, "k IN (3, 133, 193, 260, 300)")
     assert ([row["k"] for row in rows], decoded) == ([3, 133, 193, 260, 300], 3)
 
 
 def test_reads_with_a_limit_do_not_wait_for_other_files(table: rs.Table) -> None:
     rows, decoded = read(table, "k IN (3, 133, 193, 260)", limit=1)
-    assert (len(rows), decoded) == (1, 0)
+    assert (len(rows), decoded) == (1, 1)
+    assert read(table, "k IN (3, 133, 193, 260)", limit=3)[1] == 3
 
 
 @given(
@@ -107,7 +108,7 @@ def test_files_with_other_columns_are_decoded_apart() -> None:
         {"k": 70, "u": 64, "w": 7},
         {"k": 130, "u": 1, "w": 2},
     ]
-    assert decoded == 1  # older files lack a column, so each is read alone
+    assert decoded == 3  # older files lack a column, so each is read alone
     rows, decoded = read(table, "k IN (5, 70, 130)", columns=["k", "u"])
     assert ([row["u"] for row in rows], decoded) == ([0, 64, 1], 2)
 
