@@ -35,7 +35,6 @@ _OPPOSITES = {
     "STARTS WITH": "NOT STARTS WITH",
 }
 _OPPOSITES |= {other: name for name, other in _OPPOSITES.items()}
-_DISTINCT = (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT)
 _REFLEXIVE = (
     ir.ComparisonOp.EQ,
     ir.ComparisonOp.LE,
@@ -151,7 +150,7 @@ class KeptRows(ABC, Generic[E]):
     def _compared(self, op: ir.ComparisonOp, operand: ir.Operand, constant: ir.Literal) -> Leaf:
         value, type_ = constant.value, type_of(operand)
         null: bool | None = None
-        if op in _DISTINCT:
+        if op.is_null_safe:
             null = (value is None) is (op is ir.ComparisonOp.NOT_DISTINCT)
             op = ir.ComparisonOp.EQ if op is ir.ComparisonOp.NOT_DISTINCT else ir.ComparisonOp.NE
             if value is None:
@@ -178,7 +177,7 @@ class KeptRows(ABC, Generic[E]):
         if isinstance(type_of(operand), Float):
             unequal = op in (ir.ComparisonOp.NE, ir.ComparisonOp.DISTINCT)
             nan = unequal if self.semantics.nan is NanOrder.IEEE else same
-        return Leaf(operand, same, same if op in _DISTINCT else None, nan)
+        return Leaf(operand, same, same if op.is_null_safe else None, nan)
 
     def _listed(self, node: ir.InList, operand: ir.Operand) -> Leaf:
         members, type_ = node.values.array, type_of(operand)

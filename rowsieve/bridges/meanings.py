@@ -196,13 +196,12 @@ class _Guards:
             return ir.Comparison(op, left, right)
         if self.ours.nan is self.theirs.nan or not isinstance(type_of(left), Float):
             return ir.Comparison(op, left, right)
-        if op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
+        if op.is_null_safe:
             return self.distinct(op, left, right)
         if op is ir.ComparisonOp.NE:
             return ir.Not(self.comparison(ir.ComparisonOp.EQ, left, right))
         if op in (ir.ComparisonOp.GT, ir.ComparisonOp.GE):
-            mirrored = ir.ComparisonOp.LT if op is ir.ComparisonOp.GT else ir.ComparisonOp.LE
-            return self.ordered(mirrored, right, left, ir.Comparison(op, left, right))
+            return self.ordered(op.mirrored, right, left, ir.Comparison(op, left, right))
         return self.ordered(op, left, right, ir.Comparison(op, left, right))
 
     def distinct(self, op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand) -> ir.Predicate:

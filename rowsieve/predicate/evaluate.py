@@ -246,7 +246,7 @@ class _Evaluator:
         if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):
             left = repeated(left, self.batch.num_rows)
         failed = any_of(left_failed, right_failed)
-        if node.op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
+        if node.op.is_null_safe:
             truth = self.distinct(left, right)
             if node.op is ir.ComparisonOp.NOT_DISTINCT:
                 truth = pc.invert(truth)

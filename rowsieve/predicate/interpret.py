@@ -24,7 +24,7 @@ import pyarrow as pa
 from rowsieve.predicate import ir
 from rowsieve.predicate.arrays import Mask, repeated, with_nulls
 from rowsieve.predicate.bind import BoundOperand, BoundPredicate, refuse_unbound
-from rowsieve.predicate.binding.coerce import MIRRORED, compare_operands
+from rowsieve.predicate.binding.coerce import compare_operands
 from rowsieve.predicate.evaluation.ordered_members import are_members, members_within
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.functions.texts.patterns import literal_prefix
@@ -61,7 +61,6 @@ from rowsieve.predicate.interpretation.facts import Facts, facts_against, facts_
 from rowsieve.predicate.interpretation.nan_signs import may_be_negative_nan
 from rowsieve.predicate.interpretation.narrow import combined_facts, narrowed
 from rowsieve.predicate.interpretation.nested_facts import (
-    OPPOSITES,
     implied_by_equality,
     implied_by_order,
 )
@@ -262,22 +261,22 @@ class _Interpreter:
     ) -> Truth:
         """Compare lists or structs by implied conditions, because they have no bounds."""
         if isinstance(node.left, ir.Literal) and not isinstance(node.right, ir.Literal):
-            node = ir.Comparison(MIRRORED.get(node.op, node.op), node.right, node.left)
+            node = ir.Comparison(node.op.mirrored, node.right, node.left)
             left, right = right, left
         both = left.present & right.present
         same = both
         constant = node.right if isinstance(node.right, ir.Literal) else ir.Literal(None)
         for term in implied_by_equality(node.left, left.type, constant, self.semantics):
             same = same & self.predicate(term).true
-        if node.op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
+        if node.op.is_null_safe:
             return distinct(node.op, left, right, (same, both))
         true = same if node.op is ir.ComparisonOp.EQ else both
         false = same if node.op is ir.ComparisonOp.NE else both
-        if node.op in OPPOSITES and self.semantics.nested_nulls is not NestedNulls.UNKNOWN:
+        if node.op.is_order and self.semantics.nested_nulls is not NestedNulls.UNKNOWN:
             sides = node.left, left.type, constant, self.semantics
             true, false = (
                 both & self.predicate(implied_by_order(op, *sides)).true
-                for op in (node.op, OPPOSITES[node.op])
+                for op in (node.op, node.op.negated)
             )
         null = (left.null & (right.null | right.present)) | (right.null & left.present)
         if self.semantics.nested_nulls is NestedNulls.UNKNOWN:

@@ -17,10 +17,12 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Any, Final, TypeAlias, TypeVar, assert_never
 
 from rowsieve.predicate import spelled
+from rowsieve.predicate.comparison_op import (
+    ComparisonOp as ComparisonOp,  # noqa: PLC0414 - exported
+)
 from rowsieve.predicate.spelled import MOST_CHARACTERS, ShownAsSql, Spelled, Token
 from rowsieve.predicate.value_set import ValueSet as ValueSet  # noqa: PLC0414 - exported
 from rowsieve.types.logical import LogicalType, type_name
@@ -29,20 +31,6 @@ from rowsieve.types.time_zones import shown_zone
 FlatValue: TypeAlias = bool | int | float | decimal.Decimal | str | bytes | None
 PhysicalValue: TypeAlias = FlatValue | tuple["PhysicalValue", ...]
 _OF_ZONES: Final = frozenset({"local_time", "instant", "try_instant"})
-
-
-class ComparisonOp(Enum):
-    """Comparison operators; the value is the SQL spelling."""
-
-    EQ = "="
-    NE = "<>"
-    LT = "<"
-    LE = "<="
-    GT = ">"
-    GE = ">="
-    DISTINCT = "IS DISTINCT FROM"
-    NOT_DISTINCT = "IS NOT DISTINCT FROM"
-
 
 # Operands
 

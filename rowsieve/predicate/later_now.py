@@ -33,16 +33,6 @@ _ABOVE: Final = {
     ir.ComparisonOp.EQ: ir.ComparisonOp.GE,
     ir.ComparisonOp.NOT_DISTINCT: ir.ComparisonOp.GE,
 }
-_NEGATED: Final = {
-    ir.ComparisonOp.LT: ir.ComparisonOp.GE,
-    ir.ComparisonOp.LE: ir.ComparisonOp.GT,
-}
-_MIRRORED: Final = {
-    ir.ComparisonOp.LT: ir.ComparisonOp.GT,
-    ir.ComparisonOp.LE: ir.ComparisonOp.GE,
-    ir.ComparisonOp.GT: ir.ComparisonOp.LT,
-    ir.ComparisonOp.GE: ir.ComparisonOp.LE,
-}
 
 
 def from_now_on(predicate: ir.Predicate, semantics: Semantics, now_us: int) -> ir.Predicate:
@@ -85,13 +75,16 @@ def _superset(node: ir.Predicate, now: ir.Literal) -> ir.Predicate:
             return ir.conjoin(_superset(term, now) for term in terms)
         case ir.Or(terms=terms):
             return ir.disjoin([_superset(term, now) for term in terms])
-        case ir.Not(term=ir.Comparison(op=op, left=left, right=right)) if op in _NEGATED:
-            return _superset(ir.Comparison(_NEGATED[op], left, right), now)
-        case ir.Not(term=ir.Comparison(op=op, left=left, right=right)) if op in _MIRRORED:
-            return _superset(ir.Not(ir.Comparison(_MIRRORED[op], right, left)), now)
+        case ir.Not(term=ir.Comparison(op=op, left=left, right=right)) if op in (
+            ir.ComparisonOp.LT,
+            ir.ComparisonOp.LE,
+        ):
+            return _superset(ir.Comparison(op.negated, left, right), now)
+        case ir.Not(term=ir.Comparison(op=op, left=left, right=right)) if op.is_order:
+            return _superset(ir.Not(ir.Comparison(op.mirrored, right, left)), now)
         case ir.Comparison(op=op, left=left, right=right):
             if has_now(left):
-                op, left, right = _MIRRORED.get(op, op), right, left
+                op, left, right = op.mirrored, right, left
             if op in _ABOVE and not has_now(left) and _rises(right):
                 return ir.Comparison(_ABOVE[op], left, _at(right, now))
     return ir.TRUE

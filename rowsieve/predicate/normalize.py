@@ -29,19 +29,6 @@ _WEAKEST = {  # which of several constants implies the rest of an OR
     ir.ComparisonOp.GE: min,
 }
 
-_OPPOSITE = {
-    ir.ComparisonOp.EQ: ir.ComparisonOp.NE,
-    ir.ComparisonOp.NE: ir.ComparisonOp.EQ,
-    ir.ComparisonOp.DISTINCT: ir.ComparisonOp.NOT_DISTINCT,
-    ir.ComparisonOp.NOT_DISTINCT: ir.ComparisonOp.DISTINCT,
-}
-_OPPOSITE_IN_A_TOTAL_ORDER = {
-    ir.ComparisonOp.LT: ir.ComparisonOp.GE,
-    ir.ComparisonOp.LE: ir.ComparisonOp.GT,
-    ir.ComparisonOp.GT: ir.ComparisonOp.LE,
-    ir.ComparisonOp.GE: ir.ComparisonOp.LT,
-}
-
 
 def normalize(
     predicate: ir.Predicate, semantics: Semantics | None = None, *, within_limits: bool = False
@@ -95,11 +82,8 @@ def _negated(term: ir.Predicate, *, total_order: bool) -> ir.Predicate:
             return ir.TRUE
         case ir.Not(term=inner):
             return inner
-        case ir.Comparison(op=op, left=left, right=right):
-            opposite = _OPPOSITE.get(op)
-            if opposite is None and total_order:
-                opposite = _OPPOSITE_IN_A_TOTAL_ORDER.get(op)
-            return ir.Not(term) if opposite is None else ir.Comparison(opposite, left, right)
+        case ir.Comparison(op=op, left=left, right=right) if total_order or not op.is_order:
+            return ir.Comparison(op.negated, left, right)
         case _:
             return ir.Not(term)
 
@@ -115,7 +99,7 @@ def _folded(node: ir.Comparison) -> ir.Predicate:
         return node
     if isinstance(left.type, Timestamp) and left.type != right.type:
         return node  # the session's time zone decides the result
-    if node.op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
+    if node.op.is_null_safe:
         op = ir.ComparisonOp.NE if node.op is ir.ComparisonOp.DISTINCT else ir.ComparisonOp.EQ
     else:
         op = node.op

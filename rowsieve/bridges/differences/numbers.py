@@ -14,7 +14,6 @@ from rowsieve.predicate.operand_types import type_of
 from rowsieve.types.logical import Decimal, Float, Int, LogicalType
 
 _BOTH = Direction.READS | Direction.WRITES
-_RANGES = (ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.GT, ir.ComparisonOp.GE)
 _SIGNED_DIGITS = 34
 _MOST_DIGITS = 38
 
@@ -71,7 +70,7 @@ def _long_decimals(node: ir.Node) -> bool:
 
 def _negative_beside_nan(node: ir.Node) -> bool:
     """`-x < NaN`, which DuckDB's optimiser rewrites to `x > -NaN`: no number is above NaN."""
-    if not isinstance(node, ir.Comparison) or node.op not in _RANGES:
+    if not isinstance(node, ir.Comparison) or not node.op.is_order:
         return False
     return any(
         isinstance(one, ir.Call) and one.function == "negate" and _is_nan(other)

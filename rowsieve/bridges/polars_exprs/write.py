@@ -131,7 +131,7 @@ class Writer(OperatorWriter[Any]):
         made = _COMPARE[op](*sides)
         if not isinstance(type_of(left), Float) or self.semantics.nan is not NanOrder.IEEE:
             return made
-        if op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
+        if op.is_null_safe:
             raise UnsupportedOperation(
                 "IS [NOT] DISTINCT FROM between floats: eq_missing of polars takes NaN for equal "
                 "to NaN; write = or <> with a test for NULL"

@@ -88,7 +88,7 @@ class Writer(OperatorWriter[Expression]):
                 raise UnsupportedOperation(f"values of {type_name(type_)} are not compared")
         _check_digits(types)
         a, b = self.operand(left), self.operand(right)
-        if op not in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
+        if not op.is_null_safe:
             return OPERATORS[op](a, b)
         same = (a.is_null() & b.is_null()) | (~a.is_null() & ~b.is_null() & (a == b))
         return same if op is ir.ComparisonOp.NOT_DISTINCT else ~same

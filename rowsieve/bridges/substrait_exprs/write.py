@@ -143,7 +143,7 @@ class Writer(TreeWriter[bytes]):
         if nodes[0] == nodes[1] and op in (ComparisonOp.EQ, ComparisonOp.NE):
             nan = self._judged("is_nan", sides[0])
             return nan if op is ComparisonOp.NE else self.negation(nan)
-        if op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+        if op.is_null_safe:
             return self._distinct(op, sides, self._floats(ComparisonOp.EQ, nodes, sides))
         made = self._compared(op, sides)
         open_ = [place for place in (0, 1) if not isinstance(nodes[place], ir.Literal)]

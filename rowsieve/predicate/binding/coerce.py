@@ -65,12 +65,6 @@ from rowsieve.types.logical import (
     type_name,
 )
 
-MIRRORED = {
-    ir.ComparisonOp.LT: ir.ComparisonOp.GT,
-    ir.ComparisonOp.LE: ir.ComparisonOp.GE,
-    ir.ComparisonOp.GT: ir.ComparisonOp.LT,
-    ir.ComparisonOp.GE: ir.ComparisonOp.LE,
-}
 _WHEN_BELOW = {  # `x op v` where every x is below v
     ir.ComparisonOp.EQ: ir.ComparisonOp.NE,
     ir.ComparisonOp.NE: ir.ComparisonOp.EQ,
@@ -139,7 +133,7 @@ def _compare_ordered(
 ) -> ir.Predicate:
     """Bind a comparison of ordered types; at most one side is bare text."""
     if isinstance(left, ir.Literal) and not isinstance(right, ir.Literal):
-        op = MIRRORED.get(op, op)
+        op = op.mirrored
         left, left_type, right, right_type = right, right_type, left, left_type
     if right_type is None:
         assert left_type is not None
@@ -265,7 +259,7 @@ def _compare_on_grid(
     if number > high:
         return ir.Comparison(_WHEN_BELOW[op], operand, operand)
     if number < low:
-        return ir.Comparison(_WHEN_BELOW[MIRRORED.get(op, op)], operand, operand)
+        return ir.Comparison(_WHEN_BELOW[op.mirrored], operand, operand)
     if number.denominator != 1:
         if op not in _BETWEEN_POINTS:
             return ir.Comparison(_WHEN_BELOW[op], operand, operand)

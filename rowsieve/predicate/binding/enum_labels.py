@@ -25,12 +25,6 @@ MOST_RANKED: Final = 256
 
 _BEFORE: Final = {ir.ComparisonOp.LT: 0, ir.ComparisonOp.LE: 1}
 _AFTER: Final = {ir.ComparisonOp.GT: 1, ir.ComparisonOp.GE: 0}
-_MIRRORED: Final = {
-    ir.ComparisonOp.LT: ir.ComparisonOp.GT,
-    ir.ComparisonOp.LE: ir.ComparisonOp.GE,
-    ir.ComparisonOp.GT: ir.ComparisonOp.LT,
-    ir.ComparisonOp.GE: ir.ComparisonOp.LE,
-}
 
 
 def with_text(schema: Schema) -> Schema:
@@ -77,19 +71,13 @@ def compare_enums(
     enum.
     """
     if isinstance(left, ir.Literal) and not isinstance(right, ir.Literal):
-        op, left, left_type, right, right_type = (
-            _MIRRORED.get(op, op),
-            right,
-            right_type,
-            left,
-            left_type,
-        )
+        op, left, left_type, right, right_type = op.mirrored, right, right_type, left, left_type
     enum = _common(left_type, right_type)
     one, other = as_text(left), as_text(right)
     if not isinstance(right, ir.Literal) or isinstance(left, ir.Literal):
         _check(left, enum)
         _check(right, enum)
-        if op in _MIRRORED:
+        if op.is_order:
             return ir.Comparison(op, _rank(one, enum), _rank(other, enum))
         return ir.Comparison(op, one, other)
     if right.value is None:

@@ -321,7 +321,7 @@ def _solved(
     """Solve `slope * x + offset op constant` with exact numbers."""
     op, source = question.op, type_of(operand)
     number = (_number(question.constant) - offset) / slope
-    plain = compare_with_number(op if slope > 0 else _MIRRORED.get(op, op), operand, source, number)
+    plain = compare_with_number(op if slope > 0 else op.mirrored, operand, source, number)
     if isinstance(question.type, Decimal):
         return plain if _has_room(question) else None
     assert isinstance(question.type, Int)
@@ -380,8 +380,6 @@ def _number(constant: ir.Literal) -> Fraction:
     assert isinstance(value, int | decimal.Decimal)
     return Fraction(value)
 
-
-_MIRRORED: Mapping[ir.ComparisonOp, ir.ComparisonOp] = {_LT: _GT, _LE: _GE, _GT: _LT, _GE: _LE}
 
 INVERSES: Mapping[str, InverseRule] = {
     "add": _sum,

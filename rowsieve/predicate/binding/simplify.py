@@ -75,7 +75,7 @@ def _comparison(
     if isinstance(left, ir.BoundColumn) and isinstance(right, ir.Literal):
         return ir.Comparison(op, left, right)  # without a function to invert
     if isinstance(left, ir.Literal) and not isinstance(right, ir.Literal):
-        op, left, right = _MIRRORED.get(op, op), right, left
+        op, left, right = op.mirrored, right, left
     plain = ir.Comparison(op, left, right)
     if not isinstance(right, ir.Literal) or isinstance(left, ir.Literal) or right.value is None:
         return plain
@@ -118,14 +118,6 @@ def _like(node: ir.Like, semantics: Semantics) -> ir.Predicate:
             ir.ComparisonOp.EQ, operand, ir.Literal(pattern.prefix, String()), semantics
         )
     return ir.Like(operand, node.pattern, node.escape, node.ignore_case)
-
-
-_MIRRORED = {
-    ir.ComparisonOp.LT: ir.ComparisonOp.GT,
-    ir.ComparisonOp.LE: ir.ComparisonOp.GE,
-    ir.ComparisonOp.GT: ir.ComparisonOp.LT,
-    ir.ComparisonOp.GE: ir.ComparisonOp.LE,
-}
 
 
 def _operand(node: ir.Operand, semantics: Semantics) -> tuple[ir.Operand, LogicalType]:

@@ -26,7 +26,7 @@ def compare_values(
     op: ComparisonOp, left: AbstractValue, right: AbstractValue, unordered: Mask | None
 ) -> Truth:
     """Compute `left op right` of values that are not nested."""
-    if op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT):
+    if op.is_null_safe:
         return distinct(op, left, right, _ordered(ComparisonOp.EQ, left, right, unordered))
     true, false = _ordered(op, left, right, unordered)
     null = (left.null & (right.null | right.present)) | (right.null & left.present)
@@ -55,7 +55,7 @@ def _ordered_spans(
     both = left.present & right.present
     if op in (ComparisonOp.GT, ComparisonOp.GE):
         left, right = right, left
-        op = ComparisonOp.LT if op is ComparisonOp.GT else ComparisonOp.LE
+        op = op.mirrored
     left_upper, right_upper = left.upper, right.upper
     if is_nan_ordered and isinstance(left.type, Float):  # both sides have one type
         left_upper, right_upper = nan_as_upper(left), nan_as_upper(right)
@@ -91,7 +91,7 @@ def distinct(
 def reflexive(op: ComparisonOp, value: AbstractValue) -> Truth:
     """Compute `x op x`."""
     none = np.zeros_like(value.null)
-    null_safe = op in (ComparisonOp.DISTINCT, ComparisonOp.NOT_DISTINCT)
+    null_safe = op.is_null_safe
     occurs = value.present | value.null if null_safe else value.present
     null = none if null_safe else value.null
     unequal = (ComparisonOp.LT, ComparisonOp.GT, ComparisonOp.NE, ComparisonOp.DISTINCT)

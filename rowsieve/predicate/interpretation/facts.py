@@ -23,14 +23,6 @@ from rowsieve.types.logical import Bool, Date, Float, Int, Timestamp, is_ordered
 
 _ABOVE = (ir.ComparisonOp.GT, ir.ComparisonOp.GE, ir.ComparisonOp.EQ)
 _BELOW = (ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.EQ)
-_NEGATED: Mapping[ir.ComparisonOp, ir.ComparisonOp] = {
-    ir.ComparisonOp.EQ: ir.ComparisonOp.NE,
-    ir.ComparisonOp.NE: ir.ComparisonOp.EQ,
-    ir.ComparisonOp.LT: ir.ComparisonOp.GE,
-    ir.ComparisonOp.LE: ir.ComparisonOp.GT,
-    ir.ComparisonOp.GT: ir.ComparisonOp.LE,
-    ir.ComparisonOp.GE: ir.ComparisonOp.LT,
-}
 _TRUE, _FALSE = (ir.Literal(value=truth, type=Bool()) for truth in (True, False))
 _MOST_EXCLUDED = 16
 MOST_RANGES = 4
@@ -104,8 +96,8 @@ def facts_against(term: ir.Predicate) -> Facts:
                 found = replace(found, present=found.present | {column})
             case ir.Comparison(
                 op=op, left=ir.BoundColumn() as column, right=ir.Literal() as constant
-            ) if op in _NEGATED and not isinstance(column.type, Float):
-                found = _bounded(found, _NEGATED[op], column, constant)
+            ) if not op.is_null_safe and not isinstance(column.type, Float):
+                found = _bounded(found, op.negated, column, constant)
             case ir.InList(operand=ir.BoundColumn() as column):
                 found = _outside(found, column, each)
     return found
@@ -115,10 +107,10 @@ def _with(found: Facts, term: ir.Predicate) -> Facts:
     match term:
         case ir.Comparison(
             op=op, left=ir.BoundColumn() as column, right=ir.Literal() as constant
-        ) if op in _NEGATED:
+        ) if not op.is_null_safe:
             found = _bounded(found, op, column, constant)
         case ir.Comparison(op=op, left=ir.BoundColumn() as a, right=ir.BoundColumn() as b) if (
-            op in _NEGATED
+            not op.is_null_safe
         ):
             found = replace(found, present=found.present | {a, b})
             if a.type == b.type and is_ordered(a.type) and not isinstance(a.type, Float):
@@ -210,7 +202,7 @@ def _in_a_range(found: Facts, term: ir.Or) -> Facts:
 def _is_plain(term: ir.Predicate) -> bool:
     match term:
         case ir.Comparison(op=op, left=ir.BoundColumn(), right=ir.Literal()):
-            return op in _NEGATED
+            return not op.is_null_safe
         case ir.InList(operand=ir.BoundColumn()) | ir.Not(term=ir.InList(operand=ir.BoundColumn())):
             return True
         case _:

@@ -45,7 +45,6 @@ from rowsieve.types.logical import Date, Float, Int, Timestamp
 
 _EQ, _NE, _LT, _LE = ir.ComparisonOp.EQ, ir.ComparisonOp.NE, ir.ComparisonOp.LT, ir.ComparisonOp.LE
 _GT, _GE = ir.ComparisonOp.GT, ir.ComparisonOp.GE
-_MIRRORED = {_LT: _GT, _LE: _GE, _GT: _LT, _GE: _LE}
 _LEAVES: dict[
     ir.ComparisonOp, frozenset[str]
 ] = {  # which of less, equal and greater each operator allows
@@ -270,8 +269,8 @@ def _paired(
     op: ir.ComparisonOp, column: ir.BoundColumn, left: AbstractColumn, right: AbstractColumn
 ) -> tuple[AbstractColumn, AbstractColumn]:
     """Restrict both sides of `left op right` by each other."""
-    if op in _MIRRORED and op in (_GT, _GE):
-        right, left = _paired(_MIRRORED[op], column, right, left)
+    if op in (_GT, _GE):
+        right, left = _paired(op.mirrored, column, right, left)
         return left, right
     if op is _EQ:
         lower = _inner(left.lower, right.lower, _GT)
@@ -302,6 +301,6 @@ def _contradict(pairs: Sequence[tuple[ir.ComparisonOp, ir.BoundColumn, ir.BoundC
     left: dict[tuple[ir.BoundColumn, ir.BoundColumn], frozenset[str]] = {}
     for op, a, b in pairs:
         if (b, a) in left:
-            a, b, op = b, a, _MIRRORED.get(op, op)  # noqa: PLW2901 - the mirrored pair
+            a, b, op = b, a, op.mirrored  # noqa: PLW2901 - the mirrored pair
         left[a, b] = left.get((a, b), frozenset("<=>")) & _LEAVES[op]
     return not all(left.values())

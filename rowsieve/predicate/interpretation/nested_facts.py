@@ -18,14 +18,6 @@ from rowsieve.types.logical import Field, Float, Int, List, LogicalType, Struct,
 _MOST_ITEMS = 8  # statistics do not distinguish items, so the first ones are enough
 _MOST_FIELDS = 4  # the order of rows that agree in as many fields is not used
 _BELOW = (ir.ComparisonOp.LT, ir.ComparisonOp.LE)
-_STRICT = {ir.ComparisonOp.LE: ir.ComparisonOp.LT, ir.ComparisonOp.GE: ir.ComparisonOp.GT}
-OPPOSITES = {
-    ir.ComparisonOp.LT: ir.ComparisonOp.GE,
-    ir.ComparisonOp.LE: ir.ComparisonOp.GT,
-    ir.ComparisonOp.GT: ir.ComparisonOp.LE,
-    ir.ComparisonOp.GE: ir.ComparisonOp.LT,
-}
-_WEAK = {ir.ComparisonOp.LT: ir.ComparisonOp.LE, ir.ComparisonOp.GT: ir.ComparisonOp.GE}
 
 
 def implied_by_equality(
@@ -81,7 +73,7 @@ def _ordered(
     null_is_below = semantics.nested_nulls is NestedNulls.LEAST
     null_holds = (op in _BELOW) is null_is_below
     if constant.value is None:
-        if op in _WEAK:
+        if op is op.strict:
             return ir.FalsePredicate() if null_holds else ir.Not(ir.IsNull(operand))
         return ir.IsNull(operand) if null_holds else ir.TruePredicate()
     if isinstance(type_, List):
@@ -91,7 +83,7 @@ def _ordered(
     else:
         assert constant.type is not None
         if semantics.nested_zeros_differ and isinstance(type_, Float) and constant.value == 0:
-            op = _WEAK.get(op, op)  # -0.0 is below 0.0, which compare as equal here
+            op = op.weak  # -0.0 is below 0.0, which compare as equal here
         found = compare_operands(op, operand, type_, constant, constant.type, semantics)
     return ir.disjoin((found, ir.IsNull(operand))) if null_holds else found
 
@@ -112,13 +104,13 @@ def _ordered_fields(
     found: ir.Predicate | None = None
     members = list(zip(type_.fields, own.fields, value, strict=True))[:_MOST_FIELDS]
     if len(members) < len(value):
-        op = _WEAK.get(op, op)
+        op = op.weak
     for field, other, item in reversed(members):
         member, given = ir.FieldAccess(operand, field.name), ir.Literal(item, other.type)
         if found is None:
             found = _ordered(op, member, field.type, given, semantics)
             continue
-        decided = _ordered(_STRICT.get(op, op), member, field.type, given, semantics)
+        decided = _ordered(op.strict, member, field.type, given, semantics)
         equal = _equal(member, field.type, item, other.type, semantics)
         found = ir.disjoin((decided, ir.conjoin((*equal, found))))
     assert found is not None
@@ -144,12 +136,11 @@ def _ordered_items(
     known = value[:_MOST_FIELDS]
     found: ir.Predicate = ir.TruePredicate()  # later items decide
     if len(known) == len(value) and op is not ir.ComparisonOp.GE:  # a longer list is greater
-        same = {ir.ComparisonOp.LT: ir.ComparisonOp.LT, ir.ComparisonOp.GT: ir.ComparisonOp.GT}
-        found = longer(len(value), same.get(op, ir.ComparisonOp.LE))
+        found = longer(len(value), ir.ComparisonOp.LE if op is ir.ComparisonOp.LE else op)
     for place in reversed(range(len(known))):
         item = ir.Call("list_element", (operand, ir.Literal(place + 1, Int(64))))
         given = ir.Literal(known[place], own.element.type)
-        strict = _STRICT.get(op, op)
+        strict = op.strict
         decided = _ordered(strict, item, type_.element.type, given, semantics)
         equal = _equal(item, type_.element.type, known[place], own.element.type, semantics)
         found = ir.disjoin((decided, ir.conjoin((*equal, found))))

@@ -28,12 +28,6 @@ _LONG_DIGITS: Final = 20  # of an int64 next to a decimal
 _FLOAT_PLACES: Final = 15  # of a float64 compared with one
 _MOST_ITEMS: Final = 100
 _QUOTIENTS: Final = frozenset({"divide", "rounded_quotient", "truncated_quotient"})
-_FLIPPED: Final = {
-    ir.ComparisonOp.LT: ir.ComparisonOp.GT,
-    ir.ComparisonOp.LE: ir.ComparisonOp.GE,
-    ir.ComparisonOp.GT: ir.ComparisonOp.LT,
-    ir.ComparisonOp.GE: ir.ComparisonOp.LE,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +76,7 @@ def product_comparison(node: ir.Comparison, type_of: TypeOf, engine: str) -> ir.
         return node
     products = _Products(known, type_of)
     return products.comparison(node.op, node.left, node.right) or (
-        products.comparison(_FLIPPED.get(node.op, node.op), node.right, node.left) or node
+        products.comparison(node.op.mirrored, node.right, node.left) or node
     )
 
 
@@ -131,7 +125,7 @@ class _Products:
         if len(str(int(abs(product)))) + digits > _MAX_DIGITS:
             return None
         constant = ir.Literal(product, Decimal(_MAX_DIGITS, digits)) if digits else _whole(product)
-        return ir.Comparison(op if by > 0 else _FLIPPED.get(op, op), dividend, constant)
+        return ir.Comparison(op if by > 0 else op.mirrored, dividend, constant)
 
     def compared(self, other: ir.Operand) -> ir.Operand:
         """Return the constant with which the engine compares a decimal."""

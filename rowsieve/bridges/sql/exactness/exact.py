@@ -44,7 +44,6 @@ from rowsieve.types.logical import (
     type_name,
 )
 
-_RANGES = (ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.GT, ir.ComparisonOp.GE)
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "modulo", "negate", "abs"})
 _BYTE_ORDER = '{0} COLLATE "C"'  # PostgreSQL's order by code points
 _UNSIGNED = "nanvl({0}, {1})"  # DataFusion's NaN without its sign: the second argument
@@ -125,14 +124,14 @@ class Exact:
         type_ = type_of(node.left)
         self.check_order(type_)
         ieee = self.dialect.semantics.nan is NanOrder.IEEE and isinstance(type_, Float)
-        if ieee and node.op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT):
+        if ieee and node.op.is_null_safe:
             raise UnsupportedOperation(
                 f"IS [NOT] DISTINCT FROM between floats: {self.dialect.name} takes NaN for equal "
                 "to NaN there; write = or <> with a test for NULL"
             )
         left, right = self.operand(node.left), self.operand(node.right)
         collated = self.dialect.texts.orders_by_collation and isinstance(type_, String)
-        if collated and node.op in _RANGES:
+        if collated and node.op.is_order:
             return ir.Comparison(node.op, Templated(_BYTE_ORDER, (left,)), _plain(right, left))
         zero = isinstance(right, ir.Literal) and isinstance(right.value, float) and not right.value
         listed = self.dialect.semantics.bitwise_lists_from is not None

@@ -12,8 +12,6 @@ from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Json, String, type_name
 
-_RANGES = (ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.GT, ir.ComparisonOp.GE)
-
 
 def check_texts(root: ir.Predicate, semantics: Semantics) -> None:
     """Raise for a cast of text whose result for some texts is unknown to Rowsieve."""
@@ -44,7 +42,7 @@ def check_order(root: ir.Predicate, dialect: str) -> None:
 def _is_text_range(node: ir.Node) -> bool:
     """Whether the node compares texts by their order."""
     if isinstance(node, ir.Comparison):
-        return node.op in _RANGES and isinstance(type_of(node.left), String)
+        return node.op.is_order and isinstance(type_of(node.left), String)
     if isinstance(node, ir.Call) and node.function in ("greatest", "least"):
         return isinstance(type_of(node), String)
     return False

@@ -13,12 +13,6 @@ from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.predicate import ir
 
 _EQUALITIES = (ir.ComparisonOp.EQ, ir.ComparisonOp.NE)
-_ORDERS = {  # comparisons of rows, with the operator for all values but the last
-    ir.ComparisonOp.LT: ir.ComparisonOp.LT,
-    ir.ComparisonOp.LE: ir.ComparisonOp.LT,
-    ir.ComparisonOp.GT: ir.ComparisonOp.GT,
-    ir.ComparisonOp.GE: ir.ComparisonOp.GT,
-}
 
 
 def compare_rows(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Predicate | None:
@@ -28,7 +22,7 @@ def compare_rows(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Predicate 
         return None
     if op in _EQUALITIES:
         return _equal_rows(reader, node, op, sides[0], sides[1])
-    if op not in _ORDERS or not reader.dialect.lists.compares_rows:
+    if not op.is_order or not reader.dialect.lists.compares_rows:
         raise reader.source.refusal(node, "compare the columns one by one")
     _check_lengths(reader, node, sides[0], sides[1])
     return _ordered_rows(reader, op, sides[0], sides[1])
@@ -42,7 +36,7 @@ def _ordered_rows(
     if len(left) == 1:
         return ir.Comparison(op, one, other)
     rest = _ordered_rows(reader, op, left[1:], right[1:])
-    first = ir.Comparison(_ORDERS[op], one, other)
+    first = ir.Comparison(op.strict, one, other)
     return ir.Or((first, ir.And((ir.Comparison(ir.ComparisonOp.EQ, one, other), rest))))
 
 

@@ -94,7 +94,7 @@ class Writer:
     def _comparison(
         self, op: ir.ComparisonOp, left: ir.Operand, right: ir.Operand
     ) -> tuple[str, Binding]:
-        is_distinct = op in (ir.ComparisonOp.DISTINCT, ir.ComparisonOp.NOT_DISTINCT)
+        is_distinct = op.is_null_safe
         if is_distinct and right in _TRUTHS and not self.dialect.listed_only:
             negation = "NOT " if op is ir.ComparisonOp.DISTINCT else ""
             return f"{self.atom(left)} IS {negation}{self.text(right)}", Binding.CONDITION
