@@ -203,6 +203,8 @@ class _Speller:
             return f"({self.atom(inner.expr())} AT TIME ZONE '{named[1]}')"
         if (to := timestamp_named(shown)) is not None and to.is_coarse and not try_:
             return f"arrow_cast({operand}, '{shown}')"
+        if shown == _SPAN and _is_difference(inner.expr()):  # a duration: it has no days
+            return f"({operand})"
         if (type_ := arrow_shown(shown)) is None:
             raise UnsupportedOperation(f"a cast to {shown} has no type in Rowsieve")
         return cast_text(operand, type_, DATAFUSION, try_=try_)
@@ -284,6 +286,10 @@ def _whole_days(expression: Expr) -> int | None:
     numbers = [_whole(side) for side in expression.rex_call_operands()]
     days, seconds = numbers
     return days if seconds == _DAY_S and days is not None and abs(days) < _MOST_DAYS else None
+
+
+def _is_difference(expression: Expr) -> bool:
+    return expression.variant_name() == "BinaryExpr" and expression.rex_call_operator() == "-"
 
 
 def _whole(expression: Expr) -> int | None:

@@ -40,6 +40,9 @@ RECENT = [
     "day + 30 > current_date",
     "at > date_trunc('day', now()) - interval '30 days'",
     "at + interval '30 days' > now()",
+    "now() - at < interval '720 hours'",
+    "interval '720 hours' >= current_timestamp - local",
+    "at - now() > interval '-720 hours'",
     "EXISTS (SELECT 1 WHERE t.at > now() - interval '30 days')",
 ]
 

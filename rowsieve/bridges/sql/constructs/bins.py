@@ -11,12 +11,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from rowsieve.bridges.sql.constructs.intervals import interval_of
+from rowsieve.bridges.sql.constructs.intervals import interval_of, moved_by
 from rowsieve.bridges.sql.constructs.nanoseconds import within_nanoseconds
 from rowsieve.bridges.sql.protocols import Reads, Writes
-from rowsieve.predicate.ir import Call, Literal, Operand
+from rowsieve.predicate.ir import Call, Cast, Literal, Now, Operand
 from rowsieve.types.days import DAY_US
-from rowsieve.types.logical import Int, Timestamp
+from rowsieve.types.logical import Int, Nanos, Timestamp
 
 
 def binned(reader: Reads, node: Any) -> Operand:
@@ -80,9 +80,28 @@ def difference(reader: Reads, node: Any) -> tuple[Operand, Operand] | None:
             )
         reader.only(other, "this", "expression")
         later, earlier = (reader.side(side) for side in (other.this, other.expression))
+        if reader.dialect.times.nanoseconds and (_is_time(later) or _is_time(earlier)):
+            if _is_time(later):  # a time moved by the length keeps its nanoseconds
+                later = moved_by(reader, node, later, length.times(-1))
+            else:
+                earlier = moved_by(reader, node, earlier, length)
+            return (later, earlier) if here == 0 else (earlier, later)
         # The type of one decides how the other is subtracted: what types them drops the second.
         times = Call("epoch_us", (later, earlier)), Call("epoch_us", (earlier, later))
         found: list[Operand] = [Call("subtract", times)] * 2
         found[there] = Literal(length.days * DAY_US + length.micros, Int(64))
         return found[0], found[1]
     return None
+
+
+def _is_time(side: Operand) -> bool:
+    """Whether an operand is a constant time, or the current one."""
+    match side:
+        case Literal(type=type_):
+            return isinstance(type_, Timestamp | Nanos)
+        case Now():
+            return True
+        case Cast(operand=inner, type=Timestamp() | Nanos()):
+            return _is_time(inner)
+        case _:
+            return False

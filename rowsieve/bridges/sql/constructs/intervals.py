@@ -38,10 +38,10 @@ def moved(reader: Reads, node: Any) -> Operand | None:
     reader.only(node, "this", "expression")
     minus = isinstance(node, exp.Sub)
     if right is None and left is not None and not minus:
-        return _call(reader, node, reader.side(node.expression), left)
+        return moved_by(reader, node, reader.side(node.expression), left)
     if left is not None or right is None:
         raise reader.source.refusal(node, "an interval is added to a date or a timestamp")
-    return _call(reader, node, reader.side(node.this), right.times(-1 if minus else 1))
+    return moved_by(reader, node, reader.side(node.this), right.times(-1 if minus else 1))
 
 
 def constant_interval(reader: Reads, node: Any) -> Literal:
@@ -142,7 +142,8 @@ def _multiple(reader: Reads, node: Any) -> IntervalParts | None:
     return None
 
 
-def _call(reader: Reads, node: Any, operand: Operand, interval: IntervalParts) -> Operand:
+def moved_by(reader: Reads, node: Any, operand: Operand, interval: IntervalParts) -> Operand:
+    """Return the operand moved by an interval, as the dialect moves times."""
     parts = (interval.months, interval.days, interval.micros)
     if max(map(abs, parts)) >= _LARGEST:
         raise reader.source.refusal(node, "the interval is too long")

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from sqlglot import exp
 
 from rowsieve.bridges.sql.protocols import Reads
-from rowsieve.bridges.sql.reading import datafusion_calls, list_calls
+from rowsieve.bridges.sql.reading import datafusion_calls, list_calls, postgres_calls
 from rowsieve.bridges.sql.reading.dialect_calls import narrow_sign, power
 from rowsieve.bridges.sql.spark import spark_nodes
 from rowsieve.predicate.ir import Operand
@@ -29,7 +29,7 @@ NODES: Mapping[str, _ByNode] = {
 """Readers of the grammar's nodes; they precede those that dialects share."""
 
 NAMES: Mapping[str, _ByName] = {
-    "postgres": list_calls.POSTGRES,
+    "postgres": {**list_calls.POSTGRES, **postgres_calls.NAMES},
     "spark": spark_nodes.NAMES,
     "datafusion": {**datafusion_calls.NAMES, **list_calls.DATAFUSION},
     "duckdb": list_calls.DUCKDB,

@@ -246,7 +246,9 @@ def compare_with_items(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Pred
         return ir.BooleanOperand(ir.Call("list_contains", (values, value)))
     wanted = ir.ComparisonOp.NE if all_of else ir.ComparisonOp.EQ
     if op is not wanted:
-        raise reader.source.refusal(node, "only = ANY and <> ALL of a list are supported")
+        raise reader.source.refusal(
+            node, "only = ANY and <> ALL of a column of lists are read; of items, write ARRAY[…]"
+        )
     among: ir.Operand = ir.Call("equals_any", (values, value))
     if any_of is AnyOf.QUERY:
         inside = ir.And((ir.Not(ir.IsNull(values)), ir.BooleanOperand(among)))

@@ -1,0 +1,41 @@
+"""Functions of PostgreSQL that have no value here, each refused with what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from rowsieve.bridges.sql.protocols import Reads
+from rowsieve.predicate.ir import Operand
+
+_RANGES: Final = ("int4", "int8", "num", "ts", "tstz", "date")
+_REASONS: Mapping[str, str] = {
+    "age": "age counts months, which differ in length; subtract the times and compare with days",
+    **dict.fromkeys(
+        (f"{kind}{form}range" for kind in _RANGES for form in ("", "multi")),
+        "a filter builds no ranges; compare the column's lower(…) and upper(…) with the ends",
+    ),
+    **dict.fromkeys(
+        (
+            *("to_json", "to_jsonb", "row_to_json", "array_to_json"),
+            *(
+                f"{json}_build_{whole}"
+                for json in ("json", "jsonb")
+                for whole in ("object", "array")
+            ),
+        ),
+        "a filter builds no JSON; compare the value itself, or take it from JSON by ->>",
+    ),
+}
+
+
+def _refused(reason: str) -> Callable[[Reads, Any], Operand | None]:
+    def read(reader: Reads, node: Any) -> Operand | None:
+        raise reader.source.refusal(node, reason)
+
+    return read
+
+
+NAMES: Mapping[str, Callable[[Reads, Any], Operand | None]] = {
+    name: _refused(reason) for name, reason in _REASONS.items()
+}
