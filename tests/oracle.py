@@ -53,6 +53,7 @@ from tests.oracle_values import (
     float_arithmetic,
     float_as_decimal,
     half_away,
+    is_out_of_range,
     like,
     limits,
     member_cell,
@@ -324,7 +325,12 @@ class Oracle:
             signed = self.semantics.nan is NanOrder.SIGNED
             if signed and len(signs) > 1 and function in ("add", "multiply"):
                 raise Failed  # which of the two NaNs comes out is left to the processor
-            return rounded_float(float_arithmetic(function, floats), type_.bits)
+            result = rounded_float(float_arithmetic(function, floats), type_.bits)
+            if self.semantics.float_range is OnFailure.ERROR and is_out_of_range(
+                function, floats, result
+            ):
+                raise Failed
+            return result
         exact = exact_arithmetic(function, [Fraction(value) for value in values], type_)
         if isinstance(type_, Decimal):
             return self.fitted(exact, type_)
@@ -399,7 +405,10 @@ class Oracle:
                 return self.whole(value, target)
             case (_, Float()):
                 lenient = self.semantics.infinite_float32 and isinstance(source, Float)
-                return rounded_float(float(value), target.bits, overflow=not lenient)
+                narrow = rounded_float(float(value), target.bits, overflow=not lenient)
+                if self.semantics.float_range is OnFailure.ERROR and value and not narrow:
+                    raise Failed
+                return narrow
             case (Float(), Decimal()):
                 if not math.isfinite(value):
                     self.without_value(

@@ -141,6 +141,15 @@ def rounded_float(value: float, bits: int, *, overflow: bool = False) -> float:
     return narrow
 
 
+def is_out_of_range(function: str, values: list[float], result: float) -> bool:
+    """Whether a result of finite numbers is infinite, or 0 although none of them is."""
+    if math.isinf(result):
+        return all(map(math.isfinite, values))
+    if result != 0 or 0 in values:
+        return False
+    return function == "multiply" or (function == "divide" and math.isfinite(values[1]))
+
+
 def float_arithmetic(function: str, values: list[float]) -> float:
     a, b = np.float64(values[0]), np.float64(values[-1])
     results: dict[str, Callable[[], Any]] = {

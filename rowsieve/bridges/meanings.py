@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.bridges.cased_letters import case_that_decides
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.casting.casts import cast_rule
@@ -53,6 +54,7 @@ _OF_SESSION = names_by_time_use(TimeUse.FIELDS, TimeUse.START, TimeUse.BIN, Time
 _INSTANTS = frozenset({Timestamp(utc=True), Nanos(utc=True)})
 _CALLS_OF_FLOATS: Mapping[str, frozenset[str]] = {
     "float_division_by_zero": _WHOLE - {"round"},
+    "float_range": frozenset({"add", "subtract", "multiply", "divide"}),
     "rounds_half_to_even": frozenset({"round"}),
     "digit_rounding": frozenset({"round"}),
     "floors_are_longs": frozenset({"floor", "ceil"}),
@@ -64,6 +66,7 @@ _SHOWN: Mapping[str, tuple[str, str]] = {
     "quotient_overflow": ("of the least whole number by -1", ""),
     "integer_division_by_zero": ("of whole numbers by zero", ""),
     "float_division_by_zero": ("of floats divided by zero or out of range", ""),
+    "float_range": ("of floats out of range", ""),
     "nan_by_zero": ("of NaN by zero", " fails in one engine only"),
     "decimal_overflow": ("of decimals with too many digits", ""),
     "failed_cast": ("that fails", ""),
@@ -105,12 +108,12 @@ _WITHOUT_NUMBERS = frozenset({"trino", "iceberg"})
 _DIGITS = 38  # with fewer digits, the result type holds every result
 _NARROW = (Int(64), Float(32))
 # Rules that the guards of comparisons and lists handle.
-GUARDED = frozenset({"name", "nan", "bitwise_lists_from"})
+GUARDED = frozenset({"name", "nan", "bitwise_lists_from", "case_version"})
 # Rules that binding writes into the tree: as arguments of calls, as `interval_us` and casts.
 WRITTEN = frozenset(
     {"repeated_time", "skipped_time", "skipped_midnight", "moved_time", "truncated_clock"}
     | {"hours_make_days", "thirty_day_months", "compares_storage", "orders_enums"}
-    | {"casts_json", "case_version"}
+    | {"casts_json"}
 )
 # Rules for years outside 1 to 9999 only, for which translations promise nothing.
 OF_FAR_YEARS = frozenset({"far_years"})
@@ -128,7 +131,11 @@ def keep_meaning(root: ir.Predicate, ours: Semantics, theirs: Semantics) -> ir.P
     """Rewrite a bound condition under `ours` to one with the same meaning under `theirs`."""
     # Conditions that depend on the sign of NaN were rejected; DataFusion's writers clear the sign.
     ours, theirs = unsigned(ours), unsigned(theirs)
-    return _Guards(ours, theirs).predicate(root) if differ(ours, theirs) else root
+    if not differ(ours, theirs):
+        return root
+    if ours.case_version != theirs.case_version and (name := case_that_decides(root)) is not None:
+        raise UnsupportedOperation(f"{name} of letters whose case is new in Unicode differs")
+    return _Guards(ours, theirs).predicate(root)
 
 
 def unsigned(semantics: Semantics) -> Semantics:
@@ -330,6 +337,8 @@ class _Guards:
             touched.append("digit_rounding")
         if isinstance(source, Float) and (isinstance(target, Decimal) or target in _NARROW):
             touched.append("infinite_float32" if target == Float(32) else "lenient_float_casts")
+        if (source, target) == (Float(64), Float(32)):
+            touched.append("float_range")
         if _meets_zone(source, target):
             touched.append("time_zone")
         refused = self.theirs.nanoseconds is Nanoseconds.REFUSED

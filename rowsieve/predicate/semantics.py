@@ -111,6 +111,8 @@ class Semantics:
     `float_domain`: the outcome of `ln`, `exp` and `power` outside of their domain or range.
 
     `nan_by_zero`: NaN divided by zero is NaN even where a division by zero fails.
+    `float_range`: the outcome of a sum, product, quotient or cast of finite floats that becomes
+    infinite, or of numbers other than 0 that becomes 0.
 
     `first_duplicate_wins`: the first of duplicate JSON keys counts. `negative_roots_fail`: the
     square root of a negative number fails; otherwise it is NaN.
@@ -167,6 +169,7 @@ class Semantics:
     integer_division_by_zero: OnFailure = OnFailure.ERROR
     float_division_by_zero: OnFailure = OnFailure.ERROR
     nan_by_zero: bool = False
+    float_range: OnFailure = OnFailure.IEEE
     failed_cast: OnFailure = OnFailure.ERROR
     casts_cut_fractions: bool = False
     rounds_half_to_even: bool = True
@@ -261,6 +264,7 @@ Semantics.POSTGRES = Semantics(
     orders_enums=True,
     digit_rounding=DigitRounding.SHORT_DECIMAL,
     nan_by_zero=True,
+    float_range=OnFailure.ERROR,
     nan_has_sign=False,
     lowers_patterns=True,
     text_reading=TextReading.POSTGRES,

@@ -166,12 +166,4 @@ ROWS = (
         Direction.ANSWERS,
         "cast the other side to double precision",
     ),
-    _read(
-        "fails if a cast of float64 to float32 gives 0 or infinity",
-        "CAST(f64 AS real) > 0",
-        lambda node: (
-            isinstance(node, ir.Cast) and (type_of(node.operand), node.type) == (Float(64), _REAL)
-        ),
-        Direction.WRITES,
-    ),
 )

@@ -18,6 +18,11 @@ import pyarrow.compute as pc
 from rowsieve.errors import UnreadText
 from rowsieve.predicate.arrays import Computed, Mask, as_mask, null_mask, without
 from rowsieve.predicate.functions.casting.casts import cast_rule, gives_null, spelled_range, wraps
+from rowsieve.predicate.functions.numbers.float_range import (
+    excludes_zero,
+    fails_out_of_range,
+    may_underflow,
+)
 from rowsieve.predicate.functions.numbers.numeric import UNSETTLED_NAN
 from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.functions.row import (
@@ -76,7 +81,10 @@ def call(
     none = nowhere(part_count)
     nan = none if found.nan is None else found.nan
     safe = none if found.safe is None else found.safe
-    risky = everywhere(part_count) & ~safe if row.can_fail(signature) else nowhere(part_count)
+    ranged = isinstance(signature.result, Float) and fails_out_of_range(row.name, semantics)
+    risky = ~safe if ranged or row.can_fail(signature) else nowhere(part_count)
+    if ranged:
+        risky = risky | may_underflow(row.name, arguments)
     present, null, risky = _presence(row.nulls, arguments, risky)
     lower, upper = found.lower, found.upper
     if row.at_infinity is not None:
@@ -183,7 +191,10 @@ def cast_value(
             rule.evaluate(bound, value.type, target, strict) for bound in (value.lower, value.upper)
         ]
         lower, upper = (_usable(end) for end in ends)
-        risky = risky & (null_mask(lower) | null_mask(upper) | _may_be_no_number(value, target))
+        missing = null_mask(lower) | null_mask(upper) | _may_be_no_number(value, target)
+        if value.type == Float(64) and semantics.float_range is OnFailure.ERROR:
+            missing = missing | ~excludes_zero(value)
+        risky = risky & missing
         if not quiet and wraps(value.type, target, semantics):
             lower, upper = without(lower, risky), without(upper, risky)  # it may be anything
             risky = nowhere(len(risky))

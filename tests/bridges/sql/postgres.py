@@ -59,17 +59,22 @@ def databases() -> list[str]:
 @cache
 def connection(collation: str = "C") -> Any:
     """A connection to a database whose text has this collation."""
-    import psycopg
-
     server = _server()
     if collation == "C":
-        return psycopg.connect(server.get_uri(), autocommit=True, options=_OPTIONS)
+        return _connected(server.get_uri())
     name = f"d_{re.sub('[^a-z]', '_', collation.lower())}"
     provider = f"LOCALE_PROVIDER libc LOCALE '{collation}'"
     if collation.startswith("PG_"):
         provider = f"LOCALE_PROVIDER builtin BUILTIN_LOCALE '{collation}'"
     connection().execute(f"CREATE DATABASE {name} TEMPLATE template0 {provider}")
-    return psycopg.connect(server.get_uri(name), autocommit=True, options=_OPTIONS)
+    return _connected(server.get_uri(name))
+
+
+def _connected(uri: str) -> Any:
+    """Connect without prepared statements: the types of a table's columns change between them."""
+    import psycopg
+
+    return psycopg.connect(uri, autocommit=True, options=_OPTIONS, prepare_threshold=None)
 
 
 # Waits for the end of its input, which is ours: a process that is killed runs no exit handler.

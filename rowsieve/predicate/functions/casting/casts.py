@@ -300,8 +300,10 @@ def _float_to_float(
         converted = numbers.astype(arrow_type(target).to_pandas_dtype())
     if semantics.infinite_float32:
         return Computed(with_nulls(converted, null_mask(values), arrow_type(target)))
-    overflowed = np.isinf(converted) & ~np.isinf(numbers)
-    return _computed(converted, null_mask(values), overflowed, target)
+    failed = np.isinf(converted) & ~np.isinf(numbers)
+    if semantics.float_range is OnFailure.ERROR:
+        failed |= (converted == 0) & (numbers != 0)
+    return _computed(converted, null_mask(values), failed, target)
 
 
 def _float_to_int(

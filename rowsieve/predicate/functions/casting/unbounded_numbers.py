@@ -23,7 +23,7 @@ from rowsieve.predicate.functions.row import (
     never_fails,
 )
 from rowsieve.predicate.literal_values import int_range
-from rowsieve.predicate.semantics import DigitRounding, Semantics, TextReading
+from rowsieve.predicate.semantics import DigitRounding, OnFailure, Semantics, TextReading
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import (
     Binary,
@@ -77,11 +77,15 @@ def to_int(
     return Computed(found, failed if failed.any() else None)
 
 
-def to_float(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
+def to_float(
+    values: pa.Array, _: LogicalType, target: LogicalType, semantics: Semantics
+) -> Computed:
     """Convert to the nearest float; a finite number beyond the type's range fails."""
     floats = approx_of(values).cast(arrow_type(target), safe=False)
-    infinite = as_mask(pc.is_inf(floats))
-    failed = infinite & as_mask(pc.greater(pc.binary_length(exact_of(values)), 1))
+    beyond = as_mask(pc.is_inf(floats))
+    if semantics.float_range is OnFailure.ERROR:
+        beyond |= as_mask(pc.equal(floats, 0.0))
+    failed = beyond & as_mask(pc.greater(pc.binary_length(exact_of(values)), 1))
     return Computed(without(floats, failed | null_mask(values)), failed if failed.any() else None)
 
 

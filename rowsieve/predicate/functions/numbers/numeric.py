@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed, Mask, any_of, as_mask, filled, null_mask, with_nulls
 from rowsieve.predicate.functions.numbers import decimals, integers, unbounded_sums
+from rowsieve.predicate.functions.numbers.float_range import fails_out_of_range, out_of_range
 from rowsieve.predicate.functions.numbers.numeric_ranges import (
     abs_range,
     quotient_range,
@@ -146,7 +147,10 @@ def _arithmetic(
             numbers = filled(left), filled(right)
             with np.errstate(all="ignore"):
                 values = real(*numbers)
-            failed = _unsettled(name, *numbers, semantics) & ~nulls
+            failed = _unsettled(name, *numbers, semantics)
+            if fails_out_of_range(name, semantics):
+                failed |= out_of_range(name, *numbers, values)
+            failed &= ~nulls
             array = with_nulls(values, nulls | failed, left.type)
             return Computed(array, failed if failed.any() else None)
         values, overflowed = whole(filled(left), filled(right))
@@ -196,6 +200,8 @@ def _divide(arguments: Sequence[pa.Array], signature: Signature, semantics: Sema
         if rule is OnFailure.IEEE:
             return Computed(with_nulls(values, nulls, left.type))
         failed = zero & ~np.isnan(a) if semantics.nan_by_zero else zero
+        if fails_out_of_range(signature.option, semantics):
+            failed = failed | out_of_range(signature.option, a, b, values)
         return _settle(values, nulls, failed, rule, left.type)
     safe = np.where(free, b.dtype.type(1), b)
     if signature.option == "modulo":

@@ -50,6 +50,7 @@ _LETTERS: Final = "".join(
     for first in (capital, small)
     for place in range(count)
 )
+FIRST_YOUNG: Final = min(_LETTERS)
 _OLD_SMALL: Final = frozenset("\u019b\u0264\u0277\u027c\ua7d3\ua7d5\uab4b\uab4c")
 """Small letters that are older than their capitals, and had case without a pair."""
 _YOUNG: Final = f"[{_LETTERS}]"
