@@ -1,4 +1,4 @@
-"""How many examples a property gets: a twelfth of its count in `make test`, twice it in deep runs.
+"""The examples of a property: a sixteenth of its count in `make test`, twice it in deep runs.
 
 `make test` repeats the same examples each time, so more of them cost time and find nothing new.
 `ROWSIEVE_EXAMPLES=25 make test-deep` draws 25 times the count, for a machine that has the night.
@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 DEEP_FACTOR = int(os.environ.get("ROWSIEVE_EXAMPLES", "2"))
 # The small profile draws one in so many of the count, and at least so many. Mutants need them all.
-SMALL_SHARE, FEWEST = int(os.environ.get("ROWSIEVE_SHARE", "12")), 3
+SMALL_SHARE, FEWEST = int(os.environ.get("ROWSIEVE_SHARE", "16")), 3
 IS_DEEP = os.environ.get("ROWSIEVE_TESTS") == "deep"
 _T = TypeVar("_T")
 
