@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from pathlib import Path
 
 import datafusion
@@ -65,6 +66,7 @@ BATCH = DATA.to_batches()[0]
 PARTS = [[row] for row in range(8)] + [[row, row + 1] for row in range(7)] + [[0, 6], [0, 1, 7]]
 
 
+@cache
 def known() -> Known:
     """What statistics say of the parts: bounds of what is neither NULL nor NaN."""
     columns = {}

@@ -137,6 +137,7 @@ def test_java_patterns_are_translated_to_re2(
 
 
 @cache
+@cache
 def every_character() -> pa.RecordBatch:
     return pa.record_batch(
         {"s": [chr(code) for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF]}
