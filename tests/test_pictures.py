@@ -1,4 +1,4 @@
-"""The pictures of the architecture page are those that the script draws, and its files exist."""
+"""The pictures of the explanations are those that the script draws, and their files exist."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ from tests.test_house import FLOORS
 from tools import pictures
 
 ROOT = Path(__file__).parents[1]
-PAGE = pictures.PAGES / "architecture.md"
+ARCHITECTURE = pictures.PAGES / "architecture.md"
+SESSION = pictures.PAGES / "datafusion-session.md"
+PICTURES = [
+    pytest.param(*drawn, page, id=drawn[0].stem)
+    for drawn, page in zip(pictures.pictures(), (ARCHITECTURE, ARCHITECTURE, SESSION), strict=True)
+]
 
 
-@pytest.mark.parametrize(("path", "picture"), [*pictures.pictures()], ids=["rooms", "way"])
-def test_a_picture_is_drawn_by_the_script(path: Path, picture: str) -> None:
+@pytest.mark.parametrize(("path", "picture", "page"), PICTURES)
+def test_a_picture_is_drawn_by_the_script(path: Path, picture: str, page: Path) -> None:
     assert path.read_text("utf-8") == picture, "run `python -m tools.pictures`"
-    assert path.name in PAGE.read_text("utf-8")
+    assert path.name in page.read_text("utf-8")
 
 
 def test_every_room_has_a_box() -> None:
@@ -27,9 +32,14 @@ def test_every_room_has_a_box() -> None:
     assert rooms <= labels
 
 
-def test_the_files_of_the_page_exist() -> None:
-    named = re.findall(r"`((?:\w+/)+\w+\.py|\w+\.py)`", PAGE.read_text("utf-8"))
-    assert len(named) > 30
-    homes = (ROOT / "rowsieve", ROOT)
+@pytest.mark.parametrize(
+    ("page", "least", "home"),
+    [(ARCHITECTURE, 30, ROOT / "rowsieve"), (SESSION, 8, ROOT / "rowsieve/providers/datafusion")],
+    ids=["architecture", "session"],
+)
+def test_the_files_of_the_page_exist(page: Path, least: int, home: Path) -> None:
+    named = re.findall(r"`((?:\w+/)+\w+\.py|\w+\.py)`", page.read_text("utf-8"))
+    assert len(named) > least
+    homes = (home, ROOT)
     lost = [name for name in named if not any((home / name).exists() for home in homes)]
     assert lost == []

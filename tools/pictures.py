@@ -36,6 +36,25 @@ WAY: Final = (
     ("provider", "batches in the engine's types"),
 )
 
+# What our DataFusion session does with a statement.
+STATEMENT: Final = (
+    ("sql(text)", "with the newest version of each table that it names, pinned for all its scans"),
+    ("statements: parse", "a call, a change, a view, a refusal: run at once; a query: planned"),
+    (
+        "known subqueries",
+        "the rows of IN (SELECT …), the value of = (SELECT …), where they come first",
+    ),
+    ("plan over scans of no file", "only if conditions may skip parts: those that reach each scan"),
+    ("read by table", "who reads which part, and why: DataFusion or our dataset"),
+    (
+        "plan over the open reads",
+        "a frame to build on; joins and conditions cannot reach hidden rows",
+    ),
+    ("facts of this plan", "no condition can fail, a LIMIT is small, only rows are counted"),
+    ("plan over the closed reads", "only if others read it then: bitmaps instead of our dataset"),
+    ("frame", "runs unchanged with closed reads; every other call begins at the open ones"),
+)
+
 
 def rooms() -> Picture:
     """The floors of the package, the lowest at the bottom; an import points down."""
@@ -54,21 +73,31 @@ def rooms() -> Picture:
 
 def way() -> Picture:
     """The way of a predicate, from text to rows."""
+    return _steps(WAY)
+
+
+def statement() -> Picture:
+    """The way of a statement in our DataFusion session."""
+    return _steps(STATEMENT)
+
+
+def _steps(steps: Sequence[tuple[str, str]]) -> Picture:
     lines: list[str] = []
     width = 300
-    for number, (step, result) in enumerate(WAY):
+    for number, (step, result) in enumerate(steps):
         y = MARGIN + number * (BOX + GAP)
         lines += _box(MARGIN, y, width, step, LINE)
         lines.append(_text(MARGIN + width + 20, y + BOX / 2 + 4, result, anchor="start"))
         if number:
             lines.append(_arrow(MARGIN + width / 2, y - GAP, y))
-    return _svg(len(WAY) * (BOX + GAP) + 2 * MARGIN, lines)
+    return _svg(len(steps) * (BOX + GAP) + 2 * MARGIN, lines)
 
 
 def pictures() -> Iterator[tuple[Path, Picture]]:
     """Each file with what belongs into it."""
     yield PAGES / "rooms.svg", rooms()
     yield PAGES / "way-of-a-predicate.svg", way()
+    yield PAGES / "way-of-a-statement.svg", statement()
 
 
 def _box(x: float, y: float, width: float, label: str, colour: str) -> list[str]:

@@ -10,7 +10,7 @@ by the log; of two that want one name, one succeeds.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -32,16 +32,6 @@ from rowsieve.arguments.annotations import (
 from rowsieve.bridges.session import Session
 from rowsieve.catalog.catalog_log import CatalogState
 from rowsieve.catalog.drops import Dropping
-from rowsieve.catalog.name_statements import (
-    CreateNamespace,
-    DropNamespace,
-    DropTable,
-    NameStatement,
-    RenameTable,
-    ShowNamespaces,
-    ShowTables,
-    name_statement,
-)
 from rowsieve.catalog.names import TableName, identifier, table_name
 from rowsieve.errors import (
     InvalidInput,
@@ -49,16 +39,28 @@ from rowsieve.errors import (
     RowsieveError,
     TableExists,
     TableNotFound,
+    UnsupportedOperation,
     repr_of,
 )
 from rowsieve.objects import in_thread, open_store
 from rowsieve.opening import create_table, open_table
 from rowsieve.procedures.built_in import built_in
-from rowsieve.procedures.call_statement import Call, Explain, classify
 from rowsieve.procedures.coordinator import Coordinator
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
 from rowsieve.properties import check_properties
 from rowsieve.retention.dropping import close, delete_files, is_dropped
+from rowsieve.statements.calls import Call, CallStatement, ExplainCall
+from rowsieve.statements.catalog_names import (
+    CreateNamespace,
+    DropNamespace,
+    NameStatement,
+    RenameTable,
+    ShowNamespaces,
+    ShowTables,
+)
+from rowsieve.statements.parse_statement import parse
+from rowsieve.statements.read_change import Change, DropTable
+from rowsieve.statements.refused import Refused
 from rowsieve.table import Table
 
 
@@ -256,27 +258,27 @@ class Catalog(Dropping):
         missing, unknown or of another type; NotFound an unknown procedure; TableNotFound a table.
         CommitConflict if a concurrent commit replaced the parts that were rewritten.
         """
-        found = classify(statement, dialect)
-        if found is None:
+        call = parse(statement, dialect)
+        if not isinstance(call, CallStatement):
             raise InvalidInput(
                 f"call: {statement[:60]!r} is not a statement on procedures; it begins with CALL, "
                 "ALTER TABLE … EXECUTE, SHOW PROCEDURES or DESCRIBE PROCEDURE"
             )
-        return self._coordinator(engine, dialect, session).run(found)
+        return self._coordinator(engine, dialect, session).run(call)
 
     def explain(
         self, statement: str, *, dialect: str = "postgres", session: Session | None = None
     ) -> str:
         """The plan of a call, a node a line; nothing runs."""
-        found = classify(statement, dialect)
-        if isinstance(found, Explain):
-            found = found.call
-        if not isinstance(found, Call):
+        call = parse(statement, dialect)
+        if isinstance(call, ExplainCall):
+            call = call.call
+        if not isinstance(call, Call):
             raise InvalidInput(
                 f"explain: {statement[:60]!r} is not a call of a procedure; give CALL … or "
                 "ALTER TABLE … EXECUTE …"
             )
-        return self._coordinator(None, dialect, session).explain(found)
+        return self._coordinator(None, dialect, session).explain(call)
 
     def sql(self, statement: str, *, engine: Any = None) -> pa.Table:
         """Run a query over the catalog's tables in DataFusion, or a statement for `call`.
@@ -286,10 +288,19 @@ class Catalog(Dropping):
         `namespace.name FOR VERSION AS OF 12` and `namespace."name@v12"` are version 12. All parts
         of a query read one version of a table.
         """
-        if classify(statement, "datafusion") is not None:
+        parsed = parse(statement, "datafusion", names=True)
+        if isinstance(parsed, CallStatement):
             return self.call(statement, engine=engine, dialect="datafusion")
-        if (found := name_statement(statement)) is not None:
-            return self._on_names(found)
+        if isinstance(parsed, NameStatement):
+            return self._on_names(parsed)
+        if isinstance(parsed, Refused):
+            raise parsed.error
+        if isinstance(parsed, Change) and parsed.verb not in ("CREATE", "DROP"):
+            raise UnsupportedOperation(
+                f"sql: Catalog.sql does not run {parsed.verb}; change the table by its methods, or "
+                "by SQL in rowsieve.providers.datafusion.SessionContext, in which to_datafusion() "
+                "registers the catalog"
+            )
         return engines.datafusion_catalog().query(self, statement)
 
     def to_datafusion(self) -> Any:
@@ -308,12 +319,14 @@ class Catalog(Dropping):
                 self.drop_namespace(name, cascade=cascade, if_absent=_if_absent(ignores=ignores))
             case ShowNamespaces():
                 return _names("namespace", self.namespaces())
-            case DropTable(name=name, ignores_absent=ignores, purge=purge):
+            case DropTable(target=target, if_exists=ignores, purge=purge):
+                name = _dotted(target.parts)
                 self.drop_table(name, purge=purge, if_absent=_if_absent(ignores=ignores))
                 return _names("table", [name])
-            case RenameTable(name=name, new_name=new_name):
-                self.rename_table(name, new_name)
-                return _names("table", [new_name])
+            case RenameTable(name=old, new_name=new):
+                name = _dotted(new)
+                self.rename_table(_dotted(old), name)
+                return _names("table", [name])
             case ShowTables(namespace=namespace):
                 return _names("table", self.tables(namespace))
             case _:
@@ -363,6 +376,11 @@ class Catalog(Dropping):
 
 def _if_absent(*, ignores: bool) -> Literal["error", "ignore"]:
     return "ignore" if ignores else "error"
+
+
+def _dotted(parts: Iterable[str]) -> str:
+    """The name of these parts; InvalidInput if one has a dot, or other characters, inside."""
+    return ".".join(map(identifier, parts))
 
 
 def _names(kind: str, names: Sequence[str]) -> pa.Table:

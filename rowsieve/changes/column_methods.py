@@ -18,13 +18,16 @@ from rowsieve.arguments.annotations import (
     RetryTimeout,
 )
 from rowsieve.arguments.kinds import described
-from rowsieve.bridges.sql.alterations import actions_of, alterations_of
+from rowsieve.bridges.sql.alterations import alterations_of
 from rowsieve.changes.column_changes import alter_columns
 from rowsieve.changes.property_changes import change_properties, checked_settings, is_set
 from rowsieve.changes.table_handle import nothing_done
 from rowsieve.changes.table_methods import TableMethods, changes
 from rowsieve.errors import InvalidInput, InvalidSchemaChange
 from rowsieve.properties import check_name
+from rowsieve.statements.alter import AlterTable
+from rowsieve.statements.parse_statement import parse
+from rowsieve.statements.refused import Refused
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
 from rowsieve.storage.snapshot import Snapshot
@@ -264,8 +267,23 @@ class ColumnMethods(TableMethods):
         self.handle.require_writable("sql")
         base = self.handle.latest()
         own = self.handle.store.uri.rstrip("/").rpartition("/")[2]
-        actions = actions_of(text, (own, "this"), dialect)
-        return self._alter(base, alterations_of(actions, base.schema, dialect), metadata)
+        statement = parse(text, dialect)
+        if isinstance(statement, Refused):
+            raise statement.error
+        if not isinstance(statement, AlterTable) or not statement.actions:
+            raise InvalidInput(
+                f"sql: {text[:100]!r} is not ALTER TABLE with actions on columns; query the table "
+                "with an engine, such as DataFusion, and change rows with update, delete and the "
+                "others"
+            )
+        name = statement.target.parts[-1]
+        if name.lower() not in (own.lower(), "this"):
+            raise InvalidInput(
+                f"sql: the statement changes the table {name!r}, and this one is {own!r}; write "
+                f"ALTER TABLE {own} or this"
+            )
+        changes = alterations_of(statement.actions, base.schema, dialect)
+        return self._alter(base, changes, metadata)
 
     @changes("alter")
     def set_default(

@@ -31,7 +31,7 @@ from rowsieve.cli.progress import CatalogChange, begin
 from rowsieve.cli.writing import Limit, Output, show_rows
 from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.objects import Location
-from rowsieve.providers.datafusion.statement_tokens import quoted
+from rowsieve.statements.tokens import quoted
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.table import Table
 from rowsieve.types.logical import type_name

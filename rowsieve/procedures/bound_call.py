@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from rowsieve.errors import InvalidInput, NotFound
-from rowsieve.procedures.call_statement import Call, name_parts
-from rowsieve.procedures.parameters import Argument, Parameter, Value, bind_arguments
+from rowsieve.procedures.parameters import Parameter, bind_arguments
 from rowsieve.procedures.procedure import FILTER, SCHEMA, TABLE_NAME, AnyProcedure
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
+from rowsieve.statements.call_values import Argument, Value
+from rowsieve.statements.calls import Call, name_parts
 
 _TABLE: Final = "table"
 _NAMES: Final = frozenset({SCHEMA.name, TABLE_NAME.name})

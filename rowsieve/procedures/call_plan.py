@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
 from rowsieve.predicate.ir import TRUE, Predicate
-from rowsieve.procedures.parameters import Value, literal
+from rowsieve.procedures.parameters import literal
 from rowsieve.procedures.procedure import DistributedProcedure, TargetScan
 from rowsieve.procedures.task_reports import REPORT
+from rowsieve.statements.call_values import Value
 
 
 @dataclass(frozen=True, slots=True)

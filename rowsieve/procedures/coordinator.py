@@ -23,15 +23,8 @@ from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.procedures.bound_call import bound_arguments
 from rowsieve.procedures.call_plan import OutputNode, explained, optimised, plan_call
-from rowsieve.procedures.call_statement import (
-    Call,
-    DescribeProcedure,
-    Explain,
-    ShowProcedures,
-    Statement,
-)
 from rowsieve.procedures.engine import Engine, Job, LocalEngine, ReadsText
-from rowsieve.procedures.parameters import Value, literal
+from rowsieve.procedures.parameters import literal
 from rowsieve.procedures.procedure import (
     FILTER,
     SCHEMA,
@@ -46,6 +39,14 @@ from rowsieve.procedures.procedure import (
 )
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
 from rowsieve.procedures.task_reports import fragments_by_task
+from rowsieve.statements.call_values import Value
+from rowsieve.statements.calls import (
+    Call,
+    CallStatement,
+    DescribeProcedure,
+    ExplainCall,
+    ShowProcedures,
+)
 from rowsieve.table import Table
 from rowsieve.types.schema import Schema
 
@@ -65,14 +66,14 @@ class Coordinator:
     session: Session | None = None
     catalog: TablesByName | None = None
 
-    def run(self, statement: Statement) -> pa.Table:
+    def run(self, statement: CallStatement) -> pa.Table:
         """Run a statement; return its rows."""
         match statement:
             case ShowProcedures():
                 return _shown(self.registry)
             case DescribeProcedure(procedure=name):
                 return _described(self.registry.resolve(name))
-            case Explain(call=call):
+            case ExplainCall(call=call):
                 return pa.table({"plan": self.explain(call).splitlines()})
             case Call():
                 return self._call(statement)

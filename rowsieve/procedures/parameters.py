@@ -12,29 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from rowsieve.errors import InvalidInput, InvalidPredicate, did_you_mean
+from rowsieve.statements.call_values import Argument, TimeLiteral, Value
 from rowsieve.types.instants import from_microseconds, to_microseconds
 from rowsieve.types.time_zones import fixed_offset, given_zone
 
-Value: TypeAlias = str | int | bool | datetime | Mapping[str, str] | None
-"""A value of an argument; times have a zone."""
-
 _ZONED: Final = re.compile(r"(.+?)\s+([A-Za-z][\w/+-]*)", re.ASCII)
 """A time and the name of its zone."""
-
-
-@dataclass(frozen=True, slots=True)
-class TimeLiteral:
-    """The text of `TIMESTAMP '…'` or `DATE '…'`; without a zone it is a time of the session's."""
-
-    text: str
-
-
-Argument: TypeAlias = Value | TimeLiteral
-"""An argument as a statement gives it."""
 
 
 class ParameterType(Enum):

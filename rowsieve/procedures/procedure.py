@@ -23,7 +23,8 @@ from rowsieve.arguments.annotations import Progress, StorageOptions
 from rowsieve.errors import InvalidInput, UnsupportedOperation, repr_of
 from rowsieve.predicate.ir import Predicate
 from rowsieve.predicate.semantics import Semantics
-from rowsieve.procedures.parameters import Parameter, ParameterType, Value
+from rowsieve.procedures.parameters import Parameter, ParameterType
+from rowsieve.statements.call_values import Value
 from rowsieve.table import Table
 
 SCHEMA: Final = Parameter(

@@ -170,14 +170,14 @@ FAULTS: Final = (
     Fault(
         "sqlglot",
         "makes one token of all that follows `EXPLAIN`. A word is put before the statement.",
-        ("rowsieve.providers.datafusion.statement_tokens:tokens_of",),
+        ("rowsieve.statements.tokens:tokens_of",),
         sqlglot_reads_explain_as_one_token,
         "tobymao/sqlglot#5955",
     ),
     Fault(
         "sqlglot",
         "ends a comment at a carriage return, which engines do not. We replace these before.",
-        ("rowsieve.providers.datafusion.statement_tokens:_without_carriage_returns",),
+        ("rowsieve.statements.tokens:_without_carriage_returns",),
         sqlglot_ends_comments_at_carriage_returns,
     ),
     Fault(

@@ -18,8 +18,8 @@ from rowsieve.arguments.annotations import StorageOptions
 from rowsieve.checksums import checksum
 from rowsieve.errors import StoreError
 from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles
-from rowsieve.procedures.parameters import Value
 from rowsieve.procedures.procedure import CallContext, DistributedProcedure, Handle
+from rowsieve.statements.call_values import Value
 
 PATIENCE_S = 60.0
 Fragments: TypeAlias = Sequence[Sequence[bytes]]

@@ -13,14 +13,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.procedures.engine import LocalEngine
-from rowsieve.procedures.parameters import (
-    Argument,
-    Parameter,
-    ParameterType,
-    TimeLiteral,
-    Value,
-    bind_arguments,
-)
+from rowsieve.procedures.parameters import Parameter, ParameterType, bind_arguments
 from rowsieve.procedures.procedure import (
     FILTER,
     SCHEMA,
@@ -29,6 +22,7 @@ from rowsieve.procedures.procedure import (
     Procedure,
 )
 from rowsieve.procedures.procedure_registry import ProcedureRegistry
+from rowsieve.statements.call_values import Argument, TimeLiteral, Value
 from rowsieve.table import Table
 
 PARAMETERS = (

@@ -13,9 +13,11 @@ import rowsieve as rs
 from rowsieve.errors import InvalidInput
 from rowsieve.procedures.bound_call import bound_arguments, named_catalog
 from rowsieve.procedures.built_in import built_in
-from rowsieve.procedures.call_statement import Call, classify
-from rowsieve.procedures.parameters import Parameter, ParameterType, Value
+from rowsieve.procedures.parameters import Parameter, ParameterType
 from rowsieve.procedures.procedure import SCHEMA, TABLE_NAME, Procedure
+from rowsieve.statements.call_values import Value
+from rowsieve.statements.calls import Call
+from rowsieve.statements.parse_statement import parse
 from rowsieve.table import Table
 
 
@@ -41,7 +43,7 @@ WANTED = {"mark": "a.b", "schema": "db", "table_name": "t", "count": 5}
 
 
 def call_of(text: str) -> Call:
-    found = classify(text)
+    found = parse(text)
     assert isinstance(found, Call)
     return found
 

@@ -13,11 +13,12 @@ import rowsieve as rs
 from rowsieve.errors import InvalidInput, TableExists, TableNotFound
 from rowsieve.procedures.built_in import built_in
 from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles, Rows
-from rowsieve.procedures.call_statement import Call
 from rowsieve.procedures.coordinator import Coordinator
 from rowsieve.procedures.engine import Job, LocalEngine
-from rowsieve.procedures.parameters import Parameter, ParameterType, Value
+from rowsieve.procedures.parameters import Parameter, ParameterType
 from rowsieve.procedures.procedure import SCHEMA, TABLE_NAME, CallContext, Handle
+from rowsieve.statements.call_values import Value
+from rowsieve.statements.calls import Call
 
 REGISTER = "CALL system.register_table('db', 't', '{}')"
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 from rowsieve import Table
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.procedures.built_in import built_in
-from rowsieve.procedures.call_statement import classify
 from rowsieve.procedures.coordinator import Coordinator
+from rowsieve.statements.parse_statement import parse
 from rowsieve.storage.log.conflicts import RETENTION_OPERATIONS
 from rowsieve.storage.log.log_entry import LogEntry
 from rowsieve.types.instants import from_microseconds
@@ -89,7 +89,7 @@ def call(table: Table, options: str) -> Any:
     """Run the statement on the table, by whichever name."""
     coordinator = Coordinator(built_in(), lambda namespace, name: table)
     text = f"CALL system.rewrite_data_files('db', 't', options => {options})"
-    return coordinator.run(classify(text))  # type: ignore[arg-type]
+    return coordinator.run(parse(text))  # type: ignore[arg-type]
 
 
 @operation("retention", keyed=3, unkeyed=3)

@@ -109,33 +109,6 @@ def alterations_of(
     return tuple(changes)
 
 
-def actions_of(text: str, names: Sequence[str], dialect: str = "postgres") -> str:
-    """Return the actions of one statement `ALTER TABLE name …`; InvalidInput for any other text.
-
-    `names`: the names by which the statement may call the table.
-    """
-    import sqlglot  # noqa: PLC0415 - it takes 0.1 s to import
-
-    try:
-        tokens = sqlglot.tokenize(text.rstrip().rstrip(";"), read=dialect_named(dialect).grammar)
-    except sqlglot.TokenError as error:
-        raise _not_read(text) from error
-    words = [token.text.upper() for token in tokens]
-    start = 4 if words[2:4] == ["IF", "EXISTS"] else 2
-    if words[:2] != ["ALTER", "TABLE"] or len(tokens) <= start + 1:
-        raise InvalidInput(
-            f"sql: {text[:100]!r} is not ALTER TABLE; query the table with an engine, such as "
-            "DataFusion, and change rows with update, delete and the others"
-        )
-    name = tokens[start].text
-    if name.lower() not in [each.lower() for each in names]:
-        raise InvalidInput(
-            f"sql: the statement changes the table {name!r}, and this one is {names[0]!r}; write "
-            f"ALTER TABLE {' or '.join(names)}"
-        )
-    return text[tokens[start].end + 1 : tokens[-1].end + 1]
-
-
 def _changes(action: Any, type_at: _TypeAt, dialect: Dialect) -> Iterator[SchemaChange]:
     from sqlglot import exp  # noqa: PLC0415
 

@@ -29,7 +29,7 @@ from rowsieve.foreign.paths import has_wildcard
 from rowsieve.objects import Location, ObjectNotFound, ObjectStore, open_store, together
 from rowsieve.parquet.foreign_rows import ForeignRows
 from rowsieve.procedures.built_ins import placed_additions
-from rowsieve.procedures.parameters import Parameter, ParameterType, Value
+from rowsieve.procedures.parameters import Parameter, ParameterType
 from rowsieve.procedures.procedure import (
     SCHEMA,
     TABLE_NAME,
@@ -37,6 +37,7 @@ from rowsieve.procedures.procedure import (
     DistributedProcedure,
     Handle,
 )
+from rowsieve.statements.call_values import Value
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS, PartWriter

@@ -30,7 +30,7 @@ from rowsieve.maintenance.analyzing import (
     without_statistics,
 )
 from rowsieve.objects import open_store
-from rowsieve.procedures.parameters import Parameter, ParameterType, Value
+from rowsieve.procedures.parameters import Parameter, ParameterType
 from rowsieve.procedures.procedure import (
     SCHEMA,
     TABLE_NAME,
@@ -38,6 +38,7 @@ from rowsieve.procedures.procedure import (
     DistributedProcedure,
     Handle,
 )
+from rowsieve.statements.call_values import Value
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot

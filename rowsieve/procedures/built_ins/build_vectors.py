@@ -26,7 +26,7 @@ from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.procedures.built_ins.table_procedures import COMMIT_COLUMNS, commit_row
 from rowsieve.procedures.built_ins.vector_tasks import PartVector, VectorsProcedure, VectorsTask
-from rowsieve.procedures.parameters import Value
+from rowsieve.statements.call_values import Value
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.manifests.vector_columns import VectorRef
 from rowsieve.storage.parts.vector_files import write_vectors

@@ -25,7 +25,8 @@ from rowsieve.procedures.built_ins.option_readers import (
     whole_number,
 )
 from rowsieve.procedures.built_ins.vector_tasks import PartVector, VectorsProcedure, VectorsTask
-from rowsieve.procedures.parameters import Parameter, ParameterType, Value
+from rowsieve.procedures.parameters import Parameter, ParameterType
+from rowsieve.statements.call_values import Value
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.manifests.vector_columns import VectorRef
 from rowsieve.storage.snapshot import Snapshot

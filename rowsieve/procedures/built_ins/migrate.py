@@ -12,8 +12,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from rowsieve.procedures.built_ins.rewrite_data_files import RewriteDataFiles
-from rowsieve.procedures.parameters import Parameter, ParameterType, Value
+from rowsieve.procedures.parameters import Parameter, ParameterType
 from rowsieve.procedures.procedure import FILTER, SCHEMA, TABLE_NAME, CallContext, Handle
+from rowsieve.statements.call_values import Value
 from rowsieve.storage.snapshot import Snapshot
 
 

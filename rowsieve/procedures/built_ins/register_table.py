@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from rowsieve.procedures.parameters import Parameter, ParameterType, Value
+from rowsieve.procedures.parameters import Parameter, ParameterType
 from rowsieve.procedures.procedure import SCHEMA, TABLE_NAME, CatalogProcedure, TablesByName
+from rowsieve.statements.call_values import Value
 
 
 class RegisterTable(CatalogProcedure):

@@ -11,9 +11,10 @@ import pyarrow as pa
 from rowsieve import clock
 from rowsieve.arguments.annotations import Progress
 from rowsieve.errors import InvalidInput
-from rowsieve.procedures.parameters import Parameter, ParameterType, Value
+from rowsieve.procedures.parameters import Parameter, ParameterType
 from rowsieve.procedures.procedure import SCHEMA, TABLE_NAME, Procedure
 from rowsieve.retention.removed_files import RemovedFiles
+from rowsieve.statements.call_values import Value
 from rowsieve.table import Table
 
 _KINDS: Final[Mapping[str, tuple[str, ...]]] = {

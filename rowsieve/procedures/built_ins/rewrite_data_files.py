@@ -33,7 +33,7 @@ from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.procedures.built_ins.key_cuts import key_ranges
 from rowsieve.procedures.built_ins.rewrite_options import RewriteOptions
 from rowsieve.procedures.built_ins.rewrite_selection import groups_to_rewrite, has_deletes
-from rowsieve.procedures.parameters import Parameter, ParameterType, Value
+from rowsieve.procedures.parameters import Parameter, ParameterType
 from rowsieve.procedures.procedure import (
     FILTER,
     SCHEMA,
@@ -43,6 +43,7 @@ from rowsieve.procedures.procedure import (
     Handle,
     TargetScan,
 )
+from rowsieve.statements.call_values import Value
 from rowsieve.storage.log.commit_request import CommitRequest
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.manifests.part_sketches import sketched_fields

@@ -9,8 +9,9 @@ from typing import Final
 import pyarrow as pa
 
 from rowsieve.arguments.annotations import Progress
-from rowsieve.procedures.parameters import Parameter, ParameterType, Value
+from rowsieve.procedures.parameters import Parameter, ParameterType
 from rowsieve.procedures.procedure import SCHEMA, TABLE_NAME, Procedure
+from rowsieve.statements.call_values import Value
 from rowsieve.storage.log.checkpoint import write_checkpoint
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.table import Table

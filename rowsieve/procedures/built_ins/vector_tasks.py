@@ -24,7 +24,7 @@ from rowsieve.changes.table_handle import nothing_done
 from rowsieve.changes.vector_building import vectors_request
 from rowsieve.objects import ObjectStore, Uploads, open_store
 from rowsieve.predicate.ir import TRUE
-from rowsieve.procedures.parameters import Parameter, Value
+from rowsieve.procedures.parameters import Parameter
 from rowsieve.procedures.procedure import (
     FILTER,
     SCHEMA,
@@ -33,6 +33,7 @@ from rowsieve.procedures.procedure import (
     DistributedProcedure,
     Handle,
 )
+from rowsieve.statements.call_values import Value
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.manifests.vector_columns import VectorRef
 from rowsieve.storage.snapshot import Snapshot

@@ -25,8 +25,8 @@ from rowsieve.errors import (
     UnsupportedOperation,
     without_frames,
 )
-from rowsieve.procedures.versioned_names import with_named_versions
 from rowsieve.providers.datafusion.registered_table import catalog_table
+from rowsieve.statements.versions import with_named_versions
 from rowsieve.table import Table
 
 if TYPE_CHECKING:

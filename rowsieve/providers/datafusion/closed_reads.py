@@ -24,6 +24,7 @@ from rowsieve.providers.datafusion.session_settings import (
     MAX_PASSES,
     ROUND_ROBIN,
     SPLIT_FILES,
+    TARGET_PARTITIONS,
     TOP_FILTERS,
 )
 from rowsieve.providers.native_files.present_files import check_files
@@ -31,8 +32,10 @@ from rowsieve.providers.native_files.present_files import check_files
 if TYPE_CHECKING:
     import datafusion
 
-    from rowsieve.providers.datafusion.hybrid_table import HybridTable
+    from rowsieve.providers.datafusion.hybrid_table import HybridTable, VisibleParts
     from rowsieve.providers.datafusion.own_table import OwnTable
+    from rowsieve.providers.datafusion.reads_by_table import TableRead
+    from rowsieve.providers.datafusion.sql_session import SessionContext
 
 
 # DataFusion calls Python once for each batch of a file with hidden rows. Its filters allocate whole
@@ -106,20 +109,31 @@ class ClosedReads:
 
 
 def closed_reads(
-    hybrid: Callable[..., HybridTable | None],
-    named: Mapping[str, OwnTable],
-    chosen: Mapping[str, frozenset[str]],
+    session: SessionContext,
+    reads: Mapping[str, TableRead],
     frame: datafusion.DataFrame,
     *,
     has_limit: bool,
 ) -> ClosedReads:
     """Choose a reader for the parts of these tables; `frame` is the statement as planned so far.
 
-    `hybrid` builds the `HybridTable` of a table from part ids and their visible rows; with
-    `only_counts`, one that has any rows, as many as are visible. `has_limit`: the statement may
-    have a LIMIT.
+    `reads` decide which parts are read. `has_limit`: the statement may have a LIMIT.
     """
-    asked = {n: own for n, own in named.items() if own.may_have_hidden_rows(chosen.get(n))}
+    partitions = int(session.setting(TARGET_PARTITIONS) or 1)
+
+    def hybrid(
+        own: OwnTable,
+        parts: frozenset[str] | None,
+        visible: VisibleParts,
+        *,
+        only_counts: bool = False,
+    ) -> HybridTable | None:
+        return own.hybrid(
+            session, parts, partitions, visible, is_checked=True, only_counts=only_counts
+        )
+
+    named = {name: read.own for name, read in reads.items()}
+    asked = {n: r.own for n, r in reads.items() if r.own.may_have_hidden_rows(r.parts)}
     has_limit &= any(len(own.snapshot.parts) > 1 for own in named.values())
     facts = PlanFacts(is_total=False)
     if asked or has_limit:
@@ -141,7 +155,7 @@ def closed_reads(
         widest_scan=facts.widest_scan,
     )
     for name, own in named.items():
-        wanted = chosen.get(name)
+        wanted = reads[name].parts
         visible = own.visible_rows(wanted) if has_bitmaps and name in asked else {}
         found.add(name, own, hybrid(own, wanted, visible, only_counts=found.only_counts))
     return found

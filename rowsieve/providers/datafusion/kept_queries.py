@@ -18,21 +18,18 @@ from weakref import ref
 import datafusion
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
-from rowsieve.providers.datafusion.session_settings import (
-    IDENTIFIERS,
-    MAX_PASSES,
-    temporary_settings,
-)
-from rowsieve.providers.datafusion.statement_tokens import StatementTokens, quoted_path, tokens_of
-from rowsieve.providers.datafusion.statement_words import may_name, searchable
+from rowsieve.providers.datafusion.session_settings import MAX_PASSES, temporary_settings
+from rowsieve.statements.parse_statement import Statement
+from rowsieve.statements.queries import Deallocate, Execute, Kept, read_kept
+from rowsieve.statements.query_words import may_name, searchable
+from rowsieve.statements.read_change import Change
+from rowsieve.statements.tokens import quoted_path
 
 if TYPE_CHECKING:
     from rowsieve.providers.datafusion.sql_session import SessionContext
 
 _DATAFUSION: Final = datafusion.SessionContext
 _READS_TEXT: Final = ("datafusion.catalog.default_", "datafusion.sql_parser.")
-_QUERIES: Final = ("SELECT", "WITH", "VALUES", "EXPLAIN", "(")
-
 _NO_VALUES: Final = (
     "sql: a view or prepared statement over a Rowsieve table takes no values when it is created; "
     "write them in its text, or as $1 in EXECUTE"
@@ -77,8 +74,11 @@ class KeptQueries:
         assert session is not None
         return session
 
-    def named(self, text: str) -> tuple[KeptQuery, ...]:
-        """Those that a statement may read, directly or through others, dependencies first."""
+    def named(self, text: str, statement: Statement | None = None) -> tuple[KeptQuery, ...]:
+        """Those that a text may read, directly or through others, dependencies first.
+
+        `statement`: what the text is, if it may be an EXECUTE.
+        """
         found: list[KeptQuery] = []
         seen: set[tuple[str, ...]] = set()
 
@@ -89,17 +89,12 @@ class KeptQueries:
                     visit(self._views_in(view.query))
                     found.append(view)
 
-        executed = self._executed(text)
+        executed = self._prepared.get(statement.name) if isinstance(statement, Execute) else None
         visit(self._views_in(text if executed is None else f"{text} {executed.query}"))
         return (*found, *([] if executed is None else [executed]))
 
     def _views_in(self, text: str) -> Iterator[KeptQuery]:
         return (view for view in self._views.values() if view.is_named_in(text))
-
-    def _executed(self, text: str) -> KeptQuery | None:
-        if not self._prepared or (tokens := tokens_of(text)) is None or not tokens.take("EXECUTE"):
-            return None
-        return self._prepared.get(_prepared_name(tokens))
 
     def replan(self, kept: Iterable[KeptQuery]) -> None:
         """Have DataFusion plan these again, over the tables that are registered now."""
@@ -115,7 +110,12 @@ class KeptQueries:
                 self._prepared[each.name[0]] = each
 
     def create(
-        self, statement: str, plan: Callable[[], datafusion.DataFrame], *, has_values: bool
+        self,
+        text: str,
+        statement: Kept,
+        plan: Callable[[], datafusion.DataFrame],
+        *,
+        has_values: bool,
     ) -> datafusion.DataFrame:
         """Have DataFusion create a view or prepared statement, and store its text.
 
@@ -124,7 +124,7 @@ class KeptQueries:
         """
         if has_values:
             raise UnsupportedOperation(_NO_VALUES)
-        kept = self._read(statement)
+        kept = self._read(text, statement)
         inner = [view for view in self.named(kept.query) if view.name != kept.name]
         if kept.is_view and (outer := [view for view in inner if kept.is_named_in(view.query)]):
             raise UnsupportedOperation(
@@ -163,20 +163,17 @@ class KeptQueries:
 
         return temporary_settings({MAX_PASSES: 0}, self._session.settings_of((MAX_PASSES,)), run)
 
-    def forget_replaced(self, statement: str) -> None:
-        """Forget views and prepared statements that `statement`, which has run, removed."""
-        if not self._views and not self._prepared:
-            return
-        if (tokens := self._tokens(statement)) is None:
-            return
-        with suppress(InvalidInput, UnsupportedOperation):
-            if tokens.take("DEALLOCATE"):
-                tokens.take("PREPARE")
-                self._prepared.pop(_prepared_name(tokens), None)
-            elif tokens.take("CREATE", "OR", "REPLACE"):
-                tokens.take("VIEW")
-                tokens.take("TABLE")
-                self._views.pop(self._session.full_name(tokens.path()[1]), None)
+    def forget_replaced(self, statement: Statement) -> None:
+        """Forget views and prepared statements that a statement, which has run, removed."""
+        match statement:
+            case Deallocate(name=name):
+                self._prepared.pop(name, None)
+            case Change(name=name) if statement.removes_table:
+                self._views.pop(self._session.full_name(name), None)
+            case Kept(is_view=True, replaces=True):
+                with suppress(InvalidInput, UnsupportedOperation):
+                    name = read_kept(statement).name
+                    self._views.pop(self._session.full_name(name), None)
         self.forget_removed()
 
     def forget_removed(self) -> None:
@@ -185,33 +182,16 @@ class KeptQueries:
             if (now := self._registered(view)) is None or now.kind != "view":
                 del self._views[name]
 
-    def _read(self, statement: str) -> KeptQuery:
-        tokens = self._tokens(statement)
+    def _read(self, text: str, statement: Kept) -> KeptQuery:
         try:
-            if tokens is None:
-                raise InvalidInput("sql: expected one statement")
-            is_view = not tokens.take("PREPARE")
-            name = _created_name(tokens) if is_view else (_prepared_name(tokens),)
-            if tokens.next() == "(":
-                tokens.bracket()
-            tokens.need("AS")
-            is_query = tokens.next() in _QUERIES and "INTO" not in tokens.words
+            kept = read_kept(statement)
         except InvalidInput as error:
             raise UnsupportedOperation(
                 "sql: the view or prepared statement cannot be parsed, so it would always read "
                 f"today's versions of its tables: {error}"
             ) from error
-        if not is_query:
-            raise UnsupportedOperation(
-                "sql: a view or prepared statement over a Rowsieve table is a query without INTO; "
-                "give other statements to sql, with parameters if they vary"
-            )
-        query = tokens.piece(tokens.at, tokens.count)
-        full = self._session.full_name(name) if is_view else name
-        return KeptQuery(full, is_view, statement, query, self._settings())
-
-    def _tokens(self, text: str) -> StatementTokens | None:
-        return tokens_of(text, folds=self._session.setting(IDENTIFIERS) != "false")
+        full = self._session.full_name(kept.name) if statement.is_view else kept.name
+        return KeptQuery(full, statement.is_view, text, kept.query, self._settings())
 
     def _settings(self) -> dict[str, Any]:
         """The settings that decide the meaning of a SQL text."""
@@ -245,20 +225,3 @@ class KeptQueries:
             return _DATAFUSION.catalog(self._session, catalog).schema(schema).table(name)
         except Exception:  # the catalog, the schema or the table does not exist
             return None
-
-
-def _prepared_name(tokens: StatementTokens) -> str:
-    """Consume the name of a prepared statement, which DataFusion folds under all settings."""
-    written, name = tokens.name()
-    return name if written.startswith('"') else name.lower()
-
-
-def _created_name(tokens: StatementTokens) -> tuple[str, ...]:
-    """Consume CREATE … VIEW and the name of the view; return the parts of the name."""
-    tokens.need("CREATE")
-    if not tokens.take("OR", "REPLACE"):
-        tokens.take("OR", "ALTER")
-    for word in ("TEMP", "TEMPORARY"):  # DataFusion reports them as errors
-        tokens.take(word)
-    tokens.need("VIEW")
-    return tokens.path()[1]

@@ -28,9 +28,9 @@ from rowsieve.providers.datafusion.hybrid_table import (
 from rowsieve.providers.datafusion.native_scan import NativeParts, native_parts
 from rowsieve.providers.datafusion.part_choice.scan_conditions import scan_of_nothing
 from rowsieve.providers.datafusion.registered_table import ReadOptions, TableDataset
-from rowsieve.providers.datafusion.statement_tokens import folded
 from rowsieve.providers.native_files.planned_parts import read_parts
 from rowsieve.providers.native_files.present_files import check_files
+from rowsieve.statements.tokens import folded
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
 

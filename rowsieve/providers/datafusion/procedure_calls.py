@@ -6,7 +6,6 @@ in its only one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -16,16 +15,12 @@ from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.errors import InvalidInput
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.procedures.bound_call import named_catalog
-from rowsieve.procedures.call_statement import Call, Explain, classify
 from rowsieve.procedures.engine import LocalEngine
-from rowsieve.procedures.versioned_names import with_named_versions
 from rowsieve.providers.datafusion.catalog_tables import CatalogTables
+from rowsieve.statements.calls import Call, CallStatement, ExplainCall
 from rowsieve.types.schema import Schema
 
 DIALECT: Final = "datafusion"
-_LONGEST: Final = 100_000  # characters of a call; longer statements insert rows
-_MAY_CALL: Final = re.compile(r"\b(call|execute|procedures?)\b", re.IGNORECASE)
-_VERSION: Final = re.compile(r"\bfor\s+version\s+as\s+of\b", re.IGNORECASE)
 
 
 class SessionEngine(LocalEngine):
@@ -49,33 +44,25 @@ class SessionEngine(LocalEngine):
 
 
 def run_procedure_statement(
-    statement: str,
+    text: str,
+    statement: CallStatement,
     catalogs: Mapping[str, CatalogTables],
     default: str,
     given: tuple[Any, ...],
     zone: str | None,
-) -> list[pa.RecordBatch] | None:
-    """Run a statement on procedures and return its rows; None for every other statement.
+) -> list[pa.RecordBatch]:
+    """Run a statement on procedures and return its rows; `text` is that of the statement.
 
     `given` are the options and parameter values of the call to `sql`; these statements take none.
     `zone` is the time zone of the session.
     """
-    if len(statement) > _LONGEST or _MAY_CALL.search(statement) is None:
-        return None
-    if (found := classify(statement, DIALECT)) is None:
-        return None
     if any(given):
         raise InvalidInput("sql: a statement on procedures takes no options and no values")
-    call = found.call if isinstance(found, Explain) else found
+    call = statement.call if isinstance(statement, ExplainCall) else statement
     name = _named(catalogs, call) if isinstance(call, Call) else None
     tables = _chosen(catalogs, name, default)
-    rows: pa.Table = tables.catalog.call(statement, dialect=DIALECT, engine=SessionEngine(zone))
+    rows: pa.Table = tables.catalog.call(text, dialect=DIALECT, engine=SessionEngine(zone))
     return rows.to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
-
-
-def with_version_names(statement: str) -> str:
-    """Replace every `name FOR VERSION AS OF n` by the name of that version, `name@vn`."""
-    return statement if _VERSION.search(statement) is None else with_named_versions(statement)
 
 
 def _named(catalogs: Mapping[str, CatalogTables], call: Call) -> str | None:

@@ -20,50 +20,45 @@ import datafusion
 from rowsieve.arguments import checked
 from rowsieve.errors import InvalidInput, NotFound, RowsieveError, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE, Predicate
-from rowsieve.providers.datafusion import statement_words as words
 from rowsieve.providers.datafusion.catalog_tables import (
     CatalogTables,
     provider_at,
     raising_refusals,
 )
-from rowsieve.providers.datafusion.changes.change_statements import (
-    changed_name,
-    drops_or_replaces_table,
-)
 from rowsieve.providers.datafusion.changes.run_change import changed_rows
-from rowsieve.providers.datafusion.changes.statement_queries import Changed, read_only
+from rowsieve.providers.datafusion.changes.statement_queries import Changed
 from rowsieve.providers.datafusion.changes_function import NAME as CHANGES
 from rowsieve.providers.datafusion.changes_function import ChangesFunction
-from rowsieve.providers.datafusion.closed_reads import ClosedReads, closed_frame, closed_reads
-from rowsieve.providers.datafusion.explained_tables import explained
-from rowsieve.providers.datafusion.hybrid_table import HybridTable, VisibleParts
 from rowsieve.providers.datafusion.kept_queries import KeptQueries, KeptQuery
 from rowsieve.providers.datafusion.open_reads import OPEN_READS, while_alive
 from rowsieve.providers.datafusion.own_table import OwnTable, name_parts
 from rowsieve.providers.datafusion.part_choice.known_subqueries import known_query
-from rowsieve.providers.datafusion.part_choice.pruned_parts import pruned_parts
-from rowsieve.providers.datafusion.part_choice.subquery_values import SubqueryValues
-from rowsieve.providers.datafusion.plan_checks import has_outer_joins, joins_nothing
-from rowsieve.providers.datafusion.procedure_calls import (
-    run_procedure_statement,
-    with_version_names,
-)
+from rowsieve.providers.datafusion.procedure_calls import DIALECT, run_procedure_statement
+from rowsieve.providers.datafusion.query_plan import QueryPlan
+from rowsieve.providers.datafusion.reads_by_table import open_reads
 from rowsieve.providers.datafusion.sealed_frames import sealed, sealed_views
 from rowsieve.providers.datafusion.session_settings import (
+    IDENTIFIERS,
     INITIAL_SETTINGS,
-    TARGET_PARTITIONS,
     allow_native_scans,
     default_functions,
     default_settings,
     has_default_semantics,
     shown_settings,
-    temporary_settings,
-    unless_changed,
 )
-from rowsieve.providers.datafusion.statement_tokens import quoted_path
+from rowsieve.statements import query_words as words
+from rowsieve.statements.alter import AlterTable
+from rowsieve.statements.calls import CallStatement
+from rowsieve.statements.parse_statement import ExplainedChange, Statement, parse
+from rowsieve.statements.queries import Deallocate, Kept, Other, Query, Setting
+from rowsieve.statements.read_change import Change
+from rowsieve.statements.refused import Refused
+from rowsieve.statements.tokens import quoted_path
+from rowsieve.statements.versions import with_named_versions
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
 
+_TIME_ZONE: Final = "datafusion.execution.time_zone"
 _OTHER_VERSION: Final = (
     "sql: only FOR VERSION AS OF n of a table in a registered Rowsieve catalog is available; "
     "register another version under a name of its own: rowsieve.open_table(uri, version=n)"
@@ -106,7 +101,7 @@ class SessionContext(datafusion.SessionContext):
     @property
     def has_default_semantics(self) -> bool:
         """True if conditions mean the same in this session as in a new one."""
-        return has_default_semantics(self._settings) and not self._has_own_functions
+        return has_default_semantics(self.settings) and not self._has_own_functions
 
     @checked
     def register_table(self, name: str, table: Any) -> None:
@@ -214,15 +209,18 @@ class SessionContext(datafusion.SessionContext):
         named_params: dict[str, Any],
     ) -> datafusion.DataFrame:
         """Run a statement that calls a procedure or changes a table; plan any other statement."""
-        default, given = self.full_name(("",))[0], (options, param_values, named_params)
-        zone = self.setting("datafusion.execution.time_zone")
-        rows = run_procedure_statement(query, self._catalogs, default, given, zone)
-        if rows is not None:
-            return self.read_batches(rows)
         if self._catalogs:
-            query = with_version_names(query)
-        if (name := changed_name(query)) is not None:
-            count = changed_rows(self, name, query, options, param_values, named_params)
+            query = with_named_versions(query)
+        statement = parse(query, DIALECT, folds=self.setting(IDENTIFIERS) != "false")
+        self._refuse(statement)
+        if isinstance(statement, CallStatement):
+            given = (options, param_values, named_params)
+            default, zone = self.full_name(("",))[0], self.setting(_TIME_ZONE)
+            return self.read_batches(
+                run_procedure_statement(query, statement, self._catalogs, default, given, zone)
+            )
+        if isinstance(statement, Change):
+            count = changed_rows(self, statement, options, param_values, named_params)
             if count is not None:
                 return super().sql(f"SELECT arrow_cast({count}, 'UInt64') AS count")
 
@@ -230,85 +228,65 @@ class SessionContext(datafusion.SessionContext):
             return super(SessionContext, self).sql(text, allowed, values, **named_params)
 
         texts = [str(v) for v in named_params.values() if not isinstance(v, datafusion.DataFrame)]
+        has_values = bool(param_values or named_params)
         with self._lock, raising_refusals(self._catalogs.values()):
-            frame = self._plan(query, texts, plan, has_values=bool(param_values or named_params))
-            if name is not None and drops_or_replaces_table(query):
-                self._forget(name)  # the table itself is not deleted
+            frame = self._plan(query, statement, texts, plan, has_values=has_values)
+            if isinstance(statement, Change) and statement.removes_table:
+                self._forget(statement.name)  # the table itself is not deleted
         return frame
+
+    def _refuse(self, statement: Statement) -> None:
+        """Raise UnsupportedOperation for statements that neither we nor DataFusion run."""
+        if isinstance(statement, Refused):
+            raise statement.error
+        if isinstance(statement, ExplainedChange) and self._is_ours(statement.change.name):
+            raise UnsupportedOperation(
+                f"sql: EXPLAIN ANALYZE {statement.change.verb} is not available for a Rowsieve "
+                "table, because it would change the table; EXPLAIN shows its plan, and EXPLAIN "
+                "ANALYZE SELECT with the same condition how the rows are read"
+            )
+        if isinstance(statement, AlterTable) and self._is_ours(statement.target.parts):
+            raise UnsupportedOperation(
+                "sql: ALTER TABLE is not available for a Rowsieve table in this session; use the "
+                "methods of the table, as in: with table.alter() as a: a.sql('ADD COLUMN n bigint')"
+            )
+
+    def _is_ours(self, name: tuple[str, ...]) -> bool:
+        """Return whether a table is ours, or would be one of a catalog of ours."""
+        return self.full_name(name)[0] in self._catalogs or self.changed_table(name) is not None
 
     def _plan(
         self,
         query: str,
+        statement: Statement,
         texts: Sequence[str],
         plan: Callable[..., datafusion.DataFrame],
         *,
         has_values: bool,
     ) -> datafusion.DataFrame:
         """Plan a statement with `plan`; `texts` are SQL texts inserted for its parameters."""
-        statement = words.COMMENT.sub(" ", query)
-        kept = self._kept.named(" ".join([query, *texts]))
+        kept = self._kept.named(" ".join([query, *texts]), statement)
         whole = " ".join([query, *texts, *(each.query for each in kept)])
         named = self._refreshed(whole)
-        if words.CREATES_VIEW_OR_PREPARES.match(statement) and (
-            named or kept or self._catalogs_in(whole)
-        ):
-            return self._kept.create(query, plan, has_values=has_values)
-        if named and (words.QUERY.match(statement) or not all(each.is_view for each in kept)):
-            if kept or has_values or words.PLANS_ONLY.match(query) or not self._skips():
-                return self._planned(query, named, kept, plan)
-            with known_query(self, query, named, plan, self._planned) as known:
-                return self._planned(known.query, known.named, (), known.plan)
-        if not words.REMOVES.match(statement):
+        if isinstance(statement, Kept) and (named or kept or self._catalogs_in(whole)):
+            return self._kept.create(query, statement, plan, has_values=has_values)
+        if isinstance(statement, ExplainedChange):
+            statement = Query(explains=True)
+        is_query = isinstance(statement, Query)
+        if named and (is_query or not all(each.is_view for each in kept)):
+            asked = statement if isinstance(statement, Query) else Query()
+            if kept or has_values or not asked.runs or not self.skips:
+                return QueryPlan(self, query, named, kept, plan, asked).frame()
+            with known_query(self, query, named, plan) as known:
+                return QueryPlan(self, known.query, known.named, (), known.plan, asked).frame()
+        if not (isinstance(statement, Deallocate | Change | Other) and statement.removes):
             self._kept.replan(kept)
         frame = plan()
-        if words.SETS.match(statement):
+        if isinstance(statement, Setting):
             self._read_settings()
-        if not words.QUERY.match(statement):
-            self._kept.forget_replaced(query)
+        if not is_query:
+            self._kept.forget_replaced(statement)
         return frame
-
-    def _planned(
-        self,
-        query: str,
-        named: Mapping[str, OwnTable],
-        kept: Sequence[KeptQuery],
-        plan: Callable[..., datafusion.DataFrame],
-    ) -> datafusion.DataFrame:
-        """Plan a query that may read these tables, views and prepared statements of ours."""
-        text = words.COMMENT.sub(" ", " ".join([query, *(each.query for each in kept)]))
-        runs, has_limit = not words.PLANS_ONLY.match(query), words.LIMIT.search(text) is not None
-        may_skip = words.may_choose(text) and self._skips()
-        chosen = self._pruned_parts(named, kept, plan, runs=runs) if may_skip else {}
-        hybrids = self._hybrids(named, chosen)
-        readers = {name: named[name].provider(parts) for name, parts in chosen.items()}
-        readers |= {name: hybrid.provider for name, hybrid in hybrids.items()}
-        whole = {name: readers.get(name) or own.provider() for name, own in named.items()}
-        if words.INTO.search(text):  # planning SELECT … INTO creates a table: it is planned once
-            readers = sealed_views(self, whole)
-        with self._registered_for_now(readers, kept):
-            frame = plan()
-        if words.MAY_JOIN.search(text) and has_outer_joins(frame):
-            with self._registered_for_now(sealed_views(self, whole), kept):
-                frame = plan()
-            return self._with_explain_row(query, frame, named, chosen, hybrids)
-        closed = self._closed_reads(named, kept, chosen, frame, has_limit=has_limit)
-        closed.takes_first = words.takes_first(text) and joins_nothing(frame)
-        if not (words.ORDER.search(text) or words.EXPLAIN.match(query)):
-            frame = sealed(self, frame)
-        if closed.is_worthwhile:
-            hybrids |= closed.hybrids
-            readers |= {name: hybrid.provider for name, hybrid in closed.hybrids.items()}
-            with self._registered_for_now(readers, kept):
-                frame = self._closed(frame, closed, plan)
-        return self._with_explain_row(query, frame, named, chosen, hybrids)
-
-    def _with_explain_row(
-        self, query: str, frame: datafusion.DataFrame, *tables: Any
-    ) -> datafusion.DataFrame:
-        """Return the frame; add a row about our tables if the statement is EXPLAIN."""
-        if not self._skips() or not words.EXPLAIN.match(query):
-            return frame
-        return self.read_batches(explained(frame, *tables).to_batches())
 
     def _catalogs_in(self, text: str) -> list[str]:
         """The names of Rowsieve catalogs that the text may use."""
@@ -322,9 +300,8 @@ class SessionContext(datafusion.SessionContext):
         with self._lock:
             kept = self._kept.named(name)
             named = self._refreshed(" ".join([name, *(each.query for each in kept)]))
-            hybrids = self._hybrids(named, {})
-            readers = {own: found.provider for own, found in hybrids.items()}
-            with self._registered_for_now(readers, kept):
+            reads = {n: r.provider for n, r in open_reads(self, named, {}).items() if r.is_chosen}
+            with self.registered_for_now(reads, kept):
                 frame = super().table(name)
             return sealed(self, frame) if named else frame
 
@@ -362,82 +339,8 @@ class SessionContext(datafusion.SessionContext):
         self._versions = newest
         return found
 
-    def _pruned_parts(
-        self,
-        named: Mapping[str, OwnTable],
-        kept: Sequence[KeptQuery],
-        plan: Callable[..., datafusion.DataFrame],
-        *,
-        runs: bool = True,  # subqueries, for their values
-    ) -> dict[str, frozenset[str]]:
-        """Return the ids of the parts to read, for each table that has parts to skip."""
-        # Planning SELECT … INTO would create a table; prepared statements have no INTO.
-        allowed = read_only() if all(each.is_view for each in kept) else None
-
-        def planned(views: Mapping[str, Any]) -> Any:
-            with self._registered_for_now(views, kept):
-                return plan(allowed).logical_plan()
-
-        return pruned_parts(named, planned, SubqueryValues(self) if runs else None)
-
-    def _hybrids(
-        self, named: Mapping[str, OwnTable], chosen: Mapping[str, frozenset[str]]
-    ) -> dict[str, HybridTable]:
-        """Build a hybrid of each table that DataFusion can scan, limited to the chosen parts."""
-        if not self._reads_files:
-            return {}
-        partitions = int(self.setting(TARGET_PARTITIONS) or 1)
-        found = {
-            name: own.hybrid(self, chosen.get(name), partitions) for name, own in named.items()
-        }
-        return {name: hybrid for name, hybrid in found.items() if hybrid is not None}
-
-    def _closed_reads(
-        self,
-        named: Mapping[str, OwnTable],
-        kept: Sequence[KeptQuery],
-        chosen: Mapping[str, frozenset[str]],
-        frame: datafusion.DataFrame,
-        *,
-        has_limit: bool,
-    ) -> ClosedReads:
-        """Choose readers for a query that runs unchanged; empty if that is not possible."""
-        is_unchanged = all(each.is_view for each in kept)
-        if not (self._reads_files and is_unchanged) or OPEN_READS.has_ended:
-            return ClosedReads()
-        partitions = int(self.setting(TARGET_PARTITIONS) or 1)
-
-        def hybrid(
-            own: OwnTable,
-            parts: frozenset[str] | None,
-            visible: VisibleParts,
-            *,
-            only_counts: bool = False,
-        ) -> HybridTable | None:
-            return own.hybrid(
-                self, parts, partitions, visible, is_checked=True, only_counts=only_counts
-            )
-
-        return closed_reads(hybrid, named, chosen, frame, has_limit=has_limit)
-
-    def _closed(
-        self,
-        frame: datafusion.DataFrame,
-        reads: ClosedReads,
-        plan: Callable[..., datafusion.DataFrame],
-    ) -> datafusion.DataFrame:
-        """Plan the statement over the registered readers; return `frame` if a check fails."""
-        run = super().sql
-
-        def planned(settings: Mapping[str, Any]) -> datafusion.DataFrame:
-            values = unless_changed(settings, self._settings)
-            with temporary_settings(values, self._settings, run):
-                return plan(read_only())
-
-        return closed_frame(frame, reads, planned)
-
     @contextmanager
-    def _registered_for_now(
+    def registered_for_now(
         self, providers: Mapping[str, Any], kept: Sequence[KeptQuery] = ()
     ) -> Iterator[None]:
         """Register these providers for the duration of the block; then restore our tables.
@@ -462,15 +365,16 @@ class SessionContext(datafusion.SessionContext):
         super().deregister_table(name)
         super().register_table(name, provider)
 
-    def _skips(self) -> bool:
-        """Return whether conditions may skip parts."""
+    @property
+    def skips(self) -> bool:
+        """True if conditions may skip parts."""
         return self._pruning and self.has_default_semantics
 
     def _read_settings(self) -> None:
         """Read the settings, and decide whether they allow DataFusion's own Parquet reader."""
-        self._settings = shown_settings(super())
-        is_allowed = allow_native_scans(self._settings, default_settings())
-        self._reads_files = self._native and is_allowed
+        self.settings = shown_settings(super())
+        is_allowed = allow_native_scans(self.settings, default_settings())
+        self.reads_files = self._native and is_allowed
 
     # The interface that `statement_queries` and `run_change` use.
 
@@ -485,7 +389,7 @@ class SessionContext(datafusion.SessionContext):
 
     def setting(self, name: str) -> str | None:
         """The value of a setting."""
-        return self._settings.get(name)
+        return self.settings.get(name)
 
     def changed_table(self, name: tuple[str, ...]) -> Changed | None:
         """Return the Rowsieve table with this name, or None."""
@@ -525,7 +429,7 @@ class SessionContext(datafusion.SessionContext):
 
     def settings_of(self, prefixes: tuple[str, ...]) -> dict[str, Any]:
         """The settings whose names begin with one of these."""
-        return {k: value for k, value in self._settings.items() if k.startswith(prefixes)}
+        return {k: value for k, value in self.settings.items() if k.startswith(prefixes)}
 
     def with_view_queries(self, text: str) -> str:
         """The text, followed by the queries of the views that it may read."""
@@ -556,7 +460,7 @@ class SessionContext(datafusion.SessionContext):
         """Have DataFusion plan a statement, without running it; raises its errors."""
         stored = {name: own.provider(views=False) for name, own in named.items()}
         kept = self._kept.named(" ".join([query, *map(str, texts.values())]))
-        with self._lock, self._registered_for_now(stored, kept):
+        with self._lock, self.registered_for_now(stored, kept):
             self._versions = {}
             super().sql(query, options, values, **texts)
 
@@ -583,13 +487,14 @@ class SessionContext(datafusion.SessionContext):
             self._versions = versions
             kept = self._kept.named(" ".join([query, *map(str, texts.values())]))
             at = {name: own.provider(views=False) for name, own in named.items()}
-            with self._registered_for_now(at, kept):
-                chosen = self._pruned_parts(named, kept, plan) if self._skips() else {}
+            with self.registered_for_now(at, kept):
+                query_plan = QueryPlan(self, query, named, kept, plan)
+                chosen = query_plan.chosen_parts() if self.skips else {}
             chosen |= {name: named[name].read_parts(each) for name, each in near.items()}
             at = {n: own.provider(chosen.get(n), views=False) for n, own in named.items()}
             if words.MAY_JOIN.search(self.with_view_queries(query)):
                 at = sealed_views(self, at)
-            with self._registered_for_now(at, kept):
+            with self.registered_for_now(at, kept):
                 return plan()
 
     def _forget(self, name: tuple[str, ...]) -> None:

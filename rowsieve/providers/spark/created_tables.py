@@ -12,7 +12,6 @@ so is a type that a table cannot keep, such as text with a collation.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -28,19 +27,19 @@ from rowsieve.providers.spark.plans import (
     parsed_plan,
 )
 from rowsieve.providers.spark.row_types import arrow_schema_of
+from rowsieve.statements.parse_statement import split_verb
+from rowsieve.statements.query_words import may_use_rowsieve
 
 _LOGICAL: Final = "org.apache.spark.sql.catalyst.plans.logical."
-_CREATE: Final = re.compile(
-    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:CREATE|REPLACE)\b.*\bUSING\s+`?rowsieve\b",
-    re.IGNORECASE | re.DOTALL,
-)
 _SOURCE: Final = "rowsieve"
 _PLAIN_METADATA: Final = frozenset({"comment"})
 
 
 def create_table(session: Any, statement: str) -> bool:
     """Run a statement that creates a table of ours with columns or a query; False for others."""
-    if not _CREATE.match(statement) or not hasattr(session, "_jsparkSession"):
+    if split_verb(statement)[0] not in ("CREATE", "REPLACE"):
+        return False
+    if not (may_use_rowsieve(statement) and hasattr(session, "_jsparkSession")):
         return False
     plan = parsed_plan(session, statement)
     kind = class_of(plan).removeprefix(_LOGICAL)

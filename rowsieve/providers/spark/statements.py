@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from pyspark.sql.types import StructType
 
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.procedures.bound_call import named_catalog
-from rowsieve.procedures.call_statement import Call, Explain, Statement, classify
 from rowsieve.providers.spark.created_tables import create_table
 from rowsieve.providers.spark.job_errors import condition_of, error_from_worker
 from rowsieve.providers.spark.procedure_engine import SparkEngine
 from rowsieve.providers.spark.reads.pruning import pruned
 from rowsieve.providers.spark.writes.statement_changes import change_view
+from rowsieve.statements.calls import Call, CallStatement, ExplainCall
+from rowsieve.statements.parse_statement import Statement, parse, split_verb
+from rowsieve.statements.query_words import RETURNING
+from rowsieve.statements.refused import Refused
 
 _DIALECT: Final = "spark"
 
-_CHANGE: Final = re.compile(
-    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:DELETE|UPDATE|MERGE|INSERT|TRUNCATE|ALTER)\b",
-    re.IGNORECASE | re.DOTALL,
-)
-_VIEW_CHANGE: Final = re.compile(r"\b(?:DELETE|UPDATE|MERGE)\b", re.IGNORECASE)
-_RETURNING: Final = re.compile(r"\bRETURNING\b", re.IGNORECASE)
+_NO_STATEMENT: Final = "PARSE_SYNTAX_ERROR"
+_VIEW_CHANGES: Final = frozenset({"DELETE", "UPDATE", "MERGE", "WITH"})
+_CHANGES: Final = frozenset({"DELETE", "UPDATE", "MERGE", "INSERT", "TRUNCATE", "ALTER"})
 _CANNOT_CHANGE: Final = frozenset(
     {"INTERNAL_ERROR", "UNSUPPORTED_FEATURE", "UNSUPPORTED_INSERT", "EXPECT_TABLE_NOT_VIEW"}
 )
@@ -44,13 +43,13 @@ def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
         raise InvalidInput(f"sql: spark must be a SparkSession, not {type(spark).__name__}")
     if not isinstance(statement, str):
         raise InvalidInput(f"sql: a statement is text, not {type(statement).__name__}")
-    if (found := classify(statement, _DIALECT)) is None:
-        if create_table(spark, statement) or (
-            _VIEW_CHANGE.search(statement) and change_view(spark, statement)
-        ):
+    call = parse(statement, _DIALECT)
+    if not isinstance(call, CallStatement):
+        changes = split_verb(statement)[0] in _VIEW_CHANGES
+        if create_table(spark, statement) or (changes and change_view(spark, statement)):
             return spark.createDataFrame([], StructType([]))
-        return pruned(_run(spark, statement))
-    if _is_for_spark(spark, found, catalog):
+        return pruned(_run(spark, statement, call))
+    if _is_for_spark(spark, call, catalog):
         return spark.sql(statement)
     if catalog is None:
         raise InvalidInput(
@@ -60,22 +59,24 @@ def sql(spark: Any, statement: str, catalog: Any = None) -> Any:
     return spark.createDataFrame(rows)
 
 
-def _is_for_spark(spark: Any, statement: Statement, catalog: Any) -> bool:
+def _is_for_spark(spark: Any, statement: CallStatement, catalog: Any) -> bool:
     """Return whether a call names a catalog that the session has, such as one of Iceberg."""
-    call = statement.call if isinstance(statement, Explain) else statement
+    call = statement.call if isinstance(statement, ExplainCall) else statement
     if not isinstance(call, Call):
         return False
     name = call.catalog if catalog is None else named_catalog(catalog.procedures, call)
     return name is not None and spark.conf.get(f"spark.sql.catalog.{name}", None) is not None
 
 
-def _run(spark: Any, statement: str) -> Any:
+def _run(spark: Any, statement: str, parsed: Statement) -> Any:
     """Run a statement in Spark; our error if our source refuses it, or Spark a change of ours."""
     try:
         return spark.sql(statement)
     except Exception as error:
         if (own := error_from_worker(str(error))) is not None:
             raise own from error
+        if isinstance(parsed, Refused) and condition_of(error) == _NO_STATEMENT:
+            raise parsed.error from error
         if _is_change(error, statement):
             raise UnsupportedOperation(
                 "sql: Spark does not change this table or view, and has no RETURNING. MERGE, "
@@ -87,11 +88,11 @@ def _run(spark: Any, statement: str) -> Any:
 
 def _is_change(error: Exception, statement: str) -> bool:
     """Return whether Spark refused a change of a view, or a RETURNING, which it does not have."""
-    if not _CHANGE.match(statement):
+    if split_verb(statement)[0] not in _CHANGES:
         return False
     condition = (condition_of(error) or "").partition(".")[0]
-    if condition == "PARSE_SYNTAX_ERROR":
-        return _RETURNING.search(statement) is not None
+    if condition == _NO_STATEMENT:
+        return RETURNING.search(statement) is not None
     return condition in _CANNOT_CHANGE
 
 

@@ -11,7 +11,14 @@ import pyarrow as pa
 import pytest
 
 import rowsieve as rs
-from rowsieve.errors import EvaluationError, InvalidInput, NotFound, StoreError, TableNotFound
+from rowsieve.errors import (
+    EvaluationError,
+    InvalidInput,
+    NotFound,
+    StoreError,
+    TableNotFound,
+    UnsupportedOperation,
+)
 from rowsieve.providers.datafusion.catalog_tables import CatalogTables
 
 IDS = pa.schema([("id", pa.int64())])
@@ -65,7 +72,7 @@ def test_queries_name_tables_and_versions(
         ("SELECT nope FROM db.t", InvalidInput, "nope"),
         ("SELEC", InvalidInput, "sql:"),
         ("CREATE VIEW db.v AS SELECT 1", InvalidInput, "DDL not supported"),
-        ("INSERT INTO db.t VALUES (1)", InvalidInput, "sql:"),
+        ("INSERT INTO db.t VALUES (1)", UnsupportedOperation, "does not run INSERT"),
     ],
 )
 def test_wrong_queries_are_refused(

@@ -12,6 +12,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.providers.datafusion import SessionContext
 from rowsieve.providers.datafusion.changes.statement_queries import StatementQueries
+from rowsieve.providers.datafusion.query_plan import QueryPlan
 
 COUNT = "SELECT count(*) AS n FROM {}"
 
@@ -140,15 +141,15 @@ def test_sessions_that_share_a_provider_do_not_see_each_others_statements(
     for each in (context, other, plain):
         each.register_catalog_provider("lake", provider)
     seen = []
-    chosen = SessionContext._pruned_parts
+    chosen = QueryPlan.chosen_parts
 
-    def meanwhile(self: SessionContext, *arguments: Any) -> Any:
-        if self is context:
+    def meanwhile(self: QueryPlan) -> Any:
+        if self.session is context:
             seen.append(plain.sql(COUNT.format("lake.default.t")).to_pylist()[0]["n"])
             seen.append(count(other, "lake.default.t"))
-        return chosen(self, *arguments)
+        return chosen(self)
 
-    monkeypatch.setattr(SessionContext, "_pruned_parts", meanwhile)
+    monkeypatch.setattr(QueryPlan, "chosen_parts", meanwhile)
     context.sql(
         "MERGE INTO lake.default.t AS t USING (SELECT 3 AS id) AS s ON t.id = s.id "
         "WHEN MATCHED THEN DELETE"

@@ -12,6 +12,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.providers.datafusion import SessionContext
+from rowsieve.providers.datafusion.query_plan import QueryPlan
 
 
 @pytest.fixture
@@ -100,13 +101,14 @@ def test_conditions_skip_parts_through_views_and_prepared_statements(
     assert "leave 2 of 2 parts" in explained(context, "SELECT * FROM t")
     context.sql("PREPARE p AS SELECT s FROM t WHERE id * 1 > $1")
     read: list[frozenset[str]] = []
-    hybrids = SessionContext._hybrids
+    chosen_parts = QueryPlan.chosen_parts
 
-    def noted(self: SessionContext, named: Any, chosen: Any) -> Any:
+    def noted(self: QueryPlan) -> Any:
+        chosen = chosen_parts(self)
         read.extend(chosen.values())
-        return hybrids(self, named, chosen)
+        return chosen
 
-    monkeypatch.setattr(SessionContext, "_hybrids", noted)
+    monkeypatch.setattr(QueryPlan, "chosen_parts", noted)
     assert context.sql("EXECUTE p(105)").count() == 4
     assert context.sql("EXECUTE p(98)").count() == 11
     assert [len(parts) for parts in read] == [1, 2]

@@ -10,7 +10,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.providers.datafusion import SessionContext
-from rowsieve.providers.datafusion.changes.leading_with import with_inside
+from rowsieve.statements.leading_with import with_inside
 
 KEPT = {1: "a", 2: "b", 3: "c"}
 CASES: list[tuple[str, int, dict[int, str | None]]] = [

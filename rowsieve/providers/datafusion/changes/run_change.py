@@ -11,25 +11,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowsieve.errors import InvalidInput, NotFound, TableExists, UnsupportedOperation
-from rowsieve.providers.datafusion.changes.change_statements import (
-    ChangeStatement,
-    CreateTable,
-    Delete,
-    DropTable,
-    Insert,
-    Merge,
-    OnConflict,
-    Truncate,
-    Update,
-    creates_using_rowsieve,
-    read_change,
+from rowsieve.errors import (
+    InvalidInput,
+    NotFound,
+    TableExists,
+    UnknownColumn,
+    UnsupportedOperation,
 )
-from rowsieve.providers.datafusion.changes.leading_with import with_inside
 from rowsieve.providers.datafusion.changes.sql_changes import (
     Queries,
     delete,
     insert,
+    selected,
     truncate,
     update,
 )
@@ -40,6 +33,19 @@ from rowsieve.providers.datafusion.changes.statement_queries import (
     read_only,
 )
 from rowsieve.providers.datafusion.session_settings import IDENTIFIERS
+from rowsieve.statements.merge_statement import Merge
+from rowsieve.statements.read_change import (
+    Change,
+    ChangeStatement,
+    CreateTable,
+    Delete,
+    DropTable,
+    Insert,
+    OnConflict,
+    Truncate,
+    Update,
+    read_change,
+)
 
 if TYPE_CHECKING:
     from rowsieve.providers.datafusion.catalog_tables import CatalogTables
@@ -54,28 +60,27 @@ _READ_AS_WRITTEN: Final = {
 
 def changed_rows(
     session: SessionContext,
-    name: tuple[str, ...],
-    text: str,
+    change: Change,
     options: Any,
     values: Mapping[str, Any] | None,
     given: Mapping[str, Any],
 ) -> int | None:
-    """Run a statement that changes the table `name`; return the number of rows.
+    """Run a statement that changes a table; return the number of rows.
 
     None if it is not one of our tables.
     """
-    text, full = with_inside(text), session.full_name(name)
+    text, full = change.text, session.full_name(change.name)
     is_catalog = session.catalog_named(full[0]) is not None
     named = session.refreshed(" ".join([text, *(str(v) for v in given.values())]))
-    changed = session.changed_table(name)
+    changed = session.changed_table(change.name)
     if changed is None and not is_catalog:
-        if creates_using_rowsieve(text):
+        if change.uses_rowsieve:
             raise UnsupportedOperation(
                 "sql: CREATE TABLE … USING rowsieve needs a name in a registered Rowsieve catalog, "
                 "as in lake.db.t; or call rowsieve.create_table, and register the table"
             )
         return None
-    statement = read_change(text)
+    statement = read_change(change.tokens)
     if isinstance(statement, CreateTable | DropTable):
         return _create_or_drop(session, full, statement, options, (values, given))
     if changed is None or statement is None:
@@ -83,6 +88,9 @@ def changed_rows(
     _check_settings(session)
     changed.table.refresh()
     with closing(StatementQueries(session, changed, named, (values, given))) as queries:
+        if isinstance(statement, Merge) and statement.takes_source:
+            statement = _with_columns(queries, statement)
+            text = statement.text
         if not isinstance(statement, Insert):
             queries.check(text, options)
         elif options is not None:  # all of an INSERT but its query is checked here
@@ -108,6 +116,19 @@ def _run(queries: Queries, statement: ChangeStatement) -> int:
             raise AssertionError(statement)
 
 
+def _with_columns(queries: StatementQueries, statement: Merge) -> Merge:
+    """Spell out `*`, as Spark does: the source has a column of each name that the table has."""
+    snapshot = queries.table.handle.pinned
+    columns = queries.columns(selected("*", statement.source, ""), snapshot)
+    if missing := [name for name in snapshot.schema.names if name not in columns]:
+        raise UnknownColumn(
+            f"merge: * takes each column of the table from the source, and {missing[0]!r} is not "
+            f"among its columns ({', '.join(columns)}); name columns and values instead of *",
+            name=missing[0],
+        )
+    return statement.spelled_out(snapshot.schema.names)
+
+
 def _check_settings(session: SessionContext) -> None:
     for name, value in _READ_AS_WRITTEN.items():
         if session.setting(name) != value:
@@ -131,7 +152,7 @@ def _create_or_drop(
     catalog, name = tables.catalog, ".".join(full[1:])
     if isinstance(statement, DropTable):
         try:
-            catalog.drop_table(name)
+            catalog.drop_table(name, purge=statement.purge)
         except NotFound:
             if not statement.if_exists:
                 raise

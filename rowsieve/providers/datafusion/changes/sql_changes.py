@@ -36,16 +36,16 @@ from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate.ir import TRUE, Now, Predicate, walk
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.datafusion.changes.assigned_values import assigned
-from rowsieve.providers.datafusion.changes.change_statements import (
+from rowsieve.providers.datafusion.changes.numbered_rows import PLACE
+from rowsieve.providers.datafusion.changes.updated_rows import updated_rows
+from rowsieve.statements.read_change import (
     Delete,
     Insert,
     OnConflict,
     Truncate,
     Update,
 )
-from rowsieve.providers.datafusion.changes.numbered_rows import PLACE
-from rowsieve.providers.datafusion.changes.updated_rows import updated_rows
-from rowsieve.providers.datafusion.statement_tokens import Target, quoted
+from rowsieve.statements.tokens import Target, quoted
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Decimal, Int
 from rowsieve.types.ordering.keys import KeyOrder

@@ -31,7 +31,6 @@ from rowsieve.changes.present_keys import near_keys, without_present
 from rowsieve.errors import InvalidInput, KeyViolation, RowsieveError, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.providers.datafusion.changes.assigned_values import assigned, without_views
-from rowsieve.providers.datafusion.changes.change_statements import Clause, Insert, Merge, When
 from rowsieve.providers.datafusion.changes.numbered_rows import PLACE
 from rowsieve.providers.datafusion.changes.sql_changes import (
     Queries,
@@ -42,7 +41,9 @@ from rowsieve.providers.datafusion.changes.sql_changes import (
     selected,
 )
 from rowsieve.providers.datafusion.changes.updated_rows import stored_keys, updated_rows
-from rowsieve.providers.datafusion.statement_tokens import folded, quoted
+from rowsieve.statements.merge_statement import Action, Merge, MergeClause, When
+from rowsieve.statements.read_change import Insert
+from rowsieve.statements.tokens import folded, quoted
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.logical import Field, Int
@@ -101,13 +102,12 @@ def insert_or_update(queries: Queries, statement: Insert) -> int:
     target = statement.target
     same = [f"{target.qualifier}.{quoted(k)} = excluded.{quoted(k)}" for k in queries.table.key]
     clauses = (
-        Clause(When.MATCHED, statement.where, dict(statement.assignments or {})),
-        Clause(
+        MergeClause(When.MATCHED, 1, Action.UPDATE, statement.assignments, statement.where or None),
+        MergeClause(
             When.NOT_MATCHED,
-            "",
-            {},
-            tuple(columns),
-            tuple(f"excluded.{quoted(name)}" for name in columns),
+            1,
+            Action.INSERT,
+            {name: f"excluded.{quoted(name)}" for name in columns},
         ),
     )
     merging = Merge(target, statement.source, "excluded", " AND ".join(same), clauses)
@@ -118,7 +118,7 @@ def insert_or_update(queries: Queries, statement: Insert) -> int:
 class _Fired:
     """The pairs that a clause applies to: row numbers of the source, and keys of the table."""
 
-    clause: Clause
+    clause: MergeClause
     pairs: pa.Table
 
 
@@ -160,7 +160,7 @@ class _Merging:
         for fired in self._fired():
             if not fired.pairs.num_rows:
                 continue
-            if fired.clause.values is None:
+            if fired.clause.action is Action.DELETE:
                 gone.append(self._deleted(fired))
             elif fired.clause.when is When.NOT_MATCHED:
                 inserted.append(self._inserted(fired))
@@ -188,7 +188,7 @@ class _Merging:
     def _clause_texts(self) -> list[str]:
         texts = [self._statement.on]
         for clause in self._clauses:
-            texts += [clause.where, *(clause.values or {}).values(), *clause.positional]
+            texts += [clause.where or "", *_texts_of(clause)]
         return texts
 
     def _has(self, when: When) -> bool:
@@ -267,7 +267,8 @@ class _Merging:
 
     def _updated(self, fired: _Fired) -> pa.Table:
         """The new rows of a clause that updates."""
-        values, target = dict(fired.clause.values or {}), self._statement.target
+        assert isinstance(fired.clause.values, Mapping)
+        values, target = dict(fired.clause.values), self._statement.target
         columns_of(self._schema, values)
         columns = [f"({text})" for text in values.values()]
         keys = [f"{target.qualifier}.{quoted(name)}" for name in self.order.names]
@@ -287,17 +288,16 @@ class _Merging:
     def _inserted(self, fired: _Fired) -> pa.Table:
         """The new rows of a clause that inserts."""
         clause = fired.clause
-        names = columns_of(self._schema, clause.columns)
-        if len(names) != len(clause.positional):
-            raise InvalidInput(
-                f"merge: {len(clause.positional)} values for the {len(names)} columns of INSERT"
-            )
+        texts, given = _texts_of(clause), clause.values
+        names = columns_of(self._schema, given if isinstance(given, Mapping) else None)
+        if len(names) != len(texts):
+            raise InvalidInput(f"merge: {len(texts)} values for the {len(names)} columns of INSERT")
         alias = self._statement.source_alias
         relation = (
             f"{self._source_relation} INNER JOIN {self._fired_relation(fired)} "
             f"ON {alias}.{_ROW} = {_FIRED}.{_ROW}"
         )
-        columns = [f"({text})" for text in clause.positional]
+        columns = [f"({text})" for text in texts]
         found = self._values(columns, relation, fired.pairs.num_rows, TRUE)
         fields = [self._schema.field(name) for name in names]
         return with_defaults(assigned(found.rename_columns(names), fields), self._schema)
@@ -385,7 +385,7 @@ class _MergingPlaces(_Merging):
     def places_and_rows(self) -> tuple[np.ndarray, pa.Table | None]:
         """The places of the rows to hide, and the rows to append."""
         rows: list[pa.Table] = []
-        gone: list[tuple[Clause, np.ndarray]] = []
+        gone: list[tuple[MergeClause, np.ndarray]] = []
         for fired in self._fired():
             if not fired.pairs.num_rows:
                 continue
@@ -394,12 +394,12 @@ class _MergingPlaces(_Merging):
                 self.inserted_count += fired.pairs.num_rows
                 continue
             gone.append((fired.clause, self._keys_of(fired.pairs).column(0).to_numpy()))
-            if fired.clause.values is not None:
+            if fired.clause.action is Action.UPDATE:
                 rows.append(self._updated(fired))
         prepared = [prepare_appended(each, self._schema) for each in rows]
         return self._hidden_places(gone), pa.concat_tables(prepared) if prepared else None
 
-    def _hidden_places(self, gone: Sequence[tuple[Clause, np.ndarray]]) -> np.ndarray:
+    def _hidden_places(self, gone: Sequence[tuple[MergeClause, np.ndarray]]) -> np.ndarray:
         """The places without repetition; KeyViolation if it matters which pair changes a row.
 
         It does not where the only clause for matched rows deletes them all.
@@ -408,13 +408,19 @@ class _MergingPlaces(_Merging):
         places, counts = np.unique(whole, return_counts=True)
         matched = [clause for clause in self._clauses if clause.when is When.MATCHED]
         if (counts > 1).any() and not (
-            len(matched) == 1 and not matched[0].where and matched[0].values is None
+            len(matched) == 1 and not matched[0].where and matched[0].action is Action.DELETE
         ):
             raise KeyViolation(
                 f"merge: several rows of the source change one row of the table, {counts.max()} "
                 "of them the same; nothing was changed. Let the source have one row for each"
             )
         return places
+
+
+def _texts_of(clause: MergeClause) -> list[str]:
+    """The texts of the values; `*` has been spelled out before."""
+    values = clause.values or ()
+    return list(values.values() if isinstance(values, Mapping) else values)
 
 
 def _is_compared_exactly(one: pa.DataType, other: pa.DataType) -> bool:

@@ -20,8 +20,8 @@ from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import RowsieveError
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.providers.datafusion.changes.numbered_rows import numbered_rows
-from rowsieve.providers.datafusion.statement_tokens import words_of
-from rowsieve.providers.datafusion.statement_words import may_name, searchable
+from rowsieve.statements.query_words import may_name, searchable
+from rowsieve.statements.tokens import words_of
 from rowsieve.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -81,6 +81,10 @@ class StatementQueries:
     def rows(self, query: str, at: Snapshot, near: Predicate = TRUE) -> pa.Table:
         """Run a query; rows of the changed table that do not match `near` may be missing."""
         return self.run(self._planned(query, at, near))
+
+    def columns(self, query: str, at: Snapshot) -> list[str]:
+        """The names of the columns of a query."""
+        return list(self._planned(query, at, TRUE).schema().names)
 
     def condition(self, query: str, at: Snapshot) -> Predicate | None:
         """Translate the condition of a query on one table; return None if it has no exact form."""

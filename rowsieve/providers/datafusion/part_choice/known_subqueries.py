@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import datafusion
 import pyarrow as pa
@@ -29,8 +29,12 @@ from rowsieve.providers.datafusion.part_choice.subquery_values import (
     UNSTABLE,
     is_ordered,
 )
-from rowsieve.providers.datafusion.statement_tokens import StatementTokens, tokens_of, words_of
-from rowsieve.providers.datafusion.statement_words import searchable
+from rowsieve.providers.datafusion.query_plan import QueryPlan
+from rowsieve.statements.query_words import searchable
+from rowsieve.statements.tokens import StatementTokens, tokens_of, words_of
+
+if TYPE_CHECKING:
+    from rowsieve.providers.datafusion.sql_session import SessionContext
 
 _MAY_HAVE: Final = re.compile(r"\(\s*select\b", re.IGNORECASE)
 _BEFORE: Final = "x"  # so that EXPLAIN is not first: sqlglot would make the rest one token
@@ -59,19 +63,18 @@ Runner = Callable[[str, Mapping[str, OwnTable]], datafusion.DataFrame]
 
 @contextmanager
 def known_query(
-    session: datafusion.SessionContext,
+    session: SessionContext,
     query: str,
     named: Mapping[str, OwnTable],
     plan: Callable[..., datafusion.DataFrame],
-    planned: Callable[..., datafusion.DataFrame],
 ) -> Iterator[KnownQuery]:
     """The query with the values of its subqueries, while their rows are registered.
 
-    `plan` plans a text; `planned` does so after it has chosen the parts of these tables of ours.
+    `plan` has DataFusion plan a text.
     """
 
     def run(text: str, inner: Mapping[str, OwnTable]) -> datafusion.DataFrame:
-        return planned(text, inner, (), partial(plan, text=text))
+        return QueryPlan(session, text, inner, (), partial(plan, text=text)).frame()
 
     known = _known(query, named, plan, run)
     try:

@@ -4,25 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from typing import Any, Final
+from typing import Any
 
 from rowsieve.errors import InvalidInput
-
-
-class When(Enum):
-    """The rows that a clause applies to."""
-
-    MATCHED = "when_matched"
-    NOT_MATCHED = "when_not_matched"
-    NOT_MATCHED_BY_SOURCE = "when_not_matched_by_source"
-
-
-ALLOWED: Final[Mapping[When, tuple[str, ...]]] = {
-    When.MATCHED: ("update", "delete"),
-    When.NOT_MATCHED: ("insert",),
-    When.NOT_MATCHED_BY_SOURCE: ("update", "delete"),
-}
+from rowsieve.statements.merge_statement import ACTIONS, Action, MergeClause, When
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,31 +18,7 @@ class Aliases:
     target: str = "target"
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
-    """One clause; `values` is a value per column, or None for all columns of the source.
-
-    Values and the condition are SQL text, or Columns of a statement that Spark has parsed.
-    """
-
-    when: When
-    number: int
-    action: str
-    values: Mapping[str, Any] | None = None
-    where: Any = None
-
-    @property
-    def name(self) -> str:
-        """The place of the clause, for messages."""
-        return f"{self.when.value}, clause {self.number}"
-
-    @property
-    def is_plain(self) -> bool:
-        """True if it writes the row of the source without a condition."""
-        return self.values is None and self.where is None and self.action != "delete"
-
-
-def parse_clauses(when: When, given: Any) -> list[Clause]:
+def parse_clauses(when: When, given: Any) -> list[MergeClause]:
     """Parse one clause or a list of them; InvalidInput says which is wrong, and how it looks."""
     if given is None:
         return []
@@ -65,8 +26,8 @@ def parse_clauses(when: When, given: Any) -> list[Clause]:
     return [_clause(when, number, one) for number, one in enumerate(each, 1)]
 
 
-def _clause(when: When, number: int, given: Any) -> Clause:
-    allowed = ALLOWED[when]
+def _clause(when: When, number: int, given: Any) -> MergeClause:
+    allowed = [action.value for action in ACTIONS[when]]
     place = f"merge_spark: {when.value}, clause {number}"
     shapes = f"{allowed[0]!r}, or {{{allowed[0]!r}: {{'column': 'SQL'}}, 'where': 'SQL'}}"
     parts = {given: "*"} if isinstance(given, str) else given
@@ -82,7 +43,7 @@ def _clause(when: When, number: int, given: Any) -> Clause:
     if where is not None and not isinstance(where, str):
         raise InvalidInput(f"{place}: 'where' is SQL text, not {where!r}")
     values = _values(place, when, action, parts[action])
-    return Clause(when, number, action, values, where)
+    return MergeClause(when, number, Action(action), values, where)
 
 
 def _values(place: str, when: When, action: str, given: Any) -> Mapping[str, str] | None:

@@ -20,9 +20,10 @@ from pyspark.errors import AnalysisException
 from rowsieve.errors import CommitConflict, InvalidInput, UnsupportedOperation
 from rowsieve.providers.spark.frames import check_rows, write_frame, write_rows
 from rowsieve.providers.spark.option_values import check_reachable
-from rowsieve.providers.spark.writes.clauses import Aliases, Clause, When, parse_clauses
+from rowsieve.providers.spark.writes.clauses import Aliases, parse_clauses
 from rowsieve.providers.spark.writes.merging import Merge
 from rowsieve.providers.spark.writes.merging_places import merge_places
+from rowsieve.statements.merge_statement import MergeClause, When
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.log.retries import Retries
 
@@ -58,7 +59,7 @@ class SourceMerge:
 
     frame_at: Callable[[int], Any]
     on: Mapping[str, str]
-    clauses: Sequence[Clause]
+    clauses: Sequence[MergeClause]
     aliases: Aliases
     depends_on_version: bool
 

@@ -24,8 +24,9 @@ from rowsieve.providers.spark.frames import read_frame
 from rowsieve.providers.spark.name_case import CASE_SENSITIVE, OddNames, check_case
 from rowsieve.providers.spark.reads.native_columns import quoted
 from rowsieve.providers.spark.row_types import UUID_FORM
-from rowsieve.providers.spark.writes.clauses import Aliases, Clause, When
+from rowsieve.providers.spark.writes.clauses import Aliases
 from rowsieve.providers.spark.writes.merge_types import is_assignable, is_comparable
+from rowsieve.statements.merge_statement import Action, MergeClause, When
 from rowsieve.types.logical import Uuid
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Merge:
         version: int,
         frame: Any,
         on: Mapping[str, str],
-        clauses: Sequence[Clause],
+        clauses: Sequence[MergeClause],
         aliases: Aliases,
     ) -> None:
         pinned = open_table(
@@ -119,7 +120,7 @@ class Merge:
             self._choose(clause_number, [values[name] for values in checked]).alias(name)
             for name in self._schema.names
         ]
-        gone = [make.lit(clause.action == "delete") for clause in self._clauses]
+        gone = [make.lit(clause.action is Action.DELETE) for clause in self._clauses]
         deletes = self._choose(clause_number, gone).alias(self.deletes)
         return joined.select(*columns, deletes, *others)
 
@@ -127,7 +128,8 @@ class Merge:
     def deletes_all_matched(self) -> bool:
         """True if all matched rows are deleted, by however many rows of the source."""
         matched = [clause for clause in self._clauses if clause.when is When.MATCHED]
-        return [clause.action == "delete" and clause.where is None for clause in matched] == [True]
+        deletes = [clause.action is Action.DELETE and clause.where is None for clause in matched]
+        return deletes == [True]
 
     def _deleted_once(self, rows: Any) -> Any:
         """The rows with each deleted key once; the inserted ones stay, so two of a key are seen."""
@@ -169,7 +171,7 @@ class Merge:
             chosen = chosen.when(clause_number == number, value)
         return chosen
 
-    def _checked(self, clause: Clause) -> dict[str, Any]:
+    def _checked(self, clause: MergeClause) -> dict[str, Any]:
         """The value of each column of the table, in its type; NULL where a row is deleted."""
         if clause.where is not None:
             found = self._type_of(clause, "where", clause.where)
@@ -184,7 +186,7 @@ class Merge:
         for name, type_ in self._types.items():
             if name in self._key:
                 column = self._compared_of_source(name) if inserts else self._target_column(name)
-            elif clause.action == "delete":
+            elif clause.action is Action.DELETE:
                 column = self._functions.lit(None)
             elif name in values:
                 self._check_type(clause, name, values[name])
@@ -198,9 +200,9 @@ class Merge:
         """The Column of SQL text; a Column is returned as it is."""
         return self._functions.expr(value) if isinstance(value, str) else value
 
-    def _values(self, clause: Clause) -> dict[str, Any]:
+    def _values(self, clause: MergeClause) -> dict[str, Any]:
         """Text or Column per column of the table that the clause assigns."""
-        if clause.action == "delete":
+        if clause.action is Action.DELETE:
             return {}
         if clause.values is None:
             names = {name: self._in_source(name, clause.name) for name in self._schema.names}
@@ -209,6 +211,7 @@ class Merge:
             for name in self._key:
                 self._check_type(clause, name, found.pop(name))
             return found
+        assert isinstance(clause.values, Mapping)  # Spark has no values in the table's order
         found = {self._schema.field(name).name: value for name, value in clause.values.items()}
         if len(found) < len(clause.values):
             raise InvalidInput(
@@ -232,7 +235,7 @@ class Merge:
             )
         return found
 
-    def _is_key(self, clause: Clause, name: str, text: Any) -> bool:
+    def _is_key(self, clause: MergeClause, name: str, text: Any) -> bool:
         """Return whether the value is the key of the source, which that of the table equals."""
         if clause.when is When.NOT_MATCHED_BY_SOURCE:
             return False
@@ -244,7 +247,7 @@ class Merge:
         except PySparkException:
             return False
 
-    def _check_type(self, clause: Clause, name: str, text: Any) -> None:
+    def _check_type(self, clause: MergeClause, name: str, text: Any) -> None:
         """Raise SchemaMismatch unless the column's type has every value of the text's type."""
         wanted = self._types[name].simpleString()
         found = self._type_of(clause, name, text)
@@ -257,7 +260,7 @@ class Merge:
                 f"{found}, and the column {wanted}; {remedy}"
             )
 
-    def _type_of(self, clause: Clause, what: str, text: Any) -> str:
+    def _type_of(self, clause: MergeClause, what: str, text: Any) -> str:
         """Spark's name of the type of a value over the rows that the clause applies to."""
         joined = self._source.crossJoin(self._target)
         sides = {When.NOT_MATCHED: self._source, When.NOT_MATCHED_BY_SOURCE: self._target}

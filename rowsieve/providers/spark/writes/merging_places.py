@@ -29,8 +29,9 @@ from rowsieve.providers.spark.job_errors import own_error
 from rowsieve.providers.spark.reads.native_columns import quoted
 from rowsieve.providers.spark.reads.placed_rows import placed_frame
 from rowsieve.providers.spark.row_types import from_spark
-from rowsieve.providers.spark.writes.clauses import Aliases, Clause
+from rowsieve.providers.spark.writes.clauses import Aliases
 from rowsieve.providers.spark.writes.merging import Merge, free_name
+from rowsieve.statements.merge_statement import MergeClause
 from rowsieve.storage.log.log_entry import Commit
 from rowsieve.storage.snapshot import Snapshot
 
@@ -42,7 +43,7 @@ def merge_places(
     table: Table,
     frame_at: Callable[[int], Any],
     on: Mapping[str, str],
-    clauses: Sequence[Clause],
+    clauses: Sequence[MergeClause],
     aliases: Aliases,
     retry_timeout_s: float | None,
 ) -> Commit:

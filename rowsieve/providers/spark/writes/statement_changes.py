@@ -33,8 +33,9 @@ from rowsieve.providers.spark.plans import (
 from rowsieve.providers.spark.reads.hybrid import hybrid_frame
 from rowsieve.providers.spark.reads.marked_reads import PREFIX, MarkedRead, read_named
 from rowsieve.providers.spark.reads.native_columns import quoted
-from rowsieve.providers.spark.writes.clauses import Aliases, Clause, When
+from rowsieve.providers.spark.writes.clauses import Aliases
 from rowsieve.providers.spark.writes.merge_frame import SourceMerge, merge_source
+from rowsieve.statements.merge_statement import Action, MergeClause, When
 from rowsieve.storage.log.retries import RETRY_TIMEOUT_S
 
 if TYPE_CHECKING:
@@ -185,22 +186,23 @@ def _alias_of(source: Any) -> str:
     return "source"
 
 
-def _clause(view: _View, when: When, number: int, action: Any) -> Clause:
+def _clause(view: _View, when: When, number: int, action: Any) -> MergeClause:
     """A clause of a MERGE statement; its kind is the name of the class of Spark's action."""
     kind = class_of(action).removeprefix(_LOGICAL).removesuffix("Action").lower()
     where = action.condition()
     condition = column_of(view.session, where.get()) if where.isDefined() else None
     name = kind.removesuffix("star")
-    if name not in ("update", "insert", "delete"):
+    if name not in {each.value for each in Action}:
         raise _refused("MERGE", f"the action {kind}")
-    if kind != name or name == "delete":
-        return Clause(when, number, name, None, condition)
+    does = Action(name)
+    if kind != name or does is Action.DELETE:
+        return MergeClause(when, number, does, None, condition)
     values = dict(_assigned(view, "MERGE", action.assignments()))
-    if name == "insert":  # as in Spark, a column without a value is NULL
+    if does is Action.INSERT:  # as in Spark, a column without a value is NULL
         columns = view.table.handle.pinned.schema.names
         given = {column.lower() for column in values}
         values |= {column: "NULL" for column in columns if column.lower() not in given}
-    return Clause(when, number, name, values, condition)
+    return MergeClause(when, number, does, values, condition)
 
 
 def _assigned(view: _View, statement: str, assignments: Any) -> Iterator[tuple[str, Any]]:
@@ -270,7 +272,7 @@ def _parts(expression: Any) -> list[str]:
 
 def _delete(view: _View, plan: Any) -> SourceMerge:
     """The merge of a DELETE statement."""
-    return _of_rows(view, "delete", None, column_of(view.session, plan.condition()))
+    return _of_rows(view, Action.DELETE, None, column_of(view.session, plan.condition()))
 
 
 def _update(view: _View, plan: Any) -> SourceMerge:
@@ -278,18 +280,18 @@ def _update(view: _View, plan: Any) -> SourceMerge:
     values = dict(_assigned(view, "UPDATE", plan.assignments()))
     where = plan.condition()
     condition = column_of(view.session, where.get()) if where.isDefined() else None
-    return _of_rows(view, "update", values, condition)
+    return _of_rows(view, Action.UPDATE, values, condition)
 
 
 def _of_rows(
-    view: _View, action: str, values: Mapping[str, Any] | None, condition: Any
+    view: _View, action: Action, values: Mapping[str, Any] | None, condition: Any
 ) -> SourceMerge:
     """The merge that changes the rows of the table that match a condition."""
     columns = view.columns
     comparable = [c.name for c in columns if not isinstance(c.dataType, _NOT_COMPARED)]
     compared = view.table.key or comparable[:1]
     if not compared:
-        raise _refused(action.upper(), "a table with nested columns only")
+        raise _refused(action.name, "a table with nested columns only")
     on = {name: f"{_NO_ROW}_{place}" for place, name in enumerate(compared)}
     schema = StructType([StructField(on[name], columns[name].dataType) for name in compared])
 
@@ -298,7 +300,7 @@ def _of_rows(
         return empty_frame(view.session, schema)
 
     where = functions.lit(True) if condition is None else condition  # noqa: FBT003
-    clause = Clause(When.NOT_MATCHED_BY_SOURCE, 1, action, values, where)
+    clause = MergeClause(When.NOT_MATCHED_BY_SOURCE, 1, action, values, where)
     aliases = Aliases(_NO_ROW, view.alias)
     return SourceMerge(frame_at, on, [clause], aliases, depends_on_version=True)
 

@@ -15,7 +15,7 @@ from rowsieve.bridges.sql.alterations import alterations_of
 from rowsieve.bridges.sql.column_list import columns_of
 from rowsieve.bridges.sql.syntax import in_syntax
 from rowsieve.errors import InvalidPredicate, RowsieveError
-from rowsieve.procedures.call_statement import classify
+from rowsieve.statements.parse_statement import parse
 from rowsieve.types.schema import Schema
 
 DIALECTS = ("spark", "datafusion", "duckdb", "postgres", "trino")
@@ -38,7 +38,7 @@ def test_no_class_inherits_from_a_class_of_sqlglot() -> None:
             importlib.import_module(found.name)
     for dialect in DIALECTS:
         parse_predicate("a = b AND CAST(c AS INT) + 1 > 2", dialect)
-    classify("CALL f(o => map('a', 'x'))")
+    parse("CALL f(o => map('a', 'x'))")
     ours = {kind for kind in subclasses(object) if package_of(kind) == "rowsieve"}
     assert ours
     assert not [
@@ -74,7 +74,7 @@ def test_text_without_an_operand_is_refused(dialect: str, damaged: str) -> None:
         lambda: parse_predicate(f"{damaged} = m", dialect),
         lambda: columns_of(f"a int DEFAULT {damaged}", dialect),
         lambda: alterations_of(f"ADD COLUMN a int DEFAULT {damaged}", Schema(0, ()), dialect),
-        lambda: classify(f"CALL f(o => {damaged})"),
+        lambda: parse(f"CALL f(o => {damaged})"),
         lambda: in_syntax(damaged, "mysql", "duckdb"),
     ):
         with suppress(RowsieveError):

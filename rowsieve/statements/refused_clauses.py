@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from rowsieve.errors import UnsupportedOperation
-from rowsieve.providers.datafusion.statement_tokens import StatementTokens
+from rowsieve.statements.tokens import StatementTokens
 
 _BEFORE_COLUMN: Final = frozenset(
     {

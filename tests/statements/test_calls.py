@@ -9,16 +9,16 @@ import pytest
 
 from rowsieve import clock
 from rowsieve.errors import InvalidInput
-from rowsieve.procedures.call_statement import (
+from rowsieve.statements.call_values import TimeLiteral
+from rowsieve.statements.calls import (
     Call,
+    CallStatement,
     DescribeProcedure,
-    Explain,
+    ExplainCall,
     ShowProcedures,
-    Statement,
-    classify,
     name_parts,
 )
-from rowsieve.procedures.parameters import TimeLiteral
+from rowsieve.statements.parse_statement import parse
 
 REWRITE = "rewrite_data_files"
 
@@ -87,8 +87,8 @@ REWRITE = "rewrite_data_files"
             "ALTER TABLE t EXECUTE optimize_manifests",
             Call("rewrite_manifests", (), {"table": "t"}),
         ),
-        ("EXPLAIN CALL f('a');", Explain(Call("f", ("a",)))),
-        ("explain\nalter table t execute optimize", Explain(Call(REWRITE, (), {"table": "t"}))),
+        ("EXPLAIN CALL f('a');", ExplainCall(Call("f", ("a",)))),
+        ("explain\nalter table t execute optimize", ExplainCall(Call(REWRITE, (), {"table": "t"}))),
         ("-- a; comment\n/* and; another */ CALL f('a') ; -- the end", Call("f", ("a",))),
         ("CALL f('a;b', /* c */ 'd')", Call("f", ("a;b", "d"))),
         ("CALL system.\"F\"('a')", Call("f", ("a",))),
@@ -99,8 +99,8 @@ REWRITE = "rewrite_data_files"
         ('DESC PROCEDURE `my cat`.system."F"', DescribeProcedure("f")),
     ],
 )
-def test_statement_is_read(text: str, statement: Statement) -> None:
-    assert classify(text) == statement
+def test_statement_is_read(text: str, statement: CallStatement) -> None:
+    assert parse(text) == statement
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_statement_is_read(text: str, statement: Statement) -> None:
         (r"CALL f('it\'s', '\\d')", Call("f", ("it's", r"\d"))),
         (
             "EXPLAIN CALL f(map('a', \"b\"), MAP(ARRAY['a'], ARRAY['b']))",
-            Explain(Call("f", ({"a": "b"}, {"a": "b"}))),
+            ExplainCall(Call("f", ({"a": "b"}, {"a": "b"}))),
         ),
         ("CALL f(TIMESTAMP '2024-01-02')", Call("f", (TimeLiteral("2024-01-02"),))),
         ("CALL f('''a''b''', '', 'c')", Call("f", ("'a'b'", "", "c"))),
@@ -123,8 +123,8 @@ def test_statement_is_read(text: str, statement: Statement) -> None:
         ),
     ],
 )
-def test_spark_quotes_texts_and_names_as_its_sql_does(text: str, statement: Statement) -> None:
-    assert classify(text, "spark") == statement
+def test_spark_quotes_texts_and_names_as_its_sql_does(text: str, statement: CallStatement) -> None:
+    assert parse(text, "spark") == statement
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_spark_quotes_texts_and_names_as_its_sql_does(text: str, statement: Stat
 )
 def test_a_second_statement_is_refused_and_not_ignored(text: str) -> None:
     with pytest.raises(InvalidInput, match="a second statement follows"):
-        classify(text)
+        parse(text)
 
 
 @pytest.mark.parametrize("text", ["CALL f({}", "ALTER TABLE t EXECUTE f{}(", "SHOW PROCEDURES{}x"])
@@ -145,14 +145,14 @@ def test_many_spaces_do_not_take_for_ever(text: str) -> None:
     """With a pattern that backtracks, this takes days."""
     for filler in (" " * 200_000, ";" * 200_000, " ;" * 100_000, "/**/" * 50_000):
         with suppress(InvalidInput):
-            classify(filler + text.format(filler))
+            parse(filler + text.format(filler))
 
 
 @pytest.mark.parametrize(
     "text", ["SELECT 1", "EXPLAIN SELECT 1", "", "CALLING f()", "ALTER TABLE t ADD COLUMN a INT"]
 )
-def test_other_statements_are_none(text: str) -> None:
-    assert classify(text) is None
+def test_other_statements_are_no_calls(text: str) -> None:
+    assert not isinstance(parse(text), CallStatement)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_other_statements_are_none(text: str) -> None:
 )
 def test_wrong_call_is_refused_by_its_fault(text: str, reason: str) -> None:
     with pytest.raises(InvalidInput, match=reason):
-        classify(text)
+        parse(text)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_name_is_divided_at_its_dots_outside_of_quotes(text: str, parts: list[
 
 
 def test_retention_threshold_is_an_age() -> None:
-    call = classify("ALTER TABLE t EXECUTE expire_snapshots(retention_threshold => '7d')")
+    call = parse("ALTER TABLE t EXECUTE expire_snapshots(retention_threshold => '7d')")
     assert isinstance(call, Call)
     older_than = call.named["older_than"]
     assert isinstance(older_than, datetime)

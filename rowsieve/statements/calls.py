@@ -1,8 +1,8 @@
 """Statements that call procedures: `CALL …`, `ALTER TABLE … EXECUTE …`, EXPLAIN, SHOW, DESCRIBE.
 
-`classify` decides the type of a statement before anything is planned. Arguments are literals only:
-texts in single quotes, numbers, TRUE, FALSE, NULL, `MAP(ARRAY[…], ARRAY[…])`, `map('k', 'v')`.
-A text is one statement: a second one after a semicolon is an error, and never ignored.
+Arguments are literals only: texts in single quotes, numbers, TRUE, FALSE, NULL,
+`MAP(ARRAY[…], ARRAY[…])`, `map('k', 'v')`. A text is one statement: a second one after a semicolon
+is an error, and never ignored.
 """
 
 from __future__ import annotations
@@ -12,24 +12,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from rowsieve.errors import InvalidInput
-from rowsieve.procedures.execute_forms import called
-from rowsieve.procedures.parameters import Argument
+from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.statements.call_values import Argument
+from rowsieve.statements.execute_forms import called
 
-_LONGEST: Final = 1_000_000  # characters of a statement
-_ENDS: Final = "; \t\r\n"
-_COMMENT = re.compile(r"\s*(?:--[^\n]*(?:\n|$)|/\*.*?\*/)", re.DOTALL)
+ENDS: Final = "; \t\r\n"
 _CALL = re.compile(r"CALL\b(.*)", re.DOTALL | re.IGNORECASE)
-_NAME = r'(?:"(?:[^"]|"")+"|`(?:[^`]|``)+`|[\w-]+)'
-_NAMES = re.compile(rf"{_NAME}(?:\.{_NAME})*")
+PART: Final = r'(?:"(?:[^"]|"")+"|`(?:[^`]|``)+`|[\w-]+)'
+"""The pattern of a name without dots, or one in double quotes or backticks."""
+NAME: Final = rf"{PART}(?:\.{PART})*"
+"""The pattern of a dotted name."""
 _EXECUTE = re.compile(
-    rf"ALTER\s+TABLE\s+({_NAMES.pattern})\s+EXECUTE\s+(\w+)\s*+"  # *+: no backtracking
+    rf"ALTER\s+TABLE\s+({NAME})\s+EXECUTE\s+(\w+)\s*+"  # *+: no backtracking
     r"(\(.*?\))?\s*+(?:WHERE\s++(.+))?",
     re.DOTALL | re.IGNORECASE,
 )
-_EXPLAIN = re.compile(r"EXPLAIN\s+(?=CALL\s|ALTER\s+TABLE\s)(.+)", re.DOTALL | re.IGNORECASE)
+_EXPLAIN = re.compile(
+    r"EXPLAIN\s+(ANALY[SZ]E\s+)?(?=CALL\s|ALTER\s+TABLE\s)(.+)", re.DOTALL | re.IGNORECASE
+)
 _SHOW = re.compile(r"SHOW\s+PROCEDURES", re.IGNORECASE)
-_DESCRIBE = re.compile(rf"(?:DESCRIBE|DESC)\s+PROCEDURE\s+({_NAMES.pattern})", re.IGNORECASE)
+_DESCRIBE = re.compile(rf"(?:DESCRIBE|DESC)\s+PROCEDURE\s+({NAME})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,42 +60,52 @@ class DescribeProcedure:
 
 
 @dataclass(frozen=True, slots=True)
-class Explain:
+class ExplainCall:
     """`EXPLAIN CALL …`: the plan of a call, which does not run."""
 
     call: Call
 
 
-Statement: TypeAlias = Call | Explain | ShowProcedures | DescribeProcedure
+CallStatement: TypeAlias = Call | ExplainCall | ShowProcedures | DescribeProcedure
 
 
-def classify(text: str, dialect: str = "postgres") -> Statement | None:
-    """Read a statement; None for one that does not concern procedures.
+def read_call_statement(text: str, dialect: str) -> CallStatement | None:
+    """Read a statement without leading comments; None for one that does not concern procedures.
 
     `dialect` decides how its texts and names are quoted. InvalidInput for a call that cannot be
     read.
     """
-    text = _without_comments(text)
-    if found := _CALL.fullmatch(text):
-        return _call(found[1], dialect)
-    if found := _EXPLAIN.fullmatch(text):
-        explained = classify(found[1], dialect)
-        return Explain(explained) if isinstance(explained, Call) else None
-    text = text.rstrip(_ENDS)
+    if call := _CALL.fullmatch(text):
+        return _call(call[1], dialect)
+    if explain := _EXPLAIN.fullmatch(text):
+        return _explained(explain[2], dialect, runs=explain[1] is not None)
+    text = text.rstrip(ENDS)
     if _SHOW.fullmatch(text):
         return ShowProcedures()
-    if found := _DESCRIBE.fullmatch(text):
-        return DescribeProcedure(name_parts(found[1])[-1].lower())
-    if found := _EXECUTE.fullmatch(text):
-        return _execution(*found.groups(), dialect=dialect)
+    if describe := _DESCRIBE.fullmatch(text):
+        return DescribeProcedure(name_parts(describe[1])[-1].lower())
+    if execution := _EXECUTE.fullmatch(text):
+        return _execution(*execution.groups(), dialect=dialect)
     return None
+
+
+def _explained(text: str, dialect: str, *, runs: bool) -> ExplainCall | None:
+    call = read_call_statement(text, dialect)
+    if not isinstance(call, Call):
+        return None
+    if runs:
+        raise UnsupportedOperation(
+            f"EXPLAIN ANALYZE of {call.procedure} is not available: its plan has no times. EXPLAIN "
+            "shows the plan, and the call returns what it did"
+        )
+    return ExplainCall(call)
 
 
 def name_parts(text: str) -> Sequence[str]:
     """The identifiers of a dotted name without their quotes; empty if the text is not a name."""
-    if _NAMES.fullmatch(text) is None:
+    if re.fullmatch(NAME, text) is None:
         return ()
-    return [_unquoted(found) for found in re.findall(_NAME, text)]
+    return [_unquoted(part) for part in re.findall(PART, text)]
 
 
 def _unquoted(name: str) -> str:
@@ -102,24 +114,8 @@ def _unquoted(name: str) -> str:
     return name[1:-1].replace(quote * 2, quote)
 
 
-def statement_of(text: str) -> str:
-    """Return the text without leading comments and without a semicolon at its end."""
-    return _without_comments(text).rstrip(_ENDS)
-
-
-def _without_comments(text: str) -> str:
-    if len(text) > _LONGEST:
-        raise InvalidInput(
-            f"the statement has {len(text):,} characters; the limit is {_LONGEST:,}; shorten it"
-        )
-    place = 0
-    while found := _COMMENT.match(text, place):
-        place = found.end()
-    return text[place:].strip()
-
-
 def _call(text: str, dialect: str) -> Call:
-    from rowsieve.procedures.call_arguments import read_call  # noqa: PLC0415 - it imports sqlglot
+    from rowsieve.statements.call_arguments import read_call  # noqa: PLC0415 - it imports sqlglot
 
     name, positional, named, catalog = read_call(text, dialect)
     return Call(name, tuple(positional), named, catalog)

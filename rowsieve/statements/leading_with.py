@@ -7,18 +7,16 @@ whole clause, so a name means the same in it; other statements stay as they are.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
-from rowsieve.providers.datafusion.statement_tokens import StatementTokens, tokens_of
+from rowsieve.statements.tokens import StatementTokens, tokens_of
 
-_MAY_BEGIN: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*with\b", re.I | re.DOTALL)
 _CHANGES: Final = ("INSERT", "UPDATE", "DELETE")
 
 
 def with_inside(text: str) -> str:
-    """Return the statement with its WITH in front of each query; the text if it has none."""
-    if _MAY_BEGIN.match(text) is None or (tokens := tokens_of(text)) is None:
+    """Return a statement that begins with WITH with it in front of each query, if it changes."""
+    if (tokens := tokens_of(text)) is None or tokens.next() != "WITH":
         return text
     start = min(map(tokens.find, (*_CHANGES, "SELECT", "VALUES", "MERGE")))
     if start >= tokens.count or tokens.words[start] not in _CHANGES:

@@ -107,3 +107,36 @@ def test_a_table_is_created_only_under_the_name_of_a_catalog(
 def test_a_join_using_a_column_creates_a_table_of_datafusion(context: SessionContext) -> None:
     context.sql("CREATE TABLE made AS SELECT t.id FROM t JOIN src USING (id)").collect()
     assert context.sql("SELECT * FROM made").to_pylist() == [{"id": 2}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("DELETE FROM t", "INSERT INTO t VALUES (7, 1, 'x')", "UPDATE t SET v = 1"),
+        "MERGE INTO t USING src s ON t.id = s.id WHEN MATCHED THEN DELETE",
+        *("TRUNCATE TABLE t", "WITH x AS (SELECT 1 AS id) DELETE FROM t WHERE id IN (SELECT 1)"),
+    ],
+)
+def test_a_change_is_not_analyzed(text: str, context: SessionContext, table: rs.Table) -> None:
+    for explain in ("EXPLAIN ANALYZE", "explain /* all */ analyze verbose"):
+        with pytest.raises(UnsupportedOperation, match=r"EXPLAIN ANALYZE \w+ is not available"):
+            context.sql(f"{explain} {text}")
+    assert table.refresh() == 0
+    if not text.startswith("WITH"):  # DataFusion plans no such statement
+        assert "plan" in context.sql(f"EXPLAIN {text}").to_pydict()
+
+
+@pytest.mark.parametrize(
+    ("text", "verb"),
+    [
+        *(("VACUUM t RETAIN 7 HOURS", "VACUUM"), ("OPTIMIZE t", "OPTIMIZE"), ("BEGIN", "BEGIN")),
+        *(("START TRANSACTION", "START"), ("commit", "COMMIT"), ("ROLLBACK", "ROLLBACK")),
+    ],
+)
+def test_a_statement_of_others_names_the_way_out(
+    text: str, verb: str, context: SessionContext, table: rs.Table, tmp_path: Path
+) -> None:
+    for run in (context.sql, table.sql, rs.Catalog(str(tmp_path / "c")).sql):
+        with pytest.raises(UnsupportedOperation, match=f"sql: {verb} is not available: "):
+            run(text)
+    assert table.refresh() == 0

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 from rowsieve import clock
 from rowsieve.errors import InvalidInput
-from rowsieve.procedures.parameters import Argument
+from rowsieve.statements.call_values import Argument
 
 Named: TypeAlias = Mapping[str, Argument]
 

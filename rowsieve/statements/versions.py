@@ -18,13 +18,16 @@ _PREFIX: Final = re.compile(
     r"\s*(?:EXPLAIN(?:\s+ANALYZE)?(?:\s+VERBOSE)?|PREPARE\s+\w+(?:\s*\([^()]*\))?\s+AS)\s",
     re.IGNORECASE,
 )
+_MAY_NAME: Final = re.compile(r"\bversion\b", re.IGNORECASE)
 _CLAUSE: Final = ("FOR", "VERSION", "AS", "OF")
 
 
 def with_named_versions(statement: str) -> str:
     """Rewrite every `name FOR VERSION AS OF n`; the table keeps its name as an alias."""
-    if found := _PREFIX.match(statement):  # sqlglot makes one token of the text after it
-        return found[0] + with_named_versions(statement[found.end() :])
+    if _MAY_NAME.search(statement) is None:
+        return statement
+    if prefix := _PREFIX.match(statement):  # sqlglot makes one token of the text after it
+        return prefix[0] + with_named_versions(statement[prefix.end() :])
     try:
         tokens = Postgres().tokenize(statement)
     except sqlglot.errors.SqlglotError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rowsieve.errors import InvalidInput
-from rowsieve.procedures.versioned_names import with_named_versions
+from rowsieve.statements.versions import with_named_versions
 
 
 @pytest.mark.parametrize(

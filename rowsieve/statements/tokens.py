@@ -8,23 +8,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from rowsieve.bridges.sql.dialects import DATAFUSION
+from rowsieve.bridges.sql.dialects import DATAFUSION, Dialect
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 
+_QUOTES: Final = frozenset('"`')
 _BEFORE: Final = "x "  # so that PREPARE is not first: sqlglot would make the rest one token
 _OPENS: Final = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The table that a statement changes: its name as written, its folded parts, its alias."""
+    """The table that a statement changes: its name as written, its folded parts, its alias.
+
+    `start` is its place in the text.
+    """
 
     name: str
     parts: tuple[str, ...]
     alias: str = ""
+    start: int = field(default=0, compare=False)
 
     @property
     def relation(self) -> str:
@@ -37,7 +42,9 @@ class Target:
         return self.alias or quoted(self.parts[-1])
 
 
-def tokens_of(text: str, *, folds: bool = True) -> StatementTokens | None:
+def tokens_of(
+    text: str, *, folds: bool = True, dialect: Dialect = DATAFUSION
+) -> StatementTokens | None:
     """Tokenize a statement; None if the text is not a single statement.
 
     `folds`: unquoted names are folded to lower case.
@@ -46,16 +53,16 @@ def tokens_of(text: str, *, folds: bool = True) -> StatementTokens | None:
 
     whole = _BEFORE + _without_carriage_returns(text)
     try:
-        tokens = list(sqlglot.tokenize(whole, read=DATAFUSION.grammar))[1:]
+        tokens = list(sqlglot.tokenize(whole, read=dialect.grammar))[1:]
     except sqlglot.TokenError:
-        return None  # DataFusion reports the error
+        return None  # the engine reports the error
     while tokens and tokens[-1].text == ";":
         tokens.pop()
     places = [place for token in tokens for place in _places(whole, token)]
     before = len(_BEFORE)
     shifted = [(start - before, stop - before) for start, stop in places]
-    found = StatementTokens(text, shifted, folds=folds)
-    return None if ";" in found.words else found
+    statement = StatementTokens(text, shifted, folds=folds)
+    return None if ";" in statement.words else statement
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -75,8 +82,9 @@ def quoted(name: str) -> str:
 
 def folded(written: str) -> str:
     """Fold an identifier as DataFusion does: without quotes to lower case."""
-    is_quoted = written.startswith('"')
-    return written[1:-1].replace('""', '"') if is_quoted else written.lower()
+    if (quote := written[:1]) in _QUOTES:
+        return written[1:-1].replace(quote * 2, quote)
+    return written.lower()
 
 
 def quoted_path(names: Iterable[str]) -> str:
@@ -134,6 +142,11 @@ class StatementTokens:
         """The number of tokens."""
         return len(self._places)
 
+    @property
+    def start(self) -> int:
+        """The place of the next token in the text."""
+        return self._places[self.at][0] if self.at < self.count else len(self._text)
+
     def next(self) -> str:
         """The next word; empty at the end."""
         return self.words[self.at] if self.at < self.count else ""
@@ -187,7 +200,7 @@ class StatementTokens:
         if self.at >= self.count:
             raise self._unexpected("a name")
         written = self.piece(self.at, self.at + 1)
-        is_quoted = written.startswith('"')
+        is_quoted = written[:1] in _QUOTES
         if not is_quoted and not re.fullmatch(r"[^\W\d][\w$]*", written):
             raise self._unexpected("a name")
         self.at += 1
@@ -202,11 +215,12 @@ class StatementTokens:
 
     def target(self, *ends: str) -> Target:
         """Consume the table of the statement and its alias; one of `ends` may follow."""
+        start = self.start
         written, parts = self.path()
         alias = ""
         if self.take("AS") or (ends and self.at < self.count and self.next() not in ends):
             alias, _ = self.name()
-        return Target(written, parts, alias)
+        return Target(written, parts, alias, start)
 
     def bracket(self) -> None:
         """Consume a pair of brackets with its content; sets `opened` to its position."""

@@ -1,7 +1,7 @@
 """Reads the name and the arguments of a call of a procedure, with a grammar of sqlglot.
 
 It is Trino's, or that of a dialect whose texts may have double quotes, as Spark's. Separate from
-`call_statement`, which classifies statements: sqlglot takes 0.2 s to import.
+`calls`, which recognises statements: sqlglot takes 0.2 s to import.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import Token
 from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.bridges.sql.grammars import damage_as_parse_error
 from rowsieve.errors import InvalidInput
-from rowsieve.procedures.parameters import Argument, TimeLiteral
+from rowsieve.statements.call_values import Argument, TimeLiteral
 
 _GRAMMAR: Final = "trino"
 _TIMES: Final = exp.DataType.TEMPORAL_TYPES

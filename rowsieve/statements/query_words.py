@@ -1,4 +1,4 @@
-"""Patterns that classify a SQL statement by its keywords, before DataFusion has planned it.
+"""Clauses that the text of a query may have, before an engine has planned it.
 
 Soundness: a keyword may also occur in a string literal or a name. So a match is only a hint: it may
 lead to a slower plan, never to other rows.
@@ -10,13 +10,7 @@ import re
 from typing import Final
 
 COMMENT: Final = re.compile(r"--[^\n]*(?:\n|$)|/\*.*?\*/", re.DOTALL)
-EXPLAIN: Final = re.compile(r"\s*explain\b", re.IGNORECASE)
-PLANS_ONLY: Final = re.compile(r"\s*explain\b(?!\s+(?:verbose\s+)?analy[sz]e\b)", re.IGNORECASE)
-QUERY: Final = re.compile(r"[\s(]*(explain|select|with|values)\b", re.IGNORECASE)
-CREATES_VIEW_OR_PREPARES: Final = re.compile(
-    r"\s*(prepare|create\s+(or\s+replace\s+)?(temp(orary)?\s+)?view)\b", re.IGNORECASE
-)
-REMOVES: Final = re.compile(r"\s*(drop|deallocate)\b", re.IGNORECASE)
+_VIEW: Final = re.compile(r"\s*create\s+(or\s+replace\s+)?(temp(orary)?\s+)?view\b", re.IGNORECASE)
 CONDITION: Final = re.compile(r"\b(where|having|on|filter|qualify)\b", re.IGNORECASE)
 LIMIT: Final = re.compile(r"\blimit\b", re.IGNORECASE)
 ORDER: Final = re.compile(r"\border\s+by\b", re.IGNORECASE)
@@ -24,8 +18,9 @@ MAY_JOIN: Final = re.compile(
     r"\b(join|in|exists|any|all|some)\b|\bselect\b.*\bselect\b", re.I | re.S
 )
 INTO: Final = re.compile(r"\binto\b", re.IGNORECASE)
+RETURNING: Final = re.compile(r"\breturning\b", re.IGNORECASE)
+_USING: Final = re.compile(r"\busing\s+`?rowsieve\b", re.IGNORECASE)
 UNION: Final = re.compile(r"\bunion\b", re.IGNORECASE)
-SETS: Final = re.compile(r"\s*(re)?set\b", re.IGNORECASE)
 VERSION: Final = re.compile(
     r"\b(?:version|timestamp|system_time|system_version)\s+as\s+of\b", re.IGNORECASE
 )
@@ -51,3 +46,13 @@ def takes_first(text: str) -> bool:
 def may_choose(text: str) -> bool:
     """Return whether conditions, or the first rows in an order, may leave only some parts."""
     return CONDITION.search(text) is not None or takes_first(text)
+
+
+def may_create_view(text: str) -> bool:
+    """Return whether a statement may create a view."""
+    return _VIEW.match(COMMENT.sub(" ", text)) is not None
+
+
+def may_use_rowsieve(text: str) -> bool:
+    """Return whether a CREATE TABLE may be one of `USING rowsieve`."""
+    return _USING.search(text) is not None

@@ -1,0 +1,268 @@
+"""Statements that change the rows of a table, create or drop one: values, and their reader.
+
+A statement is cut into its clauses; each clause stays SQL text. DataFusion plans the statement,
+too, which checks its grammar and names. The clauses become parts of queries that it evaluates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, TypeAlias
+
+from rowsieve.errors import InvalidInput, UnsupportedOperation
+from rowsieve.statements.merge_statement import Merge, read_merge
+from rowsieve.statements.refused_clauses import check_clauses
+from rowsieve.statements.tokens import StatementTokens, Target
+
+_BEFORE_NAME: Final = (
+    ("INSERT",), ("REPLACE",), ("DELETE",), ("UPDATE",), ("MERGE",), ("TRUNCATE",), ("CREATE",),
+    ("DROP",), ("OR", "REPLACE"), ("UNBOUNDED",), ("EXTERNAL",), ("TEMPORARY",), ("TEMP",),
+    ("OVERWRITE",), ("INTO",), ("FROM",), ("TABLE",), ("IF", "NOT", "EXISTS"), ("IF", "EXISTS"),
+)  # fmt: skip
+"""Keywords that may precede the name of the table, in the order in which they may occur."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A statement that changes, creates or drops a table; `read_change` reads its clauses.
+
+    `text` has a WITH inside its queries; `name` are the folded parts of the table's name.
+    """
+
+    text: str
+    verb: str
+    name: tuple[str, ...]
+    tokens: StatementTokens = field(compare=False, repr=False)
+
+    @property
+    def removes(self) -> bool:
+        """True if views that it names need not be planned."""
+        return self.verb == "DROP"
+
+    @property
+    def removes_table(self) -> bool:
+        """True for DROP TABLE and CREATE OR REPLACE."""
+        words = self.tokens.words
+        return words[:2] == ["DROP", "TABLE"] or words[:3] == ["CREATE", "OR", "REPLACE"]
+
+    @property
+    def uses_rowsieve(self) -> bool:
+        """True for CREATE TABLE … USING rowsieve."""
+        tokens = self.tokens
+        tokens.at = 0
+        if not tokens.take("CREATE"):
+            return False
+        tokens.take("OR", "REPLACE")
+        return tokens.take("TABLE") and tokens.find("USING", "ROWSIEVE") < tokens.count
+
+
+class OnConflict(Enum):
+    """The action of an INSERT for a key that exists in the table."""
+
+    FAIL = "fail"
+    IGNORE = "ignore"
+    REPLACE = "replace"
+    UPDATE = "update"
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """`INSERT INTO`; `plain` is the statement without ON CONFLICT."""
+
+    target: Target
+    columns: tuple[str, ...] | None
+    source: str
+    on_conflict: OnConflict
+    plain: str
+    conflict_columns: tuple[str, ...] = ()
+    assignments: Mapping[str, str] | None = None
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """`DELETE FROM`; without a condition `where` is empty."""
+
+    target: Target
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """`UPDATE`."""
+
+    target: Target
+    assignments: Mapping[str, str]
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """`TRUNCATE TABLE`."""
+
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """`CREATE TABLE`; `query` is None unless it is `[(PRIMARY KEY (…))] [USING …] AS query`.
+
+    `format` is the name after USING, in lower case; empty without one.
+    """
+
+    target: Target
+    query: str | None
+    key: tuple[str, ...]
+    if_not_exists: bool
+    replaces: bool
+    format: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    """`DROP TABLE [IF EXISTS] name [PURGE]`."""
+
+    target: Target
+    if_exists: bool
+    purge: bool = False
+
+
+ChangeStatement: TypeAlias = Insert | Delete | Update | Merge | Truncate | CreateTable | DropTable
+
+
+def as_change(text: str, tokens: StatementTokens) -> Change | None:
+    """Find the verb and the table of a statement; None for one without the name of a table."""
+    tokens.at = 0
+    for words in _BEFORE_NAME:
+        tokens.take(*words)
+    try:
+        name = tokens.path()[1]
+    except InvalidInput:
+        return None
+    return Change(text, tokens.words[0], name, tokens)
+
+
+def read_change(reader: StatementTokens) -> ChangeStatement | None:
+    """Read the clauses of a statement; None for one that concerns no table."""
+    reader.at = 0
+    check_clauses(reader)
+    match reader.next():
+        case "INSERT" | "REPLACE":
+            return _insert(reader)
+        case "DELETE":
+            return _delete(reader)
+        case "UPDATE":
+            return _update(reader)
+        case "MERGE":
+            return read_merge(reader)
+        case "TRUNCATE":
+            reader.take("TRUNCATE")
+            reader.take("TABLE")
+            target = reader.target()
+            reader.end("TRUNCATE")
+            return Truncate(target)
+        case "CREATE":
+            return _create(reader)
+        case _:
+            return _drop(reader)
+
+
+def _insert(reader: StatementTokens) -> Insert:
+    on_conflict = OnConflict.FAIL
+    if reader.take("REPLACE") or reader.take("INSERT", "OR", "REPLACE"):
+        on_conflict = OnConflict.REPLACE
+    else:
+        reader.need("INSERT")
+    if reader.next() in ("OVERWRITE", "OR"):
+        raise UnsupportedOperation(
+            f"sql: INSERT {reader.next()} is not available for a Rowsieve table; INSERT OR REPLACE "
+            "replaces rows by key, and table.overwrite all rows"
+        )
+    reader.take("INTO")
+    reader.take("TABLE")
+    target = reader.target()
+    columns = reader.names() if reader.is_list() else None
+    stop = _conflict_clause(reader)
+    source = reader.until(stop, "a query")
+    plain = reader.piece(0, stop)
+    if stop == reader.count:
+        return Insert(target, columns, source, on_conflict, plain)
+    reader.need("ON", "CONFLICT")
+    if on_conflict is OnConflict.REPLACE:
+        raise InvalidInput("sql: give OR REPLACE or ON CONFLICT, not both")
+    names = reader.names() if reader.next() == "(" else ()
+    reader.need("DO")
+    if reader.take("NOTHING"):
+        reader.end("ON CONFLICT DO NOTHING")
+        return Insert(target, columns, source, OnConflict.IGNORE, plain, names)
+    reader.need("UPDATE", "SET")
+    if not names:
+        raise InvalidInput("sql: ON CONFLICT DO UPDATE needs the key: ON CONFLICT (key) DO UPDATE")
+    assignments = reader.assignments(reader.find("WHERE"))
+    where = reader.where("ON CONFLICT")
+    return Insert(target, columns, source, OnConflict.UPDATE, plain, names, assignments, where)
+
+
+def _conflict_clause(reader: StatementTokens) -> int:
+    """The position of the final ON CONFLICT clause; ignores a join ON a column `conflict`."""
+    place = reader.find("ON", "CONFLICT", last=True)
+    words = reader.words[place + 2 :]
+    if words[:1] == ["("] and ")" in words:
+        words = words[words.index(")") + 1 :]
+    return place if words[:2] in (["DO", "NOTHING"], ["DO", "UPDATE"]) else reader.count
+
+
+def _delete(reader: StatementTokens) -> Delete:
+    reader.need("DELETE")
+    reader.take("FROM")
+    target = reader.target("WHERE", "LIMIT", "ORDER", "USING")
+    if reader.next() == "USING":
+        raise _refused_join("DELETE … USING")
+    return Delete(target, reader.where("DELETE"))
+
+
+def _update(reader: StatementTokens) -> Update:
+    reader.need("UPDATE")
+    target = reader.target("SET")
+    reader.need("SET")
+    place, where = reader.find("FROM"), reader.find("WHERE")
+    if place < where and reader.words[place - 1] != "DISTINCT":  # IS DISTINCT FROM compares
+        raise _refused_join("UPDATE … FROM")
+    assignments = reader.assignments(where)
+    return Update(target, assignments, reader.where("UPDATE"))
+
+
+def _refused_join(what: str) -> UnsupportedOperation:
+    return UnsupportedOperation(
+        f"sql: {what} is not available, because several rows of the source may fit one row of the "
+        "table; write MERGE INTO … USING … ON … WHEN MATCHED THEN …, which refuses that"
+    )
+
+
+def _create(reader: StatementTokens) -> CreateTable | None:
+    reader.need("CREATE")
+    replaces = reader.take("OR", "REPLACE")
+    if not reader.take("TABLE"):
+        return None
+    if_not_exists = reader.take("IF", "NOT", "EXISTS")
+    written, parts = reader.path()
+    key: tuple[str, ...] = ()
+    if reader.take("(", "PRIMARY", "KEY"):
+        key = reader.names()
+        reader.need(")")
+    format_ = reader.name()[1].lower() if reader.take("USING") else ""
+    query = reader.piece(reader.at, reader.count) if reader.take("AS") else None
+    return CreateTable(Target(written, parts), query, key, if_not_exists, replaces, format_)
+
+
+def _drop(reader: StatementTokens) -> DropTable | None:
+    reader.need("DROP")
+    if not reader.take("TABLE"):
+        return None
+    if_exists = reader.take("IF", "EXISTS")
+    target = Target(*reader.path())
+    purge = reader.take("PURGE")
+    reader.end("DROP TABLE")
+    return DropTable(target, if_exists, purge)
