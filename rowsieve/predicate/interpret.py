@@ -12,7 +12,7 @@ Modelled on the interpreter of Materialize (`src/expr/src/interpret.rs`), over a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, Final, assert_never
@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.predicate import ir
+from rowsieve.predicate.alike_terms import grouped
 from rowsieve.predicate.arrays import Mask, repeated, with_nulls
 from rowsieve.predicate.bind import BoundOperand, BoundPredicate, refuse_unbound
 from rowsieve.predicate.binding.coerce import compare_operands
@@ -56,7 +57,7 @@ from rowsieve.predicate.interpretation.abstract_comparisons import (
     reflexive,
 )
 from rowsieve.predicate.interpretation.abstract_patterns import pattern_truth, prefix_truth
-from rowsieve.predicate.interpretation.alike_terms import Matrices, grouped, outcome_of_any
+from rowsieve.predicate.interpretation.alike_truths import Matrices, truths_of_any
 from rowsieve.predicate.interpretation.facts import Facts, facts_against, facts_of
 from rowsieve.predicate.interpretation.nan_signs import may_be_negative_nan
 from rowsieve.predicate.interpretation.narrow import combined_facts, narrowed
@@ -70,12 +71,11 @@ from rowsieve.predicate.interpretation.plain_comparisons import (
     plain_verdicts,
 )
 from rowsieve.predicate.like import parse_pattern
-from rowsieve.predicate.literal_values import array_of, scalar
+from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, NestedNulls, Semantics
-from rowsieve.types.logical import Bool, Float, Int, Struct, Timestamp, is_nested, is_ordered
+from rowsieve.types.logical import Bool, Float, Int, Struct, Timestamp, is_nested
 
-_MANY: Final = 32  # from this many terms of an AND or OR on, its comparisons are batched
 _MOST_AT_ONCE: Final = 1_000_000  # parts times constants in one batch
 _END_OF_TIME = 253_402_300_799_999_999  # the year 9999: no statement runs later
 
@@ -100,7 +100,7 @@ def interpret(
         return plain
     part_count = columns.part_count
     remembered = predicate.remembered
-    interpreter = _Interpreter(columns, predicate.semantics, part_count, now_us, {}, remembered)
+    interpreter = _Interpreter(columns, predicate.semantics, part_count, now_us, remembered)
     refuted, certain = nowhere(part_count), everywhere(part_count)
     terms = ir.root_conjuncts(predicate.root)
     for term in terms:
@@ -123,7 +123,7 @@ def _refuted_together(
         return nowhere(interpreter.part_count)
     within = narrowed(interpreter.columns, facts)
     refuted = within.refuted
-    inside = replace(interpreter, columns=within, compared={})
+    inside = replace(interpreter, columns=within)
     for term in others:
         truth = inside.predicate(term)
         refuted = refuted | ~(truth.true | truth.fails)
@@ -144,7 +144,6 @@ class _Interpreter:
     semantics: Semantics
     part_count: int
     now_us: int | None
-    compared: Mapping[int, Truth] = field(default_factory=dict)  # batched comparisons, by `id`
     remembered: dict[Hashable, Any] = field(default_factory=dict)  # of the predicate
 
     def predicate(self, node: ir.Predicate) -> Truth:
@@ -158,19 +157,20 @@ class _Interpreter:
                 truth = self.predicate(term)
                 return Truth(truth.false, truth.true, truth.null, truth.fails)
             case ir.And(terms=terms):
-                here = self.comparing(terms)
-                return _conjunction([here.predicate(term) for term in terms], everywhere(count))
+                return _conjunction([self.predicate(term) for term in terms], everywhere(count))
             case ir.Or(terms=terms):
-                groups = grouped(terms, _MANY, self.remembered)
-                here = self.comparing(groups.others)
-                truths = [here.predicate(term) for term in groups.others]
+                groups = grouped(terms, self.remembered)
+                listed = [term for group in groups.alike if group.has_lists for term in group.terms]
+                others = (*groups.others, *listed)  # a list may say more than its values
+                truths = [self.predicate(term) for term in others]
                 step = max(1, _MOST_AT_ONCE // max(1, count))
                 for alike in groups.alike:
-                    truths += outcome_of_any(alike, step, self.compared_at_once)
+                    if not alike.has_lists:
+                        truths += truths_of_any(alike, step, self.compared_at_once)
                 refuted = [_negated(truth) for truth in truths]
                 return _negated(_conjunction(refuted, everywhere(count)))
             case ir.Comparison():
-                return self.compared.get(id(node)) or self.comparison(node)
+                return self.comparison(node)
             case ir.InList():
                 return self.in_list(node)
             case ir.IsNull(operand=operand):
@@ -184,36 +184,6 @@ class _Interpreter:
                 return Truth(*[everywhere(count)] * 4)
             case _:
                 assert_never(node)
-
-    def comparing(self, terms: Sequence[ir.Predicate]) -> _Interpreter:
-        """Return an interpreter that batches comparisons of columns and constants in the terms."""
-        if len(terms) < _MANY:
-            return self
-        alike: dict[tuple[ir.BoundColumn, ir.ComparisonOp], list[ir.Comparison]] = {}
-        for node in _comparisons(terms):
-            assert isinstance(node.left, ir.BoundColumn)
-            alike.setdefault((node.left, node.op), []).append(node)
-        found = dict(self.compared)
-        for (column, op), nodes in alike.items():
-            step = max(1, _MOST_AT_ONCE // max(1, self.part_count))
-            for start in range(0, len(nodes), step):
-                some = nodes[start : start + step]
-                found.update(
-                    zip(map(id, some), self.compared_with_each(column, op, some), strict=True)
-                )
-        return replace(self, compared=found)
-
-    def compared_with_each(
-        self, column: ir.BoundColumn, op: ir.ComparisonOp, nodes: Sequence[ir.Comparison]
-    ) -> Iterator[Truth]:
-        """Compute `comparison` for each node in one batch of parts times constants."""
-        constants = array_of(
-            [node.right.value for node in nodes if isinstance(node.right, ir.Literal)], column.type
-        )
-        outcomes = self.compared_at_once(column, op, constants)
-        matrices = [np.broadcast_to(each, (len(nodes), self.part_count)) for each in outcomes]
-        for rows in zip(*matrices, strict=True):
-            yield Truth(*rows)
 
     def compared_at_once(
         self, column: ir.BoundColumn, op: ir.ComparisonOp, constants: pa.Array
@@ -456,19 +426,7 @@ class _Interpreter:
         if not facts.columns:
             return self, nowhere(self.part_count)
         inner = narrowed(self.columns, facts)
-        return replace(self, columns=inner, compared={}), inner.refuted
-
-
-def _comparisons(terms: Sequence[ir.Predicate]) -> Iterator[ir.Comparison]:
-    """Yield comparisons of a column and a constant of its type, also inside nested AND and OR."""
-    for term in terms:
-        for node in term.terms if isinstance(term, ir.And | ir.Or) else (term,):
-            match node:
-                case ir.Comparison(
-                    left=ir.BoundColumn(type=type_), right=ir.Literal(value=value, type=other)
-                ) if value is not None and type_ == other and is_ordered(type_):
-                    if not isinstance(type_, Float):  # NaN is handled by the general path
-                        yield node
+        return replace(self, columns=inner), inner.refuted
 
 
 def _conjunction(terms: list[Truth], all_: Mask) -> Truth:

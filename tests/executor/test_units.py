@@ -123,6 +123,15 @@ def test_a_few_columns_of_many_pages_are_decoded_per_call(
     assert found == table.scan().to_arrow().to_pylist()[6:12]
 
 
+def test_columns_read_later_have_the_rows_of_their_row_group(table: rs.Table) -> None:
+    """Three pages of each row group are wanted, so that the other columns are decoded later."""
+    keys = [1, 3, 5, 8, 10, 11, 13]
+    found = table.scan(f"k IN ({', '.join(map(str, keys))})")
+    every = table.scan().to_arrow().to_pylist()
+    assert found.to_arrow().to_pylist() == [every[key] for key in keys]
+    assert found.metrics.rows_decoded == 6 * PAGE_ROWS
+
+
 def test_a_limit_reads_one_row_group_after_another(table: rs.Table) -> None:
     found = table.scan("k IN (3, 20, 41, 90)", limit=1)
     assert found.to_arrow().num_rows == 1

@@ -13,9 +13,12 @@ FACTS, NARROW = "predicate/interpretation/facts.py", "predicate/interpretation/n
 COLUMNAR = "stats/columnar.py"
 _TEXTS = ("tests/stats/test_text_facts.py",)
 _TESTS = ("tests/predicate/test_alternatives.py",)
+BOXES, ALIKE = "predicate/evaluation/boxes.py", "predicate/alike_terms.py"
 SUITES = {
     **dict.fromkeys((ABSTRACT, CALLS, COMPARISONS, INTERPRET, FACTS, NARROW), _TESTS),
     COLUMNAR: ("tests/stats/test_columnar.py",),
+    BOXES: ("tests/predicate/test_boxes.py",),
+    ALIKE: ("tests/predicate/test_boxes.py",),
 }
 
 MUTANTS = (
@@ -105,5 +108,35 @@ MUTANTS = (
         "    for subject in sorted(filter(is_sampled, statistics), key=lambda one: -sizes[one]):",
         "    for subject in ():",
         _TEXTS,
+    ),
+    Mutant(
+        BOXES,
+        "a constant has the rank of the values below it",
+        "ranks += self.limits[np.minimum(places, len(self.limits) - 1)] == numbers",
+        "ranks += 0",
+    ),
+    Mutant(
+        BOXES,
+        "the wider of two ranges of a column counts",
+        "np.minimum.reduce([stops",
+        "np.maximum.reduce([stops",
+    ),
+    Mutant(
+        BOXES,
+        "NaN under IEEE 754 is above every number",
+        "self.end if self.nan is NanOrder.IEEE else self.end - 1",
+        "self.end - 1",
+    ),
+    Mutant(
+        ALIKE,
+        "lists of floats are several terms of =",
+        "if isinstance(type_, Int | Date | Timestamp):",
+        "if not isinstance(type_, String | Binary):",
+    ),
+    Mutant(
+        ALIKE,
+        "a list with NULL is one without",
+        " and not values.array.null_count\n",
+        "\n",
     ),
 )

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from rowsieve.predicate import alike_terms, ir
 from rowsieve.predicate import interpret as module
-from rowsieve.predicate import ir
+from rowsieve.predicate.alike_terms import Grouped
 from rowsieve.predicate.bind import BoundPredicate
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.predicate.interpretation.abstract import AbstractColumn
-from rowsieve.predicate.interpretation.alike_terms import Grouped
 from rowsieve.predicate.literal_values import scalar
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.encodings import arrow_type
@@ -143,7 +143,10 @@ def test_the_outcome_is_that_of_the_walk_and_of_each_row(seed: int, semantics: S
         parts = Parts(rng, asked)
         with mock.patch.object(module, "grouped", lambda terms, *_: Grouped((), terms)):
             alone = interpret(bound, parts)
-        with mock.patch.object(module, "_MANY", 1), mock.patch.object(module, "_MOST_AT_ONCE", 5):
+        with (
+            mock.patch.object(alike_terms, "FEWEST_ALIKE", 1),
+            mock.patch.object(module, "_MOST_AT_ONCE", 5),
+        ):
             together = interpret(bound, parts)
         assert together.tolist() == alone.tolist()
         for verdict, rows in zip(together.tolist(), parts.rows, strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rowsieve.predicate import ir
+from rowsieve.predicate import alike_terms, ir
 from rowsieve.predicate.bind import BoundPredicate, bind
 from rowsieve.predicate.evaluate import evaluate
 from rowsieve.predicate.evaluation import boxes
@@ -95,12 +95,12 @@ def case(seed: int, rows: int) -> tuple[ir.Predicate, pa.RecordBatch]:
 def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Search few boxes, too; the list has the number of boxes of each group."""
     found: list[int] = []
-    monkeypatch.setattr(boxes, "FEWEST", 3)
+    monkeypatch.setattr(alike_terms, "FEWEST_ALIKE", 1)
     monkeypatch.setattr("rowsieve.predicate.evaluation.box_search._BOXES_PER_SEARCH", 0)
     whole = boxes.BoxGroup.outcome
 
     def noted(self: boxes.BoxGroup, columns: Any) -> Any:
-        found.append(len(self.axes[0].starts))
+        found.append(len(self.starts[0]))
         return whole(self, columns)
 
     monkeypatch.setattr(boxes.BoxGroup, "outcome", noted)
@@ -125,7 +125,7 @@ def test_the_outcome_is_that_of_the_terms_one_by_one(
         bound = bind(predicate, SCHEMA, semantics, simplified=False)
         found = answers(evaluate(bound, batch))
         with monkeypatch.context() as patch:
-            patch.setattr(boxes, "FEWEST", 10**9)
+            patch.setattr(alike_terms, "FEWEST_ALIKE", 10**9)
             again = BoundPredicate(bound.root, bound.schema_id, bound.semantics)
             assert answers(evaluate(again, batch)) == found, seed
     assert searched
@@ -156,6 +156,21 @@ def test_lists_with_null_keep_their_outcome(name: str, searched: list[int]) -> N
     predicate, batch = ir.Or((*terms, ir.And((listed, same)))), batch_of(random.Random(3), 200)
     found = answers(evaluate(bind(predicate, SCHEMA, simplified=False), batch))
     assert found == expected(predicate, batch, Semantics.SQL)
+    assert searched
+
+
+@pytest.mark.parametrize("semantics", SEMANTICS, ids=lambda semantics: semantics.name)
+def test_lists_of_floats_keep_their_outcome(semantics: Semantics, searched: list[int]) -> None:
+    """An engine may compare the bits of a list's members, and -0.0 is not 0.0 then."""
+    type_ = COLUMN_TYPES["f64"]
+    same = ir.Comparison(ir.ComparisonOp.EQ, ir.Column("day"), ir.Literal(1, Date()))
+    zeros = ir.InList(
+        ir.Column("f64"), ir.ValueSet(arrow_array([0.0, 0.5, 1.5, math.inf], type_), type_)
+    )
+    terms = [term(random.Random(seed), ("i64", "day")) for seed in range(4)]
+    predicate, batch = ir.Or((*terms, ir.And((zeros, same)))), batch_of(random.Random(3), 300)
+    found = answers(evaluate(bind(predicate, SCHEMA, semantics, simplified=False), batch))
+    assert found == expected(predicate, batch, semantics)
     assert searched
 
 

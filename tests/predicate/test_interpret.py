@@ -63,7 +63,7 @@ def test_comparisons_made_together_are_those_made_alone(
     known = statistics(parts, frozenset())
     alone = interpret(bound, known)
     with (
-        mock.patch("rowsieve.predicate.interpret._MANY", 1),
+        mock.patch("rowsieve.predicate.alike_terms.FEWEST_ALIKE", 1),
         mock.patch("rowsieve.predicate.interpret._MOST_AT_ONCE", 4),
     ):
         assert interpret(bound, known).tolist() == alone.tolist()
@@ -85,17 +85,16 @@ def test_many_comparisons_of_one_column_are_those_made_alone() -> None:
             )
         },
     )
-    nodes = [
-        ir.Comparison(op, column, ir.Literal(value, column.type))
-        for op in ir.ComparisonOp
-        for value in range(-1, 11)
-    ]
-    alone = _Interpreter(known, Semantics.SQL, len(bounds), None)
-    together = alone.comparing(nodes)
-    for node in nodes:
-        wanted, found = alone.comparison(node), together.compared[id(node)]
-        for outcome in ("true", "false", "null", "fails"):
-            assert getattr(found, outcome).tolist() == getattr(wanted, outcome).tolist(), node
+    values = list(range(-1, 11))
+    interpreter = _Interpreter(known, Semantics.SQL, len(bounds), None)
+    for op in (ir.ComparisonOp[name] for name in ("EQ", "NE", "LT", "LE", "GT", "GE")):
+        together = interpreter.compared_at_once(column, op, arrow_array(values, column.type))
+        for place, value in enumerate(values):
+            node = ir.Comparison(op, column, ir.Literal(value, column.type))
+            alone = interpreter.comparison(node)
+            for outcome, matrix in zip(("true", "false", "null", "fails"), together, strict=True):
+                rows = np.broadcast_to(matrix, (len(values), len(bounds)))
+                assert rows[place].tolist() == getattr(alone, outcome).tolist(), node
 
 
 _NAMES = st.frozensets(st.sampled_from(list(COLUMN_TYPES)), max_size=6)

@@ -1,21 +1,20 @@
-"""Evaluate an OR of many alternatives that compare columns with constants, all at once.
+"""Evaluate an OR of many alike terms at once, by search instead of one by one.
 
-`a = 1 AND b < 2 OR a = 3 AND b < 4 OR …`: each alternative is a box, with a range of each column.
-Alternatives of the same columns form a group, which is searched (`box_search`) instead of evaluated
-one by one. Values are replaced by ranks: how many ends of ranges are not above the value.
+`a = 1 AND b < 2 OR a = 3 AND b < 4 OR …`: each term is a box, with a range of each column. The
+boxes of terms of one shape form a group, which is searched (`box_search`). Values are replaced by
+ranks: with n constants of a column in order, constant i has the rank 2i + 1, and the values between
+its neighbours have even ranks.
 
-Soundness: the outcome is the one of the evaluator. An alternative is TRUE if the row lies in the
-box. It is NULL if a column is NULL and the row lies in the box of the other columns. It cannot
-fail. The evaluator handles alternatives of other kinds: of NULL, NaN or infinite constants,
-floats that are unequal under IEEE, IN lists of floats (which may compare bits), text in an order.
+Soundness: the outcome is the one of the evaluator. A term is TRUE if the row lies in the box. It is
+NULL if a column is NULL and the row lies in the box of the other columns. It cannot fail. The
+evaluator handles terms of other kinds: text in an order, decimals, booleans.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -24,22 +23,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate import ir
+from rowsieve.predicate.alike_terms import MOST_KEPT, AlikeTerms, Grouped, Terms, grouped
 from rowsieve.predicate.arrays import Mask, filled, null_mask
 from rowsieve.predicate.evaluation.box_search import RankBoxes, Ranks
-from rowsieve.predicate.interpretation.facts import DISCRETE, whole_range
-from rowsieve.predicate.remembered_terms import derived_once
+from rowsieve.predicate.interpretation.facts import DISCRETE
 from rowsieve.predicate.semantics import NanOrder, Semantics
-from rowsieve.types.encodings import arrow_type
-from rowsieve.types.logical import Binary, Float, LogicalType, String
+from rowsieve.types.logical import Binary, Float, String
 
-FEWEST: Final = 64  # alternatives; fewer are evaluated one by one
-_MOST_PIECES: Final = 32  # of one alternative, by its IN lists and <>
-_MOST_COLUMNS: Final = 6  # of one alternative: a search is kept for each set of columns
+_MOST_UNEQUAL: Final = 5  # comparisons by <> of one term: each doubles its boxes
+_MOST_COLUMNS: Final = 6  # of one term: a search is kept for each set of columns
 
-_Value: TypeAlias = int | float | str | bytes
-_Range: TypeAlias = tuple[_Value | None, _Value | None]
-"""A half-open range, None for unbounded; of text and bytes, the value and None."""
-_Box: TypeAlias = dict[ir.BoundColumn, list[_Range]]
+_Range: TypeAlias = tuple[Ranks, Ranks]
+"""Half-open ranges of ranks: starts and stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,203 +42,97 @@ class Alternatives:
     """The terms of an OR: groups of boxes, and the terms that are evaluated one by one."""
 
     groups: tuple[BoxGroup, ...]
-    others: tuple[ir.Predicate, ...]
+    others: Terms
 
 
 def alternatives(
-    terms: tuple[ir.Predicate, ...], semantics: Semantics, known: dict[Hashable, Any]
+    terms: Terms, semantics: Semantics, known: dict[Hashable, Any]
 ) -> Alternatives | None:
-    """Group the terms of an OR; None if there is no group."""
-    if len(terms) < FEWEST:
+    """Index the alike terms of an OR, once for each predicate; None if there are none.
+
+    `known` is the predicate's cache.
+    """
+    alike = grouped(terms, known)
+    if not alike.alike:
         return None
-    return derived_once(terms, "alternatives", known, partial(_grouped, semantics=semantics))
+    kept: dict[int, tuple[Grouped, Alternatives | None]] = known.setdefault("alternatives", {})
+    held = kept.get(id(alike))
+    if held is None or held[0] is not alike:
+        held = alike, _indexed(alike, semantics)
+        if len(kept) < MOST_KEPT:
+            kept[id(alike)] = held
+    return held[1]
 
 
-def _grouped(terms: tuple[ir.Predicate, ...], semantics: Semantics) -> Alternatives | None:
-    boxes: dict[frozenset[ir.BoundColumn], list[tuple[ir.Predicate, _Box]]] = {}
-    others: list[ir.Predicate] = []
-    for term in terms:
-        box = _box(term, semantics)
-        if box is None:
-            others.append(term)
-        else:
-            boxes.setdefault(frozenset(box), []).append((term, box))
-    groups = []
-    for each in boxes.values():
-        group = BoxGroup.of([box for _, box in each], semantics) if len(each) >= FEWEST else None
+def _indexed(alike: Grouped, semantics: Semantics) -> Alternatives | None:
+    groups, others = [], alike.others
+    of_columns: dict[frozenset[ir.BoundColumn], list[AlikeTerms]] = {}
+    for each in alike.alike:
+        of_columns.setdefault(frozenset([column for column, _ in each.shape]), []).append(each)
+    for same in of_columns.values():
+        group = BoxGroup.of(same, semantics)
         if group is None:
-            others += [term for term, _ in each]
+            others += tuple([term for each in same for term in each.terms])
         else:
             groups.append(group)
-    return Alternatives(tuple(groups), tuple(others)) if groups else None
-
-
-def _box(term: ir.Predicate, semantics: Semantics) -> _Box | None:
-    """Return the ranges of each column that make the term TRUE; None for a term of another kind."""
-    found: _Box = {}
-    for part in term.terms if isinstance(term, ir.And) else (term,):
-        asked = _ranges_of(part, semantics)
-        if asked is None:
-            return None
-        column, ranges = asked
-        if column in found:
-            if not isinstance(column.type, DISCRETE | Float):
-                return None
-            ranges = _intersection(found[column], ranges)
-        found[column] = ranges
-        if len(found) > _MOST_COLUMNS:
-            return None
-    count = 1
-    for ranges in found.values():
-        count *= len(ranges)
-    return found if 0 < count <= _MOST_PIECES else None
-
-
-def _ranges_of(
-    part: ir.Predicate, semantics: Semantics
-) -> tuple[ir.BoundColumn, list[_Range]] | None:
-    match part:
-        case ir.Comparison(
-            op=op, left=ir.BoundColumn(type=type_) as column, right=ir.Literal(value, constant)
-        ) if type_ == constant:
-            ranges = _compared(op, value, type_, semantics)
-            return None if ranges is None else (column, ranges)
-        case ir.InList(operand=ir.BoundColumn(type=type_) as column, values=values) if (
-            values.type == type_ and len(values) <= _MOST_PIECES and not values.array.null_count
-        ):
-            if isinstance(type_, String | Binary):
-                return column, [(value, None) for value in values.array.to_pylist()]
-            if isinstance(type_, DISCRETE):
-                whole = filled(values.array).tolist()
-                return column, [
-                    each
-                    for value in whole
-                    for each in _discrete_ranges(ir.ComparisonOp.EQ, value, type_)
-                ]
-    return None
-
-
-def _compared(
-    op: ir.ComparisonOp, value: object, type_: LogicalType, semantics: Semantics
-) -> list[_Range] | None:
-    if isinstance(type_, String | Binary) and isinstance(value, str | bytes):
-        return [(value, None)] if op is ir.ComparisonOp.EQ else None
-    if op not in _ORDERED:
-        return None
-    if isinstance(type_, DISCRETE) and isinstance(value, int):
-        return _discrete_ranges(op, value, type_)
-    if isinstance(type_, Float) and isinstance(value, float):
-        if op is ir.ComparisonOp.NE and semantics.nan is NanOrder.IEEE:
-            return None
-        width = np.float32 if type_.bits == 32 else np.float64
-        with np.errstate(over="ignore"):
-            number = width(value)
-            after = np.nextafter(number, width(np.inf))
-        if not np.isfinite(number):
-            return None
-        return _ranges(op, float(number), float(after))
-    return None
-
-
-def _discrete_ranges(op: ir.ComparisonOp, value: int, type_: LogicalType) -> list[_Range]:
-    assert isinstance(type_, DISCRETE)
-    after = value + 1 if value < whole_range(type_)[1] else None
-    return _ranges(op, value, after)
-
-
-def _ranges(op: ir.ComparisonOp, value: _Value, after: _Value | None) -> list[_Range]:
-    """Return the ranges of a comparison; `after` is the next value, None after the greatest."""
-    above: _Range = (value, value) if after is None else (after, None)
-    match op:
-        case ir.ComparisonOp.EQ:
-            return [(value, after)]
-        case ir.ComparisonOp.NE:
-            return [(None, value), above]
-        case ir.ComparisonOp.LT:
-            return [(None, value)]
-        case ir.ComparisonOp.LE:
-            return [(None, after)]
-        case ir.ComparisonOp.GT:
-            return [above]
-        case _:
-            return [(value, None)]
-
-
-_ORDERED: Final = frozenset(
-    getattr(ir.ComparisonOp, name) for name in ("EQ", "NE", "LT", "LE", "GT", "GE")
-)
-
-
-def _intersection(some: list[_Range], others: list[_Range]) -> list[_Range]:
-    """Return the ranges in both; empty ones stay, because they count where the column is NULL."""
-    return [
-        (_tighter_end(max, a[0], b[0]), _tighter_end(min, a[1], b[1]))
-        for a, b in product(some, others)
-    ]
-
-
-def _tighter_end(choose: Any, a: _Value | None, b: _Value | None) -> _Value | None:
-    """Return the tighter end; None is unbounded."""
-    if a is None or b is None:
-        return b if a is None else a
-    found: _Value = choose(a, b)
-    return found
+    return Alternatives(tuple(groups), others) if groups else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """A column's values as ranks; `limits` ascend: ends of ranges, or the constants of text."""
+    """A column's values as ranks; `limits` are its constants, which ascend unless they are text."""
 
     column: ir.BoundColumn
     limits: pa.Array | npt.NDArray[Any]
-    starts: Ranks
-    stops: Ranks
+    nan: NanOrder
 
     @property
-    def size(self) -> int:
-        """An upper bound of the ranks: those of all values, and of a NaN that equals nothing."""
-        return len(self.limits) + 2
+    def end(self) -> int:
+        """The rank after those of all values, which a NaN that equals nothing has."""
+        return 2 * len(self.limits) + 1
 
     @classmethod
-    def of(cls, column: ir.BoundColumn, ranges: Sequence[_Range]) -> _Axis:
-        """Rank the ranges of the boxes."""
+    def of(cls, column: ir.BoundColumn, constants: Sequence[pa.Array], nan: NanOrder) -> _Axis:
+        """Rank the constants of a column."""
         if isinstance(column.type, String | Binary):
-            given = pa.array([start for start, _ in ranges], arrow_type(column.type))
-            texts = pc.unique(given)
-            codes = pc.index_in(given, value_set=texts).to_numpy().astype(np.int64)
-            return cls(column, texts, codes, codes + 1)
-        dtype = filled(pa.array([], arrow_type(column.type))).dtype
-        ends = [
-            np.array([0 if each is None else each for each in side], dtype)
-            for side in zip(*ranges, strict=True)
-        ]
-        open_ = [
-            np.array([each is None for each in side], np.bool_)
-            for side in zip(*ranges, strict=True)
-        ]
-        limits = np.unique(np.concatenate([ends[0][~open_[0]], ends[1][~open_[1]]]))
-        starts, stops = (np.searchsorted(limits, each, side="left") + 1 for each in ends)
-        return cls(
-            column,
-            limits,
-            np.where(open_[0], 0, starts),
-            np.where(open_[1], len(limits) + 1, stops),
-        )
+            return cls(column, pc.unique(pa.concat_arrays(constants)), nan)
+        return cls(column, np.unique(np.concatenate([filled(each) for each in constants])), nan)
 
-    def ranks(self, values: pa.Array, nan: NanOrder) -> Ranks:
+    def ranks(self, values: pa.Array) -> Ranks:
         """Return the rank of each value; any rank for NULL."""
         if isinstance(self.limits, pa.Array):
-            codes = pc.fill_null(pc.index_in(values, value_set=self.limits), len(self.limits))
-            found: Ranks = codes.to_numpy(zero_copy_only=False).astype(np.int64)
-            return found
+            codes = pc.fill_null(pc.index_in(values, value_set=self.limits), -1)
+            places = codes.to_numpy(zero_copy_only=False).astype(np.int64)
+            of_texts: Ranks = np.maximum(2 * places + 1, 0)
+            return of_texts
         numbers = filled(values)
-        ranks: Ranks = np.searchsorted(self.limits, numbers, side="right")
+        places = np.searchsorted(self.limits, numbers)
+        ranks: Ranks = 2 * places
+        ranks += self.limits[np.minimum(places, len(self.limits) - 1)] == numbers
         if isinstance(self.column.type, Float):
             is_nan = np.isnan(numbers)
-            ranks[is_nan] = len(self.limits) + (nan is NanOrder.IEEE)
-            if nan is NanOrder.SIGNED:
+            ranks[is_nan] = self.end if self.nan is NanOrder.IEEE else self.end - 1
+            if self.nan is NanOrder.SIGNED:
                 ranks[is_nan & np.signbit(numbers)] = 0
         return ranks
+
+    def ranges(self, op: ir.ComparisonOp, constants: pa.Array) -> list[_Range]:
+        """Return the ranges on which a comparison is TRUE, for each constant."""
+        at = self.ranks(constants)
+        first, end = np.zeros_like(at), np.full_like(at, self.end)
+        match op:
+            case ir.ComparisonOp.EQ:
+                return [(at, at + 1)]
+            case ir.ComparisonOp.NE:
+                return [(first, at), (at + 1, end + 1)]
+            case ir.ComparisonOp.LT:
+                return [(first, at)]
+            case ir.ComparisonOp.LE:
+                return [(first, at + 1)]
+            case ir.ComparisonOp.GT:
+                return [(at + 1, end)]
+            case _:
+                return [(at, end)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,18 +140,37 @@ class BoxGroup:
     """Boxes of the same columns."""
 
     axes: tuple[_Axis, ...]
-    nan: NanOrder
+    cells: tuple[Ranks, ...]
+    """For each axis, by rank: the number of ends of ranges that are not above it."""
+
+    starts: tuple[Ranks, ...]
+    stops: tuple[Ranks, ...]
+    """For each axis, the cells of each box."""
+
     searches: dict[tuple[int, ...], RankBoxes] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, boxes: Sequence[_Box], semantics: Semantics) -> BoxGroup | None:
-        """Index the boxes; None if evaluating them one by one is better."""
-        columns = sorted(boxes[0], key=lambda column: column.field_id)
-        ranges = [one for box in boxes for one in product(*(box[column] for column in columns))]
-        axes = [
-            _Axis.of(c, side) for c, side in zip(columns, zip(*ranges, strict=True), strict=True)
-        ]
-        group = cls(tuple(axes), semantics.nan)
+    def of(cls, alike: Sequence[AlikeTerms], semantics: Semantics) -> BoxGroup | None:
+        """Index terms of the same columns; None if evaluating them one by one is better."""
+        compared: dict[ir.BoundColumn, list[pa.Array]] = {}
+        for (column, op), constants in chain.from_iterable(each.compared for each in alike):
+            if not _is_searched(column, op):
+                return None
+            compared.setdefault(column, []).append(constants)
+        unequal = [sum(op is ir.ComparisonOp.NE for _, op in each.shape) for each in alike]
+        if len(compared) > _MOST_COLUMNS or max(unequal) > _MOST_UNEQUAL:
+            return None
+        axes = [_Axis.of(column, each, semantics.nan) for column, each in compared.items()]
+        boxes = [box for each in alike for box in _boxes(each, axes)]
+        starts, stops = (
+            tuple(np.concatenate(own) for own in zip(*[box[side] for box in boxes], strict=True))
+            for side in (0, 1)
+        )
+        cells = tuple(map(_cells, axes, starts, stops))
+        starts, stops = (
+            tuple(of[at] for of, at in zip(cells, side, strict=True)) for side in (starts, stops)
+        )
+        group = cls(tuple(axes), cells, starts, stops)
         whole = tuple(range(len(axes)))
         for count in range(len(axes), 0, -1):
             for some in combinations(whole, count):
@@ -273,18 +181,18 @@ class BoxGroup:
         return group
 
     def _index(self, some: Sequence[int]) -> RankBoxes | None:
-        axes = [self.axes[place] for place in some]
         return RankBoxes.of(
-            [axis.starts for axis in axes],
-            [axis.stops for axis in axes],
-            [axis.size for axis in axes],
+            [self.starts[place] for place in some],
+            [self.stops[place] for place in some],
+            [int(self.cells[place][-1]) + 1 for place in some],
         )
 
     def outcome(self, columns: Sequence[pa.Array]) -> tuple[Mask, Mask]:
         """Return the rows on which a box is TRUE, and those without on which one is NULL."""
         nulls = [null_mask(column) for column in columns]
         ranks = [
-            axis.ranks(column, self.nan) for axis, column in zip(self.axes, columns, strict=True)
+            cells[axis.ranks(column)]
+            for axis, cells, column in zip(self.axes, self.cells, columns, strict=True)
         ]
         whole = tuple(range(len(self.axes)))
         if not any(mask.any() for mask in nulls):
@@ -303,3 +211,34 @@ class BoxGroup:
             )
             (null if pattern else true)[rows] = inside
         return true, null
+
+
+def _is_searched(column: ir.BoundColumn, op: ir.ComparisonOp) -> bool:
+    if isinstance(column.type, String | Binary):
+        return op in (ir.ComparisonOp.EQ, ir.ComparisonOp.NE)
+    return isinstance(column.type, DISCRETE | Float)
+
+
+def _cells(axis: _Axis, starts: Ranks, stops: Ranks) -> Ranks:
+    ends = np.unique(np.concatenate([starts, stops]))
+    cells: Ranks = np.searchsorted(ends, np.arange(axis.end + 2), side="right")
+    return cells
+
+
+def _boxes(alike: AlikeTerms, axes: Sequence[_Axis]) -> Iterator[tuple[list[Ranks], list[Ranks]]]:
+    """The starts and stops of the terms on each axis, for each combination of their ranges."""
+    compared: dict[ir.BoundColumn, list[list[_Range]]] = {axis.column: [] for axis in axes}
+    by_column = {axis.column: axis for axis in axes}
+    for (column, op), constants in alike.compared:
+        compared[column].append(by_column[column].ranges(op, constants))
+    of_axes = [[_intersection(ranges) for ranges in product(*own)] for own in compared.values()]
+    for box in product(*of_axes):
+        yield [starts for starts, _ in box], [stops for _, stops in box]
+
+
+def _intersection(ranges: Sequence[_Range]) -> _Range:
+    """Return the ranges in all; empty ones stay, because they count where the column is NULL."""
+    return (
+        np.maximum.reduce([starts for starts, _ in ranges]),
+        np.minimum.reduce([stops for _, stops in ranges]),
+    )

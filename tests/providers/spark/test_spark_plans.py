@@ -93,7 +93,7 @@ def test_the_driver_finds_the_rows_and_tasks_only_read(
     )
     found: list[pa.RecordBatch] = []
     calls = calls_of(lambda: found.extend(b for each in partitions for b in reader.read(each)))
-    assert calls["RowGroup.read_only"]
+    assert calls["read_rows"]
     assert not any(calls[name] for name in LOOK_UPS)
     expected = changed.scan(where).to_arrow()
     assert (
