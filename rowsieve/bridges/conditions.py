@@ -18,6 +18,7 @@ from rowsieve.bridges.translation import Translation, translated
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
+from rowsieve.predicate.bound import BoundPredicate
 from rowsieve.predicate.interpretation.nan_signs import check_nan_signs
 from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, Semantics
@@ -30,7 +31,7 @@ R = TypeVar("R")
 
 def read_conditions(
     conditions: Sequence[E],
-    read: Callable[[E], ir.Predicate],
+    read: Callable[[E], ir.Predicate | BoundPredicate],
     join: Callable[[list[E]], R],
     schema: Schema,
     semantics: Semantics,
@@ -38,8 +39,8 @@ def read_conditions(
     shown: Callable[[E], object] = str,
     strict: bool = False,
 ) -> Translation[ir.Predicate, R]:
-    """Read each condition; those that are rejected, or do not bind, are the residual."""
-    kept: list[ir.Predicate] = []
+    """Read and bind each condition; those that are rejected, or do not bind, are the residual."""
+    kept: list[BoundPredicate] = []
     left: list[E] = []
     notes: list[str] = []
     direction = (
@@ -47,17 +48,19 @@ def read_conditions(
     )
     for index, condition in enumerate(conditions):
         try:
-            predicate = read(condition)
-            bound = bind(predicate, schema, semantics, simplified=False)
+            bound = read(condition)
+            if not isinstance(bound, BoundPredicate):
+                bound = bind(bound, schema, semantics, simplified=False)
             check(bound.root, semantics.name, direction)
-            kept.append(predicate)
+            kept.append(bound)
         except UnknownColumn:
             raise
         except (UnsupportedOperation, InvalidPredicate) as error:
             notes.append(note_on(index, len(conditions), shown(condition), error))
             left.append(condition)
-    whole = ir.conjoin(kept) if kept or not left else None
-    return translated(whole, join(left) if left else None, notes, strict=strict)
+    whole = ir.conjoin(each.source for each in kept) if kept or not left else None
+    residual = join(left) if left else None
+    return translated(whole, residual, notes, strict=strict, bound=kept)
 
 
 def write_conditions(
@@ -69,19 +72,17 @@ def write_conditions(
     *,
     strict: bool = False,
 ) -> Translation[R, ir.Predicate]:
-    """Bind and write each condition under the semantics; rejected ones are the residual."""
-    bind(predicate, schema, semantics, simplified=False)
-    conditions = ir.root_conjuncts(predicate)
+    """Bind the predicate and write each condition; rejected ones are the residual."""
+    conditions = bind(predicate, schema, semantics, simplified=False).conjuncts
     kept: list[E] = []
     left: list[ir.Predicate] = []
     notes: list[str] = []
-    for index, condition in enumerate(conditions):
-        bound = bind(condition, schema, semantics, simplified=False)
+    for index, (condition, root) in enumerate(conditions):
         try:
-            _refuse_nested(bound.root)
+            _refuse_nested(root)
             if semantics.nan is NanOrder.SIGNED:
-                check_nan_signs(bound.root)
-            kept.append(write(bound.root))
+                check_nan_signs(root)
+            kept.append(write(root))
         except UnsupportedOperation as error:
             notes.append(note_on(index, len(conditions), condition, error))
             left.append(condition)

@@ -17,8 +17,8 @@ def is_predicate(value: object) -> bool:
 
 def read_predicate(predicate: Predicate, schema: Schema) -> Translation[Predicate, Predicate]:
     """Return the predicate itself, after checking that it binds to the schema."""
-    bind(predicate, schema, simplified=False)
-    return Translation(predicate, Exactness.EXACT)
+    bound = bind(predicate, schema, simplified=False)
+    return Translation(predicate, Exactness.EXACT, bound=(bound,))
 
 
 def write_predicate(

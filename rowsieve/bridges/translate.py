@@ -10,7 +10,7 @@ is always correct.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -127,7 +127,7 @@ def _written(
     assert read.expression is not None
     conditions = root_conjuncts(read.expression)
     notes = list(read.notes)
-    kept = _with_meanings_kept(conditions, schema, meant, theirs, notes)
+    kept = _with_meanings_kept(conditions, _roots(read, schema, meant), meant, theirs, notes)
     left = [each for index, each in enumerate(conditions) if index not in kept]
     if left and aim.has_guards:
         direct = writes(read.expression, schema, meant)
@@ -148,9 +148,19 @@ def _written(
     return translated(expression, residual, notes, strict=False)
 
 
+def _roots(
+    read: Translation[Predicate, Any], schema: Schema, meant: Semantics
+) -> Mapping[Predicate, Predicate]:
+    """Return the bound form of each condition; it is bound again only under given semantics."""
+    bound = read.bound
+    if read.expression is not None and any(each.semantics != meant for each in bound):
+        bound = (bind(read.expression, schema, meant, simplified=False),)
+    return dict(pair for each in bound for pair in each.conjuncts)
+
+
 def _with_meanings_kept(
     conditions: Sequence[Predicate],
-    schema: Schema,
+    roots: Mapping[Predicate, Predicate],
     meant: Semantics,
     theirs: Semantics,
     notes: list[str],
@@ -158,9 +168,8 @@ def _with_meanings_kept(
     """Rewrite the conditions for the target's rules, by position; failures go to `notes`."""
     kept: dict[int, Predicate] = {}
     for index, condition in enumerate(conditions):
-        bound = bind(condition, schema, meant, simplified=False)
         try:
-            kept[index] = keep_meaning(bound.root, meant, theirs)
+            kept[index] = keep_meaning(roots[condition], meant, theirs)
         except UnsupportedOperation as error:
             notes.append(note_on(index, len(conditions), condition, error))
     return kept

@@ -8,11 +8,12 @@ or CASE.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, TypeVar
 
 from rowsieve.errors import InvalidPredicate, RowsieveError, UnsupportedOperation
+from rowsieve.predicate.bound import BoundPredicate
 
 E = TypeVar("E")
 R = TypeVar("R")
@@ -39,6 +40,8 @@ class Translation(Generic[E, R]):
     exactness: Exactness
     residual: R | None = None
     notes: tuple[str, ...] = ()
+    bound: tuple[BoundPredicate, ...] = field(default=(), compare=False, repr=False)
+    """The conditions of an expression that was read, bound once under the rules of its language."""
 
     def exact(self) -> E:
         """Return the expression; `UnsupportedOperation` unless it is exact."""
@@ -87,7 +90,12 @@ def reason_of(note: str) -> str:
 
 
 def translated(
-    expression: E | None, residual: R | None, notes: Sequence[str], *, strict: bool
+    expression: E | None,
+    residual: R | None,
+    notes: Sequence[str],
+    *,
+    strict: bool,
+    bound: Sequence[BoundPredicate] = (),
 ) -> Translation[E, R]:
     """Build a translation from expression and residual; with `strict` a residual raises."""
     exactness = (
@@ -97,7 +105,7 @@ def translated(
         if expression is None
         else Exactness.SUPERSET
     )
-    made = Translation(expression, exactness, residual, tuple(notes))
+    made = Translation(expression, exactness, residual, tuple(notes), tuple(bound))
     if strict:
         made.exact()
     return made

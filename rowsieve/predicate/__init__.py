@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from rowsieve.predicate.bind import BoundPredicate
+    from rowsieve.predicate.bound import BoundPredicate
     from rowsieve.predicate.codec import predicate_from_json, predicate_to_json
     from rowsieve.predicate.evaluate import Outcome, matching
     from rowsieve.predicate.interpret import Verdict
@@ -105,7 +105,7 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "BoundPredicate": "bind",
+    "BoundPredicate": "bound",
     "Outcome": "evaluate",
     "RowSet": "rowset",
     "Semantics": "semantics",

@@ -7,14 +7,12 @@ literal has a type, both sides of a comparison have one comparable type, and eve
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeAlias, assert_never
+from typing import Final, TypeAlias, assert_never
 
 import pyarrow as pa
 
-from rowsieve.computed_property import computed_property
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnknownColumn
 from rowsieve.predicate import ir
 from rowsieve.predicate.binding.aliased_values import (
@@ -59,6 +57,12 @@ from rowsieve.predicate.binding.zoned import (
     zoned_call,
     zoned_trunc,
 )
+from rowsieve.predicate.bound import (
+    BoundOperand as BoundOperand,  # noqa: PLC0414 - exported
+)
+from rowsieve.predicate.bound import (
+    BoundPredicate as BoundPredicate,  # noqa: PLC0414 - exported
+)
 from rowsieve.predicate.functions.casting.casts import cast_rule
 from rowsieve.predicate.functions.conditional import common_type
 from rowsieve.predicate.functions.nested.json_scalars import as_scalar, function_for
@@ -88,45 +92,6 @@ from rowsieve.types.logical import (
 )
 from rowsieve.types.schema import Schema
 
-
-@dataclass(frozen=True)
-class BoundPredicate:
-    """A predicate over the columns of one schema, under one engine's semantics."""
-
-    root: ir.Predicate
-    schema_id: int
-    semantics: Semantics
-
-    @computed_property
-    def columns(self) -> tuple[ir.BoundColumn, ...]:
-        """The columns that the predicate reads, each once, in order of appearance."""
-        return _columns(self.root)
-
-    @computed_property
-    def remembered(self) -> dict[Hashable, Any]:
-        """A cache of results derived from this predicate object, with its lifetime.
-
-        Code that adds an entry must bound its size, and the key must contain everything that the
-        result depends on besides the predicate.
-        """
-        return {}
-
-
-@dataclass(frozen=True, slots=True)
-class BoundOperand:
-    """An expression over the columns of one schema, under one engine's semantics."""
-
-    root: ir.Operand
-    type: LogicalType
-    schema_id: int
-    semantics: Semantics
-
-    @property
-    def columns(self) -> tuple[ir.BoundColumn, ...]:
-        """The columns that the expression reads, each once, in order of appearance."""
-        return _columns(self.root)
-
-
 _INT64: Final = Int(64)
 _MOST: Final = 2**63 - 1
 _Typed: TypeAlias = tuple[ir.Operand, LogicalType | None]
@@ -152,8 +117,8 @@ def bind(
         check_limits(predicate)
     root = binder.predicate(predicate)
     if simplified:
-        root = simplify(root, semantics)
-    return BoundPredicate(root, schema.id, semantics)
+        return BoundPredicate(simplify(root, semantics), schema.id, semantics)
+    return BoundPredicate(root, schema.id, semantics, predicate)
 
 
 def bind_operand(
@@ -173,19 +138,6 @@ def bind_operand(
     root, type_ = binder.operand(operand)
     wanted = target or type_ or String()
     return BoundOperand(convert(root, type_, wanted, semantics), wanted, schema.id, semantics)
-
-
-def _columns(root: ir.Node) -> tuple[ir.BoundColumn, ...]:
-    return tuple(dict.fromkeys(node for node in ir.walk(root) if isinstance(node, ir.BoundColumn)))
-
-
-def refuse_unbound(predicate: object, operation: str) -> None:
-    """Raise InvalidInput for a tree that `bind` has not resolved, or anything else."""
-    if not isinstance(predicate, BoundPredicate | BoundOperand):
-        raise InvalidInput(
-            f"{operation} takes what bind(predicate, schema) returns, and got "
-            f"{type(predicate).__name__}; bind it first"
-        )
 
 
 def _binder(schema: Schema, semantics: Semantics, now_us: int | None) -> _Binder:

@@ -39,7 +39,7 @@ from rowsieve.predicate.arrays import (
     with_nulls,
     without,
 )
-from rowsieve.predicate.bind import BoundOperand, BoundPredicate, refuse_unbound
+from rowsieve.predicate.bound import BoundOperand, BoundPredicate, refuse_unbound
 from rowsieve.predicate.evaluation.boxes import alternatives
 from rowsieve.predicate.evaluation.nested_order import compare_nested, differ_nested
 from rowsieve.predicate.evaluation.ordered_members import is_member

@@ -24,8 +24,8 @@ import pyarrow as pa
 from rowsieve.predicate import ir
 from rowsieve.predicate.alike_terms import grouped
 from rowsieve.predicate.arrays import Mask, repeated, with_nulls
-from rowsieve.predicate.bind import BoundOperand, BoundPredicate, refuse_unbound
 from rowsieve.predicate.binding.coerce import compare_operands
+from rowsieve.predicate.bound import BoundOperand, BoundPredicate, refuse_unbound
 from rowsieve.predicate.evaluation.ordered_members import are_members, members_within
 from rowsieve.predicate.functions.registry import known_of, resolve
 from rowsieve.predicate.functions.texts.patterns import literal_prefix

@@ -20,6 +20,7 @@ from rowsieve.bridges.sql.placeholders import StandIns
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.bind import bind_operand
+from rowsieve.predicate.bound import BoundPredicate
 from rowsieve.predicate.ir import InList, Predicate, walk
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import type_name
@@ -51,7 +52,7 @@ def read_encoded(
 
     rules = dialect.semantics if meant is None else meant
 
-    def read(condition: E) -> Predicate:
+    def read(condition: E) -> BoundPredicate:
         stand_ins = StandIns(schema, dialect)
         try:
             found = stand_ins.read_whole(
@@ -83,7 +84,9 @@ def _check_types(
 def _check_zone(
     found: Predicate, schema: Schema, dialect: Dialect, rules: Semantics, elsewhere: Semantics
 ) -> None:
-    here, there = (typed_as_engine(found, schema, dialect, each)[1] for each in (rules, elsewhere))
+    here, there = (
+        typed_as_engine(found, schema, dialect, each).root for each in (rules, elsewhere)
+    )
     if here != there:
         raise UnsupportedOperation(
             "the session's time zone is not known, and UTC is not assumed; give time_zone="

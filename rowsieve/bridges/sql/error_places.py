@@ -139,8 +139,7 @@ def _type_condition(
 ) -> None:
     """Type a condition as `to_predicate` does, or as the bridge of Trino's text."""
     if known.listed_only:
-        found = accepted_as_engine(node, schema, known, semantics)
-        root = bind(found, schema, semantics, now_us=0, simplified=False).root
+        root = accepted_as_engine(node, schema, known, semantics).root
         check(root, semantics.name, Direction.READS | Direction.IN_CONJUNCTION)
     elif known.translates_listed or known.gives_types:
         typed_as_engine(node, with_text(schema), known, semantics)

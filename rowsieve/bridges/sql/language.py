@@ -28,6 +28,7 @@ from rowsieve.bridges.sql.writing.render import Writer
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.bind import bind
+from rowsieve.predicate.bound import BoundPredicate
 from rowsieve.predicate.interpretation.nan_signs import check_nan_signs
 from rowsieve.predicate.ir import IsNull, Operand, Predicate, root_conjuncts
 from rowsieve.predicate.semantics import NanOrder, Semantics
@@ -77,7 +78,7 @@ def _condition(
     known: Dialect,
     meant: Semantics,
     merged: frozenset[Predicate],
-) -> Predicate:
+) -> BoundPredicate:
     """Type one condition of the top-level AND; `merged`: those that the optimiser merges."""
     from rowsieve.bridges.sql.reading import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
 
@@ -89,27 +90,26 @@ def _condition(
             f"lists about one value, one of them with columns: {known.name}'s optimiser merges "
             "them and loses the columns"
         )
-    found = accepted_as_engine(found, schema, known, meant)
-    if known.texts.orders_by_collation and orders_text(
-        bind(found, schema, meant, simplified=False).root
-    ):
+    bound = accepted_as_engine(found, schema, known, meant)
+    if known.texts.orders_by_collation and orders_text(bound.root):
         for part in parse.uncollated(text, known.name):
             check_order(bind(part, schema, meant, simplified=False).root, known.name)
-    return found
+    return bound
 
 
 def accepted_as_engine(
     found: Predicate, schema: Schema, known: Dialect, meant: Semantics
-) -> Predicate:
+) -> BoundPredicate:
     """Type the values of a condition as the engine does; raise if its meaning differs from ours."""
-    found, root = typed_as_engine(found, schema, known, meant)
+    bound = typed_as_engine(found, schema, known, meant)
+    root = bound.root
     if known.translates_listed:
         as_exact(root, known)
         if not known.listed_only:  # `where=` is evaluated here; no engine evaluates the rest
             check_texts(root, meant)
     if known.semantics.nan is NanOrder.SIGNED:
         check_nan_signs(root)
-    return found
+    return bound
 
 
 def where_text(
@@ -121,7 +121,7 @@ def where_text(
     """
     known = dialect_named(dialect)
     meant = known.semantics if semantics is None else semantics
-    return typed_as_engine(parse_predicate(text, dialect), schema, known, meant)[0]
+    return typed_as_engine(parse_predicate(text, dialect), schema, known, meant).source
 
 
 def value_text(operand: Operand, schema: Schema, known: Dialect, meant: Semantics) -> Operand:
@@ -150,20 +150,24 @@ def _check_read(
 
 def typed_as_engine(
     found: Predicate, schema: Schema, known: Dialect, meant: Semantics
-) -> tuple[Predicate, Predicate]:
-    """Return the condition, typed and compared as in the engine, unbound and bound."""
+) -> BoundPredicate:
+    """Bind a condition, typed and compared as in the engine; its `source` is the typed tree.
+
+    The rules that add the engine's casts and widths, and `check_coercion`, take the tree before it
+    is bound: binding adds our casts, after which it is unknown what the text compares.
+    """
     if known.gives_types:
         found = with_spark_types(found, schema, ansi=meant.is_ansi)
     found = with_widths(found, schema, known)
     if known.times.declared_zones:
         found = with_local_times(found, schema)
     found = as_compared(found, schema, meant)
-    root = bind(found, schema, meant, simplified=False).root
-    check_coercion(found, root, schema, meant)
-    _check_read(found, root, schema, known, meant)
+    bound = bind(found, schema, meant, simplified=False)
+    check_coercion(found, bound.root, schema, meant)
+    _check_read(found, bound.root, schema, known, meant)
     if known.times.declared_zones:
         check_zones(found, schema)
-    return found, root
+    return bound
 
 
 def _left(conditions: list[tuple[str, Predicate | InvalidPredicate]]) -> str:

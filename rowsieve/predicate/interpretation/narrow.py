@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from rowsieve.predicate import ir
 from rowsieve.predicate.arrays import Mask, compare, filled, null_mask, with_nulls
-from rowsieve.predicate.bind import BoundPredicate
+from rowsieve.predicate.bound import BoundPredicate
 from rowsieve.predicate.interpretation.abstract import (
     AbstractColumn,
     AbstractColumns,

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.predicate.arrays import Mask, filled, plain_numbers
-from rowsieve.predicate.bind import BoundPredicate
+from rowsieve.predicate.bound import BoundPredicate
 from rowsieve.predicate.interpretation.abstract import AbstractColumns, Truth
 from rowsieve.predicate.interpretation.facts import DISCRETE
 from rowsieve.predicate.ir import (
