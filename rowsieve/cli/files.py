@@ -172,7 +172,9 @@ def _read_json(source: Input, schema: pa.Schema | None) -> pa.Table:
         text = opened.read()
     _refuse_wide(source, text)
     text.decode()  # pyarrow does not check UTF-8
-    text = as_lines(text.removeprefix(_BYTE_ORDER_MARK))
+    is_blank, text = not text.strip(), as_lines(text.removeprefix(_BYTE_ORDER_MARK))
+    if not text and not is_blank:  # an array without rows
+        return pa.schema(fields).empty_table()
     table = read_lines(text, fields, _block_bytes(text), source.check)
     known = {field.name for field in fields}
     guessed = [field for field in table.schema if field.name not in known]

@@ -10,7 +10,7 @@ row groups is ignored, and whole chunks are read. Each page is compared with its
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Final, TypeAlias
@@ -23,7 +23,7 @@ import xxhash
 from rowsieve.parquet.chunks import SEAL_KEY as CHUNKS_KEY
 from rowsieve.parquet.chunks import chunk_span, chunk_spans
 from rowsieve.parquet.footer_cache import cached_per_footer
-from rowsieve.parquet.seals import ReadSpan, blank, digest, fill, sealed
+from rowsieve.parquet.seals import ReadSpan, blank, fill, sealed
 from rowsieve.parquet.spans import Span
 from rowsieve.parquet.thrift import ThriftStruct, Wanted, read_fields
 
@@ -35,6 +35,7 @@ ROWS_KEY: Final = "rowsieve.page_rows"
 
 _ENTRY: Final = np.dtype([("offset", "<u4"), ("digest", "<u8")])
 MOST_CHUNKS: Final = 1_024  # decoded entries of a file that are kept: a few megabytes at most
+_READ_BYTES: Final = 8 * 1024 * 1024  # of a chunk at once while its digests are computed
 _CHARACTERS: Final = 16  # per entry
 _BEFORE_PAGES: Final = 2  # entries of a chunk before its pages: column index and dictionary
 _NOWHERE: Final = 2**32 - 1  # the offset of a missing column index
@@ -61,11 +62,10 @@ def seal_chunks_and_pages(
     of_chunks: list[str] = []
     of_pages: list[list[int]] = []
     for span, starts in zip(chunk_spans(metadata), page_starts, strict=True):
-        data = read(*span)
-        of_chunks.append(digest(data))
+        of_chunk, of_each = _digests(read, span, starts)
+        of_chunks.append(of_chunk)
         if starts is not None:
-            bounds = [start - span[0] for start in starts]
-            of_pages.append([0, *_digests(data, bounds)])
+            of_pages.append([0, *of_each])
     fill(tail, metadata, CHUNKS_KEY, of_chunks)
     if len(of_pages) == len(of_chunks):
         chunks = [chunk for group in row_groups for chunk in group[1]]
@@ -229,6 +229,17 @@ def _starts_of(
     return [start, *starts, stop]
 
 
-def _digests(file: memoryview, starts: Sequence[int]) -> Iterator[int]:
-    for start, stop in pairwise(starts):
-        yield xxhash.xxh3_64_intdigest(file[start:stop])
+def _digests(read: ReadSpan, span: Span, starts: Sequence[int] | None) -> tuple[str, list[int]]:
+    """Return the digest of a chunk, and of its pages; without `starts`, of pieces of it.
+
+    A long chunk is read page by page, so that memory does not grow with it.
+    """
+    start, stop = span
+    bounds = starts or [*range(start, stop, _READ_BYTES), stop]
+    whole = read(start, stop) if stop - start <= _READ_BYTES else None
+    chunk, of_each = xxhash.xxh3_64(), []
+    for first, last in pairwise(bounds):
+        piece = read(first, last) if whole is None else whole[first - start : last - start]
+        chunk.update(piece)
+        of_each.append(xxhash.xxh3_64_intdigest(piece))
+    return str(chunk.hexdigest()), of_each

@@ -179,6 +179,16 @@ def test_json_may_be_an_array(tmp_path: Path, text: str, mark: str) -> None:
     assert rs.open_table(str(tmp_path / "t")).count() == 3
 
 
+def test_an_empty_array_has_no_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('[{"id": 1}]')
+    run("create", tmp_path / "t", tmp_path / "a.json", "--key", "id")
+    (tmp_path / "none.json").write_text("\ufeff [ ]\n")
+    run("upsert", tmp_path / "t", tmp_path / "none.json")
+    assert rs.open_table(str(tmp_path / "t")).version == 0
+    run("overwrite", tmp_path / "t", tmp_path / "none.json", "id > 0")
+    assert rs.open_table(str(tmp_path / "t")).count() == 0
+
+
 @pytest.mark.parametrize("suffix", ["json", "jsonl"])
 @pytest.mark.parametrize(
     ("text", "row"),

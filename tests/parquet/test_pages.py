@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowsieve.errors import CorruptData
-from rowsieve.objects import ObjectStore, open_store
+from rowsieve.objects import Draft, ObjectStore, open_store
+from rowsieve.parquet import pages
+from rowsieve.parquet.chunks import SEAL_KEY as CHUNKS_KEY
 from rowsieve.parquet.decode import ParquetReader
 from rowsieve.parquet.footer import read_tail
 from rowsieve.parquet.leaf_columns import leaves_of
@@ -230,6 +232,35 @@ def test_pages_that_end_early_are_not_sealed(monkeypatch: pytest.MonkeyPatch) ->
     ref = write(store, data, schema)
     assert PageDirectory.of(read_tail(store, ref).metadata) is None
     assert ParquetReader(store, ref).read(0, [0, 1]).cast(data.schema).equals(data)
+
+
+@pytest.mark.parametrize("is_split", [False, True])
+def test_long_chunks_are_sealed_page_by_page(
+    is_split: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if is_split:  # no directory of pages
+        monkeypatch.setattr(part_file, "_PAGE_BYTES", 100)
+        monkeypatch.setattr(part_file, "_PAGE_BYTES_OF_LARGE_ROWS", 100)
+    spans: list[int] = []
+    read_span = Draft.read_span
+
+    def noting(draft: Draft, start: int, stop: int) -> memoryview:
+        spans.append(stop - start)
+        return read_span(draft, start, stop)
+
+    monkeypatch.setattr(Draft, "read_span", noting)
+    seals = []
+    for limit in (pages._READ_BYTES, 200):
+        spans.clear()
+        monkeypatch.setattr(pages, "_READ_BYTES", limit)
+        store = open_store(str(tmp_path / str(limit)))
+        metadata = read_tail(store, write(store, rows(60, 5))).metadata
+        seals.append([metadata.metadata[key.encode()] for key in (CHUNKS_KEY, PAGES_KEY)])
+    assert seals[0] == seals[1]
+    group = metadata.row_group(0)
+    chunks = [group.column(place).total_compressed_size for place in range(group.num_columns)]
+    assert max(chunks) > 200
+    assert not set(spans) & {size for size in chunks if size > 1_000}
 
 
 def test_a_directory_of_other_row_groups_is_none() -> None:

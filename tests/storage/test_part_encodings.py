@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rowsieve as rs
+from rowsieve.storage.parts import part_file
 
 ROWS = 20_000
 INTEGERS = [
@@ -79,6 +80,25 @@ def test_text_has_a_dictionary_where_it_repeats(
 ) -> None:
     text = pa.array([f"place-{i % distinct}" for i in range(ROWS)])
     assert encodings(part_of(tmp_path, {"text": text}))["text"] == encoding
+
+
+def test_a_sample_is_every_nth_value_of_all_chunks() -> None:
+    values = pa.chunked_array([[0, 1, 2], [], [3], [4, 5, 6, 7, 8]])
+    for step in range(1, 10):
+        assert part_file._every(values, step).to_pylist() == list(range(9))[::step]
+
+
+def test_long_values_are_not_copied_to_choose_an_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+
+    def noting(values: pa.ChunkedArray) -> int:
+        counted.append(values.nbytes)
+        return len(values)
+
+    monkeypatch.setattr(part_file, "_distinct", noting)
+    monkeypatch.setattr(part_file, "_SAMPLE_BYTES", 10_000)
+    assert not part_file._repeats(pa.chunked_array([[f"{n:01000}" for n in range(200)]]))
+    assert max(counted) <= 11_000
 
 
 @pytest.mark.parametrize("type_", INTEGERS, ids=str)

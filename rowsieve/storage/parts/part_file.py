@@ -59,6 +59,7 @@ _COMPRESSION_LEVEL: Final = (
 )
 _FALSE_POSITIVES: Final = 0.03  # 64 KiB for a full row group of distinct keys; 2% takes 128 KiB
 _SAMPLE_ROWS: Final = 4_096
+_SAMPLE_BYTES: Final = 16 * 1024 * 1024  # counting distinct values holds a copy of each
 _LEAST_COMPRESSED_BYTES: Final = 1_024  # per column; zstd hardly shrinks fewer
 # Decoding zstd pages costs about as much as all other decoding together. Numbers with random low
 # bits do not shrink, so they are stored uncompressed.
@@ -327,12 +328,21 @@ def _repeats(values: pa.ChunkedArray) -> bool:
     """Return whether a dictionary pays; first tests an even sample: sorted rows cluster repeats."""
     if _DICTIONARY_RATIO * len(values) < 1:
         return False
-    step = len(values) // _SAMPLE_ROWS
+    step = max(len(values) // _SAMPLE_ROWS, values.nbytes // _SAMPLE_BYTES)
     if step > 1:
-        sample = values.take(pa.array(np.arange(0, len(values), step)))
+        sample = _every(values, step)
         if _distinct(sample) > _DISTINCT_SAMPLE * len(sample):
             return False
     return _distinct(values) <= _DICTIONARY_RATIO * len(values)
+
+
+def _every(values: pa.ChunkedArray, step: int) -> pa.ChunkedArray:
+    """Return each `step`-th value; `take` of all chunks would copy them into one first."""
+    pieces, before = [], 0
+    for chunk in values.chunks:
+        pieces.append(chunk.take(pa.array(np.arange(-before % step, len(chunk), step))))
+        before += len(chunk)
+    return pa.chunked_array(pieces, values.type)
 
 
 def _distinct(values: pa.ChunkedArray) -> int:
