@@ -185,8 +185,8 @@ def test_an_empty_array_has_no_rows(tmp_path: Path) -> None:
     (tmp_path / "none.json").write_text("\ufeff [ ]\n")
     run("upsert", tmp_path / "t", tmp_path / "none.json")
     assert rs.open_table(str(tmp_path / "t")).version == 0
-    run("overwrite", tmp_path / "t", tmp_path / "none.json", "id > 0")
-    assert rs.open_table(str(tmp_path / "t")).count() == 0
+    run("create", tmp_path / "u", tmp_path / "none.json")
+    assert rs.open_table(str(tmp_path / "u")).count() == 0
 
 
 @pytest.mark.parametrize("suffix", ["json", "jsonl"])
