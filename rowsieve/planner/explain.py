@@ -26,7 +26,7 @@ from rowsieve.planner.prune_parts import Reason, prune_parts
 from rowsieve.planner.split import Piece, PlannedPart
 from rowsieve.planner.statistics import plain_value
 from rowsieve.predicate import ir
-from rowsieve.predicate.bind import bind
+from rowsieve.predicate.bind import BoundPredicate, bind_conjuncts
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.stats.columnar import PartStatistics
 from rowsieve.stats.tabulate import statistics_name
@@ -124,8 +124,7 @@ def _conditions(
     schema = snapshot.schema
     key = {schema.field(name).id for name in plan.key}
     statistics = PartStatistics(snapshot.parts, schema)
-    for term in ir.conjuncts(plan.predicate):
-        bound = bind(term, schema, plan.semantics, now_us=plan.now_us)
+    for term, bound in _conjuncts(plan, snapshot):
         refuted = int((interpret(bound, statistics) == Verdict.NONE).sum()) if plan.pruning else 0
         unknown = [c.name for c in bound.columns if not _is_known(statistics, c)]
         if not plan.pruning:
@@ -141,6 +140,12 @@ def _conditions(
         yield ConditionReason(describe(term), refuted, note)
 
 
+def _conjuncts(
+    plan: ScanPlan, snapshot: Snapshot
+) -> tuple[tuple[ir.Predicate, BoundPredicate], ...]:
+    return bind_conjuncts(plan.predicate, snapshot.schema, plan.semantics, now_us=plan.now_us)
+
+
 def _is_known(statistics: PartStatistics, column: ir.BoundColumn) -> bool:
     """Return whether any part has statistics of the column."""
     known = statistics.column(column)
@@ -153,7 +158,6 @@ def _is_known(statistics: PartStatistics, column: ir.BoundColumn) -> bool:
 def _skipped(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> tuple[PartReason, ...]:
     if not plan.pruned:
         return ()
-    schema = snapshot.schema
     facts = part_facts(snapshot)
     predicate, limit = None, None
     if plan.pruning:
@@ -163,8 +167,8 @@ def _skipped(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> tuple[Pa
     indices = np.flatnonzero(reasons != Reason.KEPT)
     parts, reasons = snapshot.parts.take(indices), reasons[indices]
     terms, refuting = _refuting(plan, snapshot, parts, reasons)
-    texts = [describe(term) for term in terms]
-    columns = [bind(term, schema, plan.semantics, now_us=plan.now_us).columns for term in terms]
+    texts = [describe(term) for term, _ in terms]
+    columns = [() if bound is None else bound.columns for _, bound in terms]
     bounds = {
         column.field_id: _bounds(parts, column.field_id)
         for i in set(refuting.tolist())
@@ -187,21 +191,20 @@ def _skipped(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> tuple[Pa
 
 def _refuting(
     plan: ScanPlan, snapshot: Snapshot, parts: PartTable, reasons: Verdicts
-) -> tuple[list[ir.Predicate], Any]:
+) -> tuple[list[tuple[ir.Predicate, BoundPredicate | None]], Any]:
     """Return the whole predicate and its conjuncts, and for each part the index that refutes it.
 
     The index is 0, the whole predicate, if no single conjunct refutes the part.
     """
     key_ids = frozenset(snapshot.schema.field(name).id for name in plan.key)
     statistics = PartStatistics(parts, snapshot.schema)
-    terms = [plan.predicate, *ir.conjuncts(plan.predicate)]
+    terms = _conjuncts(plan, snapshot)
     found = np.zeros(len(parts), dtype=np.int64)
-    for i, term in enumerate(terms[1:], start=1):
-        bound = bind(term, snapshot.schema, plan.semantics, now_us=plan.now_us)
+    for i, (_, bound) in enumerate(terms, start=1):
         by_key = interpret(bound, statistics.only(key_ids))
         verdicts = np.where(reasons == Reason.KEY, by_key, interpret(bound, statistics))
         found[(found == 0) & (verdicts == Verdict.NONE)] = i
-    return terms, found
+    return [(plan.predicate, plan.filter), *terms], found
 
 
 def _bounds(parts: PartTable, field_id: int) -> list[str]:

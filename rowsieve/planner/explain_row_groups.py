@@ -24,9 +24,9 @@ from rowsieve.planner.prune_pages import prune_pages
 from rowsieve.planner.prune_row_groups import Blooms, probe_blooms
 from rowsieve.planner.split import PlannedPart
 from rowsieve.predicate.arrays import Mask
-from rowsieve.predicate.bind import bind
+from rowsieve.predicate.bind import bind_conjuncts
 from rowsieve.predicate.interpret import Verdict, interpret
-from rowsieve.predicate.ir import TRUE, Predicate, column_names, conjuncts
+from rowsieve.predicate.ir import TRUE, Predicate, column_names
 from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from rowsieve.storage.snapshot import Snapshot
 
@@ -95,11 +95,11 @@ def _skip(
     joined = JoinedStatistics([statistics])
     kept = np.ones(metadata.num_row_groups, dtype=np.bool_)
     skipped = []
-    terms = [*conjuncts(plan.predicate)]
-    whole = [plan.predicate] if len(terms) > 1 else []
-    asked = [*((term, False) for term in (*terms, *whole)), *((term, True) for term in terms)]
-    for term, by_bloom in asked:
-        bound = bind(term, snapshot.schema, plan.semantics, now_us=plan.now_us)
+    terms = bind_conjuncts(plan.predicate, snapshot.schema, plan.semantics, now_us=plan.now_us)
+    assert plan.filter is not None
+    whole = ((plan.predicate, plan.filter),) if len(terms) > 1 else ()
+    asked = [*((*each, False) for each in (*terms, *whole)), *((*each, True) for each in terms)]
+    for term, bound, by_bloom in asked:
         if by_bloom:
             verdicts = np.where(kept, Verdict.SOME, Verdict.NONE).astype(np.int8)
             verdicts = probe_blooms(bound, statistics, verdicts, blooms)

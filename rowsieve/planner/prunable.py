@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from rowsieve.planner.witnesses import Known, witnesses
 from rowsieve.predicate import ir
-from rowsieve.predicate.bind import BoundPredicate, bind
+from rowsieve.predicate.bind import BoundPredicate, bind_conjuncts
 from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.interpret import Verdict, interpret
 from rowsieve.predicate.interpretation.abstract import AbstractColumn
@@ -57,12 +57,11 @@ def unprunable(
 
     The predicate TRUE has no conjuncts, and is itself reported.
     """
-    terms = ir.conjuncts(predicate)
+    terms = bind_conjuncts(predicate, snapshot.schema, semantics, now_us=now_us)
     if not terms:
         return [Unprunable(describe(predicate), "it excludes no rows, so nothing can be skipped")]
     found = []
-    for term in terms:
-        bound = bind(term, snapshot.schema, semantics, now_us=now_us)
+    for term, bound in terms:
         if why := _Conjunct(bound, snapshot).why_not():
             found.append(Unprunable(describe(term), why))
     return found

@@ -121,6 +121,17 @@ def bind(
     return BoundPredicate(root, schema.id, semantics, predicate)
 
 
+def bind_conjuncts(
+    predicate: ir.Predicate, schema: Schema, semantics: Semantics, *, now_us: int
+) -> tuple[tuple[ir.Predicate, BoundPredicate], ...]:
+    """Bind a predicate once; return each conjunct with its bound form, simplified."""
+    bound = bind(predicate, schema, semantics, now_us=now_us, simplified=False)
+    return tuple(
+        (term, BoundPredicate(simplify(root, semantics), schema.id, semantics))
+        for term, root in bound.conjuncts
+    )
+
+
 def bind_operand(
     operand: ir.Operand,
     schema: Schema,

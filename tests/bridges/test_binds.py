@@ -81,3 +81,18 @@ def test_a_scan_binds_once(tmp_path: Path, where: str) -> None:
         first, second = (scan() for scan in scans)
     assert first == second
     assert len(bound) == 1, bound
+
+
+def test_explain_binds_a_condition_and_not_its_terms(tmp_path: Path) -> None:
+    """Its report by part and by row group binds the conjuncts together, however many they are."""
+    rows = pa.table({"k": range(10)} | {f"c{i}": range(10) for i in range(8)})
+    table = rs.create_table(tmp_path / "t", rows, key=["k"])
+    counts = []
+    for terms in (2, 8):
+        where = " AND ".join(f"c{i} > 3" for i in range(terms))
+        table.scan(where).to_arrow()
+        with _counted() as bound:
+            report = table.scan(where).explain()
+        assert len(report.conditions) == terms
+        counts.append(len(bound))
+    assert 0 < counts[0] == counts[1] <= 3
