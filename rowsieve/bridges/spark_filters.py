@@ -22,6 +22,7 @@ from rowsieve.bridges.base import path_of
 from rowsieve.bridges.conditions import read_conditions, write_conditions
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.rows import both
+from rowsieve.bridges.sql.spark.catalyst_classes import COMPARISONS, TEXT_TESTS
 from rowsieve.bridges.ticks import as_ticks, from_ticks
 from rowsieve.bridges.translation import Row, Translation
 from rowsieve.errors import UnsupportedOperation
@@ -51,21 +52,9 @@ _NOTHING = (
     "pass ansi= to from_spark_filters"
 )
 
-_COMPARISONS: Mapping[str, ir.ComparisonOp] = {
-    "EqualTo": ir.ComparisonOp.EQ,
-    "EqualNullSafe": ir.ComparisonOp.NOT_DISTINCT,
-    "GreaterThan": ir.ComparisonOp.GT,
-    "GreaterThanOrEqual": ir.ComparisonOp.GE,
-    "LessThan": ir.ComparisonOp.LT,
-    "LessThanOrEqual": ir.ComparisonOp.LE,
-}
-_TEXT: Mapping[str, str] = {
-    "StringStartsWith": "starts_with",
-    "StringEndsWith": "ends_with",
-    "StringContains": "contains",
-}
+_TEXT: Mapping[str, str] = {f"String{kind}": ours for kind, ours in TEXT_TESTS.items()}
 FILTERS: tuple[Row, ...] = (
-    *(both(name, op.value, _VALUE) for name, op in _COMPARISONS.items()),
+    *(both(name, op.value, _VALUE) for name, op in COMPARISONS.items()),
     both("In", "InList", f"{_VALUE}; {_EMPTY}"),
     both("IsNull", "IsNull"),
     both("IsNotNull", "Not(IsNull)"),
@@ -76,7 +65,7 @@ FILTERS: tuple[Row, ...] = (
     ),
 )
 _KNOWN = frozenset(row.foreign for row in FILTERS)
-_CLASSES = {op: name for name, op in _COMPARISONS.items()}
+_CLASSES = {op: name for name, op in COMPARISONS.items()}
 _NEGATED = {ir.ComparisonOp.NE: "EqualTo", ir.ComparisonOp.DISTINCT: "EqualNullSafe"}
 _TEXT_CLASSES = {ours: name for name, ours in _TEXT.items()}
 _ACCEPTED: Mapping[type[LogicalType], tuple[type, ...]] = {
@@ -161,9 +150,9 @@ def _read(item: Any, schema: Schema, ansi: bool | None) -> ir.Predicate:
         return ir.IsNull(operand)
     if kind == "IsNotNull":
         return ir.Not(ir.IsNull(operand))
-    if kind in _COMPARISONS:
+    if kind in COMPARISONS:
         literal = ir.Literal(_physical(item.value, type_), type_)
-        return ir.Comparison(_COMPARISONS[kind], operand, literal)
+        return ir.Comparison(COMPARISONS[kind], operand, literal)
     if kind == "In":
         return _read_in(operand, type_, item.value, ansi=ansi)
     if not isinstance(type_, String) or not isinstance(item.value, str):

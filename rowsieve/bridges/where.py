@@ -136,7 +136,7 @@ def _read_value(
             check_names(expression, schema, dialect)
         meant = dialect_named(dialect).semantics if semantics is None else semantics
         if schema is not None and dialect_named(dialect).gives_types:
-            from rowsieve.bridges.sql.spark.spark_types import spark_typed  # noqa: PLC0415 - on first use
+            from rowsieve.bridges.sql.spark.types.typer import spark_typed  # noqa: PLC0415 - on first use
 
             return spark_typed(operand, schema, ansi=meant.is_ansi)
         if schema is None:

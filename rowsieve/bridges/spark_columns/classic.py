@@ -22,9 +22,10 @@ from rowsieve.bridges.spark_columns import long_lists
 from rowsieve.bridges.spark_columns.java_classes import scala_seq, spark_class
 from rowsieve.bridges.spark_columns.sessions import active_session
 from rowsieve.bridges.spark_columns.types import spark_schema
-from rowsieve.bridges.sql.spark import spark_words
-from rowsieve.bridges.sql.spark.spark_type_names import type_named
-from rowsieve.bridges.sql.spark.spark_words import Call, Form, Names
+from rowsieve.bridges.sql.spark import column_words
+from rowsieve.bridges.sql.spark.catalyst_classes import OPERATORS
+from rowsieve.bridges.sql.spark.column_words import Call, Form, Names
+from rowsieve.bridges.sql.spark.type_names import type_named
 from rowsieve.bridges.translation import Exactness, Row
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.types.logical import Binary, Bool, Date, Decimal, Float, Int, Time, Timestamp
@@ -37,37 +38,18 @@ _JVM_LIMITS: Mapping[str, str] = {
 }
 _MOST_CASES = 8  # Spark's JSON contains the children of a CASE twice
 _CALLS: Mapping[str, str] = {
-    "And": "and",
-    "Or": "or",
-    "Not": "not",
-    "EqualTo": "=",
-    "EqualNullSafe": "<=>",
-    "LessThan": "<",
-    "LessThanOrEqual": "<=",
-    "GreaterThan": ">",
-    "GreaterThanOrEqual": ">=",
-    "Add": "+",
-    "Subtract": "-",
-    "Multiply": "*",
+    **{kind: word for kind, (word, _) in OPERATORS.items()},
     "Divide": "/",
-    "Remainder": "%",
     "IntegralDivide": "div",
-    "UnaryMinus": "negative",
     "UnaryPositive": "positive",
     "BitwiseAnd": "&",
     "BitwiseOr": "|",
     "BitwiseXor": "^",
     "ShiftLeft": "shiftleft",
     "ShiftRight": "shiftright",
-    "IsNull": "isnull",
-    "IsNotNull": "isnotnull",
-    "RLike": "rlike",
-    "Concat": "concat",
     "IsUnknown$$anon$1": "isnull",
     "IsNotUnknown$$anon$2": "isnotnull",
     "StringLocate": "locate",
-    "Substring": "substring",
-    "In": "in",
 }
 _TRIMS: Mapping[str, str] = {
     "StringTrim": "trim",
@@ -260,9 +242,9 @@ def _of_json(found: Sequence[Mapping[str, Any]], java: Any) -> Node:
 def _name(node: Node) -> Form:
     text = str(node.fields["nameParts"])[1:-1]
     if ", " not in text and "..." not in text:
-        return spark_words.Name([text])
+        return column_words.Name([text])
     parts = node.source().nameParts()  # in JSON, ', ' may be part of a name
-    return spark_words.Name([str(parts.apply(place)) for place in range(parts.length())])
+    return column_words.Name([str(parts.apply(place)) for place in range(parts.length())])
 
 
 def _attribute(node: Node, names: Names) -> Form:
@@ -278,7 +260,7 @@ def _attribute(node: Node, names: Names) -> Form:
             f"{name} is {theirs} in its DataFrame and {own.dataType.simpleString()} here; "
             "name the column with F.col"
         )
-    return spark_words.Name([found])
+    return column_words.Name([found])
 
 
 def _function(node: Node) -> Form:
@@ -315,7 +297,7 @@ def _like(name: str, node: Node) -> Form:
     escape = str(node.source().escapeChar())
     if escape == "\\":  # which needs no ESCAPE
         return Call(name, node.children)
-    return Call(name, (*node.children, spark_words.constant(escape, "string")))
+    return Call(name, (*node.children, column_words.constant(escape, "string")))
 
 
 def _like_any(node: Node) -> Form:
@@ -326,7 +308,7 @@ def _like_any(node: Node) -> Form:
     text, *_ = node.children
     whole: Form | None = None
     for item in found:
-        term = Call("like", (text, spark_words.constant(str(item), "string")))
+        term = Call("like", (text, column_words.constant(str(item), "string")))
         whole = term if whole is None else Call("or", (whole, term))
     assert whole is not None
     return whole
@@ -342,20 +324,20 @@ def _cast(node: Node) -> Form:
     if target is None:
         raise UnsupportedOperation(f"a cast to {spelled} has no type in Rowsieve")
     is_try = str(node.source().evalMode().toString()) == "TRY"
-    return spark_words.CastTo(node.children[0], target, is_try=is_try)
+    return column_words.CastTo(node.children[0], target, is_try=is_try)
 
 
 def _case(node: Node) -> Form:
     pairs = list(node.children)
     last = pairs.pop() if len(pairs) % 2 else None
-    return spark_words.Choice(list(zip(pairs[::2], pairs[1::2], strict=True)), last)
+    return column_words.Choice(list(zip(pairs[::2], pairs[1::2], strict=True)), last)
 
 
 def _member(node: Node) -> Form:
     """Return a struct field that Spark has resolved, such as `frame["st.x"]`."""
     struct = node.source()
     name = struct.child().dataType().apply(struct.ordinal()).name()
-    return spark_words.Member(node.children[0], spark_words.constant(str(name), "string"))
+    return column_words.Member(node.children[0], column_words.constant(str(name), "string"))
 
 
 def _literal(node: Node) -> Form:
@@ -363,7 +345,7 @@ def _literal(node: Node) -> Form:
     if not isinstance(spelled, str):
         raise UnsupportedOperation("a list, map or struct as a constant has no type in Rowsieve")
     if value is None:
-        return spark_words.constant(None, spelled)
+        return column_words.constant(None, spelled)
     match type_named(spelled):
         case Date() | Timestamp() | Int():
             value = int(node.source().value() if spelled.startswith(("date", "time")) else value)
@@ -378,14 +360,14 @@ def _literal(node: Node) -> Form:
         case Decimal(scale=scale):
             with decimal.localcontext(prec=60):
                 value = decimal.Decimal(value).quantize(decimal.Decimal(1).scaleb(-scale))
-    return spark_words.constant(value, spelled)
+    return column_words.constant(value, spelled)
 
 
 # By class: its syntax in Spark SQL, and its form.
 _FORMS: Mapping[str, tuple[str, Callable[[Node], Form]]] = {
     "UnresolvedAttribute": ("a name", _name),
     "UnresolvedFunction": ("a call or an operator", _function),
-    "UnresolvedExtractValue": ("value[key]", lambda node: spark_words.Member(*node.children)),
+    "UnresolvedExtractValue": ("value[key]", lambda node: column_words.Member(*node.children)),
     "GetStructField": ("struct[name]", _member),
     "Literal": ("a constant with its type", _literal),
     "InSet": ("IN", _set),

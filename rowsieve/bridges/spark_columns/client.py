@@ -17,9 +17,9 @@ from rowsieve.bridges.spark_columns.connect_times import check_moments
 from rowsieve.bridges.spark_columns.long_lists import LISTED, SHORT
 from rowsieve.bridges.sql import parse_expression
 from rowsieve.bridges.sql.placeholders import StandIns
-from rowsieve.bridges.sql.spark import spark_words
-from rowsieve.bridges.sql.spark.spark_type_names import cast_target, type_named
-from rowsieve.bridges.sql.spark.spark_words import Form
+from rowsieve.bridges.sql.spark import column_words
+from rowsieve.bridges.sql.spark.column_words import Form
+from rowsieve.bridges.sql.spark.type_names import cast_target, type_named
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate.ir import ValueSet
 from rowsieve.types.encodings import arrow_type
@@ -70,7 +70,7 @@ def _text(text: str, stand_ins: StandIns) -> Form:
         parse_expression(text, "spark")  # its parentheses are balanced
     except InvalidPredicate as error:
         raise UnsupportedOperation(str(error)) from error
-    return spark_words.Spelled(f"({text}\n)")
+    return column_words.Spelled(f"({text}\n)")
 
 
 def _call(expression: Any) -> Form:
@@ -78,8 +78,8 @@ def _call(expression: Any) -> Form:
     if getattr(expression, "_is_distinct", False):
         raise UnsupportedOperation(f"{name} of distinct values has no counterpart in Rowsieve")
     if name == "in" and len(given) > SHORT and (values := _constants(given[1:])) is not None:
-        return spark_words.Listed(given[0], values)
-    return spark_words.Call(name, given)
+        return column_words.Listed(given[0], values)
+    return column_words.Call(name, given)
 
 
 def _cast(expression: Any) -> Form:
@@ -87,7 +87,7 @@ def _cast(expression: Any) -> Form:
     if mode not in (None, "try"):
         raise UnsupportedOperation(f"a cast in the mode {mode} has no counterpart in Rowsieve")
     target = cast_target(expression._data_type)
-    return spark_words.CastTo(expression._expr, target, is_try=mode == "try")
+    return column_words.CastTo(expression._expr, target, is_try=mode == "try")
 
 
 def _constants(members: Sequence[Any]) -> ValueSet | None:
@@ -121,24 +121,24 @@ def _literal(expression: Any) -> Form:
             raise UnsupportedOperation("a constant of more than 38 digits")
         with decimal.localcontext(prec=60):
             value = value.quantize(decimal.Decimal(1).scaleb(-scale))
-        return spark_words.constant(value, f"decimal({precision},{scale})")
+        return column_words.constant(value, f"decimal({precision},{scale})")
     if isinstance(value, bytearray):
         value = bytes(value)
     if isinstance(value, int) and type_named(spelled) is not None:
         check_moments(spelled, [value])
-    return spark_words.constant(value, spelled)
+    return column_words.constant(value, spelled)
 
 
 def _case(expression: Any) -> Form:
-    return spark_words.Choice(expression._branches, expression._else_value)
+    return column_words.Choice(expression._branches, expression._else_value)
 
 
 _FORMS: Mapping[str, Callable[[Any], Form]] = {
-    "ColumnReference": lambda each: spark_words.parse_name(str(each._unparsed_identifier)),
+    "ColumnReference": lambda each: column_words.parse_name(str(each._unparsed_identifier)),
     "LiteralExpression": _literal,
     "CastExpression": _cast,
     "CaseWhen": _case,
-    "UnresolvedExtractValue": lambda each: spark_words.Member(each._child, each._extraction),
+    "UnresolvedExtractValue": lambda each: column_words.Member(each._child, each._extraction),
     "CallFunction": _call,
     "UnresolvedFunction": _call,
 }

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from rowsieve.bridges.spark_columns.java_classes import scala_seq, spark_class
 from rowsieve.bridges.spark_columns.sessions import active_session
 from rowsieve.bridges.spark_columns.types import spark_type
-from rowsieve.bridges.sql.spark.spark_type_names import ddl_of, held_type, type_named
-from rowsieve.bridges.sql.spark.spark_words import Call, Form, Listed, constant
+from rowsieve.bridges.sql.spark.column_words import Call, Form, Listed, constant
+from rowsieve.bridges.sql.spark.type_names import ddl_of, held_type, type_named
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import ValueSet
 from rowsieve.predicate.limits import MAX_DEPTH

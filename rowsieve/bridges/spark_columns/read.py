@@ -18,7 +18,7 @@ from rowsieve.bridges.spark_columns.sessions import ColumnSession
 from rowsieve.bridges.sql.dialects import SPARK
 from rowsieve.bridges.sql.encoded import read_encoded
 from rowsieve.bridges.sql.placeholders import StandIns
-from rowsieve.bridges.sql.spark.spark_words import Form, Names, Words
+from rowsieve.bridges.sql.spark.column_words import Form, Names, Words
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import Predicate

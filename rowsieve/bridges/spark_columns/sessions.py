@@ -7,7 +7,7 @@ session, if it has one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,31 +15,12 @@ from typing import Any
 
 from rowsieve.bridges.extras import imported
 from rowsieve.bridges.session import Session
+from rowsieve.bridges.sql.spark.settings import ANSI, IN_COLUMNS, MEANINGS, PARSER_POLICY, TIME_ZONE
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.predicate.semantics import Semantics
 
-# The setting for formats of times, and the value that is supported.
-PARSER_POLICY = ("spark.sql.legacy.timeParserPolicy", "CORRECTED")
 _FORMATS = re.compile("format|to_date|to_timestamp|unix_timestamp", re.IGNORECASE)
 _GIVEN: ContextVar[Any] = ContextVar("the session that columns belong to", default=None)
-# Settings that change the meaning of functions, names and types, and the value that is supported.
-_FIXED: Mapping[str, str] = {
-    f"spark.sql.{name}": value
-    for name, value in {
-        "decimalOperations.allowPrecisionLoss": "true",
-        "function.concatBinaryAsString": "false",
-        "functionResolution.sessionOrder": "second",  # after Spark's own functions
-        "icu.caseMappings.enabled": "true",
-        "legacy.allowNegativeScaleOfDecimal": "false",
-        "legacy.decimal.retainFractionDigitsOnTruncate": "false",
-        "legacy.interval.enabled": "false",
-        "legacy.literal.pickMinimumPrecision": "true",
-        "legacy.lpadRpadAlwaysReturnString": "false",
-        "legacy.typeCoercion.datetimeToString.enabled": "false",
-        "path.enabled": "false",
-        "timestampType": "timestamp_ltz",
-    }.items()
-}
 _NONE = "a Spark column belongs to a session, and none is running: start one first"
 
 
@@ -124,8 +105,8 @@ def settings_for(session: Session | None) -> ColumnSession:
 
 def _classic_settings() -> ColumnSession:
     session = active_session()
-    ansi = str(session.conf.get("spark.sql.ansi.enabled")).lower() == "true"
-    zone = str(session.conf.get("spark.sql.session.timeZone"))
+    ansi = str(session.conf.get(ANSI)).lower() == "true"
+    zone = str(session.conf.get(TIME_ZONE))
     policy = str(session.conf.get(*PARSER_POLICY))
     return ColumnSession(ansi, zone, session, policy)
 
@@ -133,11 +114,12 @@ def _classic_settings() -> ColumnSession:
 def check_settings() -> None:
     """Raise for a session whose settings change the meaning of functions or types."""
     settings = active_session()._jsparkSession.conf().getAll()
-    for name in sorted(_FIXED.keys() & set(str(settings.keySet().mkString("\n")).split("\n"))):
-        if (value := str(settings.apply(name))).lower() != _FIXED[name]:
+    supported = {**MEANINGS, **IN_COLUMNS}
+    for name in sorted(supported.keys() & set(str(settings.keySet().mkString("\n")).split("\n"))):
+        if (value := str(settings.apply(name))).lower() != supported[name].lower():
             raise UnsupportedOperation(
                 f"columns are not read in a session with {name}={value}: they may mean something "
-                f"else; set it to {_FIXED[name]}"
+                f"else; set it to {supported[name]}"
             )
 
 
@@ -148,9 +130,9 @@ def client_session(*, ansi: bool | None, time_zone: str | None) -> ColumnSession
     given = _GIVEN.get()
     session = given if isinstance(given, SparkSession) else SparkSession.getActiveSession()
     if session is not None and time_zone is None:
-        time_zone = str(session.conf.get("spark.sql.session.timeZone"))
+        time_zone = str(session.conf.get(TIME_ZONE))
     if session is not None and ansi is None:
-        ansi = session.conf.get("spark.sql.ansi.enabled") == "true"
+        ansi = session.conf.get(ANSI) == "true"
     policy = PARSER_POLICY[1] if session is None else str(session.conf.get(*PARSER_POLICY))
     return ColumnSession(ansi is not False, time_zone, session, policy=policy)
 

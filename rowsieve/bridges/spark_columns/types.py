@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rowsieve.bridges.sql.spark.spark_type_names import held_type, json_of
+from rowsieve.bridges.sql.spark.type_names import held_type, json_of
 from rowsieve.types.logical import Field, List, LogicalType, Map, Nanos, Struct, Timestamp
 
 

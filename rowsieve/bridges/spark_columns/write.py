@@ -20,7 +20,7 @@ from rowsieve.bridges.meanings import keep_meaning
 from rowsieve.bridges.spark_columns import long_lists
 from rowsieve.bridges.spark_columns.sessions import ColumnSession, check_session, is_client
 from rowsieve.bridges.sql.dialects import SPARK_SETTLED
-from rowsieve.bridges.sql.spark.spark_exact import SparkExact, with_rewritten_rules
+from rowsieve.bridges.sql.spark.write.exact_conditions import SparkExact, with_rewritten_rules
 from rowsieve.bridges.sql.writing.render import Writer
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import UnsupportedOperation

@@ -21,7 +21,7 @@ from rowsieve.bridges.sql.language import accepted_as_engine, typed_as_engine
 from rowsieve.bridges.sql.reading.parse import parsed
 from rowsieve.bridges.sql.reading.read_nodes import Reader
 from rowsieve.bridges.sql.reading.source_text import Source
-from rowsieve.bridges.sql.spark.spark_types import spark_typed
+from rowsieve.bridges.sql.spark.types.typer import spark_typed
 from rowsieve.errors import InvalidPredicate, RowsieveError, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind, bind_operand

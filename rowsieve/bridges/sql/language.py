@@ -22,8 +22,8 @@ from rowsieve.bridges.sql.exactness.integer_widths import operand_with_widths, w
 from rowsieve.bridges.sql.exactness.name_rules import check_names
 from rowsieve.bridges.sql.exactness.same_values import check_answers
 from rowsieve.bridges.sql.exactness.unknown_texts import check_order, check_texts, orders_text
-from rowsieve.bridges.sql.spark.spark_exact import SparkExact, with_rewritten_rules
-from rowsieve.bridges.sql.spark.spark_types import with_spark_types
+from rowsieve.bridges.sql.spark.types.typer import with_spark_types
+from rowsieve.bridges.sql.spark.write.exact_conditions import SparkExact, with_rewritten_rules
 from rowsieve.bridges.sql.writing.render import Writer
 from rowsieve.bridges.translation import Translation
 from rowsieve.errors import InvalidInput, InvalidPredicate, UnsupportedOperation

@@ -16,6 +16,7 @@ from typing import Any, Final
 from pyspark.sql import types as spark
 
 from rowsieve.bridges.spark_columns.java_classes import java_class
+from rowsieve.bridges.sql.spark.settings import TIME_ZONE
 from rowsieve.providers.spark.plans import (
     arguments_of,
     class_of,
@@ -77,7 +78,7 @@ class _Replacer:
     def __init__(self, session: Any) -> None:
         self._session = session
         self._current = _current(session)
-        self._zone = str(session.conf.get("spark.sql.session.timeZone"))
+        self._zone = str(session.conf.get(TIME_ZONE))
         jvm = session._jvm
         self._class_named = java_class(jvm, "java.lang.Class").forName
         self._node, self._sequence, self._option = (

@@ -24,12 +24,13 @@ from pyspark.sql import functions
 
 from rowsieve.arguments import checked
 from rowsieve.arguments.annotations import Progress
+from rowsieve.bridges.sql.spark.settings import TIME_ZONE
 from rowsieve.errors import CallCancelled, InvalidInput
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.procedures.engine import Job
 from rowsieve.procedures.task_reports import REPORT, run_task
 from rowsieve.providers.spark.job_errors import condition_of, own_error
-from rowsieve.providers.spark.session_settings import TIME_ZONE, semantics_of_session
+from rowsieve.providers.spark.session_settings import semantics_of_session
 from rowsieve.types.schema import Schema
 
 _NUMBER, _PARTITION, _TASK = "number", "partition", "task"

@@ -10,12 +10,19 @@ if a setting is unknown, the read is refused, and the error names the option to 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
 
-from rowsieve.bridges.spark_columns.sessions import PARSER_POLICY, uses_formats
+from rowsieve.bridges.spark_columns.sessions import uses_formats
+from rowsieve.bridges.sql.spark.settings import (
+    ANSI,
+    IN_TEXT,
+    MEANINGS,
+    PARSER_POLICY,
+    TIME_ZONE,
+)
 from rowsieve.bridges.where import to_predicate
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.planner.plan import ScanPlan
@@ -30,27 +37,8 @@ from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.spark.name_case import check_case, odd_names
 from rowsieve.types.schema import Schema
 
-ANSI: Final = "spark.sql.ansi.enabled"
-TIME_ZONE: Final = "spark.sql.session.timeZone"
 _EXECUTION: Final = "spark.sql.execution.id"
 _ANSI_MODE: Final = "SPARK_ANSI_SQL_MODE"  # environment variable with the setting's default
-# Settings that change the grammar, types or functions of SQL text; we support only these values.
-_PLAIN: Final[Mapping[str, str]] = {
-    "spark.sql.timestampType": "TIMESTAMP_LTZ",
-    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
-    "spark.sql.parser.escapedStringLiterals": "false",
-    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
-    "spark.sql.legacy.literal.pickMinimumPrecision": "true",
-    "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "false",
-    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
-    "spark.sql.legacy.interval.enabled": "false",
-    "spark.sql.legacy.sizeOfNull": "true",
-    "spark.sql.functionResolution.sessionOrder": "second",  # after Spark's own functions
-    "spark.sql.path.enabled": "false",
-    "spark.sql.icu.caseMappings.enabled": "true",
-}
-# Likewise for text that formats times or parses them by a format.
-_OF_FORMATS: Final[Mapping[str, str]] = dict([PARSER_POLICY])
 _FIXED: Final = Semantics.of_spark(ansi=True, time_zone="UTC")
 _OTHERS: Final = (
     Semantics.of_spark(ansi=False, time_zone="UTC"),
@@ -225,7 +213,8 @@ def _failing(root: Any) -> list[ir.Operand]:
 
 
 def _check_plain(text: str, setting: Callable[[str, str], str]) -> None:
-    for name, plain in {**_PLAIN, **(_OF_FORMATS if uses_formats(text) else {})}.items():
+    of_formats = [PARSER_POLICY] if uses_formats(text) else []
+    for name, plain in (*MEANINGS.items(), *IN_TEXT.items(), *of_formats):
         if (found := setting(name, plain)).lower() != plain.lower():
             raise UnsupportedOperation(
                 f"{name} is {found} in this session, which changes the meaning of SQL text; set "

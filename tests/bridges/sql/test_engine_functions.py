@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from rowsieve.bridges.sql import parse_expression
-from rowsieve.bridges.sql.spark.spark_types import spark_typed
+from rowsieve.bridges.sql.spark.types.typer import spark_typed
 from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.evaluate import compute

@@ -14,14 +14,14 @@ from sqlglot import exp
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.reading import datafusion_calls, list_calls, postgres_calls
 from rowsieve.bridges.sql.reading.dialect_calls import narrow_sign, power
-from rowsieve.bridges.sql.spark import spark_nodes
+from rowsieve.bridges.sql.spark.read import grammar_nodes
 from rowsieve.predicate.ir import Operand
 
 _ByNode: TypeAlias = Mapping[type[Any], Callable[[Reads, Any], Operand]]
 _ByName: TypeAlias = Mapping[str, Callable[[Reads, Any], Operand | None]]
 
 NODES: Mapping[str, _ByNode] = {
-    "spark": spark_nodes.NODES,
+    "spark": grammar_nodes.NODES,
     "datafusion": datafusion_calls.NODES,
     "postgres": {exp.Pow: power},
     "duckdb": {exp.Sign: narrow_sign, exp.Pow: power},
@@ -30,7 +30,7 @@ NODES: Mapping[str, _ByNode] = {
 
 NAMES: Mapping[str, _ByName] = {
     "postgres": {**list_calls.POSTGRES, **postgres_calls.NAMES},
-    "spark": spark_nodes.NAMES,
+    "spark": grammar_nodes.NAMES,
     "datafusion": {**datafusion_calls.NAMES, **list_calls.DATAFUSION},
     "duckdb": list_calls.DUCKDB,
     "trino": list_calls.TRINO,

@@ -20,7 +20,7 @@ from rowsieve.bridges.sql.plain_shapes import between
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.reading.list_calls import compare_with_items, patterns
 from rowsieve.bridges.sql.reading.row_values import compare_rows, row_among
-from rowsieve.bridges.sql.spark.spark_coercion import AMONG, text_of_bytes
+from rowsieve.bridges.sql.spark.types.numbers_and_times import AMONG, text_of_bytes
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Bool
 

@@ -19,7 +19,7 @@ from rowsieve.bridges.sql.constructs.templates import recognise
 from rowsieve.bridges.sql.dialects import DATAFUSION_INSTANT
 from rowsieve.bridges.sql.protocols import Reads
 from rowsieve.bridges.sql.reading.dialect_calls import bits, coalesce, power, refused
-from rowsieve.bridges.sql.spark.spark_nodes import nanvl
+from rowsieve.bridges.sql.spark.read.grammar_nodes import nanvl
 from rowsieve.bridges.sql.typenames import arrow_named
 from rowsieve.predicate.ir import Call, Literal, Operand
 from rowsieve.types.logical import Date, Int, Uuid

@@ -33,7 +33,7 @@ from rowsieve.bridges.sql.reading.calls_by_dialect import NAMES, NODES
 from rowsieve.bridges.sql.reading.dialect_calls import ALIASES, HANDLERS, refused, seconds
 from rowsieve.bridges.sql.reading.json_calls import HANDLERS as KEYS
 from rowsieve.bridges.sql.reading.list_calls import HANDLERS as LISTS
-from rowsieve.bridges.sql.spark.spark_formats import read_by_format
+from rowsieve.bridges.sql.spark.read.formatted_times import read_by_format
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.types.logical import Date, Float, Int, Timestamp

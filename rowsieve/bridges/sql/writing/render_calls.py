@@ -19,7 +19,7 @@ from rowsieve.bridges.sql.constructs.templates import Templated, fill, written
 from rowsieve.bridges.sql.constructs.time_fields import TRUNCATIONS, part_template
 from rowsieve.bridges.sql.constructs.time_formats import FORMATTED, in_words
 from rowsieve.bridges.sql.protocols import Writes
-from rowsieve.bridges.sql.spark.spark_names import WRITTEN
+from rowsieve.bridges.sql.spark.read.calls_by_name import WRITTEN
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import Call, Cast, Literal, Operand
 from rowsieve.types.logical import Float

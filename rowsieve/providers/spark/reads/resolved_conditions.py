@@ -17,8 +17,9 @@ import pyarrow as pa
 from rowsieve.bridges.spark_columns import long_lists
 from rowsieve.bridges.spark_columns.classic import Node
 from rowsieve.bridges.spark_columns.types import spark_schema
-from rowsieve.bridges.sql.spark.spark_type_names import held_type, type_named
-from rowsieve.bridges.sql.spark.spark_words import Listed
+from rowsieve.bridges.sql.spark.catalyst_classes import COMPARISONS, TEXT_TESTS
+from rowsieve.bridges.sql.spark.column_words import Listed
+from rowsieve.bridges.sql.spark.type_names import held_type, type_named
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.types.encodings import arrow_type
@@ -39,19 +40,6 @@ from rowsieve.types.logical import (
 
 _PACKAGE: Final = "org.apache.spark.sql.catalyst.expressions."
 _DEEPEST: Final = 50
-_COMPARISONS: Final[Mapping[str, ir.ComparisonOp]] = {
-    "EqualTo": ir.ComparisonOp.EQ,
-    "EqualNullSafe": ir.ComparisonOp.NOT_DISTINCT,
-    "LessThan": ir.ComparisonOp.LT,
-    "LessThanOrEqual": ir.ComparisonOp.LE,
-    "GreaterThan": ir.ComparisonOp.GT,
-    "GreaterThanOrEqual": ir.ComparisonOp.GE,
-}
-_TEXTS: Final[Mapping[str, str]] = {
-    "StartsWith": "starts_with",
-    "EndsWith": "ends_with",
-    "Contains": "contains",
-}
 _COMPARED: Final = (Bool, Int, Float, Decimal, String, Binary, Date, Timestamp)
 Columns = Mapping[int, Field]  # by the id of the attribute
 
@@ -67,19 +55,19 @@ def predicate_of(node: Node, columns: Columns, depth: int = 0) -> ir.Predicate:
     if kind in ("IsNull", "IsNotNull"):
         found = ir.IsNull(_column(node.children[0], columns)[0])
         return found if kind == "IsNull" else ir.Not(found)
-    if kind in _COMPARISONS:
-        return _comparison(_COMPARISONS[kind], node, columns)
+    if kind in COMPARISONS:
+        return _comparison(COMPARISONS[kind], node, columns)
     if kind == "In":
         return _in_list(node, columns)
     if kind == "InSet":
         operand, type_ = _column(node.children[0], columns)
         return ir.InList(operand, members_of(node, type_))
-    if kind in _TEXTS:
+    if kind in TEXT_TESTS:
         text, type_ = _column(node.children[0], columns)
         piece = _literal(node.children[1], type_)
         if not isinstance(type_, String):
             raise refusal(kind)
-        return ir.BooleanOperand(ir.Call(_TEXTS[kind], (text, piece)))
+        return ir.BooleanOperand(ir.Call(TEXT_TESTS[kind], (text, piece)))
     if kind == "Like":
         return _like(node, columns)
     if kind == "AttributeReference":

@@ -18,9 +18,11 @@ from rowsieve.bridges.spark_columns.classic import Node
 from rowsieve.bridges.sql.dialects import SPARK
 from rowsieve.bridges.sql.encoded import read_encoded
 from rowsieve.bridges.sql.placeholders import StandIns
-from rowsieve.bridges.sql.spark import spark_words
-from rowsieve.bridges.sql.spark.spark_type_names import type_named
-from rowsieve.bridges.sql.spark.spark_words import Call, Form, Names, Words
+from rowsieve.bridges.sql.spark import column_words
+from rowsieve.bridges.sql.spark.catalyst_classes import FUNCTIONS, OPERATORS, Depends
+from rowsieve.bridges.sql.spark.column_words import Call, Form, Names, Words
+from rowsieve.bridges.sql.spark.settings import ANSI, TIME_ZONE
+from rowsieve.bridges.sql.spark.type_names import type_named
 from rowsieve.bridges.translation import Exactness
 from rowsieve.errors import InvalidPredicate, UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
@@ -37,67 +39,7 @@ from rowsieve.providers.spark.reads.resolved_conditions import (
 from rowsieve.types.logical import Json, String, type_name
 from rowsieve.types.schema import Schema
 
-# Classes whose meaning depends only on their operands, and their names in Spark's SQL.
-_PLAIN: Final[Mapping[str, str]] = {
-    "And": "and",
-    "Or": "or",
-    "Not": "not",
-    "EqualTo": "=",
-    "EqualNullSafe": "<=>",
-    "LessThan": "<",
-    "LessThanOrEqual": "<=",
-    "GreaterThan": ">",
-    "GreaterThanOrEqual": ">=",
-    "IsNull": "isnull",
-    "IsNotNull": "isnotnull",
-    "In": "in",
-    "StartsWith": "startswith",
-    "EndsWith": "endswith",
-    "Contains": "contains",
-    "RLike": "rlike",
-    "Substring": "substring",
-    "Length": "length",
-    "Concat": "concat",
-    "GetJsonObject": "get_json_object",
-    "If": "if",
-    "Coalesce": "coalesce",
-    "Greatest": "greatest",
-    "Least": "least",
-    "Year": "year",
-    "Quarter": "quarter",
-    "Month": "month",
-    "DayOfMonth": "day",
-    "DayOfYear": "dayofyear",
-    "DayOfWeek": "dayofweek",
-    "WeekDay": "weekday",
-    "WeekOfYear": "weekofyear",
-    "LastDay": "last_day",
-    "DateAdd": "date_add",
-    "DateSub": "date_sub",
-    "DateDiff": "datediff",
-    "TruncDate": "trunc",
-    "AddMonths": "add_months",
-}
-# Likewise for classes that have a time zone.
-_ZONED: Final[Mapping[str, str]] = {
-    "Hour": "hour",
-    "Minute": "minute",
-    "Second": "second",
-    "TruncTimestamp": "date_trunc",
-}
-# Likewise for classes that have a mode: by a context, or by whether they fail.
-_MODAL: Final[Mapping[str, str]] = {
-    "Add": "+",
-    "Subtract": "-",
-    "Multiply": "*",
-    "Remainder": "%",
-}
-_FAILING: Final[Mapping[str, str]] = {
-    "UnaryMinus": "negative",
-    "Abs": "abs",
-    "Floor": "floor",
-    "Ceil": "ceil",
-}
+_WORDS: Final = {**OPERATORS, **FUNCTIONS}
 _SHIFTS: Final = ("TimestampAddInterval", "TimestampAddYMInterval", "DateAddYMInterval")
 
 
@@ -113,8 +55,8 @@ class Rules:
     @classmethod
     def of(cls, session: Any, schema: Schema) -> Rules:
         """The rules that the session has now."""
-        is_ansi = str(session.conf.get("spark.sql.ansi.enabled")).lower() == "true"
-        zone = str(session.conf.get("spark.sql.session.timeZone"))
+        is_ansi = str(session.conf.get(ANSI)).lower() == "true"
+        zone = str(session.conf.get(TIME_ZONE))
         return cls(schema, Semantics.of_spark(ansi=is_ansi, time_zone=zone), is_ansi, zone)
 
 
@@ -159,17 +101,18 @@ def _check_names(schema: Schema) -> None:
 
 def _form(node: Node, columns: Columns, rules: Rules) -> Form:
     kind, children = kind_of(node), node.children
-    if kind in _PLAIN:
-        return Call(_PLAIN[kind], _with_documents(kind, children, columns))
-    if kind in _ZONED:
-        _check_zone(node, rules)
-        return Call(_ZONED[kind], children)
-    if kind in _MODAL:
-        _check_mode(str(node.source().evalMode().toString()), kind, rules)
-        return Call(_MODAL[kind], children)
-    if kind in _FAILING:
-        _check_mode("ANSI" if node.source().failOnError() else "LEGACY", kind, rules)
-        return Call(_FAILING[kind], children)
+    if kind in _WORDS:
+        word, depends = _WORDS[kind]
+        match depends:
+            case Depends.NOTHING:
+                return Call(word, _with_documents(kind, children, columns))
+            case Depends.ZONE:
+                _check_zone(node, rules)
+            case Depends.MODE:
+                _check_mode(str(node.source().evalMode().toString()), kind, rules)
+            case Depends.FAILING:
+                _check_mode("ANSI" if node.source().failOnError() else "LEGACY", kind, rules)
+        return Call(word, children)
     if (read := _OTHERS.get(kind)) is None:
         raise refusal(kind)
     return read(node, columns, rules)
@@ -183,7 +126,7 @@ def _with_documents(kind: str, children: Any, columns: Columns) -> list[Any]:
     parts, type_ = path_of(first, columns)
     if not isinstance(type_, Json | String):
         raise refusal(kind)
-    return [spark_words.Name(parts), *others]
+    return [column_words.Name(parts), *others]
 
 
 def _check_zone(node: Node, rules: Rules) -> None:
@@ -205,14 +148,14 @@ def _cast(node: Node, columns: Columns, rules: Rules) -> Form:
     mode = str(node.source().evalMode().toString())
     if (is_try := mode == "TRY") is False:
         _check_mode(mode, node.kind, rules)
-    return spark_words.CastTo(node.children[0], target, is_try=is_try)
+    return column_words.CastTo(node.children[0], target, is_try=is_try)
 
 
 def _case(node: Node, columns: Columns, rules: Rules) -> Form:
     del columns, rules
     pairs = list(node.children)
     last = pairs.pop() if len(pairs) % 2 else None
-    return spark_words.Choice(list(zip(pairs[::2], pairs[1::2], strict=True)), last)
+    return column_words.Choice(list(zip(pairs[::2], pairs[1::2], strict=True)), last)
 
 
 def _column(node: Node, columns: Columns, rules: Rules) -> Form:
@@ -220,20 +163,20 @@ def _column(node: Node, columns: Columns, rules: Rules) -> Form:
     parts, type_ = path_of(node, columns)
     if isinstance(type_, Json):
         raise UnsupportedOperation(f"{'.'.join(parts)} is {type_name(type_)}, and text in Spark")
-    return spark_words.Name(parts)
+    return column_words.Name(parts)
 
 
 def _literal(node: Node, columns: Columns, rules: Rules) -> Form:
     del columns, rules
     spelled = node.fields["dataType"]
     if isinstance(spelled, str) and spelled.startswith("interval "):  # not the legacy `interval`
-        return spark_words.constant(int(node.fields["value"]), spelled)
+        return column_words.constant(int(node.fields["value"]), spelled)
     type_ = type_named(spelled)
     if type_ is None:
         raise UnsupportedOperation(f"a constant of type {spelled} has no type in Rowsieve")
     if node.fields.get("value") is None:
-        return spark_words.constant(None, spelled)
-    return spark_words.constant(constant_of(node, type_), spelled)
+        return column_words.constant(None, spelled)
+    return column_words.constant(constant_of(node, type_), spelled)
 
 
 def _shifted(node: Node, columns: Columns, rules: Rules) -> Form:
@@ -262,7 +205,7 @@ def _in_set(node: Node, columns: Columns, rules: Rules) -> Form:
     del rules
     operand = node.children[0]
     _, type_ = path_of(operand, columns)
-    return spark_words.Listed(operand, members_of(node, type_), typed=True)
+    return column_words.Listed(operand, members_of(node, type_), typed=True)
 
 
 _OTHERS: Final[Mapping[str, Callable[[Node, Columns, Rules], Form]]] = {

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from rowsieve.bridges.sql.spark.spark_coercion import INSTANT, common_type
-from rowsieve.bridges.sql.spark.spark_values import Value
+from rowsieve.bridges.sql.spark.types.numbers_and_times import INSTANT, common_type
+from rowsieve.bridges.sql.spark.types.typed_values import Value
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.functions.casting.casts import cast_as_written
 from rowsieve.predicate.functions.casting.spark_times import read_moments

@@ -11,9 +11,9 @@ from typing import Protocol
 
 from rowsieve.bridges.constant_values import value_of
 from rowsieve.bridges.sql.constructs.nested_access import ELEMENT, SUBSCRIPT, TRIED_ELEMENT
-from rowsieve.bridges.sql.spark.spark_coercion import INSTANT, is_text
-from rowsieve.bridges.sql.spark.spark_names import TRUNC
-from rowsieve.bridges.sql.spark.spark_values import Value, held
+from rowsieve.bridges.sql.spark.read.calls_by_name import TRUNC
+from rowsieve.bridges.sql.spark.types.numbers_and_times import INSTANT, is_text
+from rowsieve.bridges.sql.spark.types.typed_values import Value, held
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.registry import known_of, resolve
@@ -32,7 +32,7 @@ from rowsieve.types.logical import (
 
 
 class Types(Protocol):
-    """Gives operands Spark's types; implemented in `spark_types`."""
+    """Gives operands Spark's types; implemented in `types/typer.py`."""
 
     @property
     def ansi(self) -> bool:

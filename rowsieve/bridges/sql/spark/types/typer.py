@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from rowsieve.bridges.constant_values import value_of
-from rowsieve.bridges.sql.spark.spark_calls import HANDLERS, is_part, plain
-from rowsieve.bridges.sql.spark.spark_coercion import (
+from rowsieve.bridges.sql.spark.read.formatted_times import HANDLERS as FORMATS
+from rowsieve.bridges.sql.spark.rules import decimal_result
+from rowsieve.bridges.sql.spark.types.numbers_and_times import (
     AMONG,
     INSTANT,
     QUOTIENT,
@@ -29,9 +30,7 @@ from rowsieve.bridges.sql.spark.spark_coercion import (
     literal_of,
     text_of_bytes,
 )
-from rowsieve.bridges.sql.spark.spark_formats import HANDLERS as FORMATS
-from rowsieve.bridges.sql.spark.spark_rules import decimal_result
-from rowsieve.bridges.sql.spark.spark_text_coercion import (
+from rowsieve.bridges.sql.spark.types.text_coercion import (
     among,
     as_text,
     check_spelling,
@@ -39,7 +38,8 @@ from rowsieve.bridges.sql.spark.spark_text_coercion import (
     in_comparison,
     text_as,
 )
-from rowsieve.bridges.sql.spark.spark_values import Value, held, widens
+from rowsieve.bridges.sql.spark.types.typed_calls import HANDLERS, is_part, plain
+from rowsieve.bridges.sql.spark.types.typed_values import Value, held, widens
 from rowsieve.errors import UnknownColumn, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.binding.dated import later_by

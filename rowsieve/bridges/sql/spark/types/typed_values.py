@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rowsieve.bridges.sql.spark.spark_type_names import held_type
+from rowsieve.bridges.sql.spark.type_names import held_type
 from rowsieve.predicate.ir import Cast, Operand
 from rowsieve.types.logical import (
     Binary,

@@ -1,7 +1,7 @@
 """Read functions that only Spark has, or whose arguments it counts differently.
 
 Soundness: the meaning of a function that depends on argument types (a place in a list, a key of a
-map) is left to `spark_calls`, which knows them.
+map) is left to `types/typed_calls.py`, which knows them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rowsieve.bridges.constant_values import whole_of
 from rowsieve.bridges.sql.constructs.nested_access import ELEMENT, SUBSCRIPT, TRIED_ELEMENT
 from rowsieve.bridges.sql.constructs.pattern_calls import regex
 from rowsieve.bridges.sql.protocols import Reads
-from rowsieve.bridges.sql.spark.spark_type_names import cast_target
+from rowsieve.bridges.sql.spark.type_names import cast_target
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Date, Int, LogicalType, Timestamp
 
@@ -23,7 +23,7 @@ _WIDE, _INSTANT = Int(64), Timestamp(utc=True)
 _MOST = 2**31
 _ZERO = ir.Literal(0, _WIDE)
 TRUNC = "trunc_date"  # `trunc` is a function of numbers here
-# Functions that read text by a format, which are typed in `spark_formats`.
+# Functions that read text by a format, which are typed in `read/formatted_times.py`.
 BY_FORMAT = (
     *("to_date", "try_to_date", "to_timestamp", "try_to_timestamp", "to_timestamp_ltz"),
     *("to_timestamp_ntz", "unix_timestamp", "to_unix_timestamp"),

@@ -20,9 +20,10 @@ import pyarrow.compute as pc
 from rowsieve.bridges.functions.casts import CASTS, kinds_of
 from rowsieve.bridges.sql.constructs.templates import Templated
 from rowsieve.bridges.sql.exactness.exact import UNKNOWN, Exact
-from rowsieve.bridges.sql.spark import spark_rules, spark_written_texts
-from rowsieve.bridges.sql.spark.spark_exact_calls import CALLS
-from rowsieve.bridges.sql.spark.spark_type_names import held_type
+from rowsieve.bridges.sql.spark import rules
+from rowsieve.bridges.sql.spark.type_names import held_type
+from rowsieve.bridges.sql.spark.write import written_texts
+from rowsieve.bridges.sql.spark.write.exact_calls import CALLS
 from rowsieve.errors import InvalidPredicate, UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.casting.casts import cast_rule
@@ -54,7 +55,7 @@ def with_rewritten_rules(meant: Semantics, theirs: Semantics) -> Semantics:
     own.append("failed_cast")
     if meant.integer_overflow is OnFailure.NULL:
         own.append("integer_overflow")
-    if meant.digit_rounding in spark_rules.DIGITS_BY_TEXT:
+    if meant.digit_rounding in rules.DIGITS_BY_TEXT:
         own.append("digit_rounding")
     return replace(meant, **{field: getattr(theirs, field) for field in own})
 
@@ -126,16 +127,16 @@ class SparkExact(Exact):
             return operand
         if held_type(target) != target:
             raise self.lacks(target)
-        if isinstance(source, String) and isinstance(target, spark_written_texts.READ):
+        if isinstance(source, String) and isinstance(target, written_texts.READ):
             if target == _INSTANT:
                 self.check_zone()
-            tried = spark_written_texts.is_tried(node, self.meant, ansi=self.ansi)
+            tried = written_texts.is_tried(node, self.meant, ansi=self.ansi)
             return ir.Cast(operand, target, tried)
         pair = kinds_of(held_type(source), target)
         if pair not in CASTS["spark"]:
             shown = f"a cast of {type_name(source)} to {type_name(target)}"
             raise UnsupportedOperation(f"{shown} may give other values in spark")
-        spark_rules.check_cast(held_type(source), target)
+        rules.check_cast(held_type(source), target)
         if _INSTANT in (source, target):
             self.check_zone()
         rule = cast_rule(source, target)
@@ -146,7 +147,7 @@ class SparkExact(Exact):
         if fails and not (wraps and isinstance(target, Int)):
             if self.meant.failed_cast is OnFailure.NULL:
                 return ir.Cast(operand, target, try_=True)
-            if not self.ansi and pair not in spark_rules.CAST_ANY_MODE:
+            if not self.ansi and pair not in rules.CAST_ANY_MODE:
                 raise UnsupportedOperation("a failing cast gives no error where ANSI mode is off")
         if pair == ("Decimal", "String") and not self.ansi:
             raise UnsupportedOperation("spark writes decimals differently if ANSI mode is off")

@@ -1,7 +1,7 @@
 """Read nodes that the grammar builds from Spark's functions, and that mean something else there.
 
 Soundness: the meaning of a function that depends on argument types (a quotient, a place in a list)
-is left to `spark_types` and `spark_calls`, which know them.
+is left to `types/typer.py` and `types/typed_calls.py`, which know them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from rowsieve.bridges.constant_values import whole_of
 from rowsieve.bridges.sql.constructs.time_fields import field_argument
 from rowsieve.bridges.sql.constructs.truncations import truncated
 from rowsieve.bridges.sql.protocols import Reads
-from rowsieve.bridges.sql.spark.spark_coercion import QUOTIENT, WHOLE_QUOTIENT
-from rowsieve.bridges.sql.spark.spark_formats import read_by_format
-from rowsieve.bridges.sql.spark.spark_names import BY_FORMAT, TRUNC, constant_of, unless_zero
-from rowsieve.bridges.sql.spark.spark_names import NAMES as OF_VALUES
-from rowsieve.bridges.sql.spark.spark_rules import DATE_UNITS, UNITS
-from rowsieve.bridges.sql.spark.spark_zones import converted, from_time_zone, from_utc
+from rowsieve.bridges.sql.spark.read.calls_by_name import BY_FORMAT, TRUNC, constant_of, unless_zero
+from rowsieve.bridges.sql.spark.read.calls_by_name import NAMES as OF_VALUES
+from rowsieve.bridges.sql.spark.read.formatted_times import read_by_format
+from rowsieve.bridges.sql.spark.read.zone_calls import converted, from_time_zone, from_utc
+from rowsieve.bridges.sql.spark.rules import DATE_UNITS, UNITS
+from rowsieve.bridges.sql.spark.types.numbers_and_times import QUOTIENT, WHOLE_QUOTIENT
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Bool, Date, Float, Int
 

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from rowsieve.bridges.sql.constructs.time_formats import last_string
 from rowsieve.bridges.sql.protocols import Reads
-from rowsieve.bridges.sql.spark.spark_calls import Handler, Types
-from rowsieve.bridges.sql.spark.spark_coercion import INSTANT, is_text
-from rowsieve.bridges.sql.spark.spark_names import BY_FORMAT
-from rowsieve.bridges.sql.spark.spark_values import Value
+from rowsieve.bridges.sql.spark.read.calls_by_name import BY_FORMAT
+from rowsieve.bridges.sql.spark.types.numbers_and_times import INSTANT, is_text
+from rowsieve.bridges.sql.spark.types.typed_calls import Handler, Types
+from rowsieve.bridges.sql.spark.types.typed_values import Value
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.functions.times.java_formats import UnknownFormat, pattern_of

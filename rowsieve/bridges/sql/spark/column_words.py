@@ -18,7 +18,7 @@ from rowsieve.bridges.chains import flattened
 from rowsieve.bridges.sql.constructs.render_literals import literal_text, quoted
 from rowsieve.bridges.sql.dialects import SPARK
 from rowsieve.bridges.sql.placeholders import StandIns, TextDepth
-from rowsieve.bridges.sql.spark.spark_type_names import ddl_of, type_named
+from rowsieve.bridges.sql.spark.type_names import ddl_of, type_named
 from rowsieve.errors import UnknownColumn, UnsupportedOperation
 from rowsieve.predicate.functions.registry import BUILT_IN
 from rowsieve.predicate.ir import Literal, ValueSet

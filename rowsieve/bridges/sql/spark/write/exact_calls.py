@@ -1,4 +1,4 @@
-"""Rewrite calls so that Spark gives them the same values and failures, for `spark_exact`.
+"""Rewrite calls so that Spark gives them the same values and failures, for `exact_conditions.py`.
 
 Soundness: a call without a handler here is written by the table of functions; a handler refuses the
 arguments, failures and time zones for which Spark is not known to agree.
@@ -14,7 +14,8 @@ from rowsieve.bridges.sql.constructs.named_zones import is_proved
 from rowsieve.bridges.sql.constructs.templates import Templated
 from rowsieve.bridges.sql.constructs.time_formats import to_dialect
 from rowsieve.bridges.sql.exactness.exact import Exact
-from rowsieve.bridges.sql.spark import spark_rules, spark_written_texts
+from rowsieve.bridges.sql.spark import rules
+from rowsieve.bridges.sql.spark.write import written_texts
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
 from rowsieve.predicate.binding import zoned
@@ -35,7 +36,7 @@ from rowsieve.types.logical import (
 from rowsieve.types.time_zones import name_in
 
 if TYPE_CHECKING:
-    from rowsieve.bridges.sql.spark.spark_exact import SparkExact
+    from rowsieve.bridges.sql.spark.write.exact_conditions import SparkExact
 
 _INT64, _LOCAL, _INSTANT = Int(64), Timestamp(utc=False), Timestamp(utc=True)
 _MOST = 2**31 - 1
@@ -66,7 +67,7 @@ def _arithmetic(exact: SparkExact, node: ir.Call) -> ir.Operand:
             a, b = types
             assert isinstance(a, Decimal)
             assert isinstance(b, Decimal)
-            if spark_rules.decimal_result(name, a, b) != result:
+            if rules.decimal_result(name, a, b) != result:
                 raise UnsupportedOperation(f"{name} of decimals keeps other digits in spark")
             by_zero = meant.integer_division_by_zero
         case _:
@@ -143,7 +144,7 @@ def _round(exact: SparkExact, node: ir.Call) -> ir.Operand:
         case Float() if digits == 0:
             return Templated("bround({0}, 0)", (operand,)) if meant.rounds_half_to_even else made
         case Float(bits=bits) if isinstance(digits, int) and digits > 0:
-            alike = meant.digit_rounding in spark_rules.DIGITS_BY_TEXT and bits == 64
+            alike = meant.digit_rounding in rules.DIGITS_BY_TEXT and bits == 64
             if not alike and meant.digit_rounding is not DigitRounding.WIDE_DECIMAL:
                 raise UnsupportedOperation("Spark rounds to digits in another way")
             return made
@@ -225,7 +226,7 @@ def _date_trunc(exact: SparkExact, node: ir.Call) -> ir.Operand:
 
 def _truncated(exact: SparkExact, node: ir.Call) -> ir.Operand:
     unit = str(value_of(node.arguments[0])).strip().lower().removesuffix("s")
-    if unit not in spark_rules.UNITS.values():
+    if unit not in rules.UNITS.values():
         raise UnsupportedOperation(f"date_trunc to {unit!r} has no counterpart in Spark")
     operand = exact.operand(node.arguments[1])
     return ir.Call("date_trunc", (ir.Literal(unit, String()), operand))
@@ -296,7 +297,7 @@ def _made_date(exact: SparkExact, node: ir.Call) -> ir.Operand:
 def _text_instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
     exact.check_zone(str(value_of(node.arguments[0])))
     text = exact.operand(node.arguments[1])
-    return spark_written_texts.instant_of_text(node.function, text, ansi=exact.ansi)
+    return written_texts.instant_of_text(node.function, text, ansi=exact.ansi)
 
 
 def _by_format(exact: SparkExact, node: ir.Call) -> ir.Operand:
@@ -304,7 +305,7 @@ def _by_format(exact: SparkExact, node: ir.Call) -> ir.Operand:
     for name in names:
         exact.check_zone(str(value_of(name)))
     made, text = ir.Literal(value_of(form)), exact.operand(text)
-    return spark_written_texts.time_of_format(node.function, text, made, ansi=exact.ansi)
+    return written_texts.time_of_format(node.function, text, made, ansi=exact.ansi)
 
 
 def _local_time(exact: SparkExact, node: ir.Call) -> ir.Operand:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import decimal
 
 from rowsieve.bridges.constant_values import text_of, value_of
-from rowsieve.bridges.sql.spark.spark_values import Value
+from rowsieve.bridges.sql.spark.types.typed_values import Value
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate.ir import Cast, Literal, Operand
 from rowsieve.predicate.literal_values import int_range

@@ -1,0 +1,1 @@
+"""Write Spark's SQL: rewrite bound conditions so that Spark gives them the same values."""
