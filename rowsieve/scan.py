@@ -266,6 +266,8 @@ class Scan:
         because pruning makes no claim about rows that a limit leaves out.
         """
         plan = self._plan
+        if not self._percent:
+            return self._new_execution(plan)
         is_whole = plan.pruning and plan.limit is None
         outcome = Auditor(
             (lambda: plan) if is_whole else partial(self._replanned, pruning=True),
@@ -350,15 +352,19 @@ def read_split(
 def planned_metrics(plan: ScanPlan) -> ScanMetrics:
     """Return the counters that are known from the plan, before any read."""
     metrics = ScanMetrics()
-    pieces = [piece for split in plan.splits for piece in split.pieces]
-    kept = {part.part_id for piece in pieces for part in piece.parts}
-    metrics.parts_pruned = sum(group.parts for group in plan.pruned)
+    kept: set[str] = set()
+    for split in plan.splits:
+        for piece in split.pieces:
+            kept.update(part.part_id for part in piece.parts)
+            metrics.bytes_considered += piece.size_bytes
+    for group in plan.pruned:
+        metrics.parts_pruned += group.parts
+        metrics.bytes_pruned += group.size_bytes
+        metrics.pruned_by[group.by] = group.parts
     metrics.parts_considered = len(kept) + metrics.parts_pruned
-    metrics.bytes_pruned = sum(group.size_bytes for group in plan.pruned)
-    metrics.bytes_considered = metrics.bytes_pruned + sum(piece.size_bytes for piece in pieces)
+    metrics.bytes_considered += metrics.bytes_pruned
     metrics.statistics_contradicting = plan.statistics_contradicting
     metrics.statistics_unreadable = plan.statistics_unreadable
-    metrics.pruned_by = {group.by: group.parts for group in plan.pruned}
     for part in plan.resolved or ():
         refuted = part.row_groups_by_statistics + part.row_groups_by_bloom
         metrics.note_pruned(part.row_groups, refuted, part.pages, part.pages_by_index)

@@ -22,7 +22,7 @@ from rowsieve.change_feed.commit_rows import expect_parts, rows_of_commit
 from rowsieve.change_feed.feed_columns import FeedColumns
 from rowsieve.config import DEFAULT
 from rowsieve.errors import InvalidInput, SnapshotExpired, StoreError, VersionNotFound
-from rowsieve.executor.execute import PREFETCH_DIVISOR
+from rowsieve.executor.read_ahead import PREFETCH_DIVISOR
 from rowsieve.objects import FetchingStore, ObjectStore, in_thread
 from rowsieve.retention.leases import LEASE_S, Lease
 from rowsieve.storage.log.floors import check_kept, floors_of, is_closed

@@ -205,16 +205,18 @@ def read_rows(
     while they are in the processor's cache. Text is filtered as dictionary indices, which are
     cheaper to move, and converted afterwards.
     """
-    asked = [(group, own, group.pages_of(own)) for group, own in zip(groups, rows, strict=True)]
-    if len(asked) > 1:  # each has few wanted pages, or none
-        asked = [each for each in asked if each[1] is None or len(each[1])]
-    counts = [group.row_count if own is None else len(own) for group, own, _ in asked]
+    some, pages, within, count = [], [], [], 0
+    for group, own in zip(groups, rows, strict=True):
+        more = group.row_count if own is None else len(own)
+        if more or len(groups) == 1:
+            some.append(group)
+            pages.append(group.pages_of(own))
+            within.append(group._within(own, pages[-1]))
+            count += more
     if not columns:
-        return _as_batch([], (), sum(counts))
-    within = [group._within(own, pages) for group, own, pages in asked]
+        return _as_batch([], (), count)
     keep = _selection_of(within)
-    some, pages = [group for group, _, _ in asked], [pages for _, _, pages in asked]
-    kept = (keep(array) for array in _arrays(some, pages, columns))
+    kept = map(keep, _arrays(some, pages, columns))
     if target is None:
         return pa.RecordBatch.from_arrays(list(kept), names=list(columns.names))
     arrays = [as_output(*each) for each in zip(kept, target.types, strict=True)]

@@ -10,30 +10,27 @@ A split can be read alone, in any process that has the plan and the store.
 
 from __future__ import annotations
 
-import os
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
+from operator import attrgetter
 from typing import TypeVar
 
 import pyarrow as pa
 
-from rowsieve.computed_property import computed_property
 from rowsieve.config import DEFAULT
 from rowsieve.executor.live_rows import LiveRows, is_resolved, with_columns
 from rowsieve.executor.output_batches import Packaging, take_first
 from rowsieve.executor.part_sources import PartSource
-from rowsieve.executor.read_ahead import ReadAhead, with_lookahead
+from rowsieve.executor.read_ahead import ReadAhead, Schedule
 from rowsieve.executor.streams import Streams
 from rowsieve.executor.two_phase import RowReader
 from rowsieve.executor.units import Task, Unit, joined, starting_small
 from rowsieve.executor.windows import Numbered
 from rowsieve.metrics import ScanMetrics
-from rowsieve.objects import FetchingStore, ObjectStore
+from rowsieve.objects import ObjectStore
 from rowsieve.parquet.footer import expect_tails
 from rowsieve.planner.candidates import find_candidates
 from rowsieve.planner.part_rows import PartRows
@@ -50,9 +47,6 @@ from rowsieve.types.logical import Float
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
-CORES = os.cpu_count() or 1  # a second call would read files again
-NETWORK_THREADS = 32  # for a remote store, where each thread mostly waits
-PREFETCH_DIVISOR = 8  # prefetched bytes take at most this fraction of a read's memory
 GROUPS_AHEAD = 16  # row groups that one read prefetches
 PARTS_TOGETHER = 16  # parts whose footers, bloom filters and pages are interpreted at once
 FOOTERS_AHEAD = 256  # parts whose footers are prefetched
@@ -83,17 +77,16 @@ class Execution:
         small_start: bool = False,
     ) -> None:
         self._plan = plan
-        self._views = views
-        self._small_start = small_start and not store.overlaps  # there, it costs a round trip
-        self._store: ObjectStore = store
-        if store.overlaps and not isinstance(store, FetchingStore):
-            self._store = FetchingStore(store, memory_bytes // PREFETCH_DIVISOR)
+        self._schedule = Schedule(store, memory_bytes, threads, is_short=plan.limit is not None)
+        self._store = self._schedule.store
+        self._small_start = small_start and not self._schedule.fetches  # it costs a round trip
         self._schema = plan.schema
         self._order = KeyOrder.of(self._schema, plan.key) if plan.key else None
         self._packaging = Packaging(plan, views=views)
         self._resolved = rows_by_part(plan)
-        remote_threads = NETWORK_THREADS if store.overlaps else 0
-        self._threads = threads or remote_threads or CORES
+        self._columns = self._packaging.columns_to_read(self._schema)
+        self._keys = self._schema.select(plan.key if self._order else ())
+        self._unordered = self._readers(self._columns, views=views and not plan.ordered)
         self._memory_bytes = memory_bytes
         self.metrics = ScanMetrics() if metrics is None else metrics
 
@@ -109,7 +102,7 @@ class Execution:
 
     def visible_parts(self) -> Iterator[tuple[PartSource, RowSet | None]]:
         """Every part that the plan reads, with its visible rows; None if all are visible."""
-        with self._missing_files_named(), ReadAhead(1, 0) as ahead:
+        with missing_files_named(self._store, self._plan.version), ReadAhead(1, 0) as ahead:
             self._expect(self._plan.splits)
             yield from self._visible_parts(ahead)
 
@@ -120,14 +113,14 @@ class Execution:
 
         The batches are whole pages or row groups with a visible row, prefetched some parts ahead.
         """
-        with self._missing_files_named(), ReadAhead(1, 0) as ahead:
+        with missing_files_named(self._store, self._plan.version), ReadAhead(1, 0) as ahead:
             self._expect(self._plan.splits)
             found = (
                 (source, wanted, source.rows_ahead(columns, wanted))
                 for source, rows in self._visible_parts(ahead)
                 for wanted in [RowSet.full(source.row_count) if rows is None else rows]
             )
-            yield from with_lookahead(found, PARTS_AHEAD) if self._store.overlaps else found
+            yield from self._schedule.drawn(found, PARTS_AHEAD)
 
     def _visible_parts(self, ahead: ReadAhead) -> Iterator[tuple[PartSource, RowSet | None]]:
         for piece in _pieces(self._plan.splits):
@@ -137,9 +130,12 @@ class Execution:
 
     def part_rows(self) -> Iterator[PartRows]:
         """The rows of every read and how pruning found them; a part may occur several times."""
-        with self._missing_files_named(), self._read_ahead() as ahead:
+        with (
+            missing_files_named(self._store, self._plan.version),
+            self._schedule.ahead() as ahead,
+        ):
             self._expect(self._plan.splits)
-            for _, group in groupby(_pieces(self._plan.splits), key=lambda piece: piece.parts):
+            for _, group in groupby(_pieces(self._plan.splits), key=attrgetter("parts")):
                 same = list(group)
                 live = self._live(same[0], ahead)
                 reads = [read for piece in same for read in piece.reads]
@@ -152,7 +148,10 @@ class Execution:
 
     def read_splits(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
         """The rows of these splits, up to the plan's limit; batches are never empty."""
-        with self._missing_files_named(), self._read_ahead() as ahead:
+        with (
+            missing_files_named(self._store, self._plan.version),
+            self._schedule.ahead() as ahead,
+        ):
             self._expect(splits, with_pages=self._reads_all())
             batches = self._batches(_pieces(splits), ahead)
             while (batch := self._timed(batches)) is not None:
@@ -166,15 +165,16 @@ class Execution:
         part that overlaps no other, the manifest has that number (invariant 26).
         """
         limit, total = self._plan.limit, 0
-        with self._missing_files_named(), self._read_ahead() as ahead:
+        with (
+            missing_files_named(self._store, self._plan.version),
+            self._schedule.ahead() as ahead,
+        ):
             self._expect(self._plan.splits)
             units = self._expected(self._countable(ahead))
             tasks: Iterator[Callable[[], int]] = (
                 unit.count if isinstance(unit, Unit) else unit for unit in units
             )
-            if limit is None and self._store.overlaps:
-                tasks = with_lookahead(tasks, COUNTS_AHEAD)
-            for rows in ahead.results(tasks):
+            for rows in ahead.results(self._schedule.drawn(tasks, COUNTS_AHEAD)):
                 total += rows
                 if limit is not None and total >= limit:
                     return limit
@@ -190,7 +190,7 @@ class Execution:
 
         `with_pages`: also prefetch small files whose footers are cached.
         """
-        if not self._store.overlaps:
+        if not self._schedule.fetches:
             return
         pieces = list(islice(_pieces(splits), 1 if self._plan.limit is not None else None))
         if self._resolved is not None:  # the plan knows the visible rows: no tombstones to read
@@ -209,15 +209,6 @@ class Execution:
         stored = [part.vector for part in parts if part.vector is not None]
         self._store.expect(places_of_vectors(stored))
 
-    def _missing_files_named(self) -> AbstractContextManager[None]:
-        return missing_files_named(self._store, self._plan.version)
-
-    def _read_ahead(self) -> ReadAhead:
-        """The threads of one read. A read with a limit often ends soon: it reads nothing ahead."""
-        threads = 1 if self._plan.limit is not None else self._threads
-        at_first = 2 if self._store.overlaps else 1
-        return ReadAhead(threads, self._memory_bytes // 4, at_first=at_first)
-
     def _timed(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
         wall, cpu = time.perf_counter(), time.process_time()
         batch = next(batches, None)
@@ -229,11 +220,10 @@ class Execution:
         """Output batches, up to the limit."""
         found: Iterator[pa.RecordBatch | None]
         if self._plan.ordered:
-            found = (batch for piece in pieces for batch in self._in_order(piece, ahead))
+            found = chain.from_iterable(self._in_order(piece, ahead) for piece in pieces)
         else:
             found = self._read(self._units(pieces, ahead), ahead)
-        rows = (batch for batch in found if batch is not None and batch.num_rows)
-        yield from map(self._packaging.project, take_first(rows, self._plan.limit))
+        yield from map(self._packaging.project, take_first(found, self._plan.limit))
 
     def _read(
         self, units: Iterator[Unit | Task], ahead: ReadAhead
@@ -246,7 +236,7 @@ class Execution:
 
     def _units(self, pieces: Iterator[Piece], ahead: ReadAhead) -> Iterator[Unit | Task]:
         """Units of one row group each, in output order."""
-        groups = [list(same) for _, same in groupby(pieces, key=lambda piece: piece.parts)]
+        groups = [list(same) for _, same in groupby(pieces, key=attrgetter("parts"))]
         for number, same in enumerate(groups):
             if number % PARTS_TOGETHER == 0:
                 self._prune_together(groups[number : number + PARTS_TOGETHER])
@@ -275,12 +265,13 @@ class Execution:
         predicate, plan = self._packaging.filter, self._plan
         if predicate is None or not plan.pruning or plan.resolved or plan.limit is not None:
             return
-        alone = [same for same in groups if not same[0].needs_merge]
-        asked = [same for same in alone if any(r.residual for piece in same for r in piece.reads)]
-        files = [same[0].parts[0].data for same in asked]
+        files = []
+        for same in groups:
+            file = None if same[0].needs_merge else same[0].parts[0].data
+            if file is not None and any(r.residual for piece in same for r in piece.reads):
+                files.append(file)
         if len(files) > 1:
-            found = [file for file in files if file is not None]
-            find_candidates(self._store, found, predicate, self._schema)
+            find_candidates(self._store, files, predicate, self._schema)
 
     def _filters_by_key_only(self, parts: Sequence[PlannedPart]) -> bool:
         """Return whether the predicate reads only key columns, and the parts are not resolved yet.
@@ -292,9 +283,10 @@ class Execution:
             return False
         if self._resolved is not None:
             return False
-        decides = {field.name for field in self._keys if not isinstance(field.type, Float)}
-        if not decides.issuperset([column.name for column in predicate.columns]):
-            return False
+        keys = self._keys.names
+        for column in predicate.columns:
+            if column.name not in keys or isinstance(column.type, Float):
+                return False
         has_vector = any(part.dv is not None for part in parts)
         return not has_vector and not is_resolved(self._plan.table_uuid, parts)
 
@@ -310,14 +302,13 @@ class Execution:
         kept = rows if matches.all() else rows.filter(pa.array(matches))
         return kept.select(list(self._columns.names))
 
-    def _in_order(self, piece: Piece, ahead: ReadAhead) -> Iterator[pa.RecordBatch]:
+    def _in_order(self, piece: Piece, ahead: ReadAhead) -> Iterator[pa.RecordBatch | None]:
         """The matching rows of a piece in key order."""
         live = self._live(piece, ahead)
         live.prune(piece.reads)
         if not piece.needs_merge:
             (read,) = piece.reads
-            found = self._read(self._units_of(live, read), ahead)
-            yield from (batch for batch in found if batch is not None)
+            yield from self._read(self._units_of(live, read), ahead)
             return
         assert self._order is not None
         columns = with_columns(self._columns, self._keys)
@@ -334,20 +325,17 @@ class Execution:
 
         Under a limit, none are joined or prefetched: few of them may be read.
         """
-        has_limit = self._plan.limit is not None
-        units = units if has_limit else joined(units)
-        if not self._store.overlaps:
-            yield from units
-            return
-        waiting: deque[Unit | Other] = deque()
+        units = units if self._plan.limit is not None else joined(units)
+        if not self._schedule.fetches:
+            return units
+        return self._schedule.drawn(self._announced(units), GROUPS_AHEAD)
+
+    def _announced(self, units: Iterator[Unit | Other]) -> Iterator[Unit | Other]:
         for unit in units:
             if isinstance(unit, Unit):
                 first = unit.reader.first_of(unit.groups)
                 self._store.expect(place for group in unit.groups for place in group.places(first))
-            waiting.append(unit)
-            if len(waiting) > (0 if has_limit else GROUPS_AHEAD):
-                yield waiting.popleft()
-        yield from waiting
+            yield unit
 
     def _countable(self, ahead: ReadAhead) -> Iterator[Unit | Callable[[], int]]:
         """Units and tasks whose counts add up."""
@@ -368,20 +356,6 @@ class Execution:
         asked = self._packaging.predicate_columns(self._schema)
         reader = RowReader.of(columns, self._packaging.filter, asked, views=views)
         return replace(reader, predicate=None), reader
-
-    @computed_property
-    def _unordered(self) -> tuple[RowReader, RowReader]:
-        """The readers of output in any order."""
-        views = self._views and not self._plan.ordered
-        return self._readers(self._columns, views=views)
-
-    @computed_property
-    def _columns(self) -> Schema:
-        return self._packaging.columns_to_read(self._schema)
-
-    @computed_property
-    def _keys(self) -> Schema:
-        return self._schema.select(self._order.names if self._order else ())
 
     def _live(self, piece: Piece, ahead: ReadAhead) -> LiveRows:
         sources = [
@@ -444,4 +418,4 @@ def _size_bytes(batch: pa.RecordBatch | None) -> int:
 
 
 def _pieces(splits: Sequence[Split]) -> Iterator[Piece]:
-    return (piece for split in splits for piece in split.pieces)
+    return chain.from_iterable(map(attrgetter("pieces"), splits))

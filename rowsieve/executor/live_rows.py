@@ -21,7 +21,7 @@ import pyarrow as pa
 from rowsieve.executor.decode_row_group import RowGroup, in_slices, selection
 from rowsieve.executor.merge import merge, winners
 from rowsieve.executor.merge_memory import rows_at_once
-from rowsieve.executor.part_sources import PartSource, candidates_of, prune_together
+from rowsieve.executor.part_sources import PartSource, candidates_of
 from rowsieve.executor.repeats import Rows
 from rowsieve.executor.stored_vectors import (
     fresh_count,
@@ -76,8 +76,8 @@ class LiveRows:
     def prune(self, reads: Iterable[Read]) -> None:
         """Prune the row groups and pages of all these reads in one evaluation."""
         if self._predicate is not None and self._resolved is None:
-            parts = {read.part for read in reads if read.residual}
-            prune_together([self._sources[part] for part in sorted(parts)], self._predicate)
+            parts = dict.fromkeys(read.part for read in reads if read.residual)
+            candidates_of([self._sources[part] for part in parts], self._predicate)
 
     def remaining(self, reads: Sequence[Read]) -> Sequence[Read]:
         """The reads that may have a row, by the pruning done so far; prunes nothing itself.
@@ -190,7 +190,7 @@ class LiveRows:
             return within(self._resolved[source.part.part_id], start, stop)
         rows: RowSet | None = None
         if read.residual and self._predicate is not None:
-            rows = source.candidates(self._predicate)
+            rows = candidates_of([source], self._predicate)[0][1].rows
             if rows.is_empty:
                 return rows
         if read.row_groups is not None:
@@ -205,7 +205,7 @@ class LiveRows:
         asked = self._rows_in_range(read)
         found = Candidates(asked)
         if read.residual and self._predicate is not None:
-            found = source.found(self._predicate)
+            found = candidates_of([source], self._predicate)[0][1]
         live = self.rows(read)
         rows = asked if live is None else live
         return PartRows(
@@ -272,7 +272,8 @@ class LiveRows:
         predicate = self._predicate
         assert predicate is not None
         key = frozenset([field.id for field in self._streams.order.fields])
-        self._kept = candidates_of(self._sources, predicate, key)
+        both = candidates_of(self._sources, predicate, key, tombstones=True)
+        self._kept = [(deleted.rows, kept.rows) for deleted, kept in both]
         return self._kept
 
 

@@ -49,16 +49,18 @@ _MOST_STREAMS: Final = 4  # of one row group and the same columns, by several th
 class OpenFile:
     """A file that several threads read; each call uses a reader of its own.
 
-    `starts`: the first row of each row group, and the number of rows. `mapping`: the mapping of a
-    foreign file, else None. `forms`: the forms of values by the name in the file.
+    `path`: its path in the store. `starts`: the first row of each row group, and the number of
+    rows. `mapping`: the mapping of a foreign file, else None. `forms`: the forms of values by the
+    name in the file.
     """
 
     __slots__ = ("_idle", "_leaves", "_lock", "_metadata", "_names", "_pages", "_ref", "_store",
-                 "_streams", "fetches_together", "forms", "mapping", "starts")  # fmt: skip
+                 "_streams", "fetches_together", "forms", "mapping", "path", "starts")  # fmt: skip
 
     def __init__(self, store: ObjectStore, ref: FileRef) -> None:
         self._store = store
         self._ref = ref
+        self.path = ref.path
         self._metadata = read_metadata(store, ref)
         check_format(self._metadata, ref.path)
         self.forms = forms_by_name(self._metadata)
@@ -71,11 +73,6 @@ class OpenFile:
         self.fetches_together = store.overlaps
         self.starts = starts_of(self._metadata)
         self.mapping = mapping_of(self._metadata)
-
-    @property
-    def path(self) -> str:
-        """The file's path in its store."""
-        return self._ref.path
 
     @property
     def pages(self) -> PageReader:
@@ -165,9 +162,11 @@ class OpenFile:
         return found
 
     def _leaves_of(self, fields: Iterable[Field]) -> list[int]:
-        """The leaf numbers of the columns, without those of fields that were dropped."""
+        """The leaf numbers of the columns that the file has, without those of dropped fields."""
         found: list[int] = []
         for field in fields:
+            if field.id not in self._names:
+                continue
             leaves = self._leaves[self._names[field.id]]
             if is_nested(field.type) and self.mapping is None:
                 leaves = [leaves[place] for place in self._nested(field).leaves]
@@ -184,13 +183,14 @@ class OpenFile:
         """
         rows = self._slice_rows(row_group, columns, memory_bytes)
         start, stop = self.starts[row_group], self.starts[row_group + 1]
-        if rows < stop - start:
-            rows = min(rows, most_rows)
-        return [(first, min(first + rows, stop)) for first in range(start, stop, max(rows, 1))]
+        if rows >= stop - start:
+            return [(start, stop)]
+        step = max(min(rows, most_rows), 1)
+        return [(first, min(first + step, stop)) for first in range(start, stop, step)]
 
     def _slice_rows(self, row_group: int, columns: Schema, memory_bytes: int) -> int:
         group = self._metadata.row_group(row_group)
-        leaves = self._leaves_of([each for each in columns if each.id in self._names])
+        leaves = self._leaves_of(columns)
         known = _decoded_bytes(self._metadata)
 
         def decoded(leaf: int) -> int:
@@ -212,7 +212,7 @@ class OpenFile:
 
         The result omits columns that the file lacks.
         """
-        leaves = self._leaves_of([field for field in columns if field.id in self._names])
+        leaves = self._leaves_of(columns)
         chunks = self._metadata.row_group(row_group)
         size_bytes = sum(chunks.column(leaf).total_compressed_size for leaf in leaves)
         if rows is not None:

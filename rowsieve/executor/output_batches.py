@@ -7,6 +7,7 @@ computed column fails on a returned row, `EvaluationError` is raised (invariant 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,8 @@ from rowsieve.predicate.ir import BoundColumn, walk
 from rowsieve.types.encodings import arrow_schema, arrow_type
 from rowsieve.types.schema import Schema
 from rowsieve.types.shown_values import shown_row
+
+_END: Final[Any] = object()
 
 
 class Packaging:
@@ -45,7 +48,7 @@ class Packaging:
         fields = () if whole else (self._output_field(stored, name) for name in self._names)
         output = stored if whole else pa.schema(fields)
         self.output = with_views(output) if views else output
-        self.needed = frozenset(self._read_names())
+        self.needed = frozenset(self._read_names() if self._computed else self._names)
 
     def columns_to_read(self, schema: Schema) -> Schema:
         """The columns that the output needs, in schema order."""
@@ -53,7 +56,9 @@ class Packaging:
 
     def predicate_columns(self, schema: Schema) -> Schema:
         """The columns that the predicate reads, in schema order."""
-        asked = {column.name for column in self.filter.columns} if self.filter else set()
+        if self.filter is None:
+            return schema.select(())
+        asked = {column.name for column in self.filter.columns}
         return schema.select(tuple(filter(asked.__contains__, schema.names)))
 
     def project(self, rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -94,12 +99,17 @@ class Packaging:
                     yield node.name
 
 
-def take_first(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
-    """The first `limit` rows; pulls no further batch once it has them."""
-    if limit is None:
-        yield from batches
-        return
+def take_first(
+    batches: Iterator[pa.RecordBatch | None], limit: int | None
+) -> Iterator[pa.RecordBatch]:
+    """The first `limit` rows, in batches with rows; pulls no further batch once it has them."""
     remaining = limit
-    while remaining > 0 and (batch := next(batches, None)) is not None:
-        yield batch.slice(0, remaining)
-        remaining -= batch.num_rows
+    while remaining is None or remaining > 0:
+        batch = next(batches, _END)
+        if batch is _END:
+            return
+        if batch is None or not batch.num_rows:
+            continue
+        yield batch if remaining is None else batch.slice(0, remaining)
+        if remaining is not None:
+            remaining -= batch.num_rows

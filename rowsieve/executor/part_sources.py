@@ -7,7 +7,7 @@ wanted row where these are few.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,7 +38,7 @@ from rowsieve.types.schema import Schema
 
 _SAMPLED_GROUPS = 8  # row groups of a file used to estimate the decoded size of a row group
 _MOST_SIZES = 16  # sets of columns of a file whose sizes are kept
-_NO_ROWS = RowSet.empty(0)  # those of a file that a part lacks
+_NOTHING = Candidates(RowSet.empty(0))  # of a file that a part lacks
 
 
 class PartSource:
@@ -87,26 +87,6 @@ class PartSource:
             hidden = read_deletion_vector(self._store, self.part.dv, self.row_count)
             self._undeleted = hidden.complement()
         return self._undeleted
-
-    def candidates(self, predicate: BoundPredicate, only: frozenset[int] | None = None) -> RowSet:
-        """Rows of the row groups and pages where the predicate may be TRUE or fail.
-
-        `only`: the ids of the columns that may prune. While other parts may have newer versions,
-        these are the key columns (trap T1).
-        """
-        return self.found(predicate, only).rows
-
-    def found(self, predicate: BoundPredicate, only: frozenset[int] | None = None) -> Candidates:
-        """`candidates`, with counts of what pruned the other rows."""
-        if self.part.data is None:
-            return Candidates(_NO_ROWS)
-        return self._candidates(self.part.data, predicate, only)
-
-    def tombstone_candidates(self, predicate: BoundPredicate, key: frozenset[int]) -> RowSet:
-        """The tombstones of the row groups and pages where the predicate may be TRUE or fail."""
-        if self.part.deletes is None:
-            return _NO_ROWS
-        return self._candidates(self.part.deletes, predicate, key).rows
 
     def columns_of(self, predicate: BoundPredicate) -> Schema:
         """The columns that the predicate reads."""
@@ -193,33 +173,6 @@ class PartSource:
             found = known[columns] = _largest_batch(metadata, columns)
         return found
 
-    def _candidates(
-        self, ref: FileRef, predicate: BoundPredicate, only: frozenset[int] | None
-    ) -> Candidates:
-        only = _columns_that_matter(predicate, only)
-        if not self._has_candidates(ref, predicate, only):
-            prune_together([self], predicate, only, tombstones=ref is self.part.deletes)
-        return self._known[ref.path, only][1]
-
-    def _has_candidates(
-        self, ref: FileRef, predicate: BoundPredicate, only: frozenset[int] | None
-    ) -> bool:
-        known = self._known.get((ref.path, only))
-        return known is not None and known[0] is predicate
-
-    def _cache_candidates(
-        self,
-        ref: FileRef,
-        predicate: BoundPredicate,
-        only: frozenset[int] | None,
-        found: Candidates,
-    ) -> None:
-        refuted = found.by_statistics + found.by_bloom
-        self.metrics.note_pruned(found.row_groups, refuted, found.pages, found.by_page_index)
-        self._known[ref.path, only] = (predicate, found)
-        if only is None and ref is self.part.data:
-            self._mostly_match = found.mostly_match
-
     def _row_groups(
         self,
         ref: FileRef | None,
@@ -260,49 +213,44 @@ class PartSource:
         )  # fmt: skip
 
 
-def prune_together(
-    sources: Iterable[PartSource],
+def candidates_of(
+    sources: Sequence[PartSource],
     predicate: BoundPredicate,
     only: frozenset[int] | None = None,
     *,
     tombstones: bool = False,
-) -> None:
-    """Find the candidate rows of all these parts in one interpretation of the predicate.
+) -> list[tuple[Candidates, Candidates]]:
+    """The candidate tombstones and rows of each part, found in one interpretation.
 
-    `tombstones`: also find candidate tombstones. Later calls of `candidates` and
-    `tombstone_candidates` return these results.
+    `only`: the ids of the columns that may prune. While other parts may have newer versions, these
+    are the key columns (trap T1). Unless `tombstones`, those are not asked for. Calls for the same
+    predicate return the same results.
     """
     only = _columns_that_matter(predicate, only)
-    asked = [
-        (source, ref)
-        for source in sources
-        for ref in (source.part.data, source.part.deletes if tombstones else None)
-        if ref is not None and not source._has_candidates(ref, predicate, only)
-    ]
-    if not asked:
-        return
-    first = asked[0][0]
-    candidates = find_candidates(
-        first._store, [ref for _, ref in asked], predicate, first._schema, only
-    )
-    for (source, ref), found in zip(asked, candidates, strict=True):
-        source._cache_candidates(ref, predicate, only, found)
-
-
-def candidates_of(
-    sources: Sequence[PartSource], predicate: BoundPredicate, only: frozenset[int]
-) -> list[tuple[RowSet, RowSet]]:
-    """The candidate tombstones and rows of each part, found in one interpretation."""
-    prune_together(sources, predicate, only, tombstones=True)
-    matter = _columns_that_matter(predicate, only)
-    return [
-        (
-            _NO_ROWS if deletes is None else source._known[deletes.path, matter][1].rows,
-            _NO_ROWS if data is None else source._known[data.path, matter][1].rows,
+    fresh: list[tuple[PartSource, FileRef]] = []
+    for source in sources:
+        for ref in (source.part.data, source.part.deletes if tombstones else None):
+            if ref is not None:
+                known = source._known.get((ref.path, only))
+                if known is None or known[0] is not predicate:
+                    fresh.append((source, ref))
+    if fresh:
+        first, refs = fresh[0][0], [ref for _, ref in fresh]
+        new = find_candidates(first._store, refs, predicate, first._schema, only)
+        for (source, ref), each in zip(fresh, new, strict=True):
+            refuted = each.by_statistics + each.by_bloom
+            source.metrics.note_pruned(each.row_groups, refuted, each.pages, each.by_page_index)
+            source._known[ref.path, only] = (predicate, each)
+            if only is None and ref is source.part.data:
+                source._mostly_match = each.mostly_match
+    result = []
+    for source in sources:
+        both = (source.part.deletes if tombstones else None, source.part.data)
+        deleted, rows = (
+            _NOTHING if ref is None else source._known[ref.path, only][1] for ref in both
         )
-        for source in sources
-        for data, deletes in [(source.part.data, source.part.deletes)]
-    ]
+        result.append((deleted, rows))
+    return result
 
 
 def _columns_that_matter(

@@ -7,6 +7,7 @@ the consumer decodes them when it needs them.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,7 +17,11 @@ from typing import Final, Self, TypeVar
 
 from rowsieve.executor.windows import Numbered
 from rowsieve.locks import ForkSafeLock
+from rowsieve.objects import FetchingStore, ObjectStore
 
+CORES: Final = os.cpu_count() or 1  # a second call would read files again
+NETWORK_THREADS: Final = 32  # for a remote store, where each thread mostly waits
+PREFETCH_DIVISOR: Final = 8  # prefetched bytes take at most this fraction of a read's memory
 FEW: Final = 5  # tasks; fewer end before threads would have started
 
 T = TypeVar("T")
@@ -103,6 +108,42 @@ class ReadAhead:
     def _release(self, size_bytes: int) -> None:
         with self._lock:
             self._free_bytes += size_bytes
+
+
+class Schedule:
+    """How one read fetches and decodes: through which store, and on how many threads.
+
+    A local disk is a store without latency: nothing is fetched ahead of the decoding. A short read,
+    one with a limit, often ends soon, so that nothing is fetched or decoded ahead. A
+    `FetchingStore` that is given prefetches for several reads.
+    """
+
+    __slots__ = ("_is_short", "_memory_bytes", "_threads", "fetches", "store")
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        memory_bytes: int,
+        threads: int | None = None,
+        *,
+        is_short: bool = False,
+    ) -> None:
+        self.fetches = store.overlaps
+        self.store = store
+        if self.fetches and not isinstance(store, FetchingStore):
+            self.store = FetchingStore(store, memory_bytes // PREFETCH_DIVISOR)
+        self._memory_bytes = memory_bytes
+        self._is_short = is_short
+        self._threads = threads or (NETWORK_THREADS if self.fetches else CORES)
+
+    def ahead(self) -> ReadAhead:
+        """The threads that decode."""
+        threads = 1 if self._is_short else self._threads
+        return ReadAhead(threads, self._memory_bytes // 4, at_first=2 if self.fetches else 1)
+
+    def drawn(self, items: Iterator[T], count: int) -> Iterator[T]:
+        """The same items in the same order; `count` are drawn ahead, so that they are fetched."""
+        return with_lookahead(items, count) if self.fetches and not self._is_short else items
 
 
 def with_lookahead(items: Iterator[T], count: int) -> Iterator[T]:

@@ -105,7 +105,7 @@ def _to_read(streams: Streams, fresh: int, *, look_up: bool) -> Kept:
         keys = streams.keys.select(streams.order.names[:1])
         predicate = _has_a_key_of(streams.sources[:fresh], keys)
         ids = frozenset(field.id for field in streams.order.fields)
-        rows = [found for _, found in candidates_of(older, predicate, ids)]
+        rows = [kept.rows for _, kept in candidates_of(older, predicate, ids)]
     nothing = (RowSet.empty(source.tombstone_count) for source in older)
     return everything + list(zip(nothing, rows, strict=True))
 

@@ -7,7 +7,7 @@ one part have no key in common.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice, zip_longest
 
 from rowsieve.executor.merge_memory import Footprint, rows_at_once
@@ -35,16 +35,13 @@ class Streams:
     keys: Schema
     memory_bytes: int
     ahead: ReadAhead
-    row_counts: list[int] = field(init=False)
-    """The number of rows of each stream."""
 
-    def __post_init__(self) -> None:
-        counts = [
-            count
-            for source in self.sources
-            for count in (source.part.tombstone_count, source.part.row_count)
+    @property
+    def row_counts(self) -> list[int]:
+        """The number of rows of each stream."""
+        return [
+            count for source in self.sources for count in (source.tombstone_count, source.row_count)
         ]
-        object.__setattr__(self, "row_counts", counts)
 
     def open(
         self, columns: Schema, kept: Kept | None = None, *, stored: bool = True
@@ -80,7 +77,8 @@ class Streams:
         """The memory that one stream needs while it is open; rows have odd stream numbers."""
         part, rows = divmod(stream, 2)
         source, deletes = self.sources[part], not rows
-        if self.row_counts[stream] == 0 or (wanted is not None and wanted.is_empty):
+        count = source.tombstone_count if deletes else source.row_count
+        if not count or (wanted is not None and wanted.is_empty):
             return Footprint(1, 0)
         batch = source.largest_batch(self.keys if deletes else columns, deletes=deletes)
         bounds = source.key_bounds(self.order, deletes=deletes)

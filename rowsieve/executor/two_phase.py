@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import filterfalse
 
 import numpy as np
 import pyarrow as pa
@@ -84,8 +85,8 @@ class RowReader:
         matches = matching(self.predicate, rows)
         if (kept := _only(rows, matches)) is None:
             return None
-        names, read = self.columns.names, frozenset(first.names)
-        if rest := tuple(name for name in names if name not in read):
+        names = self.columns.names
+        if rest := tuple(filterfalse(first.names.__contains__, names)):
             both = list(_matching_rows(groups, matches))
             kept = _join_columns(kept, read_rows(groups, both, self.columns.select(rest), None))
         return as_stored(kept.select(list(names)), self.target)

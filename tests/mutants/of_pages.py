@@ -215,15 +215,15 @@ MUTANTS = (
     Mutant(
         EXECUTE,
         "any predicate is taken for one of the key (trap T1)",
-        "if not decides.issuperset([column.name for column in predicate.columns]):",
-        "if not predicate.columns:",
+        "if column.name not in keys or isinstance(column.type, Float):",
+        "if isinstance(column.type, Float):",
         _READS,
     ),
     Mutant(
         EXECUTE,
         "zeros of both signs are one key for any predicate",
-        "if not isinstance(field.type, Float)}",
-        "}",
+        "if column.name not in keys or isinstance(column.type, Float):",
+        "if column.name not in keys:",
         ("tests/executor/test_few_keys.py",),
     ),
     Mutant(

@@ -41,14 +41,15 @@ MUTANTS = (
     Mutant(
         LIVE,
         "versions are pruned by columns outside the key (trap T1)",
-        "candidates_of(self._sources, predicate, key)",
-        "candidates_of(self._sources, predicate, frozenset(c.field_id for c in predicate.columns))",
+        "candidates_of(self._sources, predicate, key, tombstones=True)",
+        "candidates_of(self._sources, predicate, tombstones=True)",
     ),
     Mutant(
         SOURCES,
         "tombstones go with the rows beside them (trap T2)",
-        "source._known[deletes.path, matter][1].rows",
-        "RowSet.empty(source.tombstone_count)",
+        "_NOTHING if ref is None else source._known[ref.path, only][1] for ref in both",
+        "_NOTHING if ref in (None, source.part.deletes) else source._known[ref.path, only][1]"
+        " for ref in both",
     ),
     Mutant(
         LIVE,
@@ -122,7 +123,7 @@ MUTANTS = (
     Mutant(
         PACKAGE,
         "a limit takes the batch that reaches it whole",
-        "yield batch.slice(0, remaining)",
-        "yield batch",
+        "else batch.slice(0, remaining)",
+        "else batch",
     ),
 )

@@ -13,7 +13,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve import Scan, Table
-from rowsieve.executor.part_sources import PartSource
+from rowsieve.executor.part_sources import PartSource, candidates_of
 from rowsieve.planner.explain import explain
 from rowsieve.planner.explanation import MOST_LINES
 from rowsieve.planner.plan_scan import plan_scan
@@ -109,7 +109,7 @@ def test_row_groups_are_those_that_a_read_keeps(where: str) -> None:
         assert (part.row_groups is not None) == part.read
         if part.row_groups is not None:
             source = PartSource(table.handle.store, planned[part.part_id], snapshot.schema)
-            kept = source.candidates(predicate)
+            kept = candidates_of([source], predicate)[0][1].rows
             groups = {row // 4 for row in kept}
             gone = sum(reason.row_groups for reason in part.row_groups.skipped)
             assert part.row_groups.read == part.row_groups.total - gone >= len(groups)

@@ -15,7 +15,7 @@ import pytest
 
 from rowsieve import clock, scan
 from rowsieve.byte_cache import ByteCache
-from rowsieve.executor import execute, live_rows, visibility
+from rowsieve.executor import live_rows, read_ahead, visibility
 from rowsieve.executor.visibility import VisibilityCache
 from rowsieve.objects import ObjectStore, fetching, store_opening
 from rowsieve.objects.location import Location
@@ -86,8 +86,8 @@ def replaced_world(
     with pytest.MonkeyPatch.context() as patch:
         for module, attribute, make in MEMORY:
             patch.setattr(module, attribute, make())
-        patch.setattr(execute, "CORES", 1)
-        patch.setattr(execute, "NETWORK_THREADS", 1)
+        patch.setattr(read_ahead, "CORES", 1)
+        patch.setattr(read_ahead, "NETWORK_THREADS", 1)
         patch.setattr(visibility, "Future", lambda: SimulatedFuture[Any](scheduler))
         patch.setattr(fetching, "MOST_ASIDE", 1 << 20)
         patch.setattr(fetching, "_pools", _AnyProcess(pool))

@@ -176,6 +176,8 @@ class LogHead:
                 raise self._replaced(known.table.uuid, entry.table_uuid)
         if last.commit_id != commit_id or is_lost:
             return None
+        if not entries:
+            return self.remember(known), ()
         try:
             snapshot, loaded = self._replay(known, entries, loading)
         except ObjectNotFound:
