@@ -17,6 +17,7 @@ from rowsieve.errors import InvalidInput
 from rowsieve.statements.alter import AlterTable, read_alter
 from rowsieve.statements.calls import ENDS, CallStatement, read_call_statement
 from rowsieve.statements.catalog_names import NameStatement, read_name_statement
+from rowsieve.statements.comments import after_comments, without_comments
 from rowsieve.statements.leading_with import with_inside
 from rowsieve.statements.queries import (
     Deallocate,
@@ -27,14 +28,12 @@ from rowsieve.statements.queries import (
     Setting,
     prepared_name,
 )
-from rowsieve.statements.query_words import COMMENT, may_create_view
+from rowsieve.statements.query_words import may_create_view
 from rowsieve.statements.read_change import Change, as_change
 from rowsieve.statements.refused import Refused, refused
 from rowsieve.statements.tokens import StatementTokens, tokens_of
 
 _LONGEST: Final = 1_000_000  # characters of a call
-_SPACE: Final = re.compile(r"(?:\s++|--[^\n]*+(?:\n|$))*+(/\*)?+")
-_COMMENT_MARK: Final = re.compile(r"/\*|\*/")
 _OPENS: Final = re.compile(r"\s*+\(")
 _WORD: Final = re.compile(r"\s*+([A-Za-z]++)(?!\w)")
 _IN_BRACKETS: Final = frozenset({"SELECT", "WITH", "VALUES", "EXPLAIN"})
@@ -118,28 +117,17 @@ def split_verb(text: str) -> tuple[str, str]:
 
     Brackets may open before the word of a query; then the text begins with them.
     """
-    place = first = _after_comments(text, 0)
+    place = first = after_comments(text, 0)
     while opens := _OPENS.match(text, place):
-        place = _after_comments(text, opens.end())
+        place = after_comments(text, opens.end())
     word = _WORD.match(text, place)
     return ("" if word is None else word[1].upper()), text[first:].lstrip()
-
-
-def _after_comments(text: str, place: int) -> int:
-    """The place after spaces and comments, which may be nested, as engines read them."""
-    while (space := _SPACE.match(text, place)) is not None and space[1] is not None:
-        place, depth = space.end(), 1
-        while depth and (mark := _COMMENT_MARK.search(text, place)) is not None:
-            place, depth = mark.end(), depth + (1 if mark[0] == "/*" else -1)
-        if depth:
-            return len(text)
-    return place if space is None else space.end()
 
 
 def _explained(text: str) -> Statement:
     explain = _EXPLAIN.match(text)
     words = "" if explain is None else explain[0]
-    if _ANALYSES.search(COMMENT.sub(" ", words)) is None:
+    if _ANALYSES.search(without_comments(words)) is None:
         return Query(explains=True, runs=False)
     verb, inner = split_verb(text[len(words) :])
     change = _change(with_inside(inner)) if verb in {*_CHANGES, "WITH"} else None

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-COMMENT: Final = re.compile(r"--[^\n]*(?:\n|$)|/\*.*?\*/", re.DOTALL)
+from rowsieve.statements.comments import without_comments
+
 _VIEW: Final = re.compile(r"\s*create\s+(or\s+replace\s+)?(temp(orary)?\s+)?view\b", re.IGNORECASE)
 CONDITION: Final = re.compile(r"\b(where|having|on|filter|qualify)\b", re.IGNORECASE)
 LIMIT: Final = re.compile(r"\blimit\b", re.IGNORECASE)
@@ -37,10 +38,8 @@ def may_name(text: str, name: str) -> bool:
 
 
 def takes_first(text: str) -> bool:
-    """Return whether a statement may be ORDER BY with LIMIT, without UNION."""
-    if LIMIT.search(text) is None or ORDER.search(text) is None:
-        return False
-    return UNION.search(text) is None
+    """Return whether a statement may be ORDER BY with LIMIT."""
+    return LIMIT.search(text) is not None and ORDER.search(text) is not None
 
 
 def may_choose(text: str) -> bool:
@@ -50,7 +49,7 @@ def may_choose(text: str) -> bool:
 
 def may_create_view(text: str) -> bool:
     """Return whether a statement may create a view."""
-    return _VIEW.match(COMMENT.sub(" ", text)) is not None
+    return _VIEW.match(without_comments(text)) is not None
 
 
 def may_use_rowsieve(text: str) -> bool:

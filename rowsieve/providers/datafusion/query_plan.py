@@ -28,6 +28,7 @@ from rowsieve.providers.datafusion.reads_by_table import TableRead, open_reads, 
 from rowsieve.providers.datafusion.sealed_frames import sealed, sealed_views
 from rowsieve.providers.datafusion.session_settings import temporary_settings, unless_changed
 from rowsieve.statements import query_words as words
+from rowsieve.statements.comments import without_comments
 from rowsieve.statements.queries import Query
 
 if TYPE_CHECKING:
@@ -54,17 +55,19 @@ class QueryPlan:
 
     def frame(self) -> datafusion.DataFrame:
         """Plan the query."""
-        text = words.COMMENT.sub(" ", " ".join([self.query, *(each.query for each in self.kept)]))
+        written = " ".join([self.query, *(each.query for each in self.kept)])
+        text = without_comments(written)
         session, reads = self.session, self._open_reads(text)
         registered = {name: each.provider for name, each in reads.items() if each.is_chosen}
-        if words.INTO.search(text):  # planning SELECT … INTO creates a table: it is planned once
+        if words.INTO.search(written):  # planning SELECT … INTO creates a table: it is planned once
             registered = self._sealed(reads)
         frame = self._planned_over(registered)
-        if words.MAY_JOIN.search(text) and has_outer_joins(frame):
+        if words.MAY_JOIN.search(written) and has_outer_joins(frame):
             frame = self._planned_over(self._sealed(reads))
             return self._explained(frame, reads)
         closed = self._closed_reads(reads, frame, has_limit=words.LIMIT.search(text) is not None)
-        closed.takes_first = words.takes_first(text) and joins_nothing(frame)
+        is_first = words.takes_first(text) and words.UNION.search(written) is None
+        closed.takes_first = is_first and joins_nothing(frame)
         if not (words.ORDER.search(text) or self.asked.explains):
             frame = sealed(session, frame)
         if closed.is_worthwhile:

@@ -74,6 +74,9 @@ OUTER = {
     "WHERE nullif(many.id, 0) > 4",
     "subquery": "SELECT many.v FROM many RIGHT JOIN (SELECT id FROM few) f ON many.id = f.id + 3 "
     "WHERE CASE WHEN many.id > 4 THEN TRUE END",
+    "literals": "SELECT CASE WHEN '/*' <> 'a' THEN many.id END AS id FROM (SELECT * FROM many "
+    "WHERE abs(id) >= 0) many RIGHT JOIN (SELECT * FROM few WHERE abs(id) >= 0) few "
+    "ON many.id = few.id + 3 WHERE nullif(many.id, 0) > 4 AND '*/' <> 'a'",
     "filtered": "SELECT many.id FROM (SELECT * FROM many WHERE abs(id) >= 0) many RIGHT JOIN "
     "(SELECT * FROM few WHERE abs(id) >= 0) few ON many.id = few.id + 3 "
     "WHERE nullif(many.id, 0) > 4",
