@@ -117,6 +117,16 @@ class CatalogTables:
             with self._lock:
                 self._registered = before
 
+    def opened(self) -> dict[str, Table]:
+        """The tables that DataFusion has asked for since the last refresh, by their names."""
+        with self._lock:
+            return dict(self._tables)
+
+    def pin(self, name: str, provider: Any) -> None:
+        """Serve this provider under a name until the next refresh."""
+        with self._lock:
+            self._registered[name] = provider
+
     @property
     def catalog(self) -> Any:
         """The catalog."""

@@ -79,6 +79,8 @@ class KeptQueries:
 
         `statement`: what the text is, if it may be an EXECUTE.
         """
+        if not self._views and not self._prepared:
+            return ()
         found: list[KeptQuery] = []
         seen: set[tuple[str, ...]] = set()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import datafusion
 from datafusion.catalog import Table as CatalogTable
@@ -34,6 +34,9 @@ from rowsieve.statements.tokens import folded
 from rowsieve.storage.snapshot import Snapshot
 from rowsieve.table import Table
 
+if TYPE_CHECKING:
+    from rowsieve.providers.datafusion.catalog_tables import CatalogTables
+
 Made = TypeVar("Made")
 _CACHE_SIZE: Final = 16  # objects for DataFusion that are kept per table
 _NAME_PART: Final = re.compile(r'"(?:[^"]|"")*"|[^."]+')
@@ -44,7 +47,8 @@ class OwnTable:
     """A registered table: its name, and the version that statements read under this name.
 
     `name` is the quoted name with catalog and schema, so that session settings do not change its
-    meaning; `given_name` is the name that the user gave.
+    meaning; `given_name` is the name that the user gave. Our dataset reads all parts of a table of
+    `catalog`, in which it is `name_there`.
     """
 
     name: str
@@ -52,6 +56,8 @@ class OwnTable:
     table: Table
     snapshot: Snapshot
     is_fixed: bool = False
+    catalog: CatalogTables | None = None
+    name_there: str = ""
     cache: dict[Hashable, Any] = field(default_factory=dict)  # the newest objects for this version
     visible: dict[str, RowSet | None] = field(default_factory=dict)  # visible rows by part id
 
@@ -69,11 +75,18 @@ class OwnTable:
         """The same name at another version, with a cache of its own."""
         return OwnTable(self.name, self.given_name, self.table, snapshot, self.is_fixed)
 
+    @property
+    def may_be_hybrid(self) -> bool:
+        """True if DataFusion may scan parts."""
+        return self.catalog is None and may_be_hybrid(self.table, self.snapshot)
+
     def provider(self, part_ids: frozenset[str] | None = None, *, views: bool = True) -> Any:
         """Our dataset, limited to these parts if they are given.
 
-        With `views`, text and bytes have the view types that DataFusion's own scans return.
+        With `views`, text and bytes have the view types that DataFusion's own scans return, except
+        in a table of a catalog.
         """
+        views &= self.catalog is None
 
         def make() -> Any:
             return CatalogTable(TableDataset(self._pinned(), ReadOptions(), part_ids, views=views))
@@ -97,7 +110,7 @@ class OwnTable:
         FIFO would block. `is_checked`: the caller checks the files, before and after DataFusion
         plans a query.
         """
-        if not may_be_hybrid(self.table, self.snapshot):
+        if not self.may_be_hybrid:
             return None
         found: HybridTable | None = self._cached(
             ("hybrid", part_ids, target_partitions, bool(visible), is_checked, only_counts),
@@ -118,7 +131,7 @@ class OwnTable:
 
     def may_have_hidden_rows(self, part_ids: frozenset[str] | None) -> bool:
         """Return whether one of these parts that DataFusion can scan may have hidden rows."""
-        if not may_be_hybrid(self.table, self.snapshot):
+        if not self.may_be_hybrid:
             return False
         unproven = self._native_parts().unproven
         return bool(unproven) if part_ids is None else not part_ids.isdisjoint(unproven)
@@ -143,7 +156,7 @@ class OwnTable:
         Returns their ids, and the visible rows of those that are not clean. None if too few visible
         rows are known without reading keys.
         """
-        if not may_be_hybrid(self.table, self.snapshot):
+        if not self.may_be_hybrid:
             return None
         native = self._native_parts()
         chosen: set[str] = set()

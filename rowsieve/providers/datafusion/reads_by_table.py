@@ -14,7 +14,7 @@ import datafusion
 import pyarrow as pa
 
 from rowsieve.predicate.ir import TRUE
-from rowsieve.providers.datafusion.hybrid_table import HybridTable, may_be_hybrid
+from rowsieve.providers.datafusion.hybrid_table import HybridTable
 from rowsieve.providers.datafusion.session_settings import TARGET_PARTITIONS
 
 if TYPE_CHECKING:
@@ -77,7 +77,9 @@ def open_reads(
 def _open_read(session: SessionContext, own: OwnTable, parts: frozenset[str] | None) -> TableRead:
     if not session.reads_files:
         reason = "a setting of the session, or of its object stores, changes how files are read"
-    elif not may_be_hybrid(own.table, own.snapshot):
+    elif own.catalog is not None:
+        reason = "it is a table of a catalog"
+    elif not own.may_be_hybrid:
         reason = "its reads are reported, audited or not pruned"
     else:
         partitions = int(session.setting(TARGET_PARTITIONS) or 1)

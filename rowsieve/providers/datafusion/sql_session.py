@@ -93,6 +93,7 @@ class SessionContext(datafusion.SessionContext):
         self._read_settings()
         self._has_own_functions = False
         self._versions: dict[str, Snapshot] = {}
+        self._of_catalogs: dict[str, OwnTable] = {}  # those that the statement reads
         self._kept = KeptQueries(self)
         # DataFusion keeps these functions in its session, so they may not keep the session alive.
         self._changes = ChangesFunction(while_alive(self._version_of))
@@ -101,7 +102,7 @@ class SessionContext(datafusion.SessionContext):
     @property
     def has_default_semantics(self) -> bool:
         """True if conditions mean the same in this session as in a new one."""
-        return has_default_semantics(self.settings) and not self._has_own_functions
+        return self._has_default_settings and not self._has_own_functions
 
     @checked
     def register_table(self, name: str, table: Any) -> None:
@@ -273,6 +274,13 @@ class SessionContext(datafusion.SessionContext):
         if isinstance(statement, ExplainedChange):
             statement = Query(explains=True)
         is_query = isinstance(statement, Query)
+        if is_query and self._catalogs_in(whole) and words.INTO.search(whole) is None:
+            with self.registered_for_now({}, kept):
+                frame = plan()  # DataFusion asks the catalogs for the tables that it names
+            self._of_catalogs = self._asked_for()
+            named |= self._of_catalogs
+            if not named:
+                return frame
         if named and (is_query or not all(each.is_view for each in kept)):
             asked = statement if isinstance(statement, Query) else Query()
             if kept or has_values or not asked.runs or not self.skips:
@@ -287,6 +295,22 @@ class SessionContext(datafusion.SessionContext):
         if not is_query:
             self._kept.forget_replaced(statement)
         return frame
+
+    def _asked_for(self) -> dict[str, OwnTable]:
+        """The tables of catalogs that the statement reads, by full, quoted name."""
+        found: dict[str, OwnTable] = {}
+        for catalog_name, catalog in self._catalogs.items():
+            for name, table in catalog.opened().items():
+                own = OwnTable(
+                    quoted_path((catalog_name, *name.split(".", 1))),
+                    f"{catalog_name}.{name}",
+                    table,
+                    self._version_in_statement(table),
+                    catalog=catalog,
+                    name_there=name,
+                )
+                found[own.name] = own
+        return found
 
     def _catalogs_in(self, text: str) -> list[str]:
         """The names of Rowsieve catalogs that the text may use."""
@@ -317,6 +341,7 @@ class SessionContext(datafusion.SessionContext):
 
     def _refreshed(self, text: str) -> dict[str, OwnTable]:
         """Refresh our tables that the text may name; return them by full, quoted name."""
+        self._of_catalogs = {}
         for catalog in self._catalogs.values():
             catalog.refresh()
         plain = words.searchable(text)
@@ -351,17 +376,23 @@ class SessionContext(datafusion.SessionContext):
         try:
             for name, provider in providers.items():
                 self._replace(name, provider)
-            self._kept.replan(kept)
+            if kept:
+                self._kept.replan(kept)
             yield
         finally:
             for name in providers:
-                if (own := self._own_tables.get(name)) is not None:
+                if (own := self._own_tables.get(name) or self._of_catalogs.get(name)) is not None:
                     self._replace(name, own.provider())
                 else:  # the table was deregistered inside the block
                     super().deregister_table(name)
-            self._kept.replan([each for each in kept if each.is_view])
+            if kept:
+                self._kept.replan([each for each in kept if each.is_view])
 
     def _replace(self, name: str, provider: Any) -> None:
+        own = self._of_catalogs.get(name)
+        if own is not None and own.catalog is not None:
+            own.catalog.pin(own.name_there, provider)
+            return
         super().deregister_table(name)
         super().register_table(name, provider)
 
@@ -373,6 +404,7 @@ class SessionContext(datafusion.SessionContext):
     def _read_settings(self) -> None:
         """Read the settings, and decide whether they allow DataFusion's own Parquet reader."""
         self.settings = shown_settings(super())
+        self._has_default_settings = has_default_semantics(self.settings)
         is_allowed = allow_native_scans(self.settings, default_settings())
         self.reads_files = self._native and is_allowed
 

@@ -19,7 +19,9 @@ from rowsieve.errors import (
     TableNotFound,
     UnsupportedOperation,
 )
+from rowsieve.providers.datafusion import SessionContext
 from rowsieve.providers.datafusion.catalog_tables import CatalogTables
+from rowsieve.providers.datafusion.query_plan import QueryPlan
 
 IDS = pa.schema([("id", pa.int64())])
 
@@ -148,3 +150,50 @@ def test_a_table_that_opens_slowly_holds_up_no_other(catalog: rs.Catalog) -> Non
     assert found == 1
     assert tables.registered("db.t") is not slow[0]
     assert tables.registered("db.t") is tables.registered("db.t")
+
+
+def test_conditions_and_subqueries_choose_parts_of_tables_of_a_catalog(
+    catalog: rs.Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.create_namespace("parts")
+    for name in ("a", "b"):
+        table = catalog.create_table(f"parts.{name}", pa.table({"id": range(100)}), key=["id"])
+        table.upsert(pa.table({"id": range(100, 200)}))
+    context = SessionContext()
+    context.register_catalog_provider("lake", catalog.to_datafusion())
+    read: list[int] = []
+    chosen_parts = QueryPlan.chosen_parts
+
+    def noted(self: QueryPlan) -> dict[str, frozenset[str]]:
+        chosen = chosen_parts(self)
+        read.extend(len(parts) for parts in chosen.values())
+        return chosen
+
+    monkeypatch.setattr(QueryPlan, "chosen_parts", noted)
+
+    def ids(condition: str) -> list[int]:
+        read.clear()
+        query = f"SELECT id FROM lake.parts.a WHERE {condition}"
+        return sorted(row["id"] for row in context.sql(query).to_pylist())
+
+    assert ids("CAST(id AS text) LIKE '19%' AND id * 1 > 150") == list(range(190, 200))
+    assert read == [1]
+    assert ids("id IN (SELECT id FROM lake.parts.b WHERE id * 1 < 3)") == [0, 1, 2]
+    assert read == [1, 1]
+    assert ids("id > (SELECT max(id) - 2 FROM lake.parts.b)") == [198, 199]
+    assert read == [1]
+    assert ids("EXISTS (SELECT 1 FROM lake.parts.b b WHERE b.id = a.id + 198)") == [0, 1]
+    version = "SELECT count(*) AS n FROM lake.parts.a FOR VERSION AS OF 0 WHERE id * 1 >= 50"
+    assert context.sql(version).to_pylist() == [{"n": 50}]
+
+
+def test_a_statement_reads_one_version_of_a_table_by_two_names(catalog: rs.Catalog) -> None:
+    catalog.create_namespace("two")
+    table = catalog.create_table("two.t", pa.table({"id": range(100)}), key=["id"])
+    context = SessionContext()
+    context.register_table("t", table)
+    context.register_catalog_provider("lake", catalog.to_datafusion())
+    for start in (100, 200):
+        rs.open_table(table.uri).upsert(pa.table({"id": range(start, start + 100)}))
+        both = "SELECT count(*) AS n FROM t JOIN lake.two.t u ON t.id = u.id WHERE t.id * 1 >= 50"
+        assert context.sql(both).to_pylist() == [{"n": start + 50}]

@@ -111,6 +111,22 @@ def test_a_condition_above_an_outer_join_is_about_its_own_table(
 
 
 @pytest.mark.parametrize("query", OUTER.values(), ids=OUTER)
+def test_a_condition_above_an_outer_join_of_tables_of_a_catalog(
+    joined: SessionContext, tmp_path: Path, query: str
+) -> None:
+    catalog = rs.Catalog(tmp_path / "lake")
+    for name in ("few", "many"):
+        catalog.register_table(f"db.{name}", tmp_path / name)
+    joined.register_catalog_provider("lake", catalog.to_datafusion())
+    joined.sql("SET datafusion.catalog.default_catalog = 'lake'")
+    joined.sql("SET datafusion.catalog.default_schema = 'db'")
+    rows = joined.sql(query).to_pylist()
+    assert sorted(value for row in rows for value in row.values()) == list(MATCHED)
+    plan = joined.sql(f"EXPLAIN {query}").to_pylist()[-1]["plan"]
+    assert plan.count("our dataset reads them, because it is a table of a catalog") == 2
+
+
+@pytest.mark.parametrize("query", OUTER.values(), ids=OUTER)
 def test_rows_that_are_written_come_from_their_own_side(
     joined: SessionContext, tmp_path: Path, query: str
 ) -> None:
