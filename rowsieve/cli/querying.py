@@ -31,6 +31,8 @@ from rowsieve.cli.progress import CatalogChange, begin
 from rowsieve.cli.writing import Limit, Output, show_rows
 from rowsieve.errors import InvalidInput, RowsieveError
 from rowsieve.objects import Location
+from rowsieve.statements.parse_statement import parse
+from rowsieve.statements.refused import Refused
 from rowsieve.statements.tokens import quoted
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.table import Table
@@ -183,6 +185,8 @@ def _folder_name(uri: str) -> str:
 
 
 def _run(sql: str, tables: dict[str, Table]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    if isinstance(statement := parse(sql, "datafusion"), Refused):
+        raise statement.error
     datafusion = imported("datafusion", "datafusion")
     context = datafusion.SessionContext()
     for name, table in tables.items():

@@ -271,6 +271,10 @@ def test_query_only_reads(flights: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out.parquet").exists()
 
 
+def test_query_refuses_statements_of_others_by_name(flights: Path) -> None:
+    assert "VACUUM is not available" in " ".join(run("query", "VACUUM", flights, code=3).split())
+
+
 def test_query_wants_a_table() -> None:
     assert "--table" in run("query", "SELECT 1", code=2)
 
