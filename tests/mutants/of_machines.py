@@ -137,8 +137,8 @@ MUTANTS = (
     Mutant(  # table 0
         "predicate/normalize.py",
         "a negated comparison is the comparison",
-        "else ir.Comparison(opposite, left, right)",
-        "else ir.Comparison(op, left, right)",
+        "return ir.Comparison(op.negated, left, right)",
+        "return ir.Comparison(op, left, right)",
         READERS,
     ),
     Mutant(  # table 0
