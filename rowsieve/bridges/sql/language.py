@@ -21,6 +21,7 @@ from rowsieve.bridges.sql.exactness.exact import as_exact
 from rowsieve.bridges.sql.exactness.integer_widths import operand_with_widths, with_widths
 from rowsieve.bridges.sql.exactness.name_rules import check_names
 from rowsieve.bridges.sql.exactness.same_values import check_answers
+from rowsieve.bridges.sql.exactness.unbound_types import UnboundTyper
 from rowsieve.bridges.sql.exactness.unknown_texts import check_order, check_texts, orders_text
 from rowsieve.bridges.sql.spark.types.typer import with_spark_types
 from rowsieve.bridges.sql.spark.write.exact_conditions import SparkExact, with_rewritten_rules
@@ -135,17 +136,15 @@ def value_text(operand: Operand, schema: Schema, known: Dialect, meant: Semantic
         root = bind(test, schema, meant, simplified=False).root
     except InvalidPredicate:  # its type comes from the column that it is assigned to
         return typed
-    _check_read(test, root, schema, known, meant)
+    _check_read(test, root, known, UnboundTyper(schema, meant))
     return typed
 
 
-def _check_read(
-    found: Predicate, root: Predicate, schema: Schema, known: Dialect, meant: Semantics
-) -> None:
+def _check_read(found: Predicate, root: Predicate, known: Dialect, typer: UnboundTyper) -> None:
     """Raise for what the engine computes differently: the check of every text that is read."""
     check(root, known.name, Direction.ANSWERS)
     if known.translates_listed and not known.listed_only:
-        check_answers(found, root, schema, meant)
+        check_answers(found, root, typer)
 
 
 def typed_as_engine(
@@ -153,18 +152,18 @@ def typed_as_engine(
 ) -> BoundPredicate:
     """Bind a condition, typed and compared as in the engine; its `source` is the typed tree.
 
-    The rules that add the engine's casts and widths, and `check_coercion`, take the tree before it
-    is bound: binding adds our casts, after which it is unknown what the text compares.
+    The rules that take the tree before it is bound say why in `unbound_types`.
     """
     if known.gives_types:
         found = with_spark_types(found, schema, ansi=meant.is_ansi)
     found = with_widths(found, schema, known)
     if known.times.declared_zones:
         found = with_local_times(found, schema)
-    found = as_compared(found, schema, meant)
+    typer = UnboundTyper(schema, meant)
+    found = as_compared(found, typer)
     bound = bind(found, schema, meant, simplified=False)
-    check_coercion(found, bound.root, schema, meant)
-    _check_read(found, bound.root, schema, known, meant)
+    check_coercion(found, bound.root, typer)
+    _check_read(found, bound.root, known, typer)
     if known.times.declared_zones:
         check_zones(found, schema)
     return bound

@@ -19,10 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.bridges.sql.exactness.mixtures import check_mixtures, check_quoted_operand
+from rowsieve.bridges.sql.exactness.unbound_types import UnboundTyper
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
-from rowsieve.predicate.bind import bind_operand
-from rowsieve.predicate.literal_values import natural_type
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import (
     Decimal,
@@ -31,31 +30,30 @@ from rowsieve.types.logical import (
     LogicalType,
     type_name,
 )
-from rowsieve.types.schema import Schema
 
 
-def as_compared(predicate: ir.Predicate, schema: Schema, semantics: Semantics) -> ir.Predicate:
+def as_compared(predicate: ir.Predicate, typer: UnboundTyper) -> ir.Predicate:
     """Add the casts that the engine inserts in comparisons of two numeric types.
 
     DuckDB and DataFusion convert integers to float32 where the other side is a float32, DuckDB also
     decimal constants; DataFusion converts a float constant compared with a decimal to a decimal.
     """
-    if semantics.name not in _TO_FLOAT32:
+    if typer.engine not in _TO_FLOAT32:
         return predicate
     match predicate:
         case ir.And(terms=terms) | ir.Or(terms=terms):
-            if (group := _as_group(terms, schema, semantics)) is None:
-                group = tuple(as_compared(term, schema, semantics) for term in terms)
+            if (group := _as_group(terms, typer)) is None:
+                group = tuple(as_compared(term, typer) for term in terms)
             return ir.And(group) if isinstance(predicate, ir.And) else ir.Or(group)
         case ir.Not(term=term):
-            return ir.Not(as_compared(term, schema, semantics))
+            return ir.Not(as_compared(term, typer))
         case ir.Comparison(op=op, left=left, right=ir.Literal(type=Float()) as constant):
-            drawn = _DRAWS_FLOATS.get(semantics.name, ())
-            if isinstance(_type(left, schema, semantics), drawn):
+            drawn = _DRAWS_FLOATS.get(typer.engine, ())
+            if isinstance(typer.of_member(left), drawn):
                 return ir.Comparison(op, left, as_decimal(constant))
-            return ir.Comparison(op, *_narrowed((left, constant), schema, semantics))
+            return ir.Comparison(op, *_narrowed((left, constant), typer))
         case ir.Comparison(op=op, left=left, right=right):
-            sides = _narrowed((left, right), schema, semantics)
+            sides = _narrowed((left, right), typer)
             return ir.Comparison(op, *sides)
     return predicate
 
@@ -73,41 +71,41 @@ def as_decimal(constant: ir.Literal) -> ir.Literal:
 
 
 def _as_group(
-    terms: Sequence[ir.Predicate], schema: Schema, semantics: Semantics
+    terms: Sequence[ir.Predicate], typer: UnboundTyper
 ) -> tuple[ir.Predicate, ...] | None:
     """Return the terms of a BETWEEN or IN with a float32 in one type; None for other terms."""
     if next(_ranges(terms), None) is None:
         return None
     pairs = [term for term in terms if isinstance(term, ir.Comparison)]
     members = (pairs[0].left, *(term.right for term in pairs))
-    if Float(32) not in [_type(member, schema, semantics) for member in members]:
+    if Float(32) not in [typer.of_member(member) for member in members]:
         return None
-    if semantics.bitwise_lists_from is not None and pairs[0].op is not ir.ComparisonOp.GE:
+    if typer.semantics.bitwise_lists_from is not None and pairs[0].op is not ir.ComparisonOp.GE:
         return tuple(terms)  # bits are compared where a column is cast
-    left, *others = _narrowed(members, schema, semantics)
+    left, *others = _narrowed(members, typer)
     return tuple(
         ir.Comparison(term.op, left, other) for term, other in zip(pairs, others, strict=True)
     )
 
 
-def _narrowed(
-    sides: Sequence[ir.Operand], schema: Schema, semantics: Semantics
-) -> tuple[ir.Operand, ...]:
+def _narrowed(sides: Sequence[ir.Operand], typer: UnboundTyper) -> tuple[ir.Operand, ...]:
     """Return the operands, with casts to float32 as in the engine, also inside arithmetic."""
     made = [
-        ir.Call(side.function, _narrowed(side.arguments, schema, semantics))
+        ir.Call(side.function, _narrowed(side.arguments, typer))
         if isinstance(side, ir.Call) and side.function in _SUMS
         else side
         for side in sides
     ]
-    types = [_type(side, schema, semantics) for side in made]
+    types = [typer.of_member(side) for side in made]
     if Float(32) not in types or Float(64) in types:
         return tuple(made)
-    return tuple(_as_real(side, type_, semantics) for side, type_ in zip(made, types, strict=True))
+    return tuple(
+        _as_real(side, type_, typer.engine) for side, type_ in zip(made, types, strict=True)
+    )
 
 
-def _as_real(side: ir.Operand, type_: LogicalType | None, semantics: Semantics) -> ir.Operand:
-    if not isinstance(type_, _TO_FLOAT32[semantics.name]):
+def _as_real(side: ir.Operand, type_: LogicalType | None, engine: str) -> ir.Operand:
+    if not isinstance(type_, _TO_FLOAT32[engine]):
         return side
     if isinstance(type_, Int):
         if isinstance(side, ir.Literal) and isinstance(side.value, int):
@@ -163,20 +161,18 @@ _LISTS = (_LIST, _EQUALS)
 _WHOLE_IN_DOUBLE, _DECIMAL_DIGITS = 2**53, 15
 
 
-def check_coercion(
-    predicate: ir.Predicate, root: ir.Predicate, schema: Schema, semantics: Semantics
-) -> None:
+def check_coercion(predicate: ir.Predicate, root: ir.Predicate, typer: UnboundTyper) -> None:
     """Raise where the engine may compare or compute differently; `root` is the bound predicate."""
-    check_mixtures(predicate, schema, semantics)
+    check_mixtures(predicate, typer)
     for what, operands in _groups_of_one(predicate):
         is_list = what is _EQUALS
-        check_quoted_operand(what.shown, operands, schema, semantics, is_list=is_list)
-    if semantics.name not in _TO_FLOAT32 or not _has_numbers(root, semantics):
+        check_quoted_operand(what.shown, operands, typer, is_list=is_list)
+    if typer.engine not in _TO_FLOAT32 or not _has_numbers(root, typer.semantics):
         return
     for what, members in _groups(predicate):
-        _check(what, members, schema, semantics)
-        if what in _LISTS and semantics.bitwise_lists_from is not None:
-            _check_zeros(what, members, schema, semantics)
+        _check(what, members, typer)
+        if what in _LISTS and typer.semantics.bitwise_lists_from is not None:
+            _check_zeros(what, members, typer)
 
 
 def _has_numbers(root: ir.Predicate, semantics: Semantics) -> bool:
@@ -231,16 +227,18 @@ def _ranges(terms: Sequence[ir.Node]) -> Iterator[tuple[_Construct, Sequence[ir.
         yield _RANGE if between else _EQUALS, (equals[0].left, *(term.right for term in equals))
 
 
-def _check(what: _Construct, members: _Members, schema: Schema, semantics: Semantics) -> None:
-    types = [_type(member, schema, semantics) for member in members]
+def _check(what: _Construct, members: _Members, typer: UnboundTyper) -> None:
+    types = [typer.of_member(member) for member in members]
     if what is _SUBJECT:
-        if semantics.bitwise_lists_from is not None and any(isinstance(t, Float) for t in types):
-            raise UnsupportedOperation(f"{what.shown} of floats compares bits in {semantics.name}")
+        if typer.semantics.bitwise_lists_from is not None and any(
+            isinstance(t, Float) for t in types
+        ):
+            raise UnsupportedOperation(f"{what.shown} of floats compares bits in {typer.engine}")
         return
     unlike = any(type_ not in (None, _UINT64) for type_ in types)
-    if what.computes and semantics.bitwise_lists_from and _UINT64 in types and unlike:
+    if what.computes and typer.semantics.bitwise_lists_from and _UINT64 in types and unlike:
         raise UnsupportedOperation(
-            f"{what.shown} of uint64 and another number is of another type in {semantics.name}; "
+            f"{what.shown} of uint64 and another number is of another type in {typer.engine}; "
             "cast one"
         )
     numbers = {type_ for type_ in types if isinstance(type_, Int | Float | Decimal)}
@@ -250,9 +248,9 @@ def _check(what: _Construct, members: _Members, schema: Schema, semantics: Seman
         return
     computed = not what.compares
     narrow = Float(64) not in floats and any(
-        isinstance(type_, _TO_FLOAT32[semantics.name]) for type_ in others
+        isinstance(type_, _TO_FLOAT32[typer.engine]) for type_ in others
     )
-    drawn = any(isinstance(type_, _DRAWS_FLOATS.get(semantics.name, ())) for type_ in others)
+    drawn = any(isinstance(type_, _DRAWS_FLOATS.get(typer.engine, ())) for type_ in others)
     for member, type_ in zip(members, types, strict=True):
         if drawn and (computed or not _holds_decimal(member, type_)):
             break
@@ -264,34 +262,34 @@ def _check(what: _Construct, members: _Members, schema: Schema, semantics: Seman
         return
     shown = " and ".join(sorted(type_name(type_) for type_ in numbers))
     raise UnsupportedOperation(
-        f"{what.shown} of {shown}: {semantics.name} converts them to another type than Rowsieve; "
+        f"{what.shown} of {shown}: {typer.engine} converts them to another type than Rowsieve; "
         "cast them to one"
     )
 
 
-def _check_zeros(what: _Construct, members: _Members, schema: Schema, semantics: Semantics) -> None:
+def _check_zeros(what: _Construct, members: _Members, typer: UnboundTyper) -> None:
     """Raise for a list that the engine compares by bits and we by values."""
     operand, *listed = members
     values = [value for member in listed for value in _constants(member)]
     zeros = {math.copysign(1.0, value) for value in values if value == 0}
-    types = {_type(member, schema, semantics) for member in members}
+    types = {typer.of_member(member) for member in members}
     own = {type_ for type_ in types if not isinstance(type_, Int)}  # constants become the column's
-    of_floats = isinstance(_type(operand, schema, semantics), Float)
+    of_floats = isinstance(typer.of_member(operand), Float)
     plain = isinstance(operand, ir.Column) and of_floats and len(own) == 1
-    known = plain and (what is not _EQUALS or not semantics.compares_bits(len(listed)))
+    known = plain and (what is not _EQUALS or not typer.semantics.compares_bits(len(listed)))
     by_bits = any(
-        isinstance(each, ir.ValueSet) and semantics.compares_bits(len(each)) for each in listed
+        isinstance(each, ir.ValueSet) and typer.semantics.compares_bits(len(each))
+        for each in listed
     )
     known = known or by_bits  # a long list is, here as there
     if any(isinstance(type_, Float) for type_ in types) and len(zeros) == 1 and not known:
         raise UnsupportedOperation(
-            f"a list of floats with one zero, which {semantics.name} tells from the other; give "
-            "both"
+            f"a list of floats with one zero, which {typer.engine} tells from the other; give both"
         )
     computed = any(_values(member) is None for member in listed)
     if any(isinstance(type_, Float) for type_ in types) and computed and not known:
         raise UnsupportedOperation(
-            f"a list of floats with members that are not constants: {semantics.name} may tell 0.0 "
+            f"a list of floats with members that are not constants: {typer.engine} may tell 0.0 "
             "from -0.0 in it; cast the floats to decimals, or compare with one member at a time"
         )
 
@@ -302,20 +300,6 @@ def _constants(member: ir.Operand | ir.ValueSet) -> list[float]:
         member = member.operand
     numbers = _values(member) or ()
     return [float(value) for value in numbers if isinstance(value, int | float | decimal.Decimal)]
-
-
-def _type(
-    member: ir.Operand | ir.ValueSet, schema: Schema, semantics: Semantics
-) -> LogicalType | None:
-    match member:
-        case ir.ValueSet(type=type_):
-            return type_
-        case ir.Literal(value=value, type=type_):
-            return natural_type(value) if type_ is None and not isinstance(value, str) else type_
-        case ir.Call(function="make_list" | "make_struct"):
-            return None  # no number; an empty list has no type of its own
-        case _:
-            return bind_operand(member, schema, semantics).type
 
 
 def _values(member: ir.Operand | ir.ValueSet) -> Sequence[object] | None:

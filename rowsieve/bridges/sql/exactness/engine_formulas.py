@@ -10,68 +10,50 @@ from dataclasses import dataclass
 
 from rowsieve.bridges.sql.exactness.compared_quotients import product_comparison, product_list
 from rowsieve.bridges.sql.exactness.own_formulas import FLOATS, FORMULAS, Formula
-from rowsieve.errors import InvalidPredicate
+from rowsieve.bridges.sql.exactness.unbound_types import UnboundTyper
 from rowsieve.predicate import ir
-from rowsieve.predicate.bind import bind_operand
-from rowsieve.predicate.semantics import Semantics
-from rowsieve.types.logical import Decimal, Float, LogicalType
-from rowsieve.types.schema import Schema
+from rowsieve.types.logical import Decimal, Float
 
 _FLOAT64 = Float(64)
 
 
-def with_engine_formulas(
-    predicate: ir.Predicate, schema: Schema, semantics: Semantics, engine: str
-) -> ir.Predicate:
-    """Return a condition whose calls, casts and comparisons have the engine's values."""
-    return _Rewriter(engine, schema, semantics).predicate(predicate)
-
-
-def operand_with_engine_formulas(
-    operand: ir.Operand, schema: Schema, semantics: Semantics, engine: str
-) -> ir.Operand:
-    """Return a value whose calls, casts and comparisons have the engine's values."""
-    return _Rewriter(engine, schema, semantics).operand(operand)
-
-
 @dataclass(frozen=True, slots=True)
-class _Rewriter:
+class EngineFormulas:
+    """Rewrites trees so that their calls, casts and comparisons have the engine's values."""
+
     engine: str
-    schema: Schema
-    semantics: Semantics
+    typer: UnboundTyper
 
     def predicate(self, node: ir.Predicate) -> ir.Predicate:
+        """Rewrite a condition."""
         if not any(self.is_float_cast(each) or self.formula(each) for each in ir.walk(node)):
             return node
         rewritten = ir.map_children(node, self.predicate, self.operand)
         match rewritten:
             case ir.Comparison():
-                return product_comparison(rewritten, self.type_of, self.engine)
+                return product_comparison(rewritten, self.typer.of_known, self.engine)
             case ir.InList():
-                return product_list(rewritten, self.type_of, self.engine)
+                return product_list(rewritten, self.typer.of_known, self.engine)
             case _:
                 return rewritten
 
     def operand(self, node: ir.Operand) -> ir.Operand:
+        """Rewrite a value."""
         rewritten = ir.map_children(node, self.predicate, self.operand)
         if isinstance(rewritten, ir.Cast) and self.is_float_cast(rewritten):
-            type_ = self.type_of(rewritten.operand)
+            type_ = self.typer.of_known(rewritten.operand)
             if not isinstance(type_, Decimal):
                 return rewritten
             return FLOATS[self.engine](rewritten.operand, type_)
         if isinstance(rewritten, ir.Call) and (formula := self.formula(rewritten)) is not None:
-            return formula(rewritten, self.type_of)
+            return formula(rewritten, self.typer.of_known)
         return rewritten
 
     def is_float_cast(self, node: ir.Node) -> bool:
+        """Whether it is a cast to float64 for which the engine has a formula."""
         return isinstance(node, ir.Cast) and node.type == _FLOAT64 and self.engine in FLOATS
 
     def formula(self, node: ir.Node) -> Formula | None:
+        """Return the engine's formula for a call; None for other nodes."""
         formulas = FORMULAS.get(self.engine, {})
         return formulas.get(node.function) if isinstance(node, ir.Call) else None
-
-    def type_of(self, operand: ir.Operand) -> LogicalType | None:
-        try:
-            return bind_operand(operand, self.schema, self.semantics).type
-        except InvalidPredicate:  # what has no type is refused where it is bound
-            return None

@@ -21,15 +21,12 @@ from typing import Final, assert_never
 
 from rowsieve.bridges.constant_values import whole_of
 from rowsieve.bridges.sql.dialects import Dialect, IntegerWidths
-from rowsieve.bridges.sql.exactness.engine_formulas import (
-    operand_with_engine_formulas,
-    with_engine_formulas,
-)
+from rowsieve.bridges.sql.exactness.engine_formulas import EngineFormulas
+from rowsieve.bridges.sql.exactness.unbound_types import UnboundTyper
 from rowsieve.bridges.sql.exactness.whole_quotients import check_quotients
-from rowsieve.errors import InvalidPredicate
 from rowsieve.predicate import ir
-from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.literal_values import int_range
+from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Int
 from rowsieve.types.schema import Schema
 
@@ -50,22 +47,19 @@ def with_widths(predicate: ir.Predicate, schema: Schema, dialect: Dialect) -> ir
     """Return the condition with the dialect's width for each integer operation."""
     if not _computes(predicate):
         return predicate
-    predicate = with_engine_formulas(predicate, schema, dialect.semantics, dialect.name)
-    check_quotients(predicate, schema, dialect.semantics, dialect.name)
+    typer = UnboundTyper(schema, dialect.semantics)
+    predicate = EngineFormulas(dialect.name, typer).predicate(predicate)
+    check_quotients(predicate, typer, dialect.name)
     if dialect.widths is IntegerWidths.WIDE:
         return predicate
-    return _Widths(schema, dialect).predicate(predicate)
+    return _Widths(UnboundTyper(schema, Semantics.SQL), dialect).predicate(predicate)
 
 
 def operand_with_widths(operand: ir.Operand, schema: Schema, dialect: Dialect) -> ir.Operand:
     """Return a value with the dialect's width for each integer operation."""
-    if not _computes(operand):
-        return operand
-    operand = operand_with_engine_formulas(operand, schema, dialect.semantics, dialect.name)
-    check_quotients(operand, schema, dialect.semantics, dialect.name)
-    if dialect.widths is IntegerWidths.WIDE:
-        return operand
-    return _Widths(schema, dialect).value(operand).operand
+    test = with_widths(ir.IsNull(operand), schema, dialect)
+    assert isinstance(test, ir.IsNull)
+    return test.operand
 
 
 def _computes(node: ir.Node) -> bool:
@@ -89,7 +83,7 @@ class _Value:
 
 @dataclass(frozen=True, slots=True)
 class _Widths:
-    schema: Schema
+    typer: UnboundTyper
     dialect: Dialect
 
     def predicate(self, node: ir.Predicate) -> ir.Predicate:
@@ -125,10 +119,7 @@ class _Widths:
 
     def held(self, node: ir.Operand) -> Int | None:
         """Return the type of a stored or constant integer; None for other values."""
-        try:
-            found = bind_operand(node, self.schema).type
-        except InvalidPredicate:  # binding rejects it
-            return None
+        found = self.typer.of_known(node)
         return found if isinstance(found, Int) else None
 
     def nearest(self, type_: Int | None) -> Int | None:

@@ -12,13 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from rowsieve.bridges.sql.exactness.unbound_types import UnboundTyper
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
-from rowsieve.predicate.bind import bind_operand
-from rowsieve.predicate.literal_values import natural_type
-from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Date, Decimal, Float, LogicalType, String, Timestamp, type_name
-from rowsieve.types.schema import Schema
 
 _LONG = frozenset({"decade", "century", "millennium"})
 _WITHIN_DAYS = frozenset({"hour", "minute", "second", "millisecond", "microsecond"})
@@ -46,22 +43,21 @@ class _Mixture:
 _Finds: TypeAlias = Callable[[_Mixture], bool]
 
 
-def check_mixtures(predicate: ir.Predicate, schema: Schema, semantics: Semantics) -> None:
+def check_mixtures(predicate: ir.Predicate, typer: UnboundTyper) -> None:
     """Raise for a call that the engine computes from other types; the predicate is unbound."""
-    rows = _ROWS.get(semantics.name, {})
+    rows = _ROWS.get(typer.engine, {})
     for node in ir.walk(predicate) if rows else ():
         if isinstance(node, ir.Case) and None in rows:
             values = (*(then for _, then in node.branches), node.otherwise)
-            _check(rows[None], ir.Call("CASE", values), schema, semantics)
+            _check(rows[None], ir.Call("CASE", values), typer)
         elif isinstance(node, ir.Call) and node.function in rows:
-            _check(rows[node.function], node, schema, semantics)
+            _check(rows[node.function], node, typer)
 
 
 def check_quoted_operand(
     what: str,
     members: Sequence[ir.Operand],
-    schema: Schema,
-    semantics: Semantics,
+    typer: UnboundTyper,
     *,
     is_list: bool,
 ) -> None:
@@ -71,15 +67,15 @@ def check_quoted_operand(
     each item gives the text its type.
     """
     operand, *items = members
-    converted = _CONVERTED.get(semantics.name)
+    converted = _CONVERTED.get(typer.engine)
     if converted is None or not _is_quoted(operand):
         return
     items = converted(items, is_list)
-    types = [String() if _is_quoted(item) else _type(item, schema, semantics) for item in items]
+    types = [String() if _is_quoted(item) else typer.of_member(item) for item in items]
     others = [type_ for type_ in types if type_ not in (None, String())]
     if String() in types and others:
         raise UnsupportedOperation(
-            f"{what} of quoted text, with text and {type_name(others[0])}: {semantics.name} "
+            f"{what} of quoted text, with text and {type_name(others[0])}: {typer.engine} "
             f"converts all of them to one type; {_QUOTED}"
         )
 
@@ -100,22 +96,14 @@ _CONVERTED: Mapping[str, Callable[[Sequence[ir.Operand], bool], list[ir.Operand]
 """The items that an engine converts to one type, with the operand."""
 
 
-def _check(
-    rows: Sequence[tuple[_Finds, str]], call: ir.Call, schema: Schema, semantics: Semantics
-) -> None:
-    types = [_type(item, schema, semantics) for item in call.arguments]
+def _check(rows: Sequence[tuple[_Finds, str]], call: ir.Call, typer: UnboundTyper) -> None:
+    types = [typer.of_member(item) for item in call.arguments]
     first = call.arguments[0]
-    uncast = _type(first.operand, schema, semantics) if isinstance(first, ir.Cast) else types[0]
-    mixture = _Mixture(call, types, uncast, semantics.time_zone)
+    uncast = typer.of_member(first.operand) if isinstance(first, ir.Cast) else types[0]
+    mixture = _Mixture(call, types, uncast, typer.semantics.time_zone)
     for finds, reason in rows:
         if finds(mixture):
             raise UnsupportedOperation(reason)
-
-
-def _type(item: ir.Operand, schema: Schema, semantics: Semantics) -> LogicalType | None:
-    if isinstance(item, ir.Literal) and item.type is None:
-        return None if isinstance(item.value, str) else natural_type(item.value)
-    return bind_operand(item, schema, semantics).type
 
 
 def _is_quoted(item: ir.Operand) -> bool:

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from rowsieve.bridges.functions import Use, other_answer
 from rowsieve.bridges.functions.casts import is_answered
+from rowsieve.bridges.sql.exactness.unbound_types import UnboundTyper
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
-from rowsieve.predicate.bind import bind_operand
 from rowsieve.predicate.operand_types import type_of
-from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import LogicalType, type_name
-from rowsieve.types.schema import Schema
 
 
-def check_answers(
-    found: ir.Predicate, root: ir.Predicate, schema: Schema, semantics: Semantics
-) -> None:
+def check_answers(found: ir.Predicate, root: ir.Predicate, typer: UnboundTyper) -> None:
     """Raise for a call or a written cast that the engine computes differently; `root` is bound."""
-    engine = semantics.name
+    engine = typer.semantics.name
     for node in ir.walk(root):
         if isinstance(node, ir.Call):
             use = Use(node, [type_of(argument) for argument in node.arguments], type_of(node))
@@ -29,7 +25,7 @@ def check_answers(
                 raise UnsupportedOperation(reason)
     for node in ir.walk(found):
         if isinstance(node, ir.Cast):
-            _check_cast(node, bind_operand(node.operand, schema, semantics).type, engine)
+            _check_cast(node, typer.of(node.operand), engine)
 
 
 def _check_cast(node: ir.Cast, source: LogicalType, engine: str) -> None:

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rowsieve.errors import InvalidPredicate, UnsupportedOperation
+from rowsieve.bridges.sql.exactness.unbound_types import UnboundTyper
+from rowsieve.errors import UnsupportedOperation
 from rowsieve.predicate import ir
-from rowsieve.predicate.bind import bind_operand
-from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Int
-from rowsieve.types.schema import Schema
 
 _FRACTIONS: Mapping[str, frozenset[str]] = {"postgres": frozenset({"extract"})}
 _KEEP_TYPES = frozenset(
@@ -23,7 +21,7 @@ _KEEP_TYPES = frozenset(
 )
 
 
-def check_quotients(root: ir.Node, schema: Schema, semantics: Semantics, engine: str) -> None:
+def check_quotients(root: ir.Node, typer: UnboundTyper, engine: str) -> None:
     """Raise for integer division whose operands are fractions in the engine; `root` is unbound."""
     names = _FRACTIONS.get(engine)
     if names is None:
@@ -32,18 +30,11 @@ def check_quotients(root: ir.Node, schema: Schema, semantics: Semantics, engine:
         if not isinstance(node, ir.Call) or node.function != "divide":
             continue
         found = [name for side in node.arguments if (name := _fraction(side, names)) is not None]
-        if found and _is_whole(node, schema, semantics):
+        if found and isinstance(typer.of_known(node), Int):
             raise UnsupportedOperation(
                 f"/ of {found[0]}: {engine} divides it as a fraction, and here it is a whole "
                 "number; cast it to bigint, or to double precision for the fraction"
             )
-
-
-def _is_whole(node: ir.Operand, schema: Schema, semantics: Semantics) -> bool:
-    try:
-        return isinstance(bind_operand(node, schema, semantics).type, Int)
-    except InvalidPredicate:  # what has no type is refused where it is bound
-        return False
 
 
 def _fraction(operand: ir.Operand, names: frozenset[str]) -> str | None:
