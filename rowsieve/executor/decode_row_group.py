@@ -231,15 +231,18 @@ def is_cheap_at_once(groups: Sequence[RowGroup], columns: Schema) -> bool:
     """
     if groups[0].mostly_match:
         return True
-    pages = [group.pages for group in groups]
-    count = sum(PAGES_AT_ONCE + 1 if each is None else len(each) for each in pages)
-    if len(columns) <= PAGE_COLUMNS_AT_ONCE and count <= PAGES_AT_ONCE * len(groups):
+    is_few, page_count, size_bytes = len(columns) <= PAGE_COLUMNS_AT_ONCE, 0, 0
+    for group in groups:
+        is_few = is_few and group.pages is not None
+        page_count += 0 if group.pages is None else len(group.pages)
+    if is_few and page_count <= PAGES_AT_ONCE * len(groups):
         return True
     if not groups[0].file.fetches_together:
         return False
-    both = zip(groups, pages, strict=True)
-    spans = (each for group, own in both for each in group.file.spans(group.number, columns, own))
-    return sum(stop - start for start, stop in spans) <= BYTES_OF_A_ROUND_TRIP
+    for group in groups:
+        for start, stop in group.file.spans(group.number, columns, group.pages):
+            size_bytes += stop - start
+    return size_bytes <= BYTES_OF_A_ROUND_TRIP
 
 
 def _arrays(

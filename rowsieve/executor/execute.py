@@ -230,7 +230,7 @@ class Execution:
     ) -> Iterator[pa.RecordBatch | None]:
         expected = self._expected(units)
         if self._small_start:
-            expected = starting_small(expected)
+            expected, self._small_start = starting_small(expected), False
         tasks = (unit.read if isinstance(unit, Unit) else unit for unit in expected)
         return ahead.results(tasks, _size_bytes)
 

@@ -65,15 +65,14 @@ def find_candidates(
     known: dict[tuple[str, str], Candidates]
     known = predicate.remembered.setdefault(("candidates", store.uri, schema.id, only), {})
     names = [(ref.path, ref.tail_checksum) for ref in files]
-    found = [known.get(name) for name in names]
-    new = [i for i, each in enumerate(found) if each is None]
-    if new:
-        fresh = _find(store, [files[i] for i in new], predicate, schema, only)
-        for i, candidates in zip(new, fresh, strict=True):
-            found[i] = candidates
-            if len(known) < MOST_REMEMBERED:
-                known[names[i]] = candidates
-    return [each for each in found if each is not None]
+    if known.keys() >= set(names):
+        return [known[name] for name in names]
+    new = {name: ref for name, ref in zip(names, files, strict=True) if name not in known}
+    fresh = dict(zip(new, _find(store, [*new.values()], predicate, schema, only), strict=True))
+    for name, candidates in fresh.items():
+        if len(known) < MOST_REMEMBERED:
+            known[name] = candidates
+    return [fresh[name] if name in fresh else known[name] for name in names]
 
 
 def _find(

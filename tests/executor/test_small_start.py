@@ -7,12 +7,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import rowsieve as rs
 from rowsieve.executor.decode_row_group import RowGroup
+from rowsieve.executor.execute import Execution
 from rowsieve.executor.units import Unit, starting_small
 from rowsieve.metrics import ScanMetrics
+from rowsieve.objects import open_store
 from rowsieve.predicate.rowset import RowSet
+from tests.small_pages import small_pages
+from tests.small_tables import fresh_uri
 
 READER: Any = None
 
@@ -53,3 +59,14 @@ def test_the_rows_stay_and_the_first_batch_is_one_page(page_rows: int) -> None:
 
 def test_nothing_stays_nothing() -> None:
     assert list(starting_small(iter([]))) == []
+
+
+@pytest.mark.parametrize("order_by_key", [False, True])
+def test_only_the_first_batch_of_an_execution_is_small(order_by_key: bool) -> None:
+    with small_pages(4, 16):
+        table = rs.create_table(fresh_uri(), pa.table({"k": range(32)}), key=["k"])
+        table.upsert(pa.table({"k": range(32, 64)}))
+        plan = table.scan(order_by_key=order_by_key).plan()
+        execution = Execution(plan, open_store(table.uri), threads=1, small_start=True)
+        sizes = [batch.num_rows for batch in execution.read()]
+    assert sizes == [4, 12, 16, 16, 16]
