@@ -3,7 +3,7 @@
 `python -m tests.house --all` lists all files and all long functions, not the ten longest.
 
 Lines per room, circles of imports, the longest files and functions, file names that are used twice,
-the files that name one function of conditions, and names that only tests use.
+the files that name one function of conditions, names that only tests use, and the lengths of ways.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 import rowsieve
+from tests.ways import ways
 
 ROOT = Path(rowsieve.__file__).parent
 REPOSITORY = ROOT.parent
@@ -273,6 +274,13 @@ def report(most: int | None = 10) -> Iterator[str]:
         files_with_it = files_naming(function)
         yield from _listed(f"files that name {function}: {len(files_with_it)}", files_with_it)
     yield from _listed("names that only tests use", only_in_tests())
+    with_word = [path for path in sources() if re.search(r"\bfound\b", path.read_text())]
+    yield f"files with the word found: {len(with_word)}"
+    lengths = (
+        f"{name}: {way.functions} functions in {way.files} files, {way.binds} binds"
+        for name, way in ways().items()
+    )
+    yield from _listed("what the second of two calls passes", lengths)
 
 
 def _listed(title: str, lines: Iterable[str]) -> Iterator[str]:

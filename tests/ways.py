@@ -1,0 +1,91 @@
+"""How many functions of the package a call passes: the length of the ways through the house.
+
+`make house` prints them. A call is made twice, and the second one counts: caches are warm, and what
+is imported at first use is there.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+import rowsieve as rs
+
+PACKAGE = str(Path(rs.__file__).parent)
+CONDITIONS = (
+    "x > 5 AND s LIKE 'a%'",
+    "x IN (1, 2, 3) OR s IS NULL",
+    "date_trunc('day', at) = TIMESTAMP '2026-01-01'",
+)
+
+
+class Way(NamedTuple):
+    """The functions that a call passes, each once, and the files that they stand in."""
+
+    functions: int
+    files: int
+    binds: int
+    """Times that a tree was bound."""
+
+
+def passed(call: Callable[[], object]) -> Way:
+    """Count the functions of the package that the second of two calls passes."""
+    call()
+    codes: set[CodeType] = set()
+    binds = 0
+
+    def note(frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal binds
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(PACKAGE):
+            codes.add(code)
+            binds += code.co_name == "bind" and code.co_filename.endswith("bind.py")
+
+    with _profiled(note):
+        call()
+    return Way(len(codes), len({code.co_filename for code in codes}), binds)
+
+
+def ways() -> Mapping[str, Way]:
+    """Measure the ways that the architecture promises to keep short."""
+    from rowsieve.providers.datafusion import SessionContext
+
+    with tempfile.TemporaryDirectory() as folder:
+        rows = pa.table({"k": range(10), "x": range(10), "s": ["a"] * 10})
+        table = rs.create_table(f"{folder}/t", rows, key=["k"])
+        table.upsert(rows.slice(5))
+        context = SessionContext()
+        context.register_table("t", table)
+        schema = pa.schema([("x", pa.int64()), ("s", pa.string()), ("at", pa.timestamp("us"))])
+        keys = iter(range(100, 1_000))
+        return {
+            "a scan": passed(lambda: table.scan("x > 5").to_arrow()),
+            "an upsert": passed(lambda: table.upsert({"k": [next(keys)], "x": [1], "s": ["b"]})),
+            "a statement": passed(lambda: context.sql("SELECT s FROM t WHERE x > 5").collect()),
+            "three translations": passed(
+                lambda: [
+                    rs.translate(each, source="postgres", target="duckdb", schema=schema)
+                    for each in CONDITIONS
+                ]
+            ),
+        }
+
+
+@contextmanager
+def _profiled(note: Callable[[FrameType, str, Any], None]) -> Iterator[None]:
+    """Call `note` for each call in this thread and in those that start."""
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type] # ends it
