@@ -88,4 +88,4 @@ def _profiled(note: Callable[[FrameType, str, Any], None]) -> Iterator[None]:
         yield
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type] # ends it
+        threading.setprofile(None)  # ends it
