@@ -80,4 +80,25 @@ MUTANTS = (
         "}",
         SEEDS,
     ),
+    Mutant(  # the pair of two expiries
+        EXPIRING,
+        "retention's commits count as versions",
+        "count -= entry.operation not in RETENTION_OPERATIONS",
+        "count -= 1",
+        PAIRS,
+    ),
+    Mutant(  # the pair of an upsert and a new column
+        "changes/column_changes.py",
+        "data does not see that columns were changed",
+        "    if head.schema.id != schema_id:\n        raise CommitConflict(",
+        "    if False:\n        raise CommitConflict(",
+        PAIRS,
+    ),
+    Mutant(  # the pair of a compaction and an upsert
+        "compaction/rewrite_passes.py",
+        "rewritten rows are as new as the rewrite",
+        'return writer.finish().with_commit_ts(pc.max(inputs.column("commit_ts_max")).as_py())',
+        "return writer.finish()",
+        PAIRS,
+    ),
 )

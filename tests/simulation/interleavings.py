@@ -70,9 +70,13 @@ class Calls(NamedTuple):
     keyed: bool = False
     variant: int = 0
     """Other arguments of the same calls."""
+    history: int = 3
+    """Changes before the calls, one after the other."""
 
     def __str__(self) -> str:
-        return f"{'keyed' if self.keyed else 'unkeyed'} {' '.join(self.names)} {self.variant}"
+        after = "" if self.history == 3 else f" after {self.history} changes"
+        kind = "keyed" if self.keyed else "unkeyed"
+        return f"{kind} {' '.join(self.names)} {self.variant}{after}"
 
 
 def _pairs() -> Iterator[Calls]:
@@ -158,7 +162,7 @@ def _actor_of(task: Task) -> int:
 
 def _run(calls: Calls, chooser: _Program, *, clean: bool) -> Sequence[str]:
     scheduler = Scheduler(chooser.choose)
-    world = begun(str(calls), Setting(keyed=calls.keyed), scheduler)
+    world = begun(str(calls), Setting(keyed=calls.keyed, history=calls.history), scheduler)
     with world.entered(str(chooser.program)):
         for number, name in enumerate(calls.names):
             _spawn(world, f"a{number}", name)

@@ -19,6 +19,9 @@ SOME = (
     Calls(("upsert", "remove_orphans"), keyed=True),
     Calls(("update", "update"), keyed=True, variant=1),
     Calls(("update", "delete_where"), keyed=True, variant=3),
+    Calls(("expire_versions", "expire_versions"), keyed=True),
+    Calls(("upsert", "add_column"), keyed=True),
+    Calls(("compact", "upsert"), keyed=True),
 )
 
 
