@@ -127,6 +127,18 @@ class CatalogTables:
         with self._lock:
             self._registered[name] = provider
 
+    @contextmanager
+    def serving_instead(self, other: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[None]:
+        """Serve during the block what `other` returns for the providers that are served now."""
+        with self._lock:
+            pins = self._registered
+            before = dict(pins)
+        pins |= other(before)
+        try:
+            yield
+        finally:
+            pins |= before
+
     @property
     def catalog(self) -> Any:
         """The catalog."""

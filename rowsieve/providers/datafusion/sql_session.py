@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import Any, Final
 
 import datafusion
@@ -524,9 +525,14 @@ class SessionContext(datafusion.SessionContext):
                 chosen = query_plan.chosen_parts() if self.skips else {}
             chosen |= {name: named[name].read_parts(each) for name, each in near.items()}
             at = {n: own.provider(chosen.get(n), views=False) for n, own in named.items()}
-            if words.MAY_JOIN.search(self.with_view_queries(query)):
+            may_join = words.MAY_JOIN.search(self.with_view_queries(query)) is not None
+            if may_join:
                 at = sealed_views(self, at)
-            with self.registered_for_now(at, kept):
+            with self.registered_for_now(at, kept), ExitStack() as served:
+                if may_join and self._catalogs:
+                    plan()  # DataFusion asks the catalogs for the tables that it names
+                    for catalog in self._catalogs.values():
+                        served.enter_context(catalog.serving_instead(partial(sealed_views, self)))
                 return plan()
 
     def _forget(self, name: tuple[str, ...]) -> None:

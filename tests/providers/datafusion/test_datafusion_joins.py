@@ -124,6 +124,13 @@ def test_a_condition_above_an_outer_join_of_tables_of_a_catalog(
     assert sorted(value for row in rows for value in row.values()) == list(MATCHED)
     plan = joined.sql(f"EXPLAIN {query}").to_pylist()[-1]["plan"]
     assert plan.count("our dataset reads them, because it is a table of a catalog") == 2
+    kept = catalog.create_table("db.kept", pa.schema([("id", pa.int64())]), key=["id"])
+    joined.sql(f"INSERT INTO kept {query}")
+    kept.refresh()
+    assert sorted(kept.to_arrow()["id"].to_pylist()) == list(MATCHED)
+    joined.sql(f"DELETE FROM kept WHERE id IN ({query})")
+    kept.refresh()
+    assert kept.count() == 0
 
 
 @pytest.mark.parametrize("query", OUTER.values(), ids=OUTER)
