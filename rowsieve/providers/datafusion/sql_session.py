@@ -51,7 +51,7 @@ from rowsieve.statements import query_words as words
 from rowsieve.statements.alter import AlterTable
 from rowsieve.statements.calls import CallStatement
 from rowsieve.statements.parse_statement import ExplainedChange, Statement, parse
-from rowsieve.statements.queries import Deallocate, Kept, Other, Query, Setting
+from rowsieve.statements.queries import Deallocate, Execute, Kept, Other, Query, Setting
 from rowsieve.statements.read_change import Change
 from rowsieve.statements.refused import Refused
 from rowsieve.statements.tokens import quoted_path
@@ -275,7 +275,12 @@ class SessionContext(datafusion.SessionContext):
         if isinstance(statement, ExplainedChange):
             statement = Query(explains=True)
         is_query = isinstance(statement, Query)
-        if is_query and self._catalogs_in(whole) and words.INTO.search(whole) is None:
+        is_executed = isinstance(statement, Execute)
+        if (
+            (is_query or is_executed)
+            and self._catalogs_in(whole)
+            and words.INTO.search(whole) is None
+        ):
             with self.registered_for_now({}, kept):
                 frame = plan()  # DataFusion asks the catalogs for the tables that it names
             self._of_catalogs = self._asked_for()

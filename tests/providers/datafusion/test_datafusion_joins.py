@@ -120,8 +120,11 @@ def test_a_condition_above_an_outer_join_of_tables_of_a_catalog(
     joined.register_catalog_provider("lake", catalog.to_datafusion())
     joined.sql("SET datafusion.catalog.default_catalog = 'lake'")
     joined.sql("SET datafusion.catalog.default_schema = 'db'")
-    rows = joined.sql(query).to_pylist()
-    assert sorted(value for row in rows for value in row.values()) == list(MATCHED)
+    joined.sql(f"PREPARE matched AS {query}")
+    joined.sql(f"CREATE VIEW datafusion.public.matched AS {query}")
+    for text in (query, "EXECUTE matched", "SELECT * FROM datafusion.public.matched"):
+        rows = joined.sql(text).to_pylist()
+        assert sorted(value for row in rows for value in row.values()) == list(MATCHED)
     plan = joined.sql(f"EXPLAIN {query}").to_pylist()[-1]["plan"]
     assert plan.count("our dataset reads them, because it is a table of a catalog") == 2
     kept = catalog.create_table("db.kept", pa.schema([("id", pa.int64())]), key=["id"])
