@@ -59,6 +59,7 @@ from rowsieve.statements.catalog_names import (
     ShowTables,
 )
 from rowsieve.statements.parse_statement import parse
+from rowsieve.statements.queries import Kept
 from rowsieve.statements.read_change import Change, DropTable
 from rowsieve.statements.refused import Refused
 from rowsieve.table import Table
@@ -295,9 +296,10 @@ class Catalog(Dropping):
             return self._on_names(parsed)
         if isinstance(parsed, Refused):
             raise parsed.error
-        if isinstance(parsed, Change) and parsed.verb not in ("CREATE", "DROP"):
+        verb = parsed.verb if isinstance(parsed, Change | Kept) else ""
+        if verb not in ("", "CREATE", "DROP"):
             raise UnsupportedOperation(
-                f"sql: Catalog.sql does not run {parsed.verb}; change the table by its methods, or "
+                f"sql: Catalog.sql does not run {verb}; change the table by its methods, or "
                 "by SQL in rowsieve.providers.datafusion.SessionContext, in which to_datafusion() "
                 "registers the catalog"
             )

@@ -31,6 +31,11 @@ class Kept:
     replaces: bool = False
     tokens: StatementTokens | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def verb(self) -> str:
+        """The words of the statement."""
+        return "CREATE VIEW" if self.is_view else "PREPARE"
+
 
 @dataclass(frozen=True, slots=True)
 class KeptText:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -35,17 +36,16 @@ if TYPE_CHECKING:
 _CATALOG = "rowsieve"
 
 
-def catalog_provider(catalog: Any) -> Any:
+def catalog_provider(catalog: Any, *, any_namespace: bool = False) -> Any:
     """Return a provider of all tables of a `Catalog`, for `register_catalog_provider`."""
-    return provider_at(catalog, None)
+    made = _subclass(CatalogTables, "CatalogProvider")
+    return made(catalog, any_namespace=any_namespace)
 
 
-def provider_at(catalog: Any, version_of: Callable[[Table], Snapshot] | None) -> Any:
-    """Return a provider of all tables of a `Catalog`.
-
-    `version_of` returns the version to read of an opened table; without it, the one it has pinned.
-    """
-    return _subclass(CatalogTables, "CatalogProvider")(catalog, version_of)
+def provider_at(tables: CatalogTables, version_of: Callable[[Table], Snapshot]) -> Any:
+    """Return a provider of the same tables; `version_of` returns the version to read of one."""
+    made = _subclass(CatalogTables, "CatalogProvider")
+    return made(tables.catalog, version_of, any_namespace=tables.any_namespace)
 
 
 @cache
@@ -58,16 +58,16 @@ def _subclass(implementation: type, interface: str) -> Any:
 def query(catalog: Any, statement: str) -> pa.Table:
     """Run a SELECT over the versions that it names; without one, over the newest."""
     datafusion = imported("datafusion", "datafusion")
+    session = import_module("rowsieve.providers.datafusion.sql_session")
     config = datafusion.SessionConfig().with_create_default_catalog_and_schema(enabled=False)
     config = config.with_default_catalog_and_schema(_CATALOG, "default")
-    context = datafusion.SessionContext(config)
-    provider = _subclass(CatalogTables, "CatalogProvider")(catalog, any_namespace=True)
-    context.register_catalog_provider(_CATALOG, provider)
+    context = session.SessionContext(config)
+    context.register_catalog_provider(_CATALOG, catalog_provider(catalog, any_namespace=True))
+    (provider,) = context.own_catalogs()
     only_read = datafusion.SQLOptions().with_allow_ddl(allow=False)
     only_read = only_read.with_allow_dml(allow=False).with_allow_statements(allow=False)
     try:
-        frame = context.sql_with_options(with_named_versions(statement), only_read)
-        return frame.to_arrow_table()
+        return context.sql(with_named_versions(statement), only_read).to_arrow_table()
     except Exception as error:
         raise provider.own_error(error) from error
 
@@ -83,7 +83,7 @@ class CatalogTables:
         any_namespace: bool = False,  # a table of one that does not exist fails as any other
     ) -> None:
         self._catalog = catalog
-        self._any_namespace = any_namespace
+        self.any_namespace = any_namespace
         self._version_of = version_of
         self._lock = Lock()
         self._tables: dict[str, Table] = {}
@@ -97,7 +97,7 @@ class CatalogTables:
 
     def schema(self, name: str) -> Any:
         """Return the provider of a namespace, or None if it does not exist."""
-        if not self._any_namespace and name not in self.schema_names():
+        if not self.any_namespace and name not in self.schema_names():
             return None
         return _subclass(_Namespace, "SchemaProvider")(self, name)
 

@@ -150,7 +150,7 @@ class SessionContext(datafusion.SessionContext):
             self._catalogs.pop(name, None)
             if isinstance(provider, CatalogTables):
                 # A provider for only this session, because each statement pins its versions in it.
-                provider = provider_at(provider.catalog, while_alive(self._version_in_statement))
+                provider = provider_at(provider, while_alive(self._version_in_statement))
                 self._catalogs[name] = provider
             super().register_catalog_provider(name, provider)
 

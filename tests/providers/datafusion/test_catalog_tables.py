@@ -73,7 +73,8 @@ def test_queries_name_tables_and_versions(
         ("SELECT * FROM db.t FOR VERSION AS OF 9", NotFound, "version 9"),
         ("SELECT nope FROM db.t", InvalidInput, "nope"),
         ("SELEC", InvalidInput, "sql:"),
-        ("CREATE VIEW db.v AS SELECT 1", InvalidInput, "DDL not supported"),
+        ("CREATE VIEW db.v AS SELECT 1", UnsupportedOperation, "does not run CREATE VIEW"),
+        ("PREPARE p AS SELECT 1", UnsupportedOperation, "does not run PREPARE"),
         ("INSERT INTO db.t VALUES (1)", UnsupportedOperation, "does not run INSERT"),
     ],
 )

@@ -118,6 +118,9 @@ def test_a_condition_above_an_outer_join_of_tables_of_a_catalog(
     for name in ("few", "many"):
         catalog.register_table(f"db.{name}", tmp_path / name)
     joined.register_catalog_provider("lake", catalog.to_datafusion())
+    plain = query.replace("FROM many", "FROM db.many many").replace("FROM few", "FROM db.few few")
+    plain = plain.replace("JOIN few", "JOIN db.few few")
+    assert sorted(catalog.sql(plain).column(0).to_pylist()) == list(MATCHED)
     joined.sql("SET datafusion.catalog.default_catalog = 'lake'")
     joined.sql("SET datafusion.catalog.default_schema = 'db'")
     joined.sql(f"PREPARE matched AS {query}")
