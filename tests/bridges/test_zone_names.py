@@ -61,8 +61,9 @@ def test_an_engine_gets_no_name_of_ours(source: str | None, condition: Any, targ
         written = made.expression
         if isinstance(written, pl.Expr):
             written = written.meta.serialize(format="json")
-        assert UNTIL_2100 not in str(written)
-        assert IN_ARROW not in str(written)
+        for told in (str(written), str(made.notes), str(made.residual)):
+            assert UNTIL_2100 not in told
+            assert IN_ARROW not in told
 
 
 OWN = (ZONE + UNTIL_2100, ZONE + IN_ARROW, f" {ZONE}{IN_ARROW} ")

@@ -26,6 +26,7 @@ from rowsieve.types.time_zones import (
     fixed_offset,
     given_zone,
     name_in,
+    shown_zone,
     zone,
 )
 
@@ -77,7 +78,7 @@ def written(node: Call, value: Any) -> Any:
     name = text_at(node, 0)
     plain = name_in(name, UNTIL_2100)
     if plain is None:
-        raise UnsupportedOperation(f"polars has other changes of the time zone {name}")
+        raise UnsupportedOperation(f"polars has other changes of the time zone {shown_zone(name)}")
     if fixed_offset(name) is not None:
         raise UnsupportedOperation(f"polars does not accept the offset {name} as a time zone")
     if node.function == "local_time":

@@ -28,6 +28,7 @@ from rowsieve.types.time_zones import (
     fixed_offset,
     given_zone,
     name_in,
+    shown_zone,
     zone,
 )
 
@@ -79,7 +80,9 @@ def written(node: ir.Call, value: Any) -> Any:
     name = text_at(node, 0)
     plain = name_in(name, IN_ARROW)
     if plain is None or _in_arrow(plain) != name:
-        raise UnsupportedOperation(f"Arrow has other changes of the time zone {name} here")
+        raise UnsupportedOperation(
+            f"Arrow has other changes of the time zone {shown_zone(name)} here"
+        )
     if node.function == "local_time":
         return _pc().local_timestamp(value.cast(pa.timestamp("us", plain)))
     ambiguous, nonexistent = (_RULES.get(text_at(node, place)) for place in (2, 3))

@@ -43,7 +43,7 @@ from rowsieve.types.logical import (
     type_name,
 )
 from rowsieve.types.schema import Schema
-from rowsieve.types.time_zones import fixed_offset, name_in
+from rowsieve.types.time_zones import fixed_offset, name_in, shown_zone
 
 _FILES = "https://github.com/substrait-io/substrait/blob/main/extensions/{}.yaml"
 _NAMES = "extension:io.substrait:{}"
@@ -265,7 +265,11 @@ class Writer(TreeWriter[bytes]):
         return self._made(substrait.DATETIME, "extract", Int(64), *sides, words=words)
 
     def _zone(self, name: str) -> bytes:
-        if name_in(name) is None or fixed_offset(name) is not None:
+        if name_in(name) is None:
+            raise UnsupportedOperation(
+                f"the time zone {shown_zone(name)}, whose changes may be others there"
+            )
+        if fixed_offset(name) is not None:
             raise UnsupportedOperation(f"the time zone {name!r}; there it is one of IANA's names")
         return self.constant(ir.Literal(name, String()))
 

@@ -33,7 +33,7 @@ from rowsieve.types.logical import (
     Timestamp,
     type_name,
 )
-from rowsieve.types.time_zones import name_in
+from rowsieve.types.time_zones import name_in, shown_zone
 
 if TYPE_CHECKING:
     from rowsieve.bridges.sql.spark.write.exact_conditions import SparkExact
@@ -323,7 +323,7 @@ def _named(name: str) -> str:
     """Return the name of a zone in Spark; raise if its database has other changes of it."""
     found = name_in(name)
     if found is None:
-        raise UnsupportedOperation(f"Spark has other changes of the time zone {name}")
+        raise UnsupportedOperation(f"Spark has other changes of the time zone {shown_zone(name)}")
     return found
 
 
@@ -333,10 +333,14 @@ def _instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
     name, operand = str(value_of(node.arguments[0])), node.arguments[1]
     if isinstance(operand, ir.Cast) and type_of(operand.operand) == Date() and exact.is_in(name):
         if node != _cast_in(name, operand.operand, Date()):
-            raise UnsupportedOperation(f"a date becomes another instant of {name} in Spark")
+            raise UnsupportedOperation(
+                f"a date becomes another instant of {shown_zone(name)} in Spark"
+            )
         return ir.Cast(exact.operand(operand.operand), _INSTANT)
     if node != _cast_in(name, operand, _LOCAL):
-        raise UnsupportedOperation(f"a local time of {name} becomes another instant in Spark")
+        raise UnsupportedOperation(
+            f"a local time of {shown_zone(name)} becomes another instant in Spark"
+        )
     made = ir.Cast(exact.operand(operand), _INSTANT)
     if exact.is_in(name):
         return made
