@@ -13,6 +13,7 @@ from rowsieve.compaction import slices
 from rowsieve.compaction.pick import pick
 from rowsieve.compaction.rewrite_passes import Compaction
 from rowsieve.executor.streams import Streams
+from rowsieve.types.schema import Schema
 from tests.random_tables import tiny_row_groups
 from tests.small_tables import keyed, kv, pairs
 
@@ -136,11 +137,11 @@ def test_inputs_that_another_compaction_replaced_are_not_replaced_again() -> Non
     assert len(table.handle.pinned.parts) == 1
 
 
-def test_counts_of_streams_are_taken_once() -> None:
+def test_each_stream_counts_its_own_rows() -> None:
     """A merge of n parts that counts rows of all streams per stream takes n squared."""
     counted = []
 
-    class Part:
+    class Source:
         tombstone_count = 0
 
         @property
@@ -148,9 +149,7 @@ def test_counts_of_streams_are_taken_once() -> None:
             counted.append(1)
             return 0
 
-    class Source:
-        part = Part()
-
     streams = Streams(None, [Source()] * 9, None, None, 1, None)  # type: ignore[list-item, arg-type]
-    assert [len(streams.row_counts) for _ in range(5)] == [18] * 5
+    sizes = [streams.footprint(stream, Schema(0, ())).batch_bytes for stream in range(18)]
+    assert sizes == [0] * 18
     assert len(counted) == 9
