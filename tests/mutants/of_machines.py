@@ -155,4 +155,18 @@ MUTANTS = (
         "        kept = (by_key[::-1] != _NONE).nonzero()[0]\n",
         READERS,
     ),
+    Mutant(  # table 8
+        "planner/prune_row_groups.py",
+        "Bloom filters are those of other row groups",
+        "filters = blooms.filters(column, [group for group, _ in batch])",
+        "filters = blooms.filters(column, [group for group, _ in batch][::-1])",
+        READERS,
+    ),
+    Mutant(  # table 3
+        "stats/columnar.py",
+        "an unknown count of NULLs is none",
+        "may_be_null=~(sane & (null_count == 0)),",
+        "may_be_null=~(sane & (null_count <= 0)),",
+        READERS,
+    ),
 )

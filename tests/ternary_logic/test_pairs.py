@@ -25,6 +25,7 @@ TABLES, CONDITIONS = 2_000, 12 if IS_DEEP else 5
 SHARES = 20 if IS_DEEP else 1
 FIXED = (0, 1, 4)  # they find the planted faults of tests/mutants/of_machines.py
 PLANTED = (1,)
+NAMED = ((3, 0), (8, 6))  # a table and one of its conditions, which find two others
 
 
 def seeds(share: int) -> list[int]:
@@ -41,6 +42,9 @@ def test_every_reader_keeps_the_rows_of_its_judge(share: int) -> None:
     report = Report()
     for seed in seeds(share):
         check_table(seed, range(CONDITIONS), ALONE, report)
+    if not IS_DEEP:
+        for seed, condition in NAMED:
+            check_table(seed, [condition], ALONE, report)
     assert not report.findings
     assert min(report.compared[name] for name in ALONE) > 0
 
