@@ -100,9 +100,9 @@ def __getattr__(name: str) -> Any:
         return import_module(f"rowsieve.{name}")
     if (home := _HOMES.get(name)) is None:
         raise AttributeError(f"module 'rowsieve' has no attribute {name!r}")
-    found = getattr(import_module(home), name)
-    globals()[name] = found  # later uses do not call __getattr__
-    return found
+    member = getattr(import_module(home), name)
+    globals()[name] = member  # later uses do not call __getattr__
+    return member
 
 
 def __dir__() -> list[str]:

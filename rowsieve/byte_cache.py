@@ -21,8 +21,8 @@ P = ParamSpec("P")
 PROCESS_BYTES: Final = 256 * 1024 * 1024
 """The limit of all named caches of a process together."""
 _ROUNDS: Final = 2
-_FEWEST_USES: Final = 64
-_MOST_VERSIONS: Final = 8
+_MIN_USES: Final = 64
+_MAX_VERSIONS: Final = 8
 
 
 class Origin(NamedTuple):
@@ -86,9 +86,9 @@ class ByteCache(Generic[K, V]):
 
     Unused values are evicted long before the limit is reached, so that a process that changes a
     table again and again does not fill its memory. A value with an `origin` is evicted once values
-    of `_MOST_VERSIONS` other versions of its table were put after all values of its own version.
+    of `_MAX_VERSIONS` other versions of its table were put after all values of its own version.
     Any value is evicted if it was not used while the cache was used `_ROUNDS` times per value in
-    it, and at least `_FEWEST_USES` times. Reading all values one after another, as a scan of a
+    it, and at least `_MIN_USES` times. Reading all values one after another, as a scan of a
     large table does, keeps them. `once_bytes`: values that were put and never used since take at
     most so many bytes; for values of which most are never needed again, such as plans.
     `keeps_unused`: only the limits evict, because the values cannot be computed again.
@@ -176,7 +176,7 @@ class ByteCache(Generic[K, V]):
         versions = self._versions.setdefault(origin.table, OrderedDict())
         versions.setdefault(origin.version, set()).add(key)
         versions.move_to_end(origin.version)
-        if len(versions) > _MOST_VERSIONS:
+        if len(versions) > _MAX_VERSIONS:
             for each in tuple(next(iter(versions.values()))):
                 self._evict(each)
 
@@ -200,7 +200,7 @@ class ByteCache(Generic[K, V]):
         if self._keeps_unused:
             return False
         idle = self._uses - next(iter(self._entries.values())).last_use
-        return idle > max(_FEWEST_USES, _ROUNDS * len(self._entries))
+        return idle > max(_MIN_USES, _ROUNDS * len(self._entries))
 
     def clear(self) -> None:
         """Remove all values."""
@@ -229,11 +229,11 @@ def cached_in(
         @wraps(function)
         def cached(*args: P.args, **kwargs: P.kwargs) -> V:
             key = (function, args, *kwargs.items())
-            found = cache.get(key)
-            if found is None:
-                found = (function(*args, **kwargs),)
-                cache.put(key, found, size_bytes(found[0], *args, **kwargs))
-            return cast("V", found[0])
+            entry = cache.get(key)
+            if entry is None:
+                entry = (function(*args, **kwargs),)
+                cache.put(key, entry, size_bytes(entry[0], *args, **kwargs))
+            return cast("V", entry[0])
 
         return cached
 

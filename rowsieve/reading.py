@@ -233,7 +233,7 @@ class ReadMethods(TableMethods):
         not hold the table's content: other files may hide some of their rows.
         """
         parts = self.handle.resolve(None, None).parts
-        found: list[dict[str, Any]] = []
+        entries: list[dict[str, Any]] = []
         for kind, prefix in (("data", "data"), ("deletes", "deletes"), ("vector", "dv")):
             paths = parts.column(f"{prefix}.path").to_pylist()
             sizes = parts.column(f"{prefix}.size_bytes").to_pylist()
@@ -243,12 +243,12 @@ class ReadMethods(TableMethods):
             for part, path, size, rows in zip(parts.part_ids, paths, sizes, counts, strict=True):
                 row = {"path": path, "kind": kind, "part": part, "rows": rows, "size_bytes": size}
                 if path is not None:
-                    found.append(row)
+                    entries.append(row)
         for part, ref in zip(parts.part_ids, parts.vectors(), strict=True):
             if ref is not None and ref.path is not None:  # a file holds the vectors of several
                 row = {"path": ref.path, "kind": "vector", "part": part, "rows": None}
-                found.append({**row, "size_bytes": ref.size_bytes})
-        return pa.Table.from_pylist(found, FILES)
+                entries.append({**row, "size_bytes": ref.size_bytes})
+        return pa.Table.from_pylist(entries, FILES)
 
     def export(
         self,

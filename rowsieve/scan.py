@@ -246,16 +246,16 @@ class Scan:
         lie far from the conjunct's values. Reads no files.
         """
         plan = self._plan
-        found = unprunable(
+        reasons = unprunable(
             plan.predicate, self._snapshot, _text, semantics=plan.semantics, now_us=plan.now_us
         )
         if not plan.pruning:
-            found = [Unprunable(_text(plan.predicate), "the scan was created with pruning='off'")]
-        if found:
+            reasons = [Unprunable(_text(plan.predicate), "the scan was created with pruning='off'")]
+        if reasons:
             raise UnprunablePredicate(
                 f"{self._store.uri} at version {self.version} cannot be pruned by "
-                f"{'; nor by '.join(map(str, found))}",
-                conditions=tuple(each.condition for each in found),
+                f"{'; nor by '.join(map(str, reasons))}",
+                conditions=tuple(each.condition for each in reasons),
             )
         return self.explain()
 

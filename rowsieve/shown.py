@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-MOST_COLUMNS: Final = 40
+MAX_COLUMNS: Final = 40
 _UNITS: Final = ("B", "KB", "MB", "GB", "TB", "PB")
 
 
@@ -25,10 +25,10 @@ class Shown:
     headings: tuple[str, str] = ("column", "type")
 
     def text(self) -> str:
-        """Format as lines for a terminal; at most `MOST_COLUMNS` columns."""
+        """Format as lines for a terminal; at most `MAX_COLUMNS` columns."""
         lines = [printable(self.title)]
         lines += [f"  {name}: {printable(value)}" for name, value in self.facts.items()]
-        names = [printable(name) for name, _ in self.columns[:MOST_COLUMNS]]
+        names = [printable(name) for name, _ in self.columns[:MAX_COLUMNS]]
         width = max(map(len, names), default=0)
         if names:
             lines.append("  columns:")
@@ -40,15 +40,15 @@ class Shown:
 
 
 def html(shown: Shown) -> str:
-    """Format as HTML; at most `MOST_COLUMNS` columns."""
+    """Format as HTML; at most `MAX_COLUMNS` columns."""
 
     def row(name: str, value: str) -> str:
         cells = (printable(name), printable(value))
         return "<tr>" + "".join(f"<td>{markup.escape(cell)}</td>" for cell in cells) + "</tr>"
 
     facts = "".join(row(name, value) for name, value in shown.facts.items())
-    columns = "".join(row(name, type_) for name, type_ in shown.columns[:MOST_COLUMNS])
-    if (more := len(shown.columns) - MOST_COLUMNS) > 0:
+    columns = "".join(row(name, type_) for name, type_ in shown.columns[:MAX_COLUMNS])
+    if (more := len(shown.columns) - MAX_COLUMNS) > 0:
         columns += row(f"and {more:,} more", "")
     head = "".join(f"<th>{heading}</th>" for heading in shown.headings)
     below = f"<table><tr>{head}</tr>{columns}</table>" if shown.columns else ""

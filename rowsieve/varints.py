@@ -18,12 +18,12 @@ def encode_varint(value: int) -> bytes:
         return bytes((value & 0x7F | 0x80, value >> 7))
     if value < 0x20_0000:
         return bytes((value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14))
-    found = bytearray()
+    encoded = bytearray()
     while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    encoded.append(value)
+    return bytes(encoded)
 
 
 def decode_varint(data: Sequence[int], at: int) -> tuple[int, int]:

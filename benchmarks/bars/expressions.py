@@ -20,7 +20,7 @@ from benchmarks.bars.sizes import Sizes
 from benchmarks.measure import io_bytes
 from benchmarks.result import Bar, WrongAnswer
 
-MOST_BYTES = 300_000
+MAX_BYTES = 300_000
 FILES = 20
 PEER_ROW_GROUP = 12_500
 START_US = 1_735_689_600_000_000  # 2025-01-01
@@ -67,11 +67,11 @@ def measure(sizes: Sizes, folder: Path) -> Bar:
         if len(counts) != 1:
             raise WrongAnswer(f"{name}: the systems count {answers}")
         read[name] = {system: found and found[1] for system, found in answers.items()}
-    missed = [name for name, found in read.items() if (found["rowsieve"] or 0) > MOST_BYTES]
+    missed = [name for name, found in read.items() if (found["rowsieve"] or 0) > MAX_BYTES]
     return Bar(
         name="conditions through expressions",
         promise=f"each of {len(CONDITIONS)} conditions on {sizes.expression_rows:,} rows in "
-        f"{FILES} parts reads at most {MOST_BYTES / 1e6} MB",
+        f"{FILES} parts reads at most {MAX_BYTES / 1e6} MB",
         found="MB read by rowsieve, DuckDB, DataFusion: "
         + "; ".join(f"{name} {_sizes(found)}" for name, found in read.items()),
         met=not missed,

@@ -27,7 +27,7 @@ from benchmarks.suite.install import not_installed
 from benchmarks.suite.runners import PeerFailed, running
 
 KIND = "rewriters"
-MOST_FILES = 40
+MAX_FILES = 40
 CHANGED = 0.01  # share of the rows that are upserted
 LEAST_SHARE = 0.5  # of the speed of decoding and encoding
 
@@ -147,7 +147,7 @@ def _chunks(sizes: Sizes) -> Iterator[pa.Table]:
 
 
 def _files(sizes: Sizes) -> int:
-    return min(MOST_FILES, sizes.small_files)
+    return min(MAX_FILES, sizes.small_files)
 
 
 def _changes(sizes: Sizes) -> pa.Table:

@@ -23,7 +23,7 @@ from rowsieve.types.logical import Decimal, Field, Float, Int, String, Timestamp
 from rowsieve.types.schema import Schema
 
 TWO_WALL_S, TEN_WALL_S = 0.100, 0.500
-MOST_SHARE = 0.10
+MAX_SHARE = 0.10
 MOST_PER_PATH = 2.0
 ROWS_PER_PART = 1_000
 
@@ -120,9 +120,9 @@ def collecting(sizes: Sizes, folder: Path) -> list[Bar]:
     return [
         Bar(
             name="statistics of a write",
-            promise=f"under {MOST_SHARE:.0%} of the CPU of writing {rows.num_rows:,} rows",
+            promise=f"under {MAX_SHARE:.0%} of the CPU of writing {rows.num_rows:,} rows",
             found=f"{share:.1%}",
-            met=share < MOST_SHARE,
+            met=share < MAX_SHARE,
             cases=[case],
         ),
         Bar(

@@ -56,11 +56,11 @@ def checked_methods(cls: type[C]) -> type[C]:
     for name in dir(cls):
         if name.startswith("_"):
             continue
-        found = inspect.getattr_static(cls, name)
-        if isinstance(found, types.FunctionType):
-            setattr(cls, name, checked(found))
-        elif isinstance(found, classmethod | staticmethod):
-            setattr(cls, name, type(found)(checked(found.__func__)))
+        attribute = inspect.getattr_static(cls, name)
+        if isinstance(attribute, types.FunctionType):
+            setattr(cls, name, checked(attribute))
+        elif isinstance(attribute, classmethod | staticmethod):
+            setattr(cls, name, type(attribute)(checked(attribute.__func__)))
     return cls
 
 

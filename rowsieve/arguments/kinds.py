@@ -83,8 +83,8 @@ class Text(Kind):
             try:
                 value.encode()
             except UnicodeEncodeError as error:
-                found = f"text with a lone surrogate at position {error.start}"
-                raise Misfit(found, "text that can be encoded as UTF-8") from None
+                description = f"text with a lone surrogate at position {error.start}"
+                raise Misfit(description, "text that can be encoded as UTF-8") from None
         return value
 
 

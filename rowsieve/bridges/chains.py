@@ -17,15 +17,15 @@ def flattened(node: N, terms_of: Callable[[N], Sequence[N] | None]) -> list[N]:
 
     `terms_of` returns the operands of a node of the chain, and None for any other node.
     """
-    found: list[N] = []
+    leaves: list[N] = []
     stack = [node]
     while stack:
         item = stack.pop()
         if (terms := terms_of(item)) is None:
-            found.append(item)
+            leaves.append(item)
         else:
             stack.extend(reversed(terms))
-    return found
+    return leaves
 
 
 def balanced(terms: Sequence[N], join: Callable[[N, N], N]) -> N:

@@ -35,8 +35,8 @@ def imported(module: str, extra: str) -> Any:
     """
     package = module.partition(".")[0]
     try:
-        found = importlib.import_module(package)
-        check_release(package, extra, str(getattr(found, "__version__", "")))
+        library = importlib.import_module(package)
+        check_release(package, extra, str(getattr(library, "__version__", "")))
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtra(
@@ -75,8 +75,8 @@ def check_release(package: str, extra: str, release: str) -> None:
 
 def _numbers(release: str) -> tuple[int, ...]:
     """Return the leading numbers of a release without trailing zeros: (4, 3) for `4.3.0.dev1`."""
-    found = re.match(r"\d+(\.\d+)*", release)
-    numbers = [] if found is None else [int(each) for each in found[0].split(".")]
+    match = re.match(r"\d+(\.\d+)*", release)
+    numbers = [] if match is None else [int(each) for each in match[0].split(".")]
     while len(numbers) > 1 and not numbers[-1]:
         numbers.pop()
     return tuple(numbers)

@@ -24,11 +24,11 @@ def matrix(groups: Mapping[str, Sequence[Row]]) -> str:
 
 
 def _alike(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    for (ours, note), found in groupby(rows, lambda row: (row.ours, row.note)):
+    for (ours, note), group in groupby(rows, lambda row: (row.ours, row.note)):
         if ours or not note:
-            yield from ([row] for row in found)
+            yield from ([row] for row in group)
         else:
-            yield list(found)
+            yield list(group)
 
 
 def _code(text: str) -> str:

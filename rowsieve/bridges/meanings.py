@@ -259,10 +259,10 @@ class _Guards:
                 rest = ir.InList(
                     operand, ir.ValueSet(members.filter(pc.invert(marked)), values.type)
                 )
-                found = self.zeros(rest, len(members))
+                membership = self.zeros(rest, len(members))
                 if self.ours.nan is NanOrder.IEEE:
-                    return found
-                return ir.Or((found, self.is_nan(operand)))
+                    return membership
+                return ir.Or((membership, self.is_nan(operand)))
         return self.zeros(ir.InList(operand, values), len(members))
 
     def zeros(self, node: ir.InList, count: int) -> ir.Predicate:

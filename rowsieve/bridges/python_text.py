@@ -103,7 +103,7 @@ class Recorded:
         written = [("", (takes_any and natural(each)) or spelled(each)) for each in arguments]
         written += [(f"{name}=", spelled(each)) for name, each in named.items()]
         inner = ", ".join(f"{name}{text}" for name, (text, _) in written)
-        imports = self.imports.union(*(found for _, (_, found) in written))
+        imports = self.imports.union(*(modules for _, (_, modules) in written))
         bare = inner if takes_any and not inner.startswith("pa.") else None
         return Recorded(value, f"{self.text}({inner})", imports, bare=bare)
 
@@ -160,12 +160,12 @@ def spelled(value: Any) -> Text:
             return _array(value)
         case list() | tuple() | set() | frozenset():
             return _members(value)
-    found = _constant(value)
-    if found is None and dataclasses.is_dataclass(value):
+    spelling = _constant(value)
+    if spelling is None and dataclasses.is_dataclass(value):
         return _dataclass(value)
-    if found is None:
+    if spelling is None:
         raise UnsupportedOperation(f"a {type(value).__name__} has no form in Python text")
-    return found
+    return spelling
 
 
 def _value(given: Any) -> Any:
@@ -210,7 +210,7 @@ def _constant(value: Any) -> Text | None:
 def _members(values: Any) -> Text:
     written = [spelled(each) for each in values]
     inner = ", ".join(text for text, _ in written)
-    imports = _NOTHING.union(*(found for _, found in written))
+    imports = _NOTHING.union(*(modules for _, modules in written))
     match values:
         case list():
             return f"[{inner}]", imports
@@ -226,7 +226,7 @@ def _dataclass(value: Any) -> Text:
     kind = type(value)
     inner = ", ".join(f"{name}={text}" for name, (text, _) in written)
     imports = frozenset({f"from {kind.__module__} import {kind.__name__}"})
-    return f"{kind.__name__}({inner})", imports.union(*(found for _, (_, found) in written))
+    return f"{kind.__name__}({inner})", imports.union(*(modules for _, (_, modules) in written))
 
 
 def _type(type_: pa.DataType) -> Text:
@@ -257,8 +257,8 @@ def _scalar(scalar: pa.Scalar) -> Text:
     try:
         plain = scalar.as_py()
         if pa.scalar(plain, scalar.type).equals(scalar) or pa.types.is_floating(scalar.type):
-            text, found = spelled(plain)
-            return f"pa.scalar({text}, {type_})", imports | found
+            text, modules = spelled(plain)
+            return f"pa.scalar({text}, {type_})", imports | modules
     except (ValueError, OverflowError, pa.ArrowException):
         pass
     text, imports = _array(pa.array([scalar], scalar.type))
@@ -283,10 +283,10 @@ def _array(values: pa.Array) -> Text:
     """Format an array by its values, or by their integers if Python cannot represent them."""
     text, imports = _type(values.type)
     try:
-        members, found = spelled(values.to_pylist())
+        members, modules = spelled(values.to_pylist())
         again = pa.array(values.to_pylist(), values.type)
         if again.equals(values) or pa.types.is_floating(values.type):
-            return f"pa.array({members}, {text})", imports | found
+            return f"pa.array({members}, {text})", imports | modules
     except (ValueError, OverflowError, pa.ArrowException):
         pass
     storage = pa.int32() if pa.types.is_date32(values.type) else pa.int64()

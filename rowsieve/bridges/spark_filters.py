@@ -182,10 +182,10 @@ def _attribute(path: Sequence[str], schema: Schema) -> tuple[ir.Operand, Logical
     type_ = schema.field(path[0]).type
     for name in path[1:]:
         fields = type_.fields if isinstance(type_, Struct) else ()
-        found = [field for field in fields if field.name == name]
-        if not found:
+        matches = [field for field in fields if field.name == name]
+        if not matches:
             raise UnsupportedOperation(f"no field {name!r} in a {type_name(type_)}")
-        operand, type_ = ir.FieldAccess(operand, name), found[0].type
+        operand, type_ = ir.FieldAccess(operand, name), matches[0].type
     return operand, type_
 
 

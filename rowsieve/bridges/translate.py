@@ -92,8 +92,8 @@ def _origin(expression: Any, source: str | None) -> Bridge:
                 f"source={source!r} takes {named.shown}, not {type(expression).__name__}"
             )
         return named
-    if (found := bridge_of(expression)) is not None:
-        return found
+    if (bridge := bridge_of(expression)) is not None:
+        return bridge
     if isinstance(expression, str):
         raise InvalidInput("text needs the name of its SQL dialect, as in source='spark'")
     raise InvalidInput(
@@ -103,11 +103,11 @@ def _origin(expression: Any, source: str | None) -> Bridge:
 
 
 def _columns(schema: Any) -> Schema:
-    found = schema if isinstance(schema, Schema | pa.Schema) else getattr(schema, "schema", None)
-    if isinstance(found, Schema):
-        return found
-    if isinstance(found, pa.Schema):
-        return schema_of(found)[0]
+    columns = schema if isinstance(schema, Schema | pa.Schema) else getattr(schema, "schema", None)
+    if isinstance(columns, Schema):
+        return columns
+    if isinstance(columns, pa.Schema):
+        return schema_of(columns)[0]
     raise InvalidInput(
         "schema= takes an Arrow schema, or what has one as its schema, such as a table, not "
         f"{type(schema).__name__}: engines decide by the types of columns what a condition means"

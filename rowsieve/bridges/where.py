@@ -77,11 +77,11 @@ def _read(
         if not depends or (schema is None and not rules.listed_only):
             from rowsieve.bridges.sql.exactness.integer_widths import with_widths  # noqa: PLC0415
 
-            found = parse_predicate(where, dialect)
+            predicate = parse_predicate(where, dialect)
             if schema is None:
-                return found
-            if _is_plain(found, schema):
-                return with_widths(found, schema, rules)
+                return predicate
+            if _is_plain(predicate, schema):
+                return with_widths(predicate, schema, rules)
     from rowsieve.bridges.languages import BRIDGES, bridge_named  # noqa: PLC0415 - on first use
     from rowsieve.bridges.sql.language import where_text  # noqa: PLC0415 - on first use
 
@@ -100,9 +100,9 @@ def _read(
     raise InvalidInput(f"where= takes SQL text, {known}; not {type(where).__name__}")
 
 
-def _is_plain(found: Predicate, schema: Schema) -> bool:
+def _is_plain(predicate: Predicate, schema: Schema) -> bool:
     """Whether a condition only compares values that every engine compares alike."""
-    for node in walk(found):
+    for node in walk(predicate):
         match node:
             case Call() | Case() | Cast():
                 return False
@@ -173,10 +173,10 @@ def locating_errors(
         from rowsieve.bridges.sql.error_places import placed  # noqa: PLC0415 - it imports sqlglot
 
         meant = dialect_named(dialect).semantics if semantics is None else semantics
-        found = placed(error, text, dialect, schema, meant, is_value=is_value)
-        if found is error:
+        rejection = placed(error, text, dialect, schema, meant, is_value=is_value)
+        if rejection is error:
             raise
-        raise found from error
+        raise rejection from error
 
 
 def semantics_of(dialect: str, where: Any = None, session: Session | None = None) -> Semantics:

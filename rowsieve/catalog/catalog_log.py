@@ -130,7 +130,7 @@ class CatalogLog:
         listed, later = together(self._store, looks)
         assert isinstance(listed, list)
         assert later is None or isinstance(later, CatalogState)
-        versions = [int(found[1]) for path in listed if (found := _ENTRY.fullmatch(path))]
+        versions = [int(match[1]) for path in listed if (match := _ENTRY.fullmatch(path))]
         newest = known if later is None else later
         if versions and versions[-1] > newest.version:
             entries = [partial(self._entry, versions[-1] + more) for more in (0, 1)]

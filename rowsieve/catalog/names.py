@@ -32,8 +32,8 @@ class TableName(NamedTuple):
 def table_name(text: str, *, versioned: bool = False) -> TableName:
     """Read a name; InvalidInput says what is wrong with it."""
     plain, version = text, None
-    if versioned and (found := _VERSION.fullmatch(text)):
-        plain, version = found[1], int(found[2])
+    if versioned and (match := _VERSION.fullmatch(text)):
+        plain, version = match[1], int(match[2])
     namespace, dot, table = plain.partition(".")
     if not dot:
         raise InvalidInput(

@@ -72,13 +72,13 @@ class Places:
 
     def _tables(self, state: CatalogState, spaces: Sequence[str]) -> list[str]:
         placed = {name for name, location in state.locations.items() if location is not None}
-        found = {name for name in placed if table_name(name).namespace in spaces}
+        names = {name for name in placed if table_name(name).namespace in spaces}
         plain = [
             name
             for folder in self._table_folders([s for s in spaces if not state.is_dropped(s)])
             if is_identifier(folder.table) and (name := folder.plain) not in state.locations
         ]
-        return sorted(found.union(plain))
+        return sorted(names.union(plain))
 
     def _uri(self, location: str) -> str:
         if "://" in location:
@@ -144,14 +144,14 @@ class Places:
         """The folders in these namespaces that have a log of a table, named or not."""
         spaces = [space for space in namespaces if is_identifier(space)]
         within = together(self._store, [partial(self._store.folders, space) for space in spaces])
-        found = [
+        tables = [
             TableName(space, folder)
             for space, folders in zip(spaces, within, strict=True)
             for folder in folders
         ]
-        looks = [partial(self._store.folders, each.folder) for each in found]
+        looks = [partial(self._store.folders, each.folder) for each in tables]
         inside = together(self._store, looks)
-        return [each for each, names in zip(found, inside, strict=True) if _LOG in names]
+        return [each for each, names in zip(tables, inside, strict=True) if _LOG in names]
 
     def _other_name(self, state: CatalogState, name: TableName, location: str = "") -> str | None:
         """Another name of the table in a folder; None if there is none."""

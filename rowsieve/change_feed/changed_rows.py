@@ -88,14 +88,14 @@ def changed_rows(
     keys = _keys_of(store, before, after, commit.touched)
     has_key = bool(target.table.key)
     asked = conjoin([keys, by.on_keys if has_key else by.on_rows])
-    found = _differences(store, before, after, names, asked, by)
-    if not found.row_count:
+    changes = _differences(store, before, after, names, asked, by)
+    if not changes.row_count:
         return None
     if has_key and by.on_rows != by.on_keys:
         matching = _differences(store, before, after, names, conjoin([keys, by.on_rows]), by)
         if not matching.row_count:
             return None
-    return ChangedRows(_with_keys(found.before, keys), _with_keys(found.after, keys))
+    return ChangedRows(_with_keys(changes.before, keys), _with_keys(changes.after, keys))
 
 
 def _keys_of(
@@ -117,12 +117,12 @@ def _keys_of(
     if rows > FEW_KEYS:
         return TRUE
     key = Schema(after.schema.id, (first,))
-    found = [pa.array([], arrow_type(first.type))]
+    chunks = [pa.array([], arrow_type(first.type))]
     for entry in both.entries(range(len(both))):
         source = PartSource(store, planned_part(entry), after.schema)
         for _, batch in _rows_and_tombstones(source, key):
-            found.append(batch.column(0))
-    values = pc.unique(pa.chunked_array(found))
+            chunks.append(batch.column(0))
+    values = pc.unique(pa.chunked_array(chunks))
     return InList(Column(first.name), ValueSet(values, first.type))
 
 

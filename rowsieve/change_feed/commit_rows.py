@@ -52,24 +52,24 @@ def rows_of_commit(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the changes of a commit with the columns of `target`; batches are never empty."""
     names = columns.everything if commit.may_repeat_rows else columns.to_read
-    found = changed_rows(store, target, commit, names, columns.narrowing)
-    if found is None:
+    changes = changed_rows(store, target, commit, names, columns.narrowing)
+    if changes is None:
         return
-    for labelled in _labelled(store, target, commit, found):
+    for labelled in _labelled(store, target, commit, changes):
         batch = columns.package(labelled, commit.version, commit.timestamp_us)
         if batch.num_rows:
             yield batch
 
 
 def _labelled(
-    store: ObjectStore, target: Snapshot, commit: CommitParts, found: ChangedRows
+    store: ObjectStore, target: Snapshot, commit: CommitParts, changes: ChangedRows
 ) -> Iterator[Labelled]:
-    threads = 1 if found.row_count <= ROW_GROUP_ROWS else None
+    threads = 1 if changes.row_count <= ROW_GROUP_ROWS else None
 
     def read(plan: ScanPlan) -> Iterator[pa.RecordBatch]:
         return Execution(plan, store, threads=threads).read()
 
-    before, after = read(found.before), read(found.after)
+    before, after = read(changes.before), read(changes.after)
     if target.table.key and len(commit.before):
         order = KeyOrder.of(target.schema, target.table.key)
         yield from paired(before, after, order, skip_same=commit.may_repeat_rows)

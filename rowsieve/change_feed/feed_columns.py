@@ -104,10 +104,10 @@ class FeedColumns:
         """The Arrow schema of every batch."""
         return arrow_schema(self.schema)
 
-    def package(self, found: Labelled, version: int, timestamp_us: int) -> pa.RecordBatch:
+    def package(self, labelled: Labelled, version: int, timestamp_us: int) -> pa.RecordBatch:
         """The output of labelled rows of one commit, which may be empty."""
         output = self.output
-        rows, labels = found
+        rows, labels = labelled
         count = rows.num_rows
         types = pa.array(CHANGE_TYPES).take(pa.array(labels))
         times = pa.array(np.full(count, timestamp_us, dtype=np.int64))

@@ -108,11 +108,11 @@ def columns_read(
     """Return the columns that a condition and assignments read or assign."""
     semantics, now_us = question.semantics, question.now_us
     bound = bind(question.predicate, schema, semantics, now_us=now_us, simplified=False)
-    found = [column.name for column in bound.columns]
+    names = [column.name for column in bound.columns]
     for name, operand in assigned.items():
         of_operand = bind_operand(operand, schema, semantics, now_us=now_us)
-        found += [name, *(column.name for column in of_operand.columns)]
-    return tuple(map(schema.field, found))
+        names += [name, *(column.name for column in of_operand.columns)]
+    return tuple(map(schema.field, names))
 
 
 def check_restorable(head: Snapshot, target: Snapshot) -> None:
@@ -196,11 +196,11 @@ def _chains(fields: Sequence[Field], outer: Chain = ()) -> Iterator[Chain]:
 def _is_null_inside(chain: Chain) -> Predicate:
     """The condition that the last field is NULL, and the struct that it is in is not."""
     operand: Operand = Column(chain[0].name)
-    found: Predicate = IsNull(operand)
+    condition: Predicate = IsNull(operand)
     for field in chain[1:]:
         inner = FieldAccess(operand, field.name)
-        found, operand = And((Not(IsNull(operand)), IsNull(inner))), inner
-    return found
+        condition, operand = And((Not(IsNull(operand)), IsNull(inner))), inner
+    return condition
 
 
 def _check_properties(head: Snapshot, schema: Schema) -> None:

@@ -41,8 +41,8 @@ def hide_and_append(
     The table has no key. Returns None if there is nothing to hide and nothing to append.
     """
     if rows is None:
-        found = hide_and_add(change, snapshot, plan, PartTable.empty(), 0)
-        return found if found.request.removed else None
+        mutation = hide_and_add(change, snapshot, plan, PartTable.empty(), 0)
+        return mutation if mutation.request.removed else None
     added = write_keyless(change, snapshot, rows)
     return hide_and_add(change, snapshot, plan, added, rows.num_rows)
 
@@ -66,9 +66,9 @@ def hide_and_add(
     change: Change, snapshot: Snapshot, plan: ScanPlan, added: PartTable, row_count: int
 ) -> Mutation:
     """Hide the rows that a plan of this snapshot returns, and add parts with `row_count` rows."""
-    found = _returned(change.store, plan)
+    row_sets = _returned(change.store, plan)
     reads = AddsMatches(change.store, snapshot, Question.of(plan))
-    return _hidden_and_added(change, snapshot, found, added, row_count, reads)
+    return _hidden_and_added(change, snapshot, row_sets, added, row_count, reads)
 
 
 def part_starts(snapshot: Snapshot) -> dict[str, int]:
@@ -90,11 +90,11 @@ def hide_places(
     Returns None if there is nothing to hide and nothing to append.
     """
     added = PartTable.empty() if rows is None else write_keyless(change, snapshot, rows)
-    found = _placed(change.store, snapshot, places)
-    if not found and not len(added):
+    row_sets = _placed(change.store, snapshot, places)
+    if not row_sets and not len(added):
         return None
     row_count = 0 if rows is None else rows.num_rows
-    return _hidden_and_added(change, snapshot, found, added, row_count, reads)
+    return _hidden_and_added(change, snapshot, row_sets, added, row_count, reads)
 
 
 def _placed(
@@ -111,20 +111,20 @@ def _placed(
         semantics=Semantics.SQL,
         now_us=0,
     )
-    found: dict[str, tuple[RowSet, RowSet]] = {}
+    row_sets: dict[str, tuple[RowSet, RowSet]] = {}
     for source, _ in Execution(plan, store).visible_parts():
         start = starts[source.part.part_id]
         inside = places[(places >= start) & (places < start + source.row_count)] - start
         mask = np.zeros(source.row_count, dtype=bool)
         mask[inside] = True
-        found[source.part.part_id] = RowSet.from_mask(mask), _hidden(source)
-    return found
+        row_sets[source.part.part_id] = RowSet.from_mask(mask), _hidden(source)
+    return row_sets
 
 
 def _hidden_and_added(
     change: Change,
     snapshot: Snapshot,
-    found: Mapping[str, tuple[RowSet, RowSet]],
+    row_sets: Mapping[str, tuple[RowSet, RowSet]],
     added: PartTable,
     row_count: int,
     reads: Check,
@@ -133,7 +133,7 @@ def _hidden_and_added(
     parts = snapshot.parts
     places = {part_id: i for i, part_id in enumerate(parts.part_ids)}
     touched, replaced, hidden_count = [], PartTable.empty(), 0
-    for part_id, (matched, hidden_before) in found.items():
+    for part_id, (matched, hidden_before) in row_sets.items():
         touched.append(part_id)
         hidden_count += len(matched)
         hidden = matched.union(hidden_before)
@@ -164,15 +164,15 @@ def _returned(store: ObjectStore, plan: ScanPlan) -> dict[str, tuple[RowSet, Row
     predicate = execution.predicate
     names = () if predicate is None else tuple(column.name for column in predicate.columns)
     columns = plan.schema.select(names)
-    found: dict[str, tuple[RowSet, RowSet]] = {}
+    row_sets: dict[str, tuple[RowSet, RowSet]] = {}
     for source, visible, batches in execution.visible_rows(columns):
         matched = visible if predicate is None else _match(visible, batches, predicate)
         if not matched.is_empty:
             part_id = source.part.part_id
-            if part_id in found:
-                matched = matched.union(found[part_id][0])
-            found[part_id] = matched, _hidden(source)
-    return found
+            if part_id in row_sets:
+                matched = matched.union(row_sets[part_id][0])
+            row_sets[part_id] = matched, _hidden(source)
+    return row_sets
 
 
 def _hidden(source: PartSource) -> RowSet:

@@ -329,7 +329,7 @@ def _actual_names(table: pa.Table, order: KeyOrder) -> list[str]:
     names = [
         name if name in table.column_names else folded.get(name.lower()) for name in order.names
     ]
-    if missing := [name for name, found in zip(order.names, names, strict=True) if found is None]:
+    if missing := [name for name, actual in zip(order.names, names, strict=True) if actual is None]:
         raise SchemaMismatch(
             f"the data lacks the key column{'s' if len(missing) > 1 else ''} "
             f"{', '.join(map(repr, missing))}; it has ({', '.join(table.column_names)})"

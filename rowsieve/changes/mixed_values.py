@@ -69,11 +69,11 @@ def members_of(rows: Sequence[Mapping[Any, Any]]) -> dict[Any, list[Any]]:
 
 
 def _refuse_families(kinds: set[type], what: str) -> None:
-    found = {family for kind in kinds if (family := _family(kind)) is not None}
-    clashes = found & _TEMPORAL
+    families = {family for kind in kinds if (family := _family(kind)) is not None}
+    clashes = families & _TEMPORAL
     if clashes:
-        clashes |= found & {"numbers"}
-    elif {"text", "bytes"} <= found:
+        clashes |= families & {"numbers"}
+    elif {"text", "bytes"} <= families:
         clashes = {"text", "bytes"}
     if len(clashes) > 1:
         named = [family for family, _ in reversed(_FAMILIES) if family in clashes]

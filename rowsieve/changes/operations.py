@@ -144,9 +144,9 @@ def overwrite_where(
     check_inside(rows, question, snapshot.schema)
     if not snapshot.table.key:
         plan = _plan(change.store, snapshot, question)
-        found = hide_and_append(change, snapshot, plan, rows)
-        assert found is not None
-        return _whatever_the_isolation(found)
+        mutation = hide_and_append(change, snapshot, plan, rows)
+        assert mutation is not None
+        return _whatever_the_isolation(mutation)
     order = KeyOrder.of(snapshot.schema, snapshot.table.key)
     keys = _read(change.store, snapshot, question, _columns(order.names))
     if keys.num_rows:
@@ -307,7 +307,7 @@ def _without(rows: pa.Table, gone: pa.Table, order: KeyOrder) -> pa.Table:
     both = pa.concat_tables([gone.select(names), rows.select(names)])
     columns = order.columns(both)
     positions = columns.sort()
-    found = positions[columns.repeats(positions)] - gone.num_rows  # stable: rows come second
+    places = positions[columns.repeats(positions)] - gone.num_rows  # stable: rows come second
     mask = np.ones(rows.num_rows, dtype=bool)
-    mask[found] = False
+    mask[places] = False
     return rows.filter(pa.array(mask))

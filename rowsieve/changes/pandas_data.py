@@ -79,9 +79,9 @@ def _python_values(frame: Any, operation: str) -> Iterator[tuple[str, Any]]:
             for place, name in enumerate(frame.index.names)
         ]
     for name, values in pieces:
-        found = _python_values_of(values, f"{operation}: column {name!r}")
-        if found is not None:
-            yield name, found
+        objects = _python_values_of(values, f"{operation}: column {name!r}")
+        if objects is not None:
+            yield name, objects
 
 
 def _python_values_of(values: Any, what: str) -> Any:

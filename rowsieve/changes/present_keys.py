@@ -50,7 +50,7 @@ def without_present(
     columns = order.columns(both)
     positions = columns.sort()
     # The sort is stable: a repeated key is of `rows`, which come second.
-    found = positions[columns.repeats(positions)] - present.num_rows
+    places = positions[columns.repeats(positions)] - present.num_rows
     is_new = np.ones(rows.num_rows, dtype=bool)
-    is_new[found] = False
+    is_new[places] = False
     return rows.filter(pa.array(is_new))

@@ -424,10 +424,10 @@ class Handle:
         """Look up the newest version."""
         with self._lock:
             known = self.newest
-        found = self.log.latest(known)  # without the lock: never hold it across I/O (invariant 21)
+        newest = self.log.latest(known)  # without the lock: never hold it across I/O (invariant 21)
         with self._lock:
-            if found.version >= self.newest.version:
-                self.newest = found
+            if newest.version >= self.newest.version:
+                self.newest = newest
             return self.newest
 
     def pin(self, snapshot: Snapshot) -> None:

@@ -68,16 +68,16 @@ def new_files(
             has_gone = has_gone or used < file_bytes
     if not options.rewrite_all and len(small) < max(2, options.min_input_files) and not has_gone:
         return []
-    found: list[list[PlacedVector]] = []
+    files: list[list[PlacedVector]] = []
     size = target
     for vectors in small:
         for each in vectors:
             if size >= target:
-                found.append([])
+                files.append([])
                 size = 0
-            found[-1].append(each)
+            files[-1].append(each)
             size += each.ref.size_bytes
-    return [tuple(vectors) for vectors in found]
+    return [tuple(vectors) for vectors in files]
 
 
 def write_merged(
@@ -88,8 +88,8 @@ def write_merged(
     None for one that cannot be read. A commit may refer to the file after `uploads.wait`.
     """
     readable: dict[str, tuple[VectorRef, RowSet]] = {}
-    found = read_vectors(store, [(each.ref, each.row_count) for each in vectors])
-    for each, hidden in zip(vectors, found, strict=True):
+    hidden_rows = read_vectors(store, [(each.ref, each.row_count) for each in vectors])
+    for each, hidden in zip(vectors, hidden_rows, strict=True):
         if hidden is None:
             yield each.part_id, None
         else:
@@ -115,9 +115,9 @@ def plan_merged_vectors(
 
 
 def _by_file(snapshot: Snapshot) -> Mapping[str, list[PlacedVector]]:
-    parts, found = snapshot.parts, dict[str, list[PlacedVector]]()
+    parts, by_path = snapshot.parts, dict[str, list[PlacedVector]]()
     rows = parts.data_rows().tolist()
     for part_id, ref, count in zip(parts.part_ids, parts.vectors(), rows, strict=True):
         if ref is not None and ref.path is not None:
-            found.setdefault(ref.path, []).append(PlacedVector(part_id, ref, count))
-    return found
+            by_path.setdefault(ref.path, []).append(PlacedVector(part_id, ref, count))
+    return by_path

@@ -27,7 +27,7 @@ from rowsieve.cli.bundles import (
 from rowsieve.cli.column_types import read_types, with_types
 from rowsieve.cli.files import Input, read_rows
 from rowsieve.cli.named import catalog_of, located
-from rowsieve.cli.options import MOST, InputFile, Uri, existing_file, read_pairs
+from rowsieve.cli.options import INT64_MAX, InputFile, Uri, existing_file, read_pairs
 from rowsieve.cli.output import messages, print_commit, print_json
 from rowsieve.cli.progress import Change, begin
 from rowsieve.errors import TableExists, TableNotFound
@@ -272,13 +272,13 @@ def update(
 
 def _by_column(assignments: dict[str, str], names: list[str]) -> dict[str, str]:
     """Name the columns without the spaces around them, unless a name has these itself."""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for given, value in assignments.items():
         name = given if given in names else given.strip()
-        if name in found:
+        if name in by_name:
             raise typer.BadParameter(f"--set names {name!r} twice; give it once")
-        found[name] = value.strip()  # offsets in messages count from here
-    return found
+        by_name[name] = value.strip()  # offsets in messages count from here
+    return by_name
 
 
 @expanded
@@ -338,7 +338,9 @@ def alter(
 @expanded
 def restore(
     uri: Uri,
-    version: Annotated[int, typer.Argument(min=0, max=MOST, help="The version to go back to.")],
+    version: Annotated[
+        int, typer.Argument(min=0, max=INT64_MAX, help="The version to go back to.")
+    ],
     *,
     commit: CommitOptions,
 ) -> None:

@@ -7,14 +7,14 @@ from typing import Annotated
 import typer
 
 from rowsieve.cli.bundles import CommitOptions, expanded
-from rowsieve.cli.options import MOST, Uri
+from rowsieve.cli.options import INT64_MAX, Uri
 from rowsieve.cli.output import messages, print_json, print_table
 from rowsieve.retention.removed_files import RemovedFiles, kind_of
 from rowsieve.shown import size_text
 
 RetainLast = Annotated[
     int | None,
-    typer.Option("--retain-last", min=1, max=MOST, help="Keep this many of the last versions."),
+    typer.Option("--retain-last", min=1, max=INT64_MAX, help="Keep so many of the last versions."),
 ]
 OlderThan = Annotated[
     str | None,

@@ -101,8 +101,8 @@ def open_quote(text: bytes, delimiter: str) -> int | None:
     )
     start = len(_BYTE_ORDER_MARK) if text.startswith(_BYTE_ORDER_MARK) else 0
     body = memoryview(text)[start:]
-    found = closed.match(body)
-    read = found.end() if found else 0
+    match = closed.match(body)
+    read = match.end() if match else 0
     if read == len(body):
         return None
     before = text[: start + read]

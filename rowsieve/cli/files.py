@@ -85,20 +85,20 @@ def read_rows(source: Input, schema: pa.Schema | None = None) -> pa.Table:
 
 def _kind(source: Input) -> str:
     if source.format is not None:
-        found, told = source.format, "--format"
+        kind, told = source.format, "--format"
     else:
         suffixes = [suffix.lower() for suffix in source.path.suffixes]
         if suffixes and suffixes[-1] in _COMPRESSED:
             suffixes.pop()
-        found, told = (suffixes[-1][1:] if suffixes else ""), "its suffix, or --format,"
-    if found not in _READERS:
+        kind, told = (suffixes[-1][1:] if suffixes else ""), "its suffix, or --format,"
+    if kind not in _READERS:
         raise InvalidInput(
-            f"{source.name}: {told} must name its format; {found or 'none'!r} is not one of "
+            f"{source.name}: {told} must name its format; {kind or 'none'!r} is not one of "
             f"{', '.join(_READERS)}"
         )
-    if source.delimiter is not None and found not in ("csv", "tsv"):
-        raise InvalidInput(f"{source.name}: --delimiter applies to csv and tsv, not to {found}")
-    return found
+    if source.delimiter is not None and kind not in ("csv", "tsv"):
+        raise InvalidInput(f"{source.name}: --delimiter applies to csv and tsv, not to {kind}")
+    return kind
 
 
 def _read_parquet(source: Input, schema: pa.Schema | None) -> pa.Table:
@@ -156,8 +156,8 @@ def _read_csv(source: Input, schema: pa.Schema | None) -> pa.Table:
     inexact = inexact_columns(guessed, texts)
     numbers = [field.name for field in guessed.schema if pa.types.is_floating(field.type)]
     for name in numbers:
-        if name not in inexact and (found := first_rounded(texts[name])) is not None:
-            raise _too_many_digits(source, name, found[1], f", row {found[0]}")
+        if name not in inexact and (rounding := first_rounded(texts[name])) is not None:
+            raise _too_many_digits(source, name, rounding[1], f", row {rounding[0]}")
     return parse({**known, **dict.fromkeys(inexact, pa.string())}) if inexact else table
 
 
@@ -188,8 +188,8 @@ def _refuse_rounded_json(source: Input, text: bytes, fields: Sequence[pa.Field])
         return
     for row in documents(text):
         for field in fields:
-            if (found := rounded_number(row.get(field.name), field.type)) is not None:
-                raise _too_many_digits(source, field.name, found, "")
+            if (number := rounded_number(row.get(field.name), field.type)) is not None:
+                raise _too_many_digits(source, field.name, number, "")
 
 
 def _too_many_digits(source: Input, name: str, text: str, place: str) -> InvalidData:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from rowsieve import clock
-from rowsieve.cli.options import MOST, AsJson, Dialect, StorageOptions, Uri, Wide, open_at
+from rowsieve.cli.options import INT64_MAX, AsJson, Dialect, StorageOptions, Uri, Wide, open_at
 from rowsieve.cli.writing import Format, Limit, Output, show_rows
 from rowsieve.table import Table
 
@@ -16,11 +16,13 @@ def changes(
     uri: Uri,
     *,
     from_version: Annotated[
-        int, typer.Option("--from", min=0, max=MOST, help="The first version of the changes.")
+        int, typer.Option("--from", min=0, max=INT64_MAX, help="The first version of the changes.")
     ],
     to_version: Annotated[
         int | None,
-        typer.Option("--to", min=0, max=MOST, help="The last version; the newest unless given."),
+        typer.Option(
+            "--to", min=0, max=INT64_MAX, help="The last version; the newest unless given."
+        ),
     ] = None,
     where: Annotated[
         str | None, typer.Option(metavar="CONDITION", help="Print only rows that match, as SQL.")

@@ -64,11 +64,11 @@ def read_lines(
     table = _parsed(text, fields, block_bytes)
     if not fields or not any(_has_null(column) for column in table.columns):
         return table
-    found = documents(text)
+    rows = documents(text)
     if check is not None:
-        check(found)
-    present = [field for field in fields if any(field.name in row for row in found)]
-    present = [_present(field, [row.get(field.name) for row in found]) for field in present]
+        check(rows)
+    present = [field for field in fields if any(field.name in row for row in rows)]
+    present = [_present(field, [row.get(field.name) for row in rows]) for field in present]
     return table if present == list(fields) else _parsed(text, present, block_bytes)
 
 
@@ -86,8 +86,8 @@ def _refuse_null(text: bytes) -> None:
 
 
 def _after_spaces(text: str, at: int) -> int:
-    found = _WHITE.match(text, at)
-    return at if found is None else found.end()
+    match = _WHITE.match(text, at)
+    return at if match is None else match.end()
 
 
 def documents(text: bytes) -> Documents:
@@ -106,7 +106,7 @@ def rounded_number(value: Any, type_: pa.DataType) -> str | None:
         inner = [(value.get(member.name), member.type) for member in type_]
     else:
         return None
-    return next((found for each in inner if (found := rounded_number(*each))), None)
+    return next((number for each in inner if (number := rounded_number(*each))), None)
 
 
 def _parsed(text: bytes, fields: Sequence[pa.Field], block_bytes: int) -> pa.Table:

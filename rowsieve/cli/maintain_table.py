@@ -48,8 +48,8 @@ def maintain(
     Versions of the last 7 days stay, unless --older-than or --retain-last says otherwise.
     """
     if advice:
-        found = open_at(uri, commit.storage_option).maintenance_advice()
-        print_json(found.as_dict()) if commit.as_json else typer.echo(str(found))
+        report = open_at(uri, commit.storage_option).maintenance_advice()
+        print_json(report.as_dict()) if commit.as_json else typer.echo(str(report))
         return
     table = commit.table(uri)
     with messages().status(f"maintaining {uri}"):

@@ -37,5 +37,5 @@ def _texts(values: pa.Array) -> pa.Array:
     try:
         return to_text(of_exact(exact_of(values)))
     except ValueError:
-        found = [None if value is None else cell(value) for value in values.to_pylist()]
-        return pa.array(found, pa.string())
+        texts = [None if value is None else cell(value) for value in values.to_pylist()]
+        return pa.array(texts, pa.string())

@@ -16,7 +16,7 @@ from rowsieve.cli.named import located
 from rowsieve.opening import open_table
 from rowsieve.table import Table
 
-MOST: Final = 2**63 - 1  # the largest whole number
+INT64_MAX: Final = 2**63 - 1  # the largest whole number
 
 
 def existing_file(path: Path | None) -> Path | None:
@@ -71,7 +71,7 @@ StorageOptions = Annotated[
 ]
 Version = Annotated[
     int | None,
-    typer.Option("--version", max=MOST, help="Read this version instead of the newest."),
+    typer.Option("--version", max=INT64_MAX, help="Read this version instead of the newest."),
 ]
 AsOf = Annotated[
     str | None,
@@ -136,7 +136,7 @@ def read_token(text: str | None) -> tuple[str, int] | None:
         return None
     application, _, sequence = text.rpartition(":")
     whole = sequence.isascii() and sequence.isdigit() and len(sequence) < 20
-    if not (application and whole and int(sequence) <= MOST):
+    if not (application and whole and int(sequence) <= INT64_MAX):
         raise typer.BadParameter(
             f"--token takes APP:SEQUENCE, such as loader:17, up to 63 bits, not {text!r}"
         )
@@ -158,5 +158,5 @@ def open_at(
 ) -> Table:
     """Open the table that a command names."""
     options = read_pairs(storage_option, "--storage-option")
-    found = located(uri, options)
-    return open_table(found, version=version, as_of=as_of, storage_options=options)
+    location = located(uri, options)
+    return open_table(location, version=version, as_of=as_of, storage_options=options)

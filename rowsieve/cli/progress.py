@@ -75,22 +75,22 @@ def what_was_committed() -> str:
     change = _CURRENT.get()
     if not isinstance(change, Change) or change.committed is not None:
         return what_the_command_did()
-    found: list[int | None] = []
-    looking = threading.Thread(target=_append_newest, args=(change, found), daemon=True)
+    versions: list[int | None] = []
+    looking = threading.Thread(target=_append_newest, args=(change, versions), daemon=True)
     looking.start()
     looking.join(_PATIENCE_S)
-    if not found:
+    if not versions:
         return "whether it was committed is not known: see rowsieve history"
-    now = found[0]
+    now = versions[0]
     if now == change.began:
         return "nothing was committed"
     return f"version {now} exists, committed by this command or another: see rowsieve history"
 
 
-def _append_newest(change: Change, found: list[int | None]) -> None:
-    """Append the newest version to `found`; appends nothing if the table cannot be read."""
+def _append_newest(change: Change, versions: list[int | None]) -> None:
+    """Append the newest version to `versions`; appends nothing if the table cannot be read."""
     with suppress(RowsieveError, OSError):
         try:
-            found.append(open_table(change.uri, storage_options=change.options).version)
+            versions.append(open_table(change.uri, storage_options=change.options).version)
         except TableNotFound:
-            found.append(None)
+            versions.append(None)

@@ -68,8 +68,8 @@ def query(
         if version is not None or as_of is not None:
             raise typer.BadParameter("write db.t FOR VERSION AS OF 12 in the query instead")
         begin(CatalogChange(catalog.uri))  # it may be a statement that changes something
-        found = catalog.sql(sql)
-        schema, batches = found.schema, iter(found.to_batches())
+        answer = catalog.sql(sql)
+        schema, batches = answer.schema, iter(answer.to_batches())
     elif named:
         opened = {name: open_at(uri, storage_option, version, as_of) for name, uri in named.items()}
         schema, batches = _run(sql, opened)

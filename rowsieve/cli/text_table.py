@@ -36,13 +36,13 @@ def text_table(
     shown = _fitting(widths, width)
     lines = []
     for row in (heads, *cells):
-        found = []
+        pieces = []
         for place, i in enumerate(shown):
             if place and i > shown[place - 1] + 1:
-                found.append(LEFT_OUT)
+                pieces.append(LEFT_OUT)
             pad = " " * (widths[i] - cell_len(row[i]))
-            found.append(pad + row[i] if numbers[i] else row[i] + pad)
-        lines.append(GAP.join(found).rstrip())
+            pieces.append(pad + row[i] if numbers[i] else row[i] + pad)
+        lines.append(GAP.join(pieces).rstrip())
     rule = sum(widths[i] for i in shown) + len(GAP) * max(0, len(shown) - 1)
     if len(shown) < len(names):
         rule += len(GAP + LEFT_OUT)

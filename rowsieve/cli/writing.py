@@ -46,8 +46,8 @@ def show_rows(
         write_rows(schema, batches, output, limit)
         return
     wanted = SHOWN_ROWS if limit is None else limit
-    found = (row for batch in batches for row in _rows(batch))
-    shown = list(islice(found, wanted + 1))
+    rows = (row for batch in batches for row in _rows(batch))
+    shown = list(islice(rows, wanted + 1))
     print_table(schema.names, shown[:wanted], wide=wide)
     more = ", more rows exist: use --limit to show them" if len(shown) > wanted else ""
     typer.echo(f"{len(shown[:wanted])} rows{more}")

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.planner.overlap import Indices, key_codes, overlap_groups
-from rowsieve.storage.manifests.key_bounds import MOST_BYTES, longest_bound
+from rowsieve.storage.manifests.key_bounds import MAX_BYTES, longest_bound
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.types.ordering.keys import KeyColumns, KeyOrder
 
@@ -96,7 +96,7 @@ def cut_count(parts: PartTable, newer: int, first: KeyOrder) -> int:
     bounds = [parts.column(f"key.{field.id}.{side}") for side in ("lower", "upper")]
     if any(column.null_count for column in bounds):
         return 0
-    if longest_bound(column[:newer] for column in bounds) > MOST_BYTES - _CHARACTER_BYTES:
+    if longest_bound(column[:newer] for column in bounds) > MAX_BYTES - _CHARACTER_BYTES:
         return 0
     lower, upper = key_codes(parts.select("key.").table, first)
     cuts = np.unique(lower[newer:])

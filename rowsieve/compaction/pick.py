@@ -38,7 +38,7 @@ TIERS: Final = 4
 CUT_RATIO: Final = 8
 """New parts are cut if the old ones have at least this many times their bytes: it is cheap then."""
 
-FEWEST_OLD_PARTS: Final = 4
+MIN_OLD_PARTS: Final = 4
 """A group with fewer old parts is not cut."""
 
 
@@ -115,10 +115,10 @@ def pick(snapshot: Snapshot) -> Picked:
             return unit.size_bytes < target_bytes // 2
         return picker is Picker.LEVELED or order is None or _outgrown(unit, ages)
 
-    found = runs_of(units, lambda unit: outdated(unit) or wanted(unit))
+    runs = runs_of(units, lambda unit: outdated(unit) or wanted(unit))
     worth = (
         run
-        for run in found
+        for run in runs
         if sum(len(unit.parts) for unit in run) > 1
         or any(unit.dirty or outdated(unit) for unit in run)
     )
@@ -127,14 +127,14 @@ def pick(snapshot: Snapshot) -> Picked:
 
 def _slices_of(unit: Unit, ages: Ages, target_bytes: int, picker: Picker) -> list[Slice]:
     """Return the slices of one overlap group; none if it is better rewritten as a whole."""
-    if len(unit.parts) <= min(TIERS, cut.MOST_COMMITS):
+    if len(unit.parts) <= min(TIERS, cut.MAX_COMMITS):
         return []
     newer = ages.newer_parts(np.array(unit.parts))
     count = ages.commit_count(newer)
     if picker is Picker.TIERED and count > TIERS and not _outgrown(unit, ages):
         return list(ages.slices(newer, unit.size_bytes, TIERS, ratio=TIERS))
-    if count > cut.MOST_COMMITS:
-        return list(ages.slices(newer, target_bytes // 2, cut.FEWEST_COMMITS))
+    if count > cut.MAX_COMMITS:
+        return list(ages.slices(newer, target_bytes // 2, cut.MIN_COMMITS))
     return []
 
 
@@ -146,7 +146,7 @@ def _cut_slice(
     A part that was cut is not cut again: afterwards it overlaps at most one cut, because bounds are
     truncated.
     """
-    if len(unit.parts) <= FEWEST_OLD_PARTS or unit.size_bytes < 2 * target_bytes:
+    if len(unit.parts) <= MIN_OLD_PARTS or unit.size_bytes < 2 * target_bytes:
         return None
     ranked = ages.newest_first(np.array(unit.parts))
     if not len(ranked):
@@ -154,7 +154,7 @@ def _cut_slice(
     group = parts.take(ranked)
     newer = newest_over_disjoint(group, ages.newest[ranked], order)
     size_bytes, old_bytes = (int(ages.sizes[some].sum()) for some in np.split(ranked, [newer]))
-    if not newer or len(ranked) - newer < FEWEST_OLD_PARTS or size_bytes * CUT_RATIO > old_bytes:
+    if not newer or len(ranked) - newer < MIN_OLD_PARTS or size_bytes * CUT_RATIO > old_bytes:
         return None
     if cut_count(group, newer, order.first) <= newer:
         return None

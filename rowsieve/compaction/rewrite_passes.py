@@ -36,7 +36,7 @@ from rowsieve.stats.bounds import LIMIT_BYTES
 from rowsieve.stats.collect import Collecting
 from rowsieve.storage.log.commit_log import CommitRequest
 from rowsieve.storage.log.conflicts import Kind
-from rowsieve.storage.manifests.key_bounds import MOST_BYTES, longest_bound
+from rowsieve.storage.manifests.key_bounds import MAX_BYTES, longest_bound
 from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.manifests.part_sketches import sketched_fields
 from rowsieve.storage.parts.part_writer import PartWriter
@@ -47,7 +47,7 @@ from rowsieve.types.ordering.sort_order import SortOrder, cluster_order
 COMPACTION_RETRY_TIMEOUT_S: Final = 3600.0
 """The default retry timeout of a compaction; one attempt may take minutes."""
 
-MOST_PASSES: Final = 8
+MAX_PASSES: Final = 8
 """Commits of one call; a later call continues."""
 
 MEMORY_BYTES: Final = 64 * 1024 * 1024
@@ -105,7 +105,7 @@ class Compaction:
         order = KeyOrder.of(snapshot.schema, snapshot.table.key)
         ranges = KeyRanges.of(snapshot.parts.take(one.cut_at), order.first)
         at_once = one.size_bytes <= SLICE_BYTES
-        bound_bytes = MOST_BYTES if one.cut_at else LIMIT_BYTES
+        bound_bytes = MAX_BYTES if one.cut_at else LIMIT_BYTES
         writer, current = self._writer(snapshot, uploads, bound_bytes=bound_bytes), 0
         for rows, deletes in newest_actions(
             self.store, planned, snapshot.schema, order, MEMORY_BYTES, at_once=at_once
@@ -165,7 +165,7 @@ def _bound_bytes(snapshot: Snapshot, parts: PartTable) -> int:
     fields = [snapshot.schema.field(name) for name in snapshot.table.key]
     names = [f"key.{field.id}.{side}" for field in fields for side in ("lower", "upper")]
     longest = longest_bound(parts.column(name) for name in names)
-    return MOST_BYTES if longest > LIMIT_BYTES else LIMIT_BYTES
+    return MAX_BYTES if longest > LIMIT_BYTES else LIMIT_BYTES
 
 
 def _aged(writer: PartWriter, inputs: PartTable) -> PartTable:

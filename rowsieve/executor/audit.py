@@ -266,13 +266,13 @@ def _with_parts(plan: ScanPlan, part_ids: Collection[str]) -> ScanPlan:
 
 def _visible(execution: Execution) -> dict[str, tuple[PartSource, RowSet]]:
     """Each part with its live rows, by part id; several pieces may read one part."""
-    found: dict[str, tuple[PartSource, RowSet]] = {}
+    by_part: dict[str, tuple[PartSource, RowSet]] = {}
     for source, rows in execution.visible_parts():
         part_id = source.part.part_id
-        known = found[part_id][1] if part_id in found else RowSet.empty(source.row_count)
+        known = by_part[part_id][1] if part_id in by_part else RowSet.empty(source.row_count)
         live = RowSet.full(source.row_count) if rows is None else rows
-        found[part_id] = (source, known.union(live))
-    return found
+        by_part[part_id] = (source, known.union(live))
+    return by_part
 
 
 def _described(predicate: Predicate) -> str:

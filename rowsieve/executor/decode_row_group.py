@@ -36,7 +36,7 @@ FEW_ROWS = 8_192  # fit into the processor's cache with all their columns
 FEW_VALUES = 131_072  # so do these: a megabyte, if they are numbers
 BYTES_OF_A_ROUND_TRIP = 512 * 1024  # what a connection transfers in the time of a round trip
 _LARGEST_ARRAY_BYTES = 2**31 - 1  # offsets of text have 32 bits
-MOST = 0.92  # share of the rows; above it, a filter is faster than taking rows by number
+FILTERED_ABOVE_SHARE = 0.92  # of the rows: then a filter is faster than taking rows by number
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +362,7 @@ def selection(rows: Rows | RowSet | None, row_count: int) -> Callable[[pa.Array]
         if len(rows) > row_count // 2:  # a slice keeps the whole array in memory
             return lambda array: array.slice(first, stop - first)
         return lambda array: _copied(array.slice(first, stop - first))
-    if len(rows) <= MOST * row_count:
+    if len(rows) <= FILTERED_ABOVE_SHARE * row_count:
         numbers = rows.to_ids() if isinstance(rows, RowSet) else rows
         indices = pa.array(numbers.astype(np.uint32))
         return lambda array: array.take(indices)

@@ -115,12 +115,12 @@ class Execution:
         """
         with missing_files_named(self._store, self._plan.version), ReadAhead(1, 0) as ahead:
             self._expect(self._plan.splits)
-            found = (
+            parts = (
                 (source, wanted, source.rows_ahead(columns, wanted))
                 for source, rows in self._visible_parts(ahead)
                 for wanted in [RowSet.full(source.row_count) if rows is None else rows]
             )
-            yield from self._schedule.drawn(found, PARTS_AHEAD)
+            yield from self._schedule.drawn(parts, PARTS_AHEAD)
 
     def _visible_parts(self, ahead: ReadAhead) -> Iterator[tuple[PartSource, RowSet | None]]:
         for piece in _pieces(self._plan.splits):
@@ -218,12 +218,12 @@ class Execution:
 
     def _batches(self, pieces: Iterator[Piece], ahead: ReadAhead) -> Iterator[pa.RecordBatch]:
         """Output batches, up to the limit."""
-        found: Iterator[pa.RecordBatch | None]
+        batches: Iterator[pa.RecordBatch | None]
         if self._plan.ordered:
-            found = chain.from_iterable(self._in_order(piece, ahead) for piece in pieces)
+            batches = chain.from_iterable(self._in_order(piece, ahead) for piece in pieces)
         else:
-            found = self._read(self._units(pieces, ahead), ahead)
-        yield from map(self._packaging.project, take_first(found, self._plan.limit))
+            batches = self._read(self._units(pieces, ahead), ahead)
+        yield from map(self._packaging.project, take_first(batches, self._plan.limit))
 
     def _read(
         self, units: Iterator[Unit | Task], ahead: ReadAhead
@@ -395,8 +395,8 @@ def refine(plan: ScanPlan, store: ObjectStore) -> ScanPlan:
     ]
     files = {part.part_id: part.data for part, read in reads if read.residual and part.data}
     with missing_files_named(store, plan.version):
-        found = find_candidates(store, list(files.values()), plan.filter, plan.schema)
-    kept = {part_id: each.rows for part_id, each in zip(files, found, strict=True)}
+        candidates = find_candidates(store, list(files.values()), plan.filter, plan.schema)
+    kept = {part_id: each.rows for part_id, each in zip(files, candidates, strict=True)}
     return with_rows(
         plan,
         (

@@ -44,7 +44,7 @@ from rowsieve.types.encodings import arrow_schema
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
-FEW = 0.5  # share of rows kept by key: up to it, visibility is resolved only among these rows
+BY_KEY_UP_TO_SHARE = 0.5  # of rows kept by key: visibility is resolved among these alone
 FEW_ROWS = 4 * ROW_GROUP_ROWS  # rows kept by key: up to it, they are read and merged at once
 _MERGE_FACTOR = 4  # a merge holds this many times the decoded bytes
 
@@ -203,21 +203,21 @@ class LiveRows:
         """The live rows of a read, with counts of what pruned the others; call `prune` first."""
         source = self._sources[read.part]
         asked = self._rows_in_range(read)
-        found = Candidates(asked)
+        candidates = Candidates(asked)
         if read.residual and self._predicate is not None:
-            found = candidates_of([source], self._predicate)[0][1]
+            candidates = candidates_of([source], self._predicate)[0][1]
         live = self.rows(read)
         rows = asked if live is None else live
         return PartRows(
             source.part.part_id,
             rows,
-            found.row_groups,
-            found.by_statistics,
-            found.by_bloom,
-            found.pages,
-            found.by_page_index,
-            len(found.rows.intersect(asked)) - len(rows),
-            found.page_rows,
+            candidates.row_groups,
+            candidates.by_statistics,
+            candidates.by_bloom,
+            candidates.pages,
+            candidates.by_page_index,
+            len(candidates.rows.intersect(asked)) - len(rows),
+            candidates.page_rows,
         )
 
     def _rows_in_range(self, read: Read) -> RowSet:
@@ -247,8 +247,8 @@ class LiveRows:
             hidden = stored_vector(streams.store, source)
             return () if hidden is None else (hidden.complement(),)
 
-        found = _VISIBLE.get(known, read)
-        return found[0] if found else None
+        visible = _VISIBLE.get(known, read)
+        return visible[0] if visible else None
 
     def _visible_in_all(self, streams: Streams) -> tuple[RowSet, ...]:
         predicate = self._predicate
@@ -259,7 +259,7 @@ class LiveRows:
             kept = self._kept_by_key()
             if sum([not rows.is_empty for both in kept for rows in both]) < 2:
                 return tuple([among for _, among in kept])
-            if _share(kept, self._sources) <= FEW:
+            if _share(kept, self._sources) <= BY_KEY_UP_TO_SHARE:
                 few = (self._parts, predicate)
                 return _VISIBLE.get(few, lambda: _resolve_among(kept, streams))
         return _VISIBLE.get(self._parts, lambda: resolve(streams))

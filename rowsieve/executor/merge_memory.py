@@ -13,8 +13,8 @@ from typing import Final
 
 from rowsieve.types.ordering.keys import Key
 
-FEWEST_ROWS: Final = 256
-_FEWEST_BYTES: Final = 1024 * 1024  # of so many rows; of larger rows, fewer
+MIN_ROWS: Final = 256
+_MIN_BYTES: Final = 1024 * 1024  # of so many rows; of larger rows, fewer
 _COPIES: Final = 3  # of a batch: the buffer, its rows in the sorted window and in the output
 
 
@@ -44,7 +44,7 @@ def rows_at_once(streams: Sequence[Footprint], memory_bytes: int) -> list[int]:
 def _fewest_rows(stream: Footprint) -> int:
     """Rows that a stream may always buffer: a slice has a cost of its own."""
     row_bytes = max(stream.batch_bytes // max(stream.batch_rows, 1), 1)
-    return max(1, min(FEWEST_ROWS, _FEWEST_BYTES // row_bytes))
+    return max(1, min(MIN_ROWS, _MIN_BYTES // row_bytes))
 
 
 def most_at_once(streams: Sequence[Footprint]) -> int:

@@ -43,7 +43,7 @@ from rowsieve.types.schema import Schema
 from rowsieve.types.stored_defaults import constant
 from rowsieve.types.widening import WIDE_TYPES, widened
 
-_MOST_STREAMS: Final = 4  # of one row group and the same columns, by several threads
+_MAX_STREAMS: Final = 4  # of one row group and the same columns, by several threads
 
 
 class OpenFile:
@@ -155,23 +155,23 @@ class OpenFile:
 
     def _nested(self, field: Field) -> NestedColumn:
         known = _nested_columns(self._metadata)
-        if (found := known.get(field)) is None:
+        if (column := known.get(field)) is None:
             stored = fields_by_id(self._metadata)[field.id]
             written_with = schema_id_of(self._metadata)
-            found = known[field] = nested_column(stored, field, written_with, self.path)
-        return found
+            column = known[field] = nested_column(stored, field, written_with, self.path)
+        return column
 
     def _leaves_of(self, fields: Iterable[Field]) -> list[int]:
         """The leaf numbers of the columns that the file has, without those of dropped fields."""
-        found: list[int] = []
+        numbers: list[int] = []
         for field in fields:
             if field.id not in self._names:
                 continue
             leaves = self._leaves[self._names[field.id]]
             if is_nested(field.type) and self.mapping is None:
                 leaves = [leaves[place] for place in self._nested(field).leaves]
-            found += leaves
-        return found
+            numbers += leaves
+        return numbers
 
     def cuts(
         self, row_group: int, most_rows: int, columns: Schema, memory_bytes: int
@@ -199,8 +199,8 @@ class OpenFile:
                     reading(self.path, row_group),
                     self._store.open_input(self.path, self._ref.size_bytes) as source,
                 ):
-                    found = decoded_bytes(source, self._metadata, row_group, leaf)
-                    known[row_group, leaf] = found
+                    byte_count = decoded_bytes(source, self._metadata, row_group, leaf)
+                    known[row_group, leaf] = byte_count
             return known[row_group, leaf]
 
         return slice_rows(group, leaves, memory_bytes, None if self.mapping is None else decoded)
@@ -284,7 +284,7 @@ class _Streams:
     def end(self, stop: int, done: Event, stream: RowStream | None) -> None:
         """Note the end of a read, whose stream is idle then."""
         self._running.remove((stop, done))
-        if stream is not None and len(self._idle) < _MOST_STREAMS:
+        if stream is not None and len(self._idle) < _MAX_STREAMS:
             self._idle.append(stream)
         done.set()
 

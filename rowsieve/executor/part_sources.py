@@ -37,7 +37,7 @@ from rowsieve.types.ordering.keys import Key, KeyOrder, sort_form
 from rowsieve.types.schema import Schema
 
 _SAMPLED_GROUPS = 8  # row groups of a file used to estimate the decoded size of a row group
-_MOST_SIZES = 16  # sets of columns of a file whose sizes are kept
+_MAX_SIZES = 16  # sets of columns of a file whose sizes are kept
 _NOTHING = Candidates(RowSet.empty(0))  # of a file that a part lacks
 
 
@@ -132,8 +132,8 @@ class PartSource:
 
         The file is opened once, so that its footer stays in memory until the rows are read.
         """
-        found = self.row_groups(columns, wanted)
-        groups = list(found) if self._store.overlaps else found
+        row_groups = self.row_groups(columns, wanted)
+        groups = list(row_groups) if self._store.overlaps else row_groups
         if isinstance(groups, list):
             for group in groups:
                 self._store.expect(group.places_of_runs(columns))
@@ -167,11 +167,11 @@ class PartSource:
             return 0, 0
         metadata = read_metadata(self._store, ref)
         known = _largest_batches(metadata)
-        if (found := known.get(columns)) is None:
-            if len(known) >= _MOST_SIZES:
+        if (size := known.get(columns)) is None:
+            if len(known) >= _MAX_SIZES:
                 known.clear()
-            found = known[columns] = _largest_batch(metadata, columns)
-        return found
+            size = known[columns] = _largest_batch(metadata, columns)
+        return size
 
     def _row_groups(
         self,

@@ -22,7 +22,7 @@ from rowsieve.objects import FetchingStore, ObjectStore
 CORES: Final = os.cpu_count() or 1  # a second call would read files again
 NETWORK_THREADS: Final = 32  # for a remote store, where each thread mostly waits
 PREFETCH_DIVISOR: Final = 8  # prefetched bytes take at most this fraction of a read's memory
-FEW: Final = 5  # tasks; fewer end before threads would have started
+TASKS_WITHOUT_THREADS: Final = 5  # tasks; fewer end before threads would have started
 
 T = TypeVar("T")
 
@@ -64,8 +64,8 @@ class ReadAhead:
 
         The largest `size_bytes` of a result so far limits how many tasks run.
         """
-        first = list(islice(tasks, FEW)) if self._threads > 1 else []
-        if len(first) < FEW:
+        first = list(islice(tasks, TASKS_WITHOUT_THREADS)) if self._threads > 1 else []
+        if len(first) < TASKS_WITHOUT_THREADS:
             yield from (task() for task in chain(first, tasks))
             return
         pool, depth = self._started(), 2 * self._threads

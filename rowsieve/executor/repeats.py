@@ -102,8 +102,8 @@ def _by_search(runs: Sequence[Words]) -> list[Rows]:
         small, large = (earlier, run) if len(earlier) < len(run) else (run, earlier)
         places = np.searchsorted(large, small)
         places[places == len(large)] = 0  # above all words, so the comparison below is False
-        found = large[places] == small
-        rows = places[found] if large is run else np.flatnonzero(found)
+        matches = large[places] == small
+        rows = places[matches] if large is run else np.flatnonzero(matches)
         repeated.append(rows)
         if number < len(runs) - 1:
             earlier = np.concatenate((earlier, np.delete(run, rows)))

@@ -30,7 +30,7 @@ from rowsieve.types.schema import Schema
 
 _ALWAYS = 2**63 - 1
 FEW_ROWS = 2 * ROW_GROUP_ROWS  # keys of newer parts: up to it, they are looked up in older parts
-FEW = 0.125  # share of the older parts' rows; above it, reading all their keys is faster
+LOOKED_UP_TO_SHARE = 0.125  # of the older parts' rows; for more, all their keys are read
 
 
 def complete_through(part: PlannedPart) -> int:
@@ -51,20 +51,20 @@ def fresh_count(parts: Sequence[PlannedPart]) -> int:
     The other parts are complete with regard to each other.
     """
     least = None
-    found = 0
+    count = 0
     for i in range(len(parts) - 1, -1, -1):
         own = complete_through(parts[i])
         least = own if least is None else min(least, own)
         if least >= parts[i].commit_ts:
-            found = i
-    return found
+            count = i
+    return count
 
 
 def few_are_fresh(parts: Sequence[PlannedPart]) -> bool:
     """Return whether visibility needs no keys, or only those of few rows."""
     fresh = fresh_count(parts)
     new, old = (sum(map(_key_count, some)) for some in (parts[:fresh], parts[fresh:]))
-    return new <= min(FEW_ROWS, FEW * old)
+    return new <= min(FEW_ROWS, LOOKED_UP_TO_SHARE * old)
 
 
 def stored_vector(store: ObjectStore, source: PartSource) -> RowSet | None:
@@ -82,14 +82,14 @@ def resolve(streams: Streams) -> tuple[RowSet, ...]:
     vectors = _read(streams.store, [source.part for source in sources])
     parts = _only_readable([source.part for source in sources], vectors)
     fresh = fresh_count(parts)
-    found = [RowSet.full(count) for count in counts]
+    visible = [RowSet.full(count) for count in counts]
     if fresh:
         kept = _to_read(streams, fresh, look_up=few_are_fresh(parts))
         opened = streams.open(streams.keys, kept)
-        found = visible_rows(opened, streams.row_counts, streams.order)[1::2]
+        visible = visible_rows(opened, streams.row_counts, streams.order)[1::2]
     return tuple(
         rows.difference(vector) if vector is not None else rows
-        for rows, vector in zip(found, vectors, strict=True)
+        for rows, vector in zip(visible, vectors, strict=True)
     )
 
 
@@ -116,8 +116,8 @@ def _has_a_key_of(sources: Sequence[PartSource], keys: Schema) -> BoundPredicate
     batches = [
         batch.column(field.name)
         for source in sources
-        for found in (source.tombstones(keys), source.rows(keys))
-        for _, batch in found
+        for stream in (source.tombstones(keys), source.rows(keys))
+        for _, batch in stream
     ]
     values = pc.unique(
         pa.chunked_array(batches, batches[0].type if batches else arrow_type(field.type))
@@ -135,8 +135,8 @@ def _read(store: ObjectStore, parts: Sequence[PlannedPart]) -> list[RowSet | Non
     """The hidden rows in the stored vector of each part, if it has a readable one."""
     places = [i for i, part in enumerate(parts) if part.vector is not None]
     wanted = [(ref, parts[i].row_count) for i in places if (ref := parts[i].vector) is not None]
-    found = dict(zip(places, read_vectors(store, wanted), strict=True))
-    return [found.get(i) for i in range(len(parts))]
+    hidden_rows = dict(zip(places, read_vectors(store, wanted), strict=True))
+    return [hidden_rows.get(i) for i in range(len(parts))]
 
 
 def _only_readable(

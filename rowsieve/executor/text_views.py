@@ -41,5 +41,5 @@ def _taken(dictionary: pa.Array, indices: pa.Array) -> pa.Array:
     if indices.null_count:
         valid = indices.is_valid().buffers()[1]
         indices = indices.fill_null(0)
-    found = pa.py_buffer(pairs.take(indices.to_numpy(), axis=0))
-    return pa.Array.from_buffers(dictionary.type, len(indices), [valid, found, *values])
+    buffer = pa.py_buffer(pairs.take(indices.to_numpy(), axis=0))
+    return pa.Array.from_buffers(dictionary.type, len(indices), [valid, buffer, *values])

@@ -19,7 +19,7 @@ from rowsieve.executor.decode_row_group import RowGroup
 from rowsieve.executor.two_phase import RowReader
 from rowsieve.predicate.rowset import RowSet
 
-MOST_ROWS: Final = 65_536  # decoded rows of a unit of several row groups
+MAX_ROWS: Final = 65_536  # decoded rows of a unit of several row groups
 
 Task: TypeAlias = Callable[[], pa.RecordBatch | None]
 """Reads rows; any thread may run it."""
@@ -57,7 +57,7 @@ def joined(units: Iterable[Unit | _Other]) -> Iterator[Unit | _Other]:
         more = unit.groups[0].page_rows if isinstance(unit, Unit) else 0
         if waiting and not (
             more
-            and row_count + more <= MOST_ROWS
+            and row_count + more <= MAX_ROWS
             and isinstance(unit, Unit)
             and waiting[0].joins(unit)
         ):

@@ -20,9 +20,9 @@ def visible_by_part(
     The plan's predicate excludes none of them.
     """
     unfiltered = plan.with_predicate(TRUE, plan.semantics)
-    found: dict[str, tuple[PlannedPart, RowSet | None]] = {}
+    by_part: dict[str, tuple[PlannedPart, RowSet | None]] = {}
     for source, rows in Execution(unfiltered, store).visible_parts():
-        _, before = found.get(source.part.part_id, (None, RowSet.empty(source.row_count)))
+        _, before = by_part.get(source.part.part_id, (None, RowSet.empty(source.row_count)))
         joined = None if before is None or rows is None else before.union(rows)
-        found[source.part.part_id] = source.part, joined
-    yield from (each for each in found.values() if each[0].data is not None)
+        by_part[source.part.part_id] = source.part, joined
+    yield from (each for each in by_part.values() if each[0].data is not None)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from rowsieve.types.encodings import EXTENSION_KEY, NANOS_EXTENSION
 from rowsieve.types.leaf_fields import with_leaves
 
-_MOST_DIGITS: Final = 38  # of a decimal
+_MAX_DIGITS: Final = 38  # of a decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,6 @@ class Declared:
             metadata = {**(leaf.metadata or {}), EXTENSION_KEY: NANOS_EXTENSION}
             return leaf.with_metadata(metadata)
         if path in self.long:
-            return leaf.with_type(pa.decimal128(_MOST_DIGITS, leaf.type.scale))
+            return leaf.with_type(pa.decimal128(_MAX_DIGITS, leaf.type.scale))
         is_text = self.binary_as_string and pa.types.is_binary(leaf.type)
         return leaf.with_type(pa.string()) if is_text else leaf

@@ -66,12 +66,12 @@ class FileStatistics:
         """The facts of one column in each file, by their names in the manifest."""
         held = [column.id in self._joined.names_of(footer) for footer in self._footers]
         chunks = _gathered(self._footers, [each.get(column.id) for each in self._columns])
-        found = dict(_of_column(column, chunks, self._counts, np.array(held, np.bool_)))
+        facts = dict(_of_column(column, chunks, self._counts, np.array(held, np.bool_)))
         if column.name in self._partitions.types:
             here = pa.array([column.name in row for row in self._constants], pa.bool_())
             for name, values in _of_constant(column, self._constants, self._counts):
-                found[name] = pc.if_else(here, values, found[name])
-        return found
+                facts[name] = pc.if_else(here, values, facts[name])
+        return facts
 
     def all(self) -> dict[str, pa.Array]:
         """The facts of all columns."""
@@ -125,10 +125,10 @@ class StatisticsOnDemand:
 def _facts_of(type_: logical.LogicalType) -> dict[str, pa.DataType]:
     """The statistics of a column in the manifest, and their types."""
     counts = ["null_count", *(["nan_count"] if isinstance(type_, logical.Float) else [])]
-    found: dict[str, pa.DataType] = dict.fromkeys(counts, pa.int64())
+    facts: dict[str, pa.DataType] = dict.fromkeys(counts, pa.int64())
     for side in ("lower", "upper"):
-        found |= {side: arrow_type(type_), f"{side}_exact": pa.bool_()}
-    return found
+        facts |= {side: arrow_type(type_), f"{side}_exact": pa.bool_()}
+    return facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +153,11 @@ def _gathered(footers: Sequence[Footer], columns: Sequence[FileColumn | None]) -
             forms.setdefault(form, []).append((number, column, stored))
     return [
         _Chunks(
-            found[0][1],
-            np.repeat([number for number, *_ in found], [len(each.rows) for *_, each in found]),
-            joined_bounds([each for *_, each in found]),
+            group[0][1],
+            np.repeat([number for number, *_ in group], [len(each.rows) for *_, each in group]),
+            joined_bounds([each for *_, each in group]),
         )
-        for found in forms.values()
+        for group in forms.values()
     ]
 
 
@@ -171,14 +171,14 @@ def _flat_columns(
         if id(footer.schema) in known:
             continue
         leaves = leaves_by_name(footer.schema)
-        found = known[id(footer.schema)] = {}
+        columns = known[id(footer.schema)] = {}
         for field_id, name in joined.names_of(footer).items():
             if logical.is_ordered(types[field_id]) and len(leaves[name]) == 1:
                 index = leaves[name][0]
                 leaf, type_ = footer.checked.leaves[index], footer.schema.field(name).type
                 if leaf.path == (name,) and not leaf.repetitions and not type_.num_fields:
                     physical = PHYSICAL[leaf.physical]
-                    found[field_id] = FileColumn(index, name, type_, physical, leaf.width)
+                    columns[field_id] = FileColumn(index, name, type_, physical, leaf.width)
     return [known[id(footer.schema)] for footer in footers]
 
 
@@ -224,8 +224,8 @@ def _by_file(
     places[np.asarray(grouped.column("file"))] = np.arange(grouped.num_rows)
     places[unbounded] = -1
     indices = pa.array(places, mask=places < 0)
-    found = grouped.column(f"value_{least}").combine_chunks().take(indices)
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    bounds = grouped.column(f"value_{least}").combine_chunks().take(indices)
+    return bounds.combine_chunks() if isinstance(bounds, pa.ChunkedArray) else bounds
 
 
 def _grouped(files: Counts, values: pa.Array, least: str) -> pa.Table:

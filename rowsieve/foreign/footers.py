@@ -46,7 +46,7 @@ _EXTENSIONS: Final = {
     "GEOMETRY": GEOARROW_WKB,
 }
 """By Parquet's logical type."""
-_MOST_INDEX_BYTES: Final = 8 * 2**20  # a longer page index is not read
+_MAX_INDEX_BYTES: Final = 8 * 2**20  # a longer page index is not read
 _FIRST_BYTES: Final = 64 * 1024  # read at the end of a file; most footers are smaller
 
 
@@ -126,7 +126,7 @@ def _index_start(footer: Footer) -> int | None:
     if not footer.checked.has_page_index:
         return None
     start, end = footer.checked.data_end, footer.tail_start
-    return start if end - _MOST_INDEX_BYTES <= start < end else None
+    return start if end - _MAX_INDEX_BYTES <= start < end else None
 
 
 def _read(store: ObjectStore, uri: str) -> tuple[int, bytes]:
@@ -223,12 +223,12 @@ def _metadata(field: pa.Field, own: pa.Field, kind: bytes | None) -> dict[bytes,
 
     `kind` is the logical type of the column's first leaf; of the column if it has no fields.
     """
-    found = {key: text for key, text in (own.metadata or {}).items() if key == FIELD_ID_KEY}
+    metadata = {key: text for key, text in (own.metadata or {}).items() if key == FIELD_ID_KEY}
     if is_marked(field):
-        found |= INT96_MARK
+        metadata |= INT96_MARK
     variant = (field.metadata or {}).get(EXTENSION_KEY)
     extension = variant if field.type.num_fields else kind
-    return found if extension is None else {**found, EXTENSION_KEY: extension}
+    return metadata if extension is None else {**metadata, EXTENSION_KEY: extension}
 
 
 def _with_zone(field: pa.Field, other: pa.Field) -> pa.Field:

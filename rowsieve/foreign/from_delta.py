@@ -254,8 +254,8 @@ class _Mapped:
         mode = (opened.metadata().configuration or {}).get(_MODE, "none")
         described = msgspec.json.decode(opened.schema().to_json())["fields"]
         key = {"none": None, "id": _ID}.get(mode, _PHYSICAL)
-        found = zip(schema, described, strict=True)
-        keys = dict(each for field, own in found for each in _keys(field, own, key))
+        pairs = zip(schema, described, strict=True)
+        keys = dict(each for field, own in pairs for each in _keys(field, own, key))
         return cls(keys, by_id=mode == "id")
 
     def names_in(self, footer: Footer, schema: Schema, partitions: Partitions) -> dict[int, str]:
@@ -319,11 +319,11 @@ def _partitions(opened: Any, actions: pa.Table, schema: Schema) -> Partitions:
     texts: dict[str, list[str | None]] = {}
     for name in columns:
         field = schema.field(name)
-        found = values.field(name)
+        column = values.field(name)
         if isinstance(field.type, Binary):
-            found = pa.array([_unescaped(value.as_py(), name) for value in found], found.type)
+            column = pa.array([_unescaped(value.as_py(), name) for value in column], column.type)
         texts[name] = [
-            constant_text(value, field.type, name) if value.is_valid else None for value in found
+            constant_text(value, field.type, name) if value.is_valid else None for value in column
         ]
     rows = [{name: texts[name][i] for name in columns} for i in range(actions.num_rows)]
     return Partitions({name: values.type.field(name).type for name in columns}, rows)
@@ -354,7 +354,7 @@ def _hidden(opened: Any, footers: Sequence[Footer], location: Location) -> dict[
     if features & _WIDENED and features <= _NO_VECTORS:
         return {}
     rows = {footer.uri: int(footer.metadata.num_rows) for footer in footers}
-    found: dict[str, RowSet] = {}
+    hidden: dict[str, RowSet] = {}
     reader = pa.RecordBatchReader.from_stream(opened.deletion_vectors())
     for batch in reader:
         for path, kept in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
@@ -365,5 +365,5 @@ def _hidden(opened: Any, footers: Sequence[Footer], location: Location) -> dict[
                     "Delta table from a copy"
                 )
             mask = ~np.asarray(kept.values.to_numpy(zero_copy_only=False), dtype=np.bool_)
-            found[uri] = RowSet.from_ids(np.flatnonzero(mask), rows[uri])
-    return found
+            hidden[uri] = RowSet.from_ids(np.flatnonzero(mask), rows[uri])
+    return hidden

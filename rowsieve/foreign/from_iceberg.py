@@ -183,14 +183,14 @@ def _location(path: str) -> Location:
 
 def _schema_of(iceberg: Any) -> Schema:
     arrow: Any = imported("pyiceberg.io.pyarrow", "iceberg")
-    found = []
+    fields = []
     for field in arrow.schema_to_pyarrow(iceberg):
         ids = iter([id_of(member) for member in _members(field.type)])
         type_ = logical_type(nullable_field(with_leaves(field, _with_nanos)), _next_of(ids))
-        found.append(logical.Field(id_of(field), field.name, type_))
-    if not found:
+        fields.append(logical.Field(id_of(field), field.name, type_))
+    if not fields:
         raise InvalidInput("from_iceberg: the table has no columns")
-    return Schema(0, tuple(found))
+    return Schema(0, tuple(fields))
 
 
 def _with_nanos(leaf: pa.Field, _: str) -> pa.Field:
@@ -254,8 +254,8 @@ def _file(task: Any, table: Any) -> _File:
 def _initial_defaults(iceberg: Any, schema: Schema) -> dict[int, str | None]:
     """The text of the value that rows have in files which lack a column, by field id."""
     both = zip(iceberg.fields, schema, strict=True)
-    found = {field.id: _default_text(own, field) for own, field in both}
-    return {field_id: text for field_id, text in found.items() if text is not None}
+    defaults = {field.id: _default_text(own, field) for own, field in both}
+    return {field_id: text for field_id, text in defaults.items() if text is not None}
 
 
 def _default_text(own: Any, field: logical.Field) -> str | None:
@@ -321,10 +321,10 @@ def _nearest(value: float | str, type_: logical.Float) -> float:
     if type_.bits == 64:
         return float(value)
     with np.errstate(over="ignore"):
-        found = float(np.float32(value))
-    if np.isinf(found) and not np.isinf(float(value)):
+        number = float(np.float32(value))
+    if np.isinf(number) and not np.isinf(float(value)):
         raise ValueError("it is beyond float")
-    return found
+    return number
 
 
 def _partitions(
@@ -366,7 +366,7 @@ def _hidden(
 ) -> dict[str, RowSet]:
     """The rows that position deletes hide, by the file's URI."""
     read: dict[str, Mapping[str, npt.NDArray[np.int64]]] = {}
-    found: dict[str, RowSet] = {}
+    by_uri: dict[str, RowSet] = {}
     for file, footer in zip(files, footers, strict=True):
         count = int(footer.metadata.num_rows)
         hidden = RowSet.empty(count)
@@ -382,8 +382,8 @@ def _hidden(
                 )
             hidden = hidden.union(RowSet.from_ids(ids, hidden.row_count))
         if not hidden.is_empty:
-            found[file.uri] = hidden
-    return found
+            by_uri[file.uri] = hidden
+    return by_uri
 
 
 def _position_deletes(
@@ -408,9 +408,9 @@ def _position_deletes(
     codes = places.indices.to_numpy()
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(len(places.dictionary) + 1))
-    found: dict[str, npt.NDArray[np.int64]] = {}
+    deletes: dict[str, npt.NDArray[np.int64]] = {}
     for path, start, stop in zip(places.dictionary.to_pylist(), starts, starts[1:], strict=False):
         place = _location(path).uri
         own = rows[order[start:stop]]
-        found[place] = np.concatenate([found[place], own]) if place in found else own
-    return found
+        deletes[place] = np.concatenate([deletes[place], own]) if place in deletes else own
+    return deletes

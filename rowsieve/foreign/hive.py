@@ -56,9 +56,9 @@ def partitions_of(
     if hive is False:
         return no_partitions(len(files))
     whole = hive is not None
-    found = [_pairs(file.path if whole else file.below) for file in files]
-    names = list(found[0]) if found else []
-    for file, pairs in zip(files, found, strict=True):
+    directories = [_pairs(file.path if whole else file.below) for file in files]
+    names = list(directories[0]) if directories else []
+    for file, pairs in zip(files, directories, strict=True):
         if list(pairs) != names:
             raise InvalidInput(
                 f"{file.uri} lies in directories for ({', '.join(pairs)}), and {files[0].uri} in "
@@ -73,7 +73,7 @@ def partitions_of(
     chosen: dict[str, pa.DataType] = {}
     texts: dict[str, list[str | None]] = {}
     for name in names:
-        values = [pairs[name] for pairs in found]
+        values = [pairs[name] for pairs in directories]
         wanted = given.get(name) if types is None else types[name]
         chosen[name], texts[name] = _column(name, values, wanted)
     rows = [{name: texts[name][i] for name in names} for i in range(len(files))]
@@ -95,18 +95,18 @@ def _given_types(hive: bool | Mapping[str, Any] | None, names: Sequence[str]) ->
 
 
 def _pairs(path: str) -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
+    pairs: dict[str, str | None] = {}
     for folder in path.split("/")[:-1]:
         name, equals, value = folder.partition("=")
         if not (equals and name):
             continue
         key = _decoded(name)
-        if key in found:
+        if key in pairs:
             raise InvalidInput(
                 f"the path {path!r} has two directories for the column {key!r}; rename one of them"
             )
-        found[key] = None if value == NULL else _decoded(value)
-    return found
+        pairs[key] = None if value == NULL else _decoded(value)
+    return pairs
 
 
 def _decoded(text: str) -> str:

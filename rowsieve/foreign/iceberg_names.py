@@ -45,19 +45,19 @@ class NamesOfFields:
         stored = footer.metadata.schema.to_arrow_schema()
         if self.names is None:
             _refuse_without_ids(stored, footer.uri)
-        found: dict[int, pa.Field] = {}
+        columns: dict[int, pa.Field] = {}
         for column in stored:
             field = self._field(self.schema.fields, column)
             if field is None:
                 continue
-            if field.id in found:
+            if field.id in columns:
                 raise SchemaMismatch(
-                    f"from_iceberg: {footer.uri} has {found[field.id].name!r} and "
+                    f"from_iceberg: {footer.uri} has {columns[field.id].name!r} and "
                     f"{column.name!r}, which are both {field.name!r} by the table's name mapping; "
                     "correct schema.name-mapping.default"
                 )
-            found[field.id] = column
-        return found
+            columns[field.id] = column
+        return columns
 
     def field_in(self, struct: logical.Struct, member: pa.Field) -> logical.Field | None:
         """The table's field for one in a struct of a file: a `FieldIn`."""

@@ -87,11 +87,11 @@ def join_columns(
         joined = _joined_fields(of_files, by_id=by_field_id)
     labels = {key: field.name for key, field in joined.items()}
     _refuse_twice(partitions, frozenset(labels.values()))
-    found = list(joined.values())
-    found += [pa.field(name, type_) for name, type_ in partitions.types.items()]
+    fields = list(joined.values())
+    fields += [pa.field(name, type_) for name, type_ in partitions.types.items()]
     if schema is not None:
-        found = _chosen(schema, {field.name: field for field in found}, inside)
-    table, next_id = schema_of(pa.schema([nullable_field(field) for field in found]))
+        fields = _chosen(schema, {field.name: field for field in fields}, inside)
+    table, next_id = schema_of(pa.schema([nullable_field(field) for field in fields]))
     names = _names_in_files(table, own, labels)
     nested = {
         place: _nested_in_file(table, footer, names[place]) for place, footer in distinct.items()
@@ -148,16 +148,16 @@ def _own_columns(
         if schema is None:
             return by_name
         return {name: by_name[own] for name, own in names_in_file(schema.names, footer).items()}
-    found: dict[str, pa.Field] = {}
+    by_id: dict[str, pa.Field] = {}
     for field in columns:
         key = (field.metadata or {}).get(FIELD_ID_KEY, b"").decode()
-        if not key or key in found:
+        if not key or key in by_id:
             what = "no field id" if not key else f"the field id {key}, as another column has,"
             raise SchemaMismatch(
                 f"{footer.uri}: column {field.name!r} has {what} in its file; match columns by name"
             )
-        found[key] = field
-    return found
+        by_id[key] = field
+    return by_id
 
 
 def _joined_fields(
@@ -177,16 +177,16 @@ def _wanted_fields(
     of_files: Iterable[tuple[str, Mapping[str, pa.Field]]], schema: pa.Schema, *, by_id: bool
 ) -> tuple[dict[str, pa.Field], set[str]]:
     """The columns of `schema=` as files have them, and the paths of the fields inside these."""
-    found: dict[str, pa.Field] = {}
+    fields: dict[str, pa.Field] = {}
     inside: set[str] = set()
     for uri, columns in of_files:
         for key, field in columns.items():
             known = field if by_id else field.with_name(key)
             if known.name in schema.names:
-                found.setdefault(key, known)
+                fields.setdefault(key, known)
                 _check_fits(schema, known, uri)
                 inside.update(_fields_inside(known.type, known.name))
-    return found, inside
+    return fields, inside
 
 
 def _joined(
@@ -267,10 +267,10 @@ def _type_of(field: pa.Field, uri: str) -> logical.LogicalType:
 
 
 def _chosen(
-    schema: pa.Schema, found: Mapping[str, pa.Field], inside: Collection[str]
+    schema: pa.Schema, fields: Mapping[str, pa.Field], inside: Collection[str]
 ) -> list[pa.Field]:
     """The columns of `schema=`; `inside`: the paths of fields inside columns that a file has."""
-    if missing := [name for name in schema.names if name not in found]:
+    if missing := [name for name in schema.names if name not in fields]:
         raise SchemaMismatch(
             f"schema= has the column {missing[0]!r}, which no file and no directory has; remove it "
             "from schema="
@@ -310,8 +310,8 @@ def _within(type_: pa.DataType, other: pa.DataType) -> pa.DataType:
     if types.is_struct(type_) and types.is_struct(other):
         common = [
             pa.field(name, inner, member.nullable, member.metadata)
-            for member, name, found in _pairs(type_, other)
-            if not types.is_null(inner := _within(member.type, found.type))
+            for member, name, counterpart in _pairs(type_, other)
+            if not types.is_null(inner := _within(member.type, counterpart.type))
         ]
         return pa.struct(common) if common else pa.null()
     if is_list(type_) and is_list(other):
@@ -333,9 +333,9 @@ def _pairs(type_: pa.DataType, other: pa.DataType) -> Iterator[tuple[pa.Field, s
             yield member, member.name, others[member.name]
             continue
         fold = member.name.lower()
-        found = [name for name in others if name.lower() == fold and name not in own]
-        if len(found) == 1:
-            yield member, fold, others[found[0]]
+        matches = [name for name in others if name.lower() == fold and name not in own]
+        if len(matches) == 1:
+            yield member, fold, others[matches[0]]
 
 
 def _paths(columns: Mapping[str, pa.Field]) -> Iterator[str]:

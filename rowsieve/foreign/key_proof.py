@@ -72,14 +72,14 @@ def check_disjoint(paths: Sequence[str], ends: Ends, order: KeyOrder) -> None:
 
 def _ends(store: ObjectStore, files: Sequence[PlacedFile], schema: Schema, order: KeyOrder) -> Ends:
     """The ends of each file, in the order of the files."""
-    found = list(_ends_of_small(store, files, order))
-    done = {int(number) for numbers, _, _ in found for number in numbers}
+    ends = list(_ends_of_small(store, files, order))
+    done = {int(number) for numbers, _, _ in ends for number in numbers}
     for number, file in enumerate(files):
         if number not in done:
-            found.append(([number], *_ends_of(store, file.ref, schema, order)))
-    places = np.argsort(np.concatenate([numbers for numbers, _, _ in found]))
+            ends.append(([number], *_ends_of(store, file.ref, schema, order)))
+    places = np.argsort(np.concatenate([numbers for numbers, _, _ in ends]))
     first, last = (
-        pa.Table.from_batches([each[side] for each in found]).combine_chunks() for side in (1, 2)
+        pa.Table.from_batches([each[side] for each in ends]).combine_chunks() for side in (1, 2)
     )
     return Ends(*(each.take(pa.array(places)).to_batches()[0] for each in (first, last)))
 

@@ -37,8 +37,8 @@ from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.stored_defaults import constant
 
 _SMALL: Final = 65_536  # rows; larger files are read one by one
-_MOST_ROWS: Final = 262_144  # of the files that are decoded together
-_MOST_BYTES: Final = 32 * 2**20  # of their column chunks
+_MAX_ROWS: Final = 262_144  # of the files that are decoded together
+_MAX_BYTES: Final = 32 * 2**20  # of their column chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def small_batches(files: Sequence[PlacedFile], order: KeyOrder) -> Iterator[Batc
         if (
             leaves is None
             or _has_int96(file, leaves)
-            or (size_bytes := _size_bytes(file, leaves)) > _MOST_BYTES
+            or (size_bytes := _size_bytes(file, leaves)) > _MAX_BYTES
         ):
             continue
         key = prefix, tuple(leaves.items())
@@ -93,7 +93,7 @@ def small_batches(files: Sequence[PlacedFile], order: KeyOrder) -> Iterator[Batc
         batch.numbers.append(number)
         batch.files.append(file)
         waiting[key] = batch, rows + file.ref.rows, total + size_bytes
-        if rows + file.ref.rows >= _MOST_ROWS or total + size_bytes >= _MOST_BYTES:
+        if rows + file.ref.rows >= _MAX_ROWS or total + size_bytes >= _MAX_BYTES:
             yield waiting.pop(key)[0]
     yield from (batch for batch, _, _ in waiting.values())
 
@@ -102,16 +102,16 @@ def _leaves_of(
     order: KeyOrder, mapping: FileMapping, leaves: dict[str, list[int]]
 ) -> dict[int, tuple[str, int]] | None:
     """The stored key columns by field id; None if one is nested, or neither stored nor constant."""
-    found: dict[int, tuple[str, int]] = {}
+    columns: dict[int, tuple[str, int]] = {}
     for field in order.fields:
         if (name := mapping.names.get(field.id)) is None:
             if field.id not in mapping.constants:
                 return None
         elif len(leaves.get(name, [])) == 1:
-            found[field.id] = name, leaves[name][0]
+            columns[field.id] = name, leaves[name][0]
         else:
             return None
-    return found or None
+    return columns or None
 
 
 def _has_int96(file: PlacedFile, leaves: dict[int, tuple[str, int]]) -> bool:
@@ -137,7 +137,7 @@ def read_keys(store: ObjectStore, batch: Batch, order: KeyOrder) -> pa.RecordBat
     """The keys of these files, one after another; None if they must be read one by one."""
     try:
         fetched = together(store, [partial(_fetched, store, each, batch) for each in batch.files])
-        groups = [group for found in fetched for group in found]
+        groups = [group for file_groups in fetched for group in file_groups]
         names = [name for name, _ in batch.leaves.values()]
         file = mini_file(FileSchema(batch.files[0].footer.checked.data).begin(names), groups)
         opened = pq.ParquetFile(
@@ -161,7 +161,7 @@ def _fetched(store: ObjectStore, file: PlacedFile, batch: Batch) -> list[GroupPa
         (start, memoryview(store.get_range(file.ref.path, start, stop)))
         for start, stop in requests(span for spans in by_group for span in spans)
     ]
-    found = []
+    groups = []
     for number, spans in enumerate(by_group):
         columns = []
         for (_, leaf), (start, stop) in zip(batch.leaves.values(), spans, strict=True):
@@ -177,8 +177,8 @@ def _fetched(store: ObjectStore, file: PlacedFile, batch: Batch) -> list[GroupPa
                 repeats=False,
             )
             columns.append(ColumnPages(pages, own[:page], [own[page:]]))
-        found.append(GroupPages(columns, int(checked.rows[number])))
-    return found
+        groups.append(GroupPages(columns, int(checked.rows[number])))
+    return groups
 
 
 def _in_order(batch: Batch, table: pa.Table, order: KeyOrder) -> pa.RecordBatch:

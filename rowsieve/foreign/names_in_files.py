@@ -21,22 +21,22 @@ def names_in_file(wanted: Collection[str], footer: Footer) -> dict[str, str]:
 
 def matched_names(wanted: Collection[str], names: Sequence[str], where: str) -> dict[str, str]:
     """The same of any names of columns, or of the fields of a struct, which lie at `where`."""
-    found = {name: name for name in wanted if name in names}
+    matches = {name: name for name in wanted if name in names}
     folded: dict[str, list[str]] = {}
     for name in names:
-        if name not in found:
+        if name not in matches:
             folded.setdefault(name.lower(), []).append(name)
     for name in wanted:
         others = folded.get(name.lower(), [])
-        if name in found or not others:
+        if name in matches or not others:
             continue
         if len(others) > 1:
             raise SchemaMismatch(
                 f"{where} has no column {name!r}, but {' and '.join(map(repr, others))}, "
                 "which differ from it only in case; name the one to read, exactly"
             )
-        found[name] = others[0]
-    return found
+        matches[name] = others[0]
+    return matches
 
 
 def refuse_other_case(paths_by_file: Mapping[str, Iterable[str]]) -> None:

@@ -35,12 +35,12 @@ def columns_in_file(schema: Schema, stored: Mapping[int, pa.Field], fields_in: F
     `stored`: the file's columns by id.
     """
     ids = count(-1, -1)
-    found = (
+    columns = (
         _as_stored(field, stored[field.id], fields_in, ids.__next__)
         for field in schema
         if field.id in stored and logical.is_nested(field.type)
     )
-    return Schema(schema.id, tuple(found))
+    return Schema(schema.id, tuple(columns))
 
 
 def _as_stored(
@@ -101,10 +101,10 @@ def _structs_in(type_: pa.DataType) -> Iterator[pa.DataType]:
 def one_by_one(field_in: FieldIn) -> FieldsIn:
     """Return a `FieldsIn` that finds each field by itself, as by its id."""
 
-    def found(struct: logical.Struct, members: Sequence[pa.Field]) -> list[logical.Field | None]:
+    def paired(struct: logical.Struct, members: Sequence[pa.Field]) -> list[logical.Field | None]:
         return [field_in(struct, member) for member in members]
 
-    return found
+    return paired
 
 
 def by_name(where: str, name_of: Callable[[logical.Field], str]) -> FieldsIn:
@@ -114,10 +114,10 @@ def by_name(where: str, name_of: Callable[[logical.Field], str]) -> FieldsIn:
     (`names_in_files`); SchemaMismatch if two fit. `where`: the file.
     """
 
-    def found(struct: logical.Struct, members: Sequence[pa.Field]) -> list[logical.Field | None]:
+    def paired(struct: logical.Struct, members: Sequence[pa.Field]) -> list[logical.Field | None]:
         wanted = {name_of(field): field for field in struct.fields}
         names = matched_names([*wanted], [str(member.name) for member in members], where)
         fields = {stored: wanted[name] for name, stored in names.items()}
         return [fields.get(str(member.name)) for member in members]
 
-    return found
+    return paired

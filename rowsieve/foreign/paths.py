@@ -49,37 +49,37 @@ def find_files(source: Any, storage_options: Mapping[str, Any] | None) -> list[F
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
     if not sources:
         raise InvalidInput("no path was given: give a file, a directory, a glob or a list of these")
-    found = [
+    files = [
         file for each in sources for file in _without_repeats(_files_of(each, storage_options))
     ]
-    found.sort(key=lambda file: file.location.path)
-    for one, other in pairwise(found):
+    files.sort(key=lambda file: file.location.path)
+    for one, other in pairwise(files):
         if one.location == other.location:
             raise InvalidInput(
                 f"the file {one.uri} was given twice; its rows would count twice. Give it once"
             )
-    buckets = {(file.location.scheme, file.location.authority) for file in found}
+    buckets = {(file.location.scheme, file.location.authority) for file in files}
     if len(buckets) > 1:
         raise InvalidInput(
             "the files lie in several stores; files that are read together lie on the local disk, "
             "or in one bucket"
         )
-    return found
+    return files
 
 
 def _without_repeats(files: Iterator[FoundFile]) -> Iterator[FoundFile]:
     """Keep each file once, preferably under its own name; InvalidInput if its folders differ."""
-    found: dict[Location, FoundFile] = {}
+    by_location: dict[Location, FoundFile] = {}
     for file in files:
-        known = found.setdefault(file.location, file)
+        known = by_location.setdefault(file.location, file)
         if _constants(known) != _constants(file):
             raise InvalidInput(
                 f"the file {file.uri} was found as {known.below!r} and as {file.below!r}, where "
                 "its rows would count twice; remove the symbolic link"
             )
         if file.path == file.location.path:
-            found[file.location] = file
-    yield from found.values()
+            by_location[file.location] = file
+    yield from by_location.values()
 
 
 def _constants(file: FoundFile) -> list[str]:

@@ -72,8 +72,8 @@ def place_files(
     for columns, (footers, values) in groups.items():
         types = {name: arrow_type(target.schema.field(name).type) for name in columns}
         joined = JoinedColumns(target.schema, 0, names)
-        found = parts_of(footers, joined, Partitions(types, values), base_version=target.version)
-        parts = parts.append(found) if len(found) else parts
+        entries = parts_of(footers, joined, Partitions(types, values), base_version=target.version)
+        parts = parts.append(entries) if len(entries) else parts
         by_uri |= {footer.uri: footer for footer in footers}
     refs = [ref for ref in parts.files("data") if ref is not None]
     placed = [PlacedFile(by_uri[ref.path], ref) for ref in refs]
@@ -99,12 +99,12 @@ def with_bounds(parts: PartTable, ends: Ends, order: KeyOrder) -> PartTable:
 
 def _names_in(footer: Footer, target: Target) -> dict[int, str]:
     """The file's column of each field id; SchemaMismatch if a column does not fit the table."""
-    found: dict[int, str] = {}
+    column_names: dict[int, str] = {}
     for column in footer.schema:
         field = _field_for(column, target, footer.uri)
-        if field.id in found:
+        if field.id in column_names:
             raise SchemaMismatch(
-                f"{footer.uri} has two columns for {field.name!r}: {found[field.id]!r} and "
+                f"{footer.uri} has two columns for {field.name!r}: {column_names[field.id]!r} and "
                 f"{column.name!r}; rename one of them"
             )
         if is_opaque(field.alias):
@@ -117,8 +117,8 @@ def _names_in(footer: Footer, target: Target) -> dict[int, str]:
             check_foreign(column, field.type, field.name)
         except SchemaMismatch as error:
             raise SchemaMismatch(f"{footer.uri} does not fit the table: {error}") from error
-        found[field.id] = column.name
-    return found
+        column_names[field.id] = column.name
+    return column_names
 
 
 def _check_sizes(column: pa.Field, field: Field, uri: str) -> None:
@@ -162,7 +162,7 @@ def _constants(
     footer: Footer, names: Mapping[int, str], given: Constants, schema: Schema
 ) -> Constants:
     """The constants of a file: those of its directories, and defaults of columns that it lacks."""
-    found = dict(given)
+    constants = dict(given)
     for field in schema:
         if field.name in given:
             if field.id in names:
@@ -182,13 +182,13 @@ def _constants(
                     f"{field.size} bytes, of {len(text) // 2}; nothing was committed"
                 )
         elif field.id not in names and (field.default is not None or not field.nullable):
-            found[field.name] = field.default
-        if not field.nullable and field.id not in names and found.get(field.name) is None:
+            constants[field.name] = field.default
+        if not field.nullable and field.id not in names and constants.get(field.name) is None:
             raise SchemaMismatch(
                 f"{footer.uri} lacks the column {field.name!r}, which is NOT NULL; write the file "
                 "with the column"
             )
-    return found
+    return constants
 
 
 def _check_values(store: ObjectStore, files: Sequence[PlacedFile], target: Target) -> None:

@@ -25,7 +25,7 @@ from rowsieve.errors import CorruptData, UnsupportedOperation
 _MAGIC: Final = b"PFA1"
 _VECTOR: Final = "deletion-vector-v1"
 _VECTOR_MAGIC: Final = b"\xd1\xd3\x39\x64"
-_MOST_ROWS: Final = 2**32  # of a data file; a bitmap of runs may describe more than fit in memory
+_MAX_ROWS: Final = 2**32  # of a data file; a bitmap of runs may describe more than fit in memory
 _AFTER_FOOTER: Final = 12  # length, flags, magic
 
 
@@ -43,20 +43,20 @@ class _Footer(msgspec.Struct):
 
 def deleted_rows(data: bytes, uri: str) -> dict[str, npt.NDArray[np.int64]]:
     """Return the deleted rows of each data file, by its path; ascending."""
-    found: dict[str, npt.NDArray[np.int64]] = {}
+    rows_by_path: dict[str, npt.NDArray[np.int64]] = {}
     for blob in _footer(data, uri).blobs:
         if blob.type != _VECTOR:
             continue
         path = blob.properties.get("referenced-data-file")
-        if path is None or path in found:
+        if path is None or path in rows_by_path:
             raise _damaged(uri, f"has {'no' if path is None else 'another'} vector of {path}")
         if blob.codec is not None:
             raise UnsupportedOperation(
                 f"from_iceberg: {uri} has a deletion vector that is compressed with {blob.codec}, "
                 "which Iceberg does not allow; rewrite the files of the table first"
             )
-        found[path] = _rows(data[blob.offset : blob.offset + blob.length], blob, uri)
-    return found
+        rows_by_path[path] = _rows(data[blob.offset : blob.offset + blob.length], blob, uri)
+    return rows_by_path
 
 
 def _footer(data: bytes, uri: str) -> _Footer:
@@ -91,7 +91,7 @@ def _rows(data: bytes, blob: _Blob, uri: str) -> npt.NDArray[np.int64]:
         bitmap = pyroaring.BitMap64.deserialize(inside[4:])
     except (ValueError, IndexError) as error:
         raise _damaged(uri, f"has a deletion vector that cannot be read: {error}") from error
-    if len(bitmap) and bitmap.max() >= _MOST_ROWS:
+    if len(bitmap) and bitmap.max() >= _MAX_ROWS:
         raise _damaged(uri, f"deletes the row {bitmap.max()}")
     return np.frombuffer(bitmap.to_array(), np.uint64).astype(np.int64)
 

@@ -68,11 +68,11 @@ class Advice:
 
     def as_dict(self) -> dict[str, Any]:
         """The advice as plain values."""
-        found = asdict(self)
-        found["recommendations"] = [
+        fields = asdict(self)
+        fields["recommendations"] = [
             {**asdict(each), "action": each.action.value} for each in self.recommendations
         ]
-        return found
+        return fields
 
     def __str__(self) -> str:
         return self._shown().text()
@@ -106,7 +106,7 @@ def advise(snapshot: Snapshot) -> Advice:
     current = of_current_columns(parts, snapshot.schema)
     unknown = np.flatnonzero(lacks_statistics(parts, snapshot.schema) & current)
     uncounted = np.flatnonzero(lacks_newer_sketches(parts, snapshot.schema) & current)
-    found = Advice(
+    advice = Advice(
         snapshot.version,
         len(parts),
         int(sizes.sum()),
@@ -121,13 +121,13 @@ def advise(snapshot: Snapshot) -> Advice:
     if chosen := pick(snapshot).parts:
         recommended.append(
             Recommendation(
-                Action.COMPACT, _why_compact(found), len(chosen), int(sizes[chosen].sum())
+                Action.COMPACT, _why_compact(advice), len(chosen), int(sizes[chosen].sum())
             )
         )
     if snapshot.table.properties.get("statistics", "on") == "on":
         recommended += _analyses(sizes, unknown, uncounted)
     recommended += _vectors(snapshot, units, frozenset(chosen), sizes)
-    return replace(found, recommendations=tuple(recommended))
+    return replace(advice, recommendations=tuple(recommended))
 
 
 def _analyses(sizes: Indices, unknown: Indices, uncounted: Indices) -> Iterator[Recommendation]:
@@ -136,10 +136,10 @@ def _analyses(sizes: Indices, unknown: Indices, uncounted: Indices) -> Iterator[
         (f"{len(unknown):,} parts have no statistics, so conditions cannot skip them", unknown),
         (f"distinct counts are unknown: {len(uncounted):,} parts are newer than these", uncounted),
     ]
-    found = [(why, parts) for why, parts in reasons if len(parts)]
-    if found:
+    causes = [(why, parts) for why, parts in reasons if len(parts)]
+    if causes:
         both = np.union1d(unknown, uncounted)
-        why = "; ".join(why for why, _ in found)
+        why = "; ".join(why for why, _ in causes)
         yield Recommendation(Action.ANALYZE, why, len(both), int(sizes[both].sum()))
 
 
@@ -164,14 +164,14 @@ def _vectors(
         yield Recommendation(Action.BUILD_DELETION_VECTORS, why, len(parts), size_bytes)
 
 
-def _why_compact(found: Advice) -> str:
+def _why_compact(advice: Advice) -> str:
     reasons: Sequence[tuple[bool, str]] = (
         (
-            found.read_amplification > 1.0,
-            f"a read looks at {found.read_amplification:.1f} parts for each row",
+            advice.read_amplification > 1.0,
+            f"a read looks at {advice.read_amplification:.1f} parts for each row",
         ),
-        (found.hidden_rows > 0, f"deletes hide up to {found.hidden_rows:,} rows"),
-        (found.small_parts > 1, f"{found.small_parts:,} parts are small"),
+        (advice.hidden_rows > 0, f"deletes hide up to {advice.hidden_rows:,} rows"),
+        (advice.small_parts > 1, f"{advice.small_parts:,} parts are small"),
     )
     told = "; ".join(text for holds, text in reasons if holds)
     return told or "some parts have opaque values, which the table no longer writes"

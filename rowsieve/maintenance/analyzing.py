@@ -90,7 +90,7 @@ def lacks_statistics(
     """(n,) whether a part with rows lacks statistics of a named column; without names, of all."""
     known = set(parts.columns.schema.names)
     ids = [schema.field(name).id for name in columns] or [field.id for field in schema]
-    found = [
+    masks = [
         np.asarray(parts.column(name).is_valid().to_numpy(), dtype=bool)
         if (name := f"stats.{field_id}.null_count") in known
         else np.zeros(len(parts), dtype=bool)
@@ -98,7 +98,7 @@ def lacks_statistics(
     ]
     combined = np.logical_and if columns else np.logical_or
     has_rows = np.asarray(parts.numbers("data.rows")) > 0
-    return np.asarray(has_rows & ~np.asarray(combined.reduce(found), dtype=bool))
+    return np.asarray(has_rows & ~np.asarray(combined.reduce(masks), dtype=bool))
 
 
 def of_current_columns(parts: PartTable, schema: Schema) -> npt.NDArray[np.bool_]:
@@ -134,9 +134,9 @@ def plan_analysis(
         return None
     asked = parts.take(chosen)
     table = snapshot.table
-    found = with_statistics(store, asked, schema, table.key, table.properties, analysis)
+    entries = with_statistics(store, asked, schema, table.key, table.properties, analysis)
     request = CommitRequest(
-        "analyze", removed=tuple(asked.part_ids), restored=found, metadata=metadata
+        "analyze", removed=tuple(asked.part_ids), restored=entries, metadata=metadata
     )
     return Mutation(request, Kind.REWRITING, touched_by=never)
 
@@ -157,18 +157,18 @@ def with_statistics(
     options = _options(schema, (*key, *analysis.columns), properties)
     plain = without_statistics(parts)
     sketches = [PartSketches(analysis.sketched) for _ in range(len(plain))]
-    found = [
+    entries = [
         _analyzed(store, entry, schema, Schema(schema.id, fields), options, its_sketches)
         for entry, its_sketches in zip(plain.entries(range(len(plain))), sketches, strict=True)
     ]
     return _with_other_sketches(
-        PartTable.of(found, schema, fields), parts, {sketch_name(f) for f in analysis.sketched}
+        PartTable.of(entries, schema, fields), parts, {sketch_name(f) for f in analysis.sketched}
     )
 
 
-def _with_other_sketches(found: PartTable, old: PartTable, new: Collection[str]) -> PartTable:
+def _with_other_sketches(entries: PartTable, old: PartTable, new: Collection[str]) -> PartTable:
     """The entries with the sketches that the same parts had, except for the columns `new`."""
-    table = found.table
+    table = entries.table
     for name in filter(is_sketch, old.columns.schema.names):
         if name not in new:
             table = table.append_column(name, old.column(name))
@@ -188,8 +188,8 @@ def _options(
     """The table's options with statistics on; the columns `first` are trimmed last."""
     fields = tuple(schema.field(name) for name in first)
     options = statistics_options({**properties, "statistics": "on"}, schema, fields)
-    found = {field.id: ((),) for field in schema if isinstance(field.type, Json)}
-    return replace(options, json={**found, **options.json})
+    json_paths = {field.id: ((),) for field in schema if isinstance(field.type, Json)}
+    return replace(options, json={**json_paths, **options.json})
 
 
 def _analyzed(

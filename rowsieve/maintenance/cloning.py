@@ -75,14 +75,14 @@ def _checksums(parts: PartTable) -> dict[str, list[_Sum]]:
 
     A file of stored vectors has those of several parts, each with a checksum.
     """
-    found: dict[str, list[_Sum]] = defaultdict(list)
+    checksums: dict[str, list[_Sum]] = defaultdict(list)
     for prefix in ("data", "deletes", "dv"):
         paths: Sequence[str | None] = parts.column(f"{prefix}.path").to_pylist()
         sums: Sequence[str | None] = parts.column(f"{prefix}.checksum").to_pylist()
         for path, known in zip(paths, sums, strict=True):
             if path is not None and known is not None:
-                found[path].append(_Sum(known))
+                checksums[path].append(_Sum(known))
     for vector in parts.vectors():
         if vector is not None and vector.path is not None and vector.checksum is not None:
-            found[vector.path].append(_Sum(vector.checksum, vector.start, vector.size_bytes))
-    return found
+            checksums[vector.path].append(_Sum(vector.checksum, vector.start, vector.size_bytes))
+    return checksums

@@ -13,7 +13,7 @@ from rowsieve.compaction.pace import Pace
 from rowsieve.compaction.pick import pick
 from rowsieve.compaction.rewrite_passes import (
     COMPACTION_RETRY_TIMEOUT_S,
-    MOST_PASSES,
+    MAX_PASSES,
     Compaction,
 )
 from rowsieve.maintenance.advice import Advice, advise
@@ -90,7 +90,7 @@ def compact_in_passes(
         is_last = not picked.slices
         return compaction.plan_pass(snapshot, picked)
 
-    for _ in range(MOST_PASSES):
+    for _ in range(MAX_PASSES):
         commit = handle.commit_mutation(change, plan_pass, any_columns=True)
         if commit.committed or not done:
             done.append(commit)

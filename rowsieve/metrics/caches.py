@@ -23,10 +23,10 @@ def caches() -> tuple[CacheUsage, ...]:
 
 def gauge_lines() -> list[str]:
     """Return the gauges of all caches in Prometheus' text format."""
-    found = caches()
+    all_caches = caches()
     samples = {
-        "cache_size_bytes": [(f'{{cache="{each.name}"}}', each.size_bytes) for each in found],
-        "cache_values": [(f'{{cache="{each.name}"}}', each.value_count) for each in found],
+        "cache_size_bytes": [(f'{{cache="{each.name}"}}', each.size_bytes) for each in all_caches],
+        "cache_values": [(f'{{cache="{each.name}"}}', each.value_count) for each in all_caches],
         "cache_limit_bytes": [('{cache="all"}', PROCESS.limit_bytes)],
     }
     lines: list[str] = []

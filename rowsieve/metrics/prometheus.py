@@ -114,21 +114,21 @@ class PrometheusReporter:
                 ]
                 last = name
             lines.append(_line(name, labels, value))
-        for (name, _), found in latencies.items():
+        for (name, _), histogram in latencies.items():
             if name != last:
                 lines.append(f"# HELP rowsieve_{name} {LATENCIES[name]}")
                 lines.append(f"# TYPE rowsieve_{name} histogram")
                 last = name
-            lines += found
+            lines += histogram
         lines += gauge_lines()
         return "".join(f"{line}\n" for line in lines)
 
     def _lines(self, name: str, labels: Labels) -> Iterator[str]:
-        found = self._latencies[name, labels]
-        for bound, count in zip((*map(str, BUCKETS_S), "+Inf"), found.cumulative(), strict=True):
+        latency = self._latencies[name, labels]
+        for bound, count in zip((*map(str, BUCKETS_S), "+Inf"), latency.cumulative(), strict=True):
             yield _line(f"{name}_bucket", (*labels, ("le", bound)), count)
-        yield _line(f"{name}_sum", labels, found.total_s)
-        yield _line(f"{name}_count", labels, sum(found.counts))
+        yield _line(f"{name}_sum", labels, latency.total_s)
+        yield _line(f"{name}_count", labels, sum(latency.counts))
 
 
 class _Latency:

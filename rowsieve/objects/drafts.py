@@ -62,15 +62,15 @@ class DraftFile:
 
     def read(self, start: int, stop: int) -> bytearray:
         """Return bytes `[start, stop)`, which were written before."""
-        found = bytearray(stop - start)
-        view = memoryview(found)
+        content = bytearray(stop - start)
+        view = memoryview(content)
         with self._failing():
             while view.nbytes:
                 count = os.preadv(self._descriptor, [view], stop - view.nbytes)
                 if not count:
                     raise OSError(f"{self._temporary} was truncated while it was written")
                 view = view[count:]
-        return found
+        return content
 
     def replace(self, start: int, data: Any) -> None:
         """Overwrite the bytes from `start` on."""

@@ -23,7 +23,7 @@ from rowsieve.objects.range_file import open_ranges
 from rowsieve.objects.store import NativeFile, ObjectStore, Place
 
 WINDOW: Final = 128  # concurrent requests
-MOST_ASIDE: Final = 4  # concurrent background tasks
+MAX_ASIDE: Final = 4  # concurrent background tasks
 _log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
@@ -70,13 +70,13 @@ def in_background(store: ObjectStore, task: Callable[[], None]) -> None:
     """Run a task whose result nobody needs: in the background if the store `overlaps`.
 
     The process waits for the task before it exits. The task must not begin others; its exception
-    is logged. At most `MOST_ASIDE` such tasks run at a time, so that a slow store leaves room in
+    is logged. At most `MAX_ASIDE` such tasks run at a time, so that a slow store leaves room in
     the pool for requests that a caller waits for.
     """
     if not store.overlaps:
         task()
         return
-    while len(waiting := tuple(_background)) >= MOST_ASIDE:
+    while len(waiting := tuple(_background)) >= MAX_ASIDE:
         wait(waiting, return_when=FIRST_COMPLETED)
     future = begin(task)
     _background.add(future)

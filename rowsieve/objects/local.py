@@ -276,12 +276,12 @@ class LocalStore:
 
     def _details(self, prefix: str, *, temporary: bool) -> Details:
         with self._failing("list", prefix):
-            found = {}
+            details = {}
             for path in sorted(_walk(str(self._resolve(prefix)), prefix, temporary=temporary)):
                 with suppress(FileNotFoundError):  # deleted by another process
                     status = os.stat(f"{self._root}{os.sep}{path}", follow_symlinks=False)  # noqa: PTH116
-                    found[path] = ObjectDetail(status.st_size, status.st_mtime_ns // 1000)
-            return found
+                    details[path] = ObjectDetail(status.st_size, status.st_mtime_ns // 1000)
+            return details
 
     def _size(self, full: str, path: str) -> int:
         status = os.stat(full)  # noqa: PTH116 - a Path is slow to build
@@ -362,8 +362,8 @@ class LocalStore:
 
     def _failure(self, action: str, path: str, error: OSError) -> str:
         advice = _ADVICE.get(error.errno or 0)
-        found = f"{error.strerror or error}; {advice}" if advice else error.strerror or error
-        return f"cannot {action} {path or 'the directory'} in {self.uri}: {found}"
+        cause = f"{error.strerror or error}; {advice}" if advice else error.strerror or error
+        return f"cannot {action} {path or 'the directory'} in {self.uri}: {cause}"
 
     @contextmanager
     def _syncing_visible(self, path: str) -> Iterator[None]:

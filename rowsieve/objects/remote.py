@@ -145,15 +145,15 @@ class RemoteStore:
 
     def _listed(self, prefix: str, after: str | None, until: str | None) -> Paths:
         offset = None if after is None else f"{self._prefix}{after}"
-        found: list[str] = []
+        names: list[str] = []
         for page in obstore.list(
             self._store, self._folder(prefix), offset=offset, chunk_size=_PAGE_OBJECTS
         ):
             paths = [str(item["path"])[len(self._prefix) :] for item in page]
-            found.extend(path for path in paths if within(path, after, until))
+            names.extend(path for path in paths if within(path, after, until))
             if until is not None and paths and min(paths) >= until:
                 break  # an unsorted store may hide names; LogReader probes for them
-        return sorted(found)
+        return sorted(names)
 
     def children(self, prefix: str = "") -> Paths:
         """List the names directly under `prefix`, sorted."""
@@ -178,13 +178,13 @@ class RemoteStore:
             return self._send_retrying(lambda: self._detailed(prefix))
 
     def _detailed(self, prefix: str) -> Details:
-        found: Details = {}
+        details: Details = {}
         for page in obstore.list(self._store, self._folder(prefix), chunk_size=_PAGE_OBJECTS):
             for item in page:
                 modified_us = int(item["last_modified"].timestamp() * 1_000_000)
                 path = str(item["path"])[len(self._prefix) :]
-                found[path] = ObjectDetail(int(item["size"]), modified_us)
-        return dict(sorted(found.items()))
+                details[path] = ObjectDetail(int(item["size"]), modified_us)
+        return dict(sorted(details.items()))
 
     def leftovers(self) -> Details:
         """Return nothing: a put is one request, which leaves nothing behind."""

@@ -76,14 +76,14 @@ def flat_options(options: Mapping[str, Any]) -> dict[str, str]:
 
 def secrets_of(options: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the values that no message may show, longest first."""
-    found: set[str] = set()
+    secrets: set[str] = set()
     for name, value in _unnested(options):
         if _without_prefix(name) in _HARMLESS:
             continue
-        found.add(_text(value))
+        secrets.add(_text(value))
         if _client_name(name) == _HEADERS:
-            found.update(map(str, _headers(value).values()))
-    return tuple(sorted((secret for secret in found if secret), key=lambda each: -len(each)))
+            secrets.update(map(str, _headers(value).values()))
+    return tuple(sorted((secret for secret in secrets if secret), key=lambda each: -len(each)))
 
 
 def _unnested(options: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:

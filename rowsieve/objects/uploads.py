@@ -19,7 +19,7 @@ from rowsieve.objects.durable import put_fresh
 from rowsieve.objects.fetching import begin
 from rowsieve.objects.store import NotCreated, ObjectExists, ObjectStore, SyncFailed
 
-MOST_BYTES: Final = 64 * 1024 * 1024  # in flight; a single larger object is allowed
+MAX_BYTES: Final = 64 * 1024 * 1024  # in flight; a single larger object is allowed
 
 
 class Uploads:
@@ -53,10 +53,10 @@ class Uploads:
             put_fresh(self._store, path, data)
             return
         size = len(data)
-        self._finish(room_bytes=MOST_BYTES - size)
+        self._finish(room_bytes=MAX_BYTES - size)
         upload = begin(partial(put_fresh, self._store, path, data))
         self._running.append((size, upload))
-        if size > MOST_BYTES:  # the next object is as large: do not hold both
+        if size > MAX_BYTES:  # the next object is as large: do not hold both
             self._finish(room_bytes=0)
 
     def wait(self) -> None:

@@ -35,7 +35,7 @@ _SALT: Final = np.array(
 )  # fmt: skip
 _SALTS = [(32 * place, int(salt)) for place, salt in enumerate(_SALT)]
 _LOW_HALF: Final = 2**32 - 1
-FEW: Final = 16  # values
+FEW_VALUES: Final = 16  # values
 _BLOCK, _XXHASH, _UNCOMPRESSED = 2, 3, 4  # unions in the header; we know field 1
 _HALF = np.uint64(32)
 _FIVE_BITS_LEFT = np.uint32(27)
@@ -100,24 +100,24 @@ def probes_of(values: pa.Array, column: FileColumn) -> Probes | None:
     encoded = plain_encoded(values, column)
     if encoded is None:
         return None
-    if len(encoded) <= FEW:
+    if len(encoded) <= FEW_VALUES:
         return [None if value is None else _probe(value) for value in encoded]
     held = [value for value in encoded if value is not None]
     hashes = np.fromiter(map(xxhash.xxh64_intdigest, held), np.uint64, len(held))
     bits = np.uint32(1) << ((hashes.astype(np.uint32)[:, None] * _SALT) >> _FIVE_BITS_LEFT)
     blocks = bits.astype("<u4").view(f"V{BLOCK_BYTES}").ravel().tolist()
     shares = (hashes >> _HALF).tolist()
-    found = iter(zip(shares, (int.from_bytes(block, "little") for block in blocks), strict=True))
-    return [None if value is None else next(found) for value in encoded]
+    probes = iter(zip(shares, (int.from_bytes(block, "little") for block in blocks), strict=True))
+    return [None if value is None else next(probes) for value in encoded]
 
 
 def _probe(value: bytes) -> tuple[int, int]:
     """The probe of one encoded value; for few values, Python's integers are faster than numpy."""
-    found = xxhash.xxh64_intdigest(value)
-    low, bits = found & _LOW_HALF, 0
+    digest = xxhash.xxh64_intdigest(value)
+    low, bits = digest & _LOW_HALF, 0
     for place, salt in _SALTS:
         bits |= 1 << (place + ((low * salt & _LOW_HALF) >> 27))
-    return found >> 32, bits
+    return digest >> 32, bits
 
 
 def plain_encoded(values: pa.Array, column: FileColumn) -> list[bytes | None] | None:
@@ -146,7 +146,11 @@ def plain_encoded(values: pa.Array, column: FileColumn) -> list[bytes | None] | 
 def _encoded_integers(values: pa.Array, column: FileColumn) -> list[bytes | None] | None:
     """Numbers, days and microseconds as 4 or 8 little-endian bytes."""
     width = 4 if column.physical == "INT32" else 8
-    if len(values) <= FEW and values.type == column.type and values.type.bit_width == width * 8:
+    if (
+        len(values) <= FEW_VALUES
+        and values.type == column.type
+        and values.type.bit_width == width * 8
+    ):
         if pa.types.is_floating(values.type):
             return None
         mask = (1 << width * 8) - 1
@@ -187,12 +191,12 @@ def _decimals_as_integers(
     if limits.bits > width * 8:
         return None
     one, mask = 10 ** int(values.type.scale), (1 << width * 8) - 1
-    found: list[bytes | None] = []
+    integers: list[bytes | None] = []
     for digits in _unscaled(values):
         number, rest = divmod(digits, one)
         fits = not rest and limits.min <= number <= limits.max
-        found.append((number & mask).to_bytes(width, "little") if fits else None)
-    return found
+        integers.append((number & mask).to_bytes(width, "little") if fits else None)
+    return integers
 
 
 def _encoded_decimals(values: pa.Array, column: FileColumn) -> list[bytes | None] | None:

@@ -31,7 +31,7 @@ from rowsieve.parquet.thrift import MalformedThrift
 
 SEAL_KEY: Final = "rowsieve.blooms"
 CACHE_BYTES: Final = 32 * 1024 * 1024
-MOST_FOREIGN_BYTES: Final = 16 * 1024 * 1024
+MAX_FOREIGN_BYTES: Final = 16 * 1024 * 1024
 """Larger filters of foreign files are not read."""
 
 _WHOLE_BOUNDS: Final = ("INT32", "INT64")
@@ -45,8 +45,8 @@ def blank_seal(filter_count: int) -> dict[str, str]:
 
 def seal_blooms(tail: bytearray, metadata: pq.FileMetaData, read: ReadSpan) -> None:
     """Write the digests of a complete file's filters into the blank in its tail."""
-    found = [digest(read(*span)) for _, span in _filter_ranges(metadata)]
-    fill(tail, metadata, SEAL_KEY, found)
+    digests = [digest(read(*span)) for _, span in _filter_ranges(metadata)]
+    fill(tail, metadata, SEAL_KEY, digests)
 
 
 class BloomReader:
@@ -63,12 +63,12 @@ class BloomReader:
         Neighbouring filters are read together.
         """
         key = (self._store.uri, self._ref.path, self._ref.tail_checksum, column.index)
-        found = [_CACHE.get((*key, group)) for group in row_groups]
-        if None not in found:
-            return found
+        cached = [_CACHE.get((*key, group)) for group in row_groups]
+        if None not in cached:
+            return cached
         missing = [
             group
-            for group, each in zip(row_groups, found, strict=True)
+            for group, each in zip(row_groups, cached, strict=True)
             if each is None and (group, column.index) in self._sealed()
         ]
         new: dict[int, BloomFilter] = {}
@@ -78,7 +78,7 @@ class BloomReader:
                 _CACHE.put((*key, group), parsed, len(parsed.blocks))
         return [
             new.get(group) if each is None else each
-            for group, each in zip(row_groups, found, strict=True)
+            for group, each in zip(row_groups, cached, strict=True)
         ]
 
     def expect(self, column: FileColumn, row_groups: Sequence[int]) -> None:
@@ -133,18 +133,18 @@ class BloomReader:
         The bounds of integers are stored whole, so they are values of the chunk.
         """
         try:
-            found = BloomFilter.parse(column, data, exact_length=True)
+            bloom = BloomFilter.parse(column, data, exact_length=True)
         except MalformedThrift:
             return None
-        if found is None or not found.blocks.strip(b"\0"):
+        if bloom is None or not bloom.blocks.strip(b"\0"):
             return None
         footer = foreign_footer(self._metadata)
         if footer is not None and column.physical in _WHOLE_BOUNDS:
             chunk = chunk_statistics(footer, group, column.index)
             for bound in (chunk.lower, chunk.upper):
-                if bound is not None and not found.may_contain(bound):
+                if bound is not None and not bloom.may_contain(bound):
                     return None
-        return found
+        return bloom
 
 
 _CACHE: ByteCache[tuple[object, ...], BloomFilter] = ByteCache(CACHE_BYTES, "bloom filters")
@@ -161,7 +161,7 @@ def _sealed_of(
             (group, leaf): (start, stop, "")
             for (group, leaf), (start, stop) in checked.filter_spans()
             if 0 < start < stop <= ref.size_bytes
-            and stop - start <= MOST_FOREIGN_BYTES
+            and stop - start <= MAX_FOREIGN_BYTES
             and not checked.leaves[leaf].doubts & Claim.BLOOMS
         }
     places = list(_filter_ranges(metadata))

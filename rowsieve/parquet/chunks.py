@@ -61,10 +61,10 @@ class ChunkFile(io.RawIOBase):
         """Compare the expected chunks with their digests, a piece of a chunk at a time."""
         for start, (stop, written, leaf) in self._expected.items():
             pieces = range(start, stop, _PIECE_BYTES)
-            found = digest_of(
+            actual_digest = digest_of(
                 self._source.read_at(min(_PIECE_BYTES, stop - first), first) for first in pieces
             )
-            if found != written:
+            if actual_digest != written:
                 raise self._damaged(start, stop, leaf)
 
     def read(self, size: int = -1) -> memoryview | bytes:
@@ -111,8 +111,8 @@ class ChunkFile(io.RawIOBase):
         for first, data in self._fetched:
             if first <= start and start + size <= first + len(data):
                 return data[start - first : start - first + size]
-        found: bytes = self._source.read_at(size, start)
-        return found
+        content: bytes = self._source.read_at(size, start)
+        return content
 
 
 def chunk_spans(metadata: pq.FileMetaData) -> list[Span]:

@@ -121,7 +121,7 @@ def _with_ids(
 ) -> list[tuple[Element, int | None]]:
     """The schema elements: mapped top-level columns get the table's ids, others get none."""
     ids = {name: field_id for field_id, name in mapping.names.items()}
-    found = [
+    elements = [
         (element, ids.pop(element.name, None) if element.depth == 1 else None)
         for element in checked.elements
     ]
@@ -130,4 +130,4 @@ def _with_ids(
             f"{path} lacks its column {next(iter(ids))!r}: another file has taken its place; "
             "restore the file, or open or import the files again"
         )
-    return found
+    return elements

@@ -250,10 +250,10 @@ def _stamp(ref: ParquetRef) -> tuple[int, ...] | None:
     if ref.columns is None or (path := _local_path(ref.path)) is None:
         return None
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:  # the read will report the cause
         return None
-    return found.st_mtime_ns, found.st_ino, found.st_size
+    return status.st_mtime_ns, status.st_ino, status.st_size
 
 
 @cached_in(_PATHS, lambda _, path: _BYTES_PER_PATH + 2 * len(path))
@@ -264,11 +264,11 @@ def _local_path(path: str) -> Path | None:
 
 def _read_tail(store: ObjectStore, ref: ParquetRef) -> Tail:
     tail = store.get_range(ref.path, ref.tail_start, ref.size_bytes)
-    found = checksum(tail)
-    if found != ref.tail_checksum:
+    digest = checksum(tail)
+    if digest != ref.tail_checksum:
         raise CorruptData(
             f"{ref.path} is damaged at bytes {ref.tail_start} to {ref.size_bytes} (page index and "
-            f"footer): checksum {found}, but {ref.tail_checksum} was written; restore the file "
+            f"footer): checksum {digest}, but {ref.tail_checksum} was written; restore the file "
             "from a copy, or the table to a version without it"
         )
     if ref.columns is None:

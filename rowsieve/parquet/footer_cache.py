@@ -29,10 +29,10 @@ def cached_per_footer(make: OfFooter[P, T]) -> OfFooter[P, T]:
     @wraps(make)
     def remembered(metadata: pq.FileMetaData, /, *args: P.args, **kwargs: P.kwargs) -> T:
         place = id(metadata)
-        found = known.get(place)
-        if found is None or found[0]() is not metadata:
+        entry = known.get(place)
+        if entry is None or entry[0]() is not metadata:
             own = ref(metadata, lambda _: known.pop(place, None))
-            found = known[place] = own, make(metadata, *args, **kwargs)
-        return found[1]
+            entry = known[place] = own, make(metadata, *args, **kwargs)
+        return entry[1]
 
     return remembered

@@ -25,7 +25,7 @@ WHOLE_SHARE: Final = 4  # so is one whose columns take more than this part of a 
 SLICES_OF_WHOLE: Final = 4  # the bytes that stay whole hold so many slices
 
 _PROBE_ROWS: Final = 1024
-_MOST_PROBES: Final = 8
+_MAX_PROBES: Final = 8
 _BUFFER_BYTES: Final = 1024 * 1024
 _STORED_WHOLE: Final = frozenset(
     {"PLAIN", "RLE", "BIT_PACKED", "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY"}
@@ -87,7 +87,7 @@ def decoded_bytes(source: Any, metadata: pq.FileMetaData, row_group: int, leaf: 
     batches = file.reader.iter_batches(
         _PROBE_ROWS, [row_group], column_indices=[leaf], use_threads=False
     )
-    for batch in islice(batches, _MOST_PROBES):
+    for batch in islice(batches, _MAX_PROBES):
         column = batch.column(0)
         if pa.types.is_dictionary(column.type):
             longest = pc.max(pc.binary_length(column.dictionary)).as_py() or 0
@@ -109,7 +109,7 @@ class RowStream:
 
     def read(self, first: int, stop: int) -> pa.Table:
         """The rows [first, stop) of the row group; `first` is at or behind `position`."""
-        found: list[pa.RecordBatch] = []
+        batches: list[pa.RecordBatch] = []
         while self.position < stop:
             batch = self._rest if self._rest is not None else next(self._batches, None)
             if batch is None:
@@ -120,7 +120,7 @@ class RowStream:
             start = max(first - self.position, 0)
             taken = min(stop - self.position, batch.num_rows)
             if start < taken:
-                found.append(batch.slice(start, taken - start))
+                batches.append(batch.slice(start, taken - start))
             self._rest = batch.slice(taken) if taken < batch.num_rows else None
             self.position += taken
-        return pa.Table.from_batches(found)
+        return pa.Table.from_batches(batches)

@@ -21,7 +21,7 @@ from rowsieve.parquet.footer_cache import cached_per_footer
 from rowsieve.types.aliases import is_opaque
 from rowsieve.types.encodings import FIELD_ID_KEY, alias_name
 
-_MOST_SHARED: Final = 1_024
+_MAX_SHARED: Final = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class FileColumn:
 
 def file_columns(metadata: pq.FileMetaData) -> dict[int, FileColumn]:
     """The columns and fields of structs at any depth, by field id."""
-    found: dict[int, FileColumn] = {}
+    columns: dict[int, FileColumn] = {}
     schema = metadata.schema
     fields = list(schema.to_arrow_schema())
     counts = [leaf_count(field.type) for field in fields]
     if sum(counts) != metadata.num_columns:
-        return found
+        return columns
     for field, end in zip(fields, accumulate(counts), strict=True):
         for index, path, member in _single_leaves(field, end - leaf_count(field.type)):
             field_id = (member.metadata or {}).get(FIELD_ID_KEY)
@@ -58,11 +58,11 @@ def file_columns(metadata: pq.FileMetaData) -> dict[int, FileColumn]:
             column = FileColumn(
                 index, member.name, member.type, str(leaf.physical_type), int(leaf.length)
             )
-            found[int(field_id)] = _shared(column)
-    return found
+            columns[int(field_id)] = _shared(column)
+    return columns
 
 
-@lru_cache(_MOST_SHARED)
+@lru_cache(_MAX_SHARED)
 def _shared(column: FileColumn) -> FileColumn:
     """The same object for equal columns of several files, which are then compared quickly."""
     return column

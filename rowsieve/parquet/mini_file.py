@@ -182,12 +182,12 @@ def _schema_elements(
     if footer[0] != _VERSION_FIELD or footer[2] != _LIST_FIELD:
         raise MalformedThrift("a footer does not begin with a version and a schema")
     count, position = read_list_head(footer, 3)
-    found = []
+    elements = []
     for _ in range(count):
         fields, stop = read_struct(footer, position)
-        found.append((fields, EncodedStruct(footer[position:stop])))
+        elements.append((fields, EncodedStruct(footer[position:stop])))
         position = stop
-    return found, position
+    return elements, position
 
 
 def _end_of_subtree(elements: Sequence[tuple[ThriftStruct, EncodedStruct]], position: int) -> int:

@@ -90,11 +90,11 @@ class _Matching:
     ) -> tuple[list[int], Convert | None]:
         members = [type_.field(i) for i in range(type_.num_fields)]
         starts = accumulate((leaf_count(member.type) for member in members), initial=first)
-        found = {_id_of(member): (member, at) for member, at in zip(members, starts, strict=False)}
+        by_id = {_id_of(member): (member, at) for member, at in zip(members, starts, strict=False)}
         leaves: list[int] = []
         sources: list[_Source] = []
         for field, now in zip(fields, target, strict=True):
-            if (known := found.get(field.id)) is None:
+            if (known := by_id.get(field.id)) is None:
                 sources.append((None, constant(self._fill(field), field.type), now))
                 continue
             own, convert = self.match(known[0], field, known[1])

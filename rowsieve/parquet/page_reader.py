@@ -140,9 +140,9 @@ class PageReader:
             return b""
         if at := bisect_right(starts, start):
             first, data = read[at - 1]
-            found = data[start - first : stop - first]
-            if len(found) == stop - start and chunk.is_whole(number, found):
-                return found
+            page = data[start - first : stop - first]
+            if len(page) == stop - start and chunk.is_whole(number, page):
+                return page
         raise CorruptData(
             f"{self.path}, column {chunk.path!r}, is damaged at bytes {start} to {stop}: they "
             "differ from the page that was written; restore the file from a copy, or the table to "

@@ -34,7 +34,7 @@ PAGES_KEY: Final = "rowsieve.pages"
 ROWS_KEY: Final = "rowsieve.page_rows"
 
 _ENTRY: Final = np.dtype([("offset", "<u4"), ("digest", "<u8")])
-MOST_CHUNKS: Final = 1_024  # decoded entries of a file that are kept: a few megabytes at most
+MAX_CHUNKS: Final = 1_024  # decoded entries of a file that are kept: a few megabytes at most
 _READ_BYTES: Final = 8 * 1024 * 1024  # of a chunk at once while its digests are computed
 _CHARACTERS: Final = 16  # per entry
 _BEFORE_PAGES: Final = 2  # entries of a chunk before its pages: column index and dictionary
@@ -79,21 +79,21 @@ def _page_starts(
     page_rows = _page_rows(metadata)
     if not page_rows:
         return [None] * len(chunk_spans(metadata))
-    found: list[list[int] | None] = []
+    boundaries: list[list[int] | None] = []
     for number, group in enumerate(row_groups):
         columns = metadata.row_group(number)
         for leaf, chunk in enumerate(group[1]):
             starts = _starts_of(tail, chunk, chunk_span(columns.column(leaf)), tail_start)
             fits = starts is not None and len(starts) == _entries(group[3], page_rows)
-            found.append(starts if fits else None)
-    return found
+            boundaries.append(starts if fits else None)
+    return boundaries
 
 
 def _row_groups(tail: bytearray, metadata: pq.FileMetaData) -> Sequence[ThriftStruct]:
-    found: Sequence[ThriftStruct] = read_fields(
+    groups: Sequence[ThriftStruct] = read_fields(
         bytes(tail), len(tail) - 8 - int(metadata.serialized_size), _ROW_GROUPS
     ).get(4, ())
-    return found
+    return groups
 
 
 def _seal_pages(
@@ -171,11 +171,11 @@ class PageDirectory:
     def chunk(self, metadata: pq.FileMetaData, row_group: int, leaf: int) -> ChunkPages:
         """The pages of one column chunk of the file with this metadata; the last ones are kept."""
         place = row_group, leaf
-        if (found := self._chunks.get(place)) is None:
-            if len(self._chunks) >= MOST_CHUNKS:
+        if (pages := self._chunks.get(place)) is None:
+            if len(self._chunks) >= MAX_CHUNKS:
                 self._chunks.clear()
-            found = self._chunks[place] = self._chunk(metadata, row_group, leaf)
-        return found
+            pages = self._chunks[place] = self._chunk(metadata, row_group, leaf)
+        return pages
 
     def _chunk(self, metadata: pq.FileMetaData, row_group: int, leaf: int) -> ChunkPages:
         count = self.page_count(row_group) + _BEFORE_PAGES

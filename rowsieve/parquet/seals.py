@@ -30,10 +30,10 @@ def digest(data: Any) -> str:
 
 def digest_of(pieces: Iterable[bytes]) -> str:
     """The digest of the bytes of these pieces, one after another."""
-    found = xxhash.xxh3_64()
+    hasher = xxhash.xxh3_64()
     for piece in pieces:
-        found.update(piece)
-    return str(found.hexdigest())
+        hasher.update(piece)
+    return str(hasher.hexdigest())
 
 
 def blank(key: str, count: int) -> dict[str, str]:

@@ -32,7 +32,7 @@ from rowsieve.predicate.arrays import Mask, filled, null_mask, without
 from rowsieve.predicate.interpretation.abstract import AbstractColumn
 from rowsieve.stats.bounds import upper_text
 from rowsieve.stats.json_kinds import EVERYTHING, Kind, Path, path_of_subject, path_subject
-from rowsieve.stats.json_shredding import FIELDS, MOST_CHARACTERS, STORED_KINDS
+from rowsieve.stats.json_shredding import FIELDS, MAX_CHARACTERS, STORED_KINDS
 from rowsieve.stats.model import Derived
 from rowsieve.types.encodings import FIELD_ID_KEY
 from rowsieve.types.logical import Float, Int, LogicalType, String
@@ -124,10 +124,10 @@ def shredding_of(metadata: pq.FileMetaData) -> Shredding | None:
 def named_shredding(metadata: pq.FileMetaData) -> Shredding | None:
     """The hidden columns that a footer names, whoever wrote it."""
     try:
-        found = msgspec.json.decode((metadata.metadata or {})[SHREDDED_KEY], type=Shredding)
+        shredding = msgspec.json.decode((metadata.metadata or {})[SHREDDED_KEY], type=Shredding)
     except (KeyError, msgspec.MsgspecError):
         return None
-    return found if found.version == VERSION else None
+    return shredding if shredding.version == VERSION else None
 
 
 def without_shredded(rows: Rows, metadata: pq.FileMetaData) -> Rows:
@@ -145,7 +145,7 @@ def shredded_columns(metadata: pq.FileMetaData) -> Mapping[Derived, Mapping[str,
     if shredding is None:
         return {}
     leaves = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
-    found: dict[Derived, Mapping[str, FileColumn]] = {}
+    by_path: dict[Derived, Mapping[str, FileColumn]] = {}
     for place, path in enumerate(shredding.paths):
         columns = {}
         for name, type_ in FIELDS.items():
@@ -153,8 +153,8 @@ def shredded_columns(metadata: pq.FileMetaData) -> Mapping[Derived, Mapping[str,
             if index is not None and _is_stored(name, metadata.schema.column(index)):
                 columns[name] = FileColumn(index, name, type_, _PHYSICAL[name], 0)
         if len(columns) == len(FIELDS):
-            found[Derived(path.id, path.path)] = columns
-    return found
+            by_path[Derived(path.id, path.path)] = columns
+    return by_path
 
 
 def _is_stored(name: str, leaf: pq.ColumnSchema) -> bool:
@@ -245,13 +245,13 @@ def _next(bounds: pa.Array, outward: float) -> pa.Array:
 
 
 def _after_prefixes(bounds: pa.Array) -> pa.Array:
-    """Upper bounds of the strings that begin with bounds of `MOST_CHARACTERS`."""
+    """Upper bounds of the strings that begin with bounds of `MAX_CHARACTERS`."""
     lengths = pc.fill_null(pc.utf8_length(bounds), 0)
-    if (pc.max(lengths).as_py() or 0) < MOST_CHARACTERS:
+    if (pc.max(lengths).as_py() or 0) < MAX_CHARACTERS:
         return bounds
     return pa.array(
         [
-            text if text is None or len(text) < MOST_CHARACTERS else _after(text)
+            text if text is None or len(text) < MAX_CHARACTERS else _after(text)
             for text in bounds.to_pylist()
         ],
         pa.string(),

@@ -13,10 +13,10 @@ GAP_BYTES: Final = 64 * 1024
 
 def requests(spans: Iterable[Span], gap_bytes: int = GAP_BYTES) -> list[Span]:
     """The fewest spans that cover these, where gaps of up to `gap_bytes` are read too."""
-    found: list[Span] = []
+    merged: list[Span] = []
     for start, stop in sorted(spans):
-        if found and start <= found[-1][1] + gap_bytes:
-            found[-1] = found[-1][0], max(found[-1][1], stop)
+        if merged and start <= merged[-1][1] + gap_bytes:
+            merged[-1] = merged[-1][0], max(merged[-1][1], stop)
         else:
-            found.append((start, stop))
-    return found
+            merged.append((start, stop))
+    return merged

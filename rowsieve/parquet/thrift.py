@@ -80,7 +80,7 @@ class RawField(NamedTuple):
 
 def raw_fields(data: bytes, position: int) -> tuple[list[RawField], int]:
     """Find the fields of the struct at `position` without decoding them; also returns its end."""
-    found: list[RawField] = []
+    fields: list[RawField] = []
     number = 0
     try:
         while head := data[position]:
@@ -91,7 +91,7 @@ def raw_fields(data: bytes, position: int) -> tuple[list[RawField], int]:
                 stop = _skip_struct(data, position, 1)
             else:
                 stop = _skip_value(data, position, kind, 0)
-            found.append(RawField(number, kind, position, stop))
+            fields.append(RawField(number, kind, position, stop))
             position = stop
         if position >= len(data):
             raise MalformedThrift("the bytes end within a struct")
@@ -99,7 +99,7 @@ def raw_fields(data: bytes, position: int) -> tuple[list[RawField], int]:
         raise MalformedThrift("the bytes end within a struct") from error
     except OverflowError as error:
         raise MalformedThrift(str(error)) from error
-    return found, position + 1
+    return fields, position + 1
 
 
 def field_number(
@@ -294,10 +294,10 @@ def _fields(data: bytes, position: int, wanted: Wanted, depth: int) -> tuple[Thr
             fields[number], position = _fields(data, position, inner, depth + 1)
         else:
             count, position = read_list_head(data, position)
-            fields[number] = found = []
+            fields[number] = structs = []
             for _ in range(count):
                 one, position = _fields(data, position, inner, depth + 1)
-                found.append(one)
+                structs.append(one)
 
 
 def _skip_value(data: bytes, position: int, kind: int, depth: int) -> int:

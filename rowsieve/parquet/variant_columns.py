@@ -50,10 +50,10 @@ def _tree(elements: Sequence[Element]) -> _Element:
     path: list[_Element] = []
     for each in elements:
         is_variant = _VARIANT in each.values.get(LOGICAL, {})
-        found = _Element(each.name, is_variant)
+        element = _Element(each.name, is_variant)
         if each.depth:
-            path[each.depth - 1].members.append(found)
-        path[each.depth :] = [found]
+            path[each.depth - 1].members.append(element)
+        path[each.depth :] = [element]
     return path[0]
 
 

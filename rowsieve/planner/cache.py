@@ -108,16 +108,16 @@ class PlanCache:
             return resolve(plan)
         key = (id(plan.splits), id(plan.filter), plan.pruning)
         if (known := self._resolved.get(key)) is not None:
-            found, _ = known
+            full_plan, _ = known
         else:
-            found = resolve(plan)
-            size_bytes = sum(part.rows.size_bytes for part in found.resolved or ())
+            full_plan = resolve(plan)
+            size_bytes = sum(part.rows.size_bytes for part in full_plan.resolved or ())
             identified = (plan.splits, plan.filter)
-            size_bytes += _size_of(found)
+            size_bytes += _size_of(full_plan)
             origin = Origin(plan.table_uri, plan.version)
-            self._resolved.put(key, (found, identified), size_bytes, origin)
+            self._resolved.put(key, (full_plan, identified), size_bytes, origin)
         return msgspec.structs.replace(
-            plan, splits=found.splits, pruned=found.pruned, resolved=found.resolved
+            plan, splits=full_plan.splits, pruned=full_plan.pruned, resolved=full_plan.resolved
         )
 
     def clear(self) -> None:

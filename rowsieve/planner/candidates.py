@@ -27,7 +27,7 @@ from rowsieve.storage.parts.part_writer import ROW_GROUP_ROWS
 from rowsieve.types.schema import Schema
 
 _NONE: Final = int(Verdict.NONE)  # numpy compares with an int faster than with an enum
-MOST_REMEMBERED: Final = 1_024  # cached files per predicate
+MAX_REMEMBERED: Final = 1_024  # cached files per predicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def find_candidates(
 
     Reads the files' tails, and the Bloom filters that may refute a row group. Errors: those of the
     store, and `CorruptData` for an invalid tail. Files never change, so the bound predicate caches
-    the result for up to `MOST_REMEMBERED` files; cached plans keep their predicates.
+    the result for up to `MAX_REMEMBERED` files; cached plans keep their predicates.
     """
     known: dict[tuple[str, str], Candidates]
     known = predicate.remembered.setdefault(("candidates", store.uri, schema.id, only), {})
@@ -70,7 +70,7 @@ def find_candidates(
     new = {name: ref for name, ref in zip(names, files, strict=True) if name not in known}
     fresh = dict(zip(new, _find(store, [*new.values()], predicate, schema, only), strict=True))
     for name, candidates in fresh.items():
-        if len(known) < MOST_REMEMBERED:
+        if len(known) < MAX_REMEMBERED:
             known[name] = candidates
     return [fresh[name] if name in fresh else known[name] for name in names]
 

@@ -175,7 +175,7 @@ def _skipped(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> tuple[Pa
         for column in columns[i]
     }
     sizes = facts.size_bytes[indices].tolist()
-    found = []
+    skipped = []
     for i, (part_id, rows) in enumerate(
         zip(parts.part_ids, parts.data_rows().tolist(), strict=True)
     ):
@@ -185,8 +185,8 @@ def _skipped(plan: ScanPlan, snapshot: Snapshot, describe: Describe) -> tuple[Pa
         else:
             text = texts[term]
             shown = {column.name: bounds[column.field_id][i] for column in columns[term]}
-        found.append(PartReason(part_id, rows, sizes[i], reason.name.lower(), text, shown))
-    return tuple(found)
+        skipped.append(PartReason(part_id, rows, sizes[i], reason.name.lower(), text, shown))
+    return tuple(skipped)
 
 
 def _refuting(
@@ -199,23 +199,23 @@ def _refuting(
     key_ids = frozenset(snapshot.schema.field(name).id for name in plan.key)
     statistics = PartStatistics(parts, snapshot.schema)
     terms = _conjuncts(plan, snapshot)
-    found = np.zeros(len(parts), dtype=np.int64)
+    indexes = np.zeros(len(parts), dtype=np.int64)
     for i, (_, bound) in enumerate(terms, start=1):
         by_key = interpret(bound, statistics.only(key_ids))
         verdicts = np.where(reasons == Reason.KEY, by_key, interpret(bound, statistics))
-        found[(found == 0) & (verdicts == Verdict.NONE)] = i
-    return [(plan.predicate, plan.filter), *terms], found
+        indexes[(indexes == 0) & (verdicts == Verdict.NONE)] = i
+    return [(plan.predicate, plan.filter), *terms], indexes
 
 
 def _bounds(parts: PartTable, field_id: int) -> list[str]:
     """Return the text of a column's bounds and NULL count for each part."""
 
     def facts(fact: str) -> list[Any]:
-        found = _values(parts, statistics_name(field_id, fact))
-        if parts.key_ids[:1] == (field_id,) and "?" in found:
+        cells = _values(parts, statistics_name(field_id, fact))
+        if parts.key_ids[:1] == (field_id,) and "?" in cells:
             keys = _values(parts, f"key.{field_id}.{fact}")
-            found = [b if a == "?" else a for a, b in zip(found, keys, strict=True)]
-        return found
+            cells = [b if a == "?" else a for a, b in zip(cells, keys, strict=True)]
+        return cells
 
     return [
         f"[{lower}, {upper}], {nulls} NULL"

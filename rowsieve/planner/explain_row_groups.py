@@ -76,11 +76,11 @@ def _pages(plan: ScanPlan, snapshot: Snapshot, tail: Tail, kept: Mask) -> tuple[
         bound, JoinedStatistics([RowGroupStatistics(tail.metadata, snapshot.schema)])
     )
     verdicts = np.where(kept, verdicts, Verdict.NONE).astype(np.int8)
-    (found,) = prune_pages(bound, [(tail, verdicts)], snapshot.schema, ROW_GROUP_ROWS)
-    if found.rows == ROW_GROUP_ROWS:
+    (unpruned,) = prune_pages(bound, [(tail, verdicts)], snapshot.schema, ROW_GROUP_ROWS)
+    if unpruned.rows == ROW_GROUP_ROWS:
         return pages, np.where(kept, pages, 0)
     group_of = np.repeat(np.arange(len(kept)), pages)
-    return pages, np.bincount(group_of, weights=found.kept, minlength=len(kept)).astype(np.int64)
+    return pages, np.bincount(group_of, weights=unpruned.kept, minlength=len(kept)).astype(np.int64)
 
 
 def _skip(

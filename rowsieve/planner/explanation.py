@@ -12,7 +12,7 @@ from typing import Any
 
 from rowsieve.shown import printable_lines
 
-MOST_LINES = 20  # of one kind in the text; `as_dict` has all
+MAX_LINES = 20  # of one kind in the text; `as_dict` has all
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ class GroupPart:
             does = "hides rows of older parts"
         else:
             does = "read, rows are filtered" if self.filtered else "read, all rows match"
-        found = f"; {self.row_groups}" if self.row_groups is not None else ""
-        return f"part {self.part_id[:8]} {does}: {holds}{found}"
+        row_groups = f"; {self.row_groups}" if self.row_groups is not None else ""
+        return f"part {self.part_id[:8]} {does}: {holds}{row_groups}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def _first_lines(lines: Iterable[str], of_what: str) -> Iterator[str]:
     """Yield the first lines, then the number of omitted ones."""
     more = 0
     for i, line in enumerate(lines):
-        if i < MOST_LINES:
+        if i < MAX_LINES:
             yield line
         else:
             more += 1

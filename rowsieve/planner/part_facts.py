@@ -38,10 +38,10 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 OF_PARTS: Final = ("data.rows", "deletes.rows", "schema_id")
-MOST_PARTS: Final = 4_096  # of a version whose facts are kept
-MOST_KEPT: Final = 64  # parts that a predicate keeps; their groups are remembered
-MOST_ANSWERS: Final = 256
-MOST_SNAPSHOTS: Final = 4  # of one manifest, such as with other schemas
+MAX_PARTS: Final = 4_096  # of a version whose facts are kept
+MAX_KEPT: Final = 64  # parts that a predicate keeps; their groups are remembered
+MAX_ANSWERS: Final = 256
+MAX_SNAPSHOTS: Final = 4  # of one manifest, such as with other schemas
 
 
 class PartFacts:
@@ -171,23 +171,23 @@ class KnownParts(PartFacts):
         if self.order is None:
             return Groups.singles(len(kept))
         lower, upper = self._codes
-        if len(kept) > MOST_KEPT:
+        if len(kept) > MAX_KEPT:
             return group_by_codes(lower[kept], upper[kept])
         key = kept.tobytes()
-        if (found := self._grouped.get(key)) is None:
-            found = group_by_codes(lower[kept], upper[kept])
-            _remember(self._grouped, key, found)
-        return found
+        if (groups := self._grouped.get(key)) is None:
+            groups = group_by_codes(lower[kept], upper[kept])
+            _remember(self._grouped, key, groups)
+        return groups
 
     def newest_first(self, kept: Indices, members: Indices, number: Indices) -> Indices:
         """Sort the members of each group by commit, newest first, as `PartFacts` does."""
-        if len(kept) > MOST_KEPT:
+        if len(kept) > MAX_KEPT:
             return super().newest_first(kept, members, number)
         key = kept.tobytes(), members.tobytes(), number.tobytes()
-        if (found := self._sorted.get(key)) is None:
-            found = super().newest_first(kept, members, number)
-            _remember(self._sorted, key, found)
-        return found
+        if (order := self._sorted.get(key)) is None:
+            order = super().newest_first(kept, members, number)
+            _remember(self._sorted, key, order)
+        return order
 
     def planned(self, indices: Indices) -> list[PlannedPart]:
         """The fields that a read needs of these parts, in the order given."""
@@ -206,14 +206,14 @@ def part_facts(snapshot: Snapshot) -> PartFacts:
     """Return the facts of a version's parts, kept if the version has few and they are in memory."""
     parts, schema, table = snapshot.parts, snapshot.schema, snapshot.table
     order = KeyOrder.of(schema, table.key) if table.key else None
-    if len(parts) > MOST_PARTS or not parts.in_memory:
+    if len(parts) > MAX_PARTS or not parts.in_memory:
         return PartFacts(parts, schema, order)
     key = (table.uuid, snapshot.version, snapshot.commit_id, schema, table.key)
     known: KnownParts | None = parts.derived.get(key)
     if known is None:
         own = PartTable(parts.columns)  # a cycle would be freed only by the garbage collector
         known = KnownParts(own, schema, order)
-        _remember(parts.derived, key, known, MOST_SNAPSHOTS)
+        _remember(parts.derived, key, known, MAX_SNAPSHOTS)
     return known
 
 
@@ -249,7 +249,7 @@ def planned_parts(parts: PartTable, indices: Indices | Sequence[int]) -> list[Pl
     ]
 
 
-def _remember(known: dict[K, V], key: K, value: V, most: int = MOST_ANSWERS) -> None:
+def _remember(known: dict[K, V], key: K, value: V, most: int = MAX_ANSWERS) -> None:
     """Add a value; start again if there are `most` already."""
     if len(known) >= most:
         known.clear()

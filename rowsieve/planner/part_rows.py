@@ -102,10 +102,10 @@ _COUNTS = (
 )
 
 
-def joined_by_part(found: Iterable[PartRows]) -> tuple[PartRows, ...]:
+def joined_by_part(part_rows: Iterable[PartRows]) -> tuple[PartRows, ...]:
     """Combine the entries of each part, in the order of their first occurrence."""
     parts: dict[str, PartRows] = {}
-    for each in found:
+    for each in part_rows:
         known = parts.get(each.part_id)
         parts[each.part_id] = each if known is None else known.joined(each)
     return tuple(parts.values())

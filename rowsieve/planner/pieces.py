@@ -57,10 +57,10 @@ def pieces_of(facts: PartFacts, pruning: Pruning, *, filtered: bool) -> list[Pie
 def summary(facts: PartFacts, reasons: Verdicts) -> tuple[Pruned, ...]:
     """Count the skipped parts by reason."""
     counts = np.bincount(reasons, minlength=len(Reason))
-    found = []
+    pruned = []
     for number in counts.nonzero()[0].tolist():
         if number != Reason.KEPT:
             mask = reasons == number
             rows, sizes = int(facts.rows[mask].sum()), int(facts.size_bytes[mask].sum())
-            found.append(Pruned(Reason(number).name.lower(), int(counts[number]), rows, sizes))
-    return tuple(found)
+            pruned.append(Pruned(Reason(number).name.lower(), int(counts[number]), rows, sizes))
+    return tuple(pruned)

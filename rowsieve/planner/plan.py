@@ -147,13 +147,13 @@ class ScanPlan(msgspec.Struct, frozen=True):
             for read in piece.reads:
                 part = piece.parts[read.part]
                 assert part.data is not None
-                found = rows[part.part_id]
+                part_rows = rows[part.part_id]
                 yield PlannedFile(
                     part.part_id,
                     part.data.path,
-                    within(found.rows, *read.row_range(part.data.rows)),
+                    within(part_rows.rows, *read.row_range(part.data.rows)),
                     read.residual,
-                    found.page_rows,
+                    part_rows.page_rows,
                 )
 
     def project(self, columns: Sequence[str]) -> ScanPlan:
@@ -298,14 +298,14 @@ class _Form(msgspec.Struct, frozen=True):
             for read in piece.reads
         ]
         row_counts = {part.part_id: part.data.rows for part in reads if part.data is not None}
-        found = tuple(form.part_rows() for form in resolved)
-        given = {part.part_id: part.rows.row_count for part in found}
+        entries = tuple(form.part_rows() for form in resolved)
+        given = {part.part_id: part.rows.row_count for part in entries}
         if any(given.get(part_id) != count for part_id, count in row_counts.items()):
             raise InvalidInput(
                 "the scan plan is damaged: a part that it reads has no row set, or one of another "
                 "row count; plan the scan again"
             )
-        return found
+        return entries
 
 
 _CONVERTED = ("columns", "resolved")

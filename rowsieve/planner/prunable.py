@@ -60,11 +60,11 @@ def unprunable(
     terms = bind_conjuncts(predicate, snapshot.schema, semantics, now_us=now_us)
     if not terms:
         return [Unprunable(describe(predicate), "it excludes no rows, so nothing can be skipped")]
-    found = []
+    conjuncts = []
     for term, bound in terms:
         if why := _Conjunct(bound, snapshot).why_not():
-            found.append(Unprunable(describe(term), why))
-    return found
+            conjuncts.append(Unprunable(describe(term), why))
+    return conjuncts
 
 
 class _Recording(PartStatistics):
@@ -114,9 +114,9 @@ class _Conjunct:
         of_schema = {each.subject: each for each in describe(snapshot.schema)}
         requested = [(subject, of_schema.get(subject)) for subject in self._statistics.requested]
         self._requested = [
-            found
+            described
             for subject, known in requested
-            if (found := known or (derived(subject) if isinstance(subject, Derived) else None))
+            if (described := known or (derived(subject) if isinstance(subject, Derived) else None))
         ]
 
     def why_not(self) -> str:

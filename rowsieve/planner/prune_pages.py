@@ -59,7 +59,7 @@ def prune_pages(
     `group_rows` is the number of rows per row group. Only the pages of row groups with `SOME` are
     checked; all files are interpreted together. `only` is as in `prune_row_groups`.
     """
-    found = [
+    kept_pages = [
         KeptPages(verdicts != _NONE, group_rows, certain=int(np.count_nonzero(verdicts == _ALL)))
         for _, verdicts in files
     ]
@@ -70,12 +70,12 @@ def prune_pages(
         and (opened := _opened(predicate, tail, verdicts, schema, group_rows, only)) is not None
     ]
     if not opened_files:
-        return found
+        return kept_pages
     together = JoinedStatistics([opened.statistics for _, opened in opened_files])
     pages_of = cut_by(interpret(predicate, together), together.part_counts)
     for (place, opened), verdicts in zip(opened_files, pages_of, strict=True):
-        found[place] = opened.cut(found[place], verdicts)
-    return found
+        kept_pages[place] = opened.cut(kept_pages[place], verdicts)
+    return kept_pages
 
 
 def _opened(

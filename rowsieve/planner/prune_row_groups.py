@@ -198,14 +198,14 @@ class Point:
         for known, probes in self._probes:  # columns are shared, and hashing one takes longer
             if known is column or known == column:
                 return probes
-        found = probes_of(self.values, column)
-        self._probes.append((column, found))
-        return found
+        hashes = probes_of(self.values, column)
+        self._probes.append((column, hashes))
+        return hashes
 
 
 def _points(predicate: BoundPredicate) -> tuple[Point, ...]:
-    found = (_point(term) for term in ir.root_conjuncts(predicate.root))
-    return tuple(point for point in found if point is not None)
+    points = (_point(term) for term in ir.root_conjuncts(predicate.root))
+    return tuple(point for point in points if point is not None)
 
 
 def _point(term: ir.Predicate) -> Point | None:

@@ -13,13 +13,13 @@ from rowsieve.planner.split import Piece, PlannedPart, Split
 from rowsieve.predicate.rowset import RowSet
 
 
-def with_rows(plan: ScanPlan, found: Iterable[PartRows]) -> ScanPlan:
-    """Return the resolved plan; `found` are the rows of every read, in any order.
+def with_rows(plan: ScanPlan, part_rows: Iterable[PartRows]) -> ScanPlan:
+    """Return the resolved plan; `part_rows` are the rows of every read, in any order.
 
     Reads without rows are dropped, and pieces and splits without reads. `pruned` counts the dropped
     parts by the step that excluded their last row, or by "visibility" if they only hid rows.
     """
-    resolved = joined_by_part(found)
+    resolved = joined_by_part(part_rows)
     rows = {part.part_id: part.rows for part in resolved}
     splits = tuple(
         Split(pieces)
@@ -75,10 +75,10 @@ def _bytes_to_read(piece: Piece, rows: Mapping[str, PartRows]) -> int:
     size_bytes = 0
     for read in piece.reads:
         part = piece.parts[read.part]
-        data, found = part.data, rows[part.part_id]
+        data, part_rows = part.data, rows[part.part_id]
         assert data is not None
-        here = within(found.rows, *read.row_range(data.rows))
-        page_rows = found.page_rows or 1  # unknown: only the rows count
+        here = within(part_rows.rows, *read.row_range(data.rows))
+        page_rows = part_rows.page_rows or 1  # unknown: only the rows count
         starts, stops = here.ranges()
         first, last = starts // page_rows, (stops - 1) // page_rows
         pages = int((last - first + 1).sum()) - int(np.count_nonzero(first[1:] == last[:-1]))
@@ -105,10 +105,10 @@ def _counted(
     pruned: tuple[Pruned, ...], gone: Iterable[tuple[str, PlannedPart]]
 ) -> tuple[Pruned, ...]:
     """Add these parts to the counts of pruned parts."""
-    found = {each.by: each for each in pruned}
+    by_reason = {each.by: each for each in pruned}
     for by, part in gone:
-        known = found.get(by, Pruned(by, 0, 0, 0))
+        known = by_reason.get(by, Pruned(by, 0, 0, 0))
         size_bytes = sum(ref.size_bytes for ref in (part.data, part.deletes) if ref is not None)
         rows = known.rows + part.row_count
-        found[by] = Pruned(by, known.parts + 1, rows, known.size_bytes + size_bytes)
-    return tuple(found.values())
+        by_reason[by] = Pruned(by, known.parts + 1, rows, known.size_bytes + size_bytes)
+    return tuple(by_reason.values())

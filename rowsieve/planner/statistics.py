@@ -144,13 +144,13 @@ class _Returned:
         parts = snapshot.parts.take(
             np.flatnonzero(pc.is_in(ids, pa.array(list(rows), pa.string())).to_numpy())
         )
-        found = np.array([rows[id_] for id_ in parts.part_ids], dtype=np.int64)
+        counts = np.array([rows[id_] for id_ in parts.part_ids], dtype=np.int64)
         hidden = np.array([vectors.get(id_, 0) for id_ in parts.part_ids], dtype=np.int64)
         sure = np.array([id_ not in unsure for id_ in parts.part_ids], dtype=np.bool_)
-        complete = found == parts.data_rows()
+        complete = counts == parts.data_rows()
         return cls(
             parts,
-            np.where(complete, found - hidden, found),
+            np.where(complete, counts - hidden, counts),
             counted=sure & (complete | (hidden == 0)),
             whole=sure & complete & (hidden == 0),
         )

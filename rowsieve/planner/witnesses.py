@@ -43,7 +43,7 @@ from rowsieve.types.logical import (
 from rowsieve.types.schema import Schema
 
 ROWS: Final = 1_000  # of each part
-MOST_PARTS: Final = 4_096
+MAX_PARTS: Final = 4_096
 
 _DAYS: Final = (-719_162, -25_567, 0, 47_482, 2_932_895)  # the years 1, 1900, 1970, 2100 and 9999
 _POWERS: Final = (3, 9, 6, 12, 1, 2, 4, 5, 7, 8, 10, 11, 13, 15, 18)
@@ -75,7 +75,7 @@ class _Parts:
 def witnesses(known: Collection[Known], schema: Schema) -> PartStatistics:
     """Return statistics of up to 4,096 parts with these facts, spread over the subjects' types."""
     samples = {each.described.subject: list(_samples(each)) for each in known}
-    places = _combined({subject: len(found) for subject, found in samples.items()})
+    places = _combined({subject: len(examples) for subject, examples in samples.items()})
     part_count = len(next(iter(places.values()))) if places else 1
     columns: dict[str, pa.Array] = {
         "data.rows": pa.array(np.full(part_count, ROWS)),
@@ -97,9 +97,9 @@ def _combined(counts: Mapping[Subject, int]) -> dict[Subject, Any]:
     """Return the sample of each subject per part: all combinations, of fewer samples if needed."""
     if not counts:
         return {}
-    varied = [*counts][: int(math.log2(MOST_PARTS))]
+    varied = [*counts][: int(math.log2(MAX_PARTS))]
     most = max(counts.values())
-    while math.prod(min(counts[subject], most) for subject in varied) > MOST_PARTS:
+    while math.prod(min(counts[subject], most) for subject in varied) > MAX_PARTS:
         most -= 1
     shape = [min(counts[subject], most) for subject in varied]
     axes = np.indices(shape).reshape(len(shape), -1)

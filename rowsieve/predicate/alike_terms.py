@@ -28,9 +28,9 @@ from rowsieve.types.logical import (
     is_ordered,
 )
 
-FEWEST_ALIKE: Final = 32  # terms; fewer of one shape are walked over
-_MOST_LISTED: Final = 32  # terms that the lists of one term become
-MOST_KEPT: Final = 16  # ORs of one predicate
+MIN_ALIKE: Final = 32  # terms; fewer of one shape are walked over
+_MAX_LISTED: Final = 32  # terms that the lists of one term become
+MAX_KEPT: Final = 16  # ORs of one predicate
 
 Terms: TypeAlias = tuple[ir.Predicate, ...]
 Asked: TypeAlias = tuple[ir.BoundColumn, ir.ComparisonOp]
@@ -79,13 +79,13 @@ def grouped(terms: Terms, remembered: dict[Hashable, Any]) -> Grouped:
     `remembered` is the predicate's cache. Its entries hold the tuples, so that no other tuple gets
     the same `id`.
     """
-    if len(terms) < FEWEST_ALIKE:
+    if len(terms) < MIN_ALIKE:
         return Grouped((), terms)
     kept: dict[int, tuple[Terms, Grouped]] = remembered.setdefault("alike terms", {})
     held = kept.get(id(terms))
     if held is None or held[0] is not terms:
         held = terms, _grouped(terms)
-        if len(kept) < MOST_KEPT:
+        if len(kept) < MAX_KEPT:
             kept[id(terms)] = held
     return held[1]
 
@@ -104,7 +104,7 @@ def _grouped(terms: Terms) -> Grouped:
         shapes.setdefault(shape, []).append((term, parts))
     alike: list[AlikeTerms] = []
     for same in shapes.values():
-        if len(same) < FEWEST_ALIKE:
+        if len(same) < MIN_ALIKE:
             others += [term for term, _ in same]
         else:
             alike.append(_alike(same))
@@ -136,7 +136,7 @@ def _compared(term: ir.Predicate) -> list[_Compared] | None:
         parts.append(part)
         count *= len(part[2])
     parts.sort(key=lambda part: (part[0].field_id, part[1].value))
-    return parts if 0 < count <= _MOST_LISTED else None
+    return parts if 0 < count <= _MAX_LISTED else None
 
 
 def _compared_once(node: ir.Predicate) -> _Compared | None:
@@ -148,7 +148,7 @@ def _compared_once(node: ir.Predicate) -> _Compared | None:
         ) if value is not None and value == value and op in _ORDERED and type_ == other:  # noqa: PLR0124 - NaN
             return (column, op, (value,)) if is_ordered(type_) else None
         case ir.InList(operand=ir.BoundColumn(type=type_) as column, values=values) if (
-            values.type == type_ and len(values) <= _MOST_LISTED and not values.array.null_count
+            values.type == type_ and len(values) <= _MAX_LISTED and not values.array.null_count
         ):
             listed = tuple(_listed(values.array, type_))
             return (column, ir.ComparisonOp.EQ, listed) if listed else None

@@ -93,7 +93,7 @@ from rowsieve.types.logical import (
 from rowsieve.types.schema import Schema
 
 _INT64: Final = Int(64)
-_MOST: Final = 2**63 - 1
+_INT64_MAX: Final = 2**63 - 1
 _Typed: TypeAlias = tuple[ir.Operand, LogicalType | None]
 
 
@@ -220,7 +220,9 @@ class _Binder:
         if not isinstance(field.type, Int) or field.alias is not None:
             return None
         low, high = int_range(field.type)
-        if self.semantics.compares_storage or not max(low, -(2**63)) <= value <= min(high, _MOST):
+        if self.semantics.compares_storage or not max(low, -(2**63)) <= value <= min(
+            high, _INT64_MAX
+        ):
             return None
         column = ir.BoundColumn(field.id, field.name, field.type)
         return ir.Comparison(node.op, column, ir.Literal(value, field.type))
@@ -502,9 +504,9 @@ class _Binder:
         if literal.value is None:
             return ir.Literal(None, node.type)
         if node.type == Timestamp(utc=True):
-            found = constant_instant(literal.value, self.semantics)
-            if found is not None:
-                return found
+            instant = constant_instant(literal.value, self.semantics)
+            if instant is not None:
+                return instant
         if cast_rule(String(), node.type) is not None:
             return ir.Cast(ir.Literal(literal.value, String()), node.type, node.try_)
         try:
@@ -534,8 +536,8 @@ class _Binder:
         values.append(self.operand(node.otherwise))
         common = common_type([type_ for _, type_ in values])
         if common is None:
-            found = ", ".join("NULL" if type_ is None else type_name(type_) for _, type_ in values)
-            raise InvalidPredicate(f"the branches of CASE have no common type: {found}; cast one")
+            types = ", ".join("NULL" if type_ is None else type_name(type_) for _, type_ in values)
+            raise InvalidPredicate(f"the branches of CASE have no common type: {types}; cast one")
         converted = [convert(value, type_, common, self.semantics) for value, type_ in values]
         branches = tuple(zip(conditions, converted[:-1], strict=True))
         return ir.Case(branches, converted[-1]), common
@@ -554,10 +556,10 @@ def _canonical_call(node: ir.Call) -> tuple[str, tuple[ir.Operand, ...]]:
 
 def _member(type_: Struct, name: str) -> Field:
     exact = [field for field in type_.fields if field.name == name]
-    found = exact or [field for field in type_.fields if field.name.lower() == name.lower()]
-    if len(found) != 1:
+    candidates = exact or [field for field in type_.fields if field.name.lower() == name.lower()]
+    if len(candidates) != 1:
         names = ", ".join(field.name for field in type_.fields)
         raise UnknownColumn(
             f"the struct ({names}) does not have exactly one field {name!r}", name=name
         )
-    return found[0]
+    return candidates[0]

@@ -69,13 +69,13 @@ def operand_from_json(value: Any) -> ir.Operand:
 
 def semantics_to_json(semantics: Semantics) -> Json:
     """Return the name, and the fields that differ from the built-in semantics of that name."""
-    found: Json = {"name": semantics.name}
+    document: Json = {"name": semantics.name}
     built_in = Semantics.named(semantics.name)
     for field in dataclasses.fields(Semantics):
         value = getattr(semantics, field.name)
         if value != getattr(built_in, field.name):
-            found[field.name] = value.value if isinstance(value, Enum) else value
-    return found
+            document[field.name] = value.value if isinstance(value, Enum) else value
+    return document
 
 
 def semantics_from_json(value: Any) -> Semantics:

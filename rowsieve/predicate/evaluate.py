@@ -219,9 +219,9 @@ class _Evaluator:
         row_count = self.batch.num_rows
         decision = np.zeros(row_count, dtype=np.bool_)
         failed, null = decision.copy(), decision.copy()
-        if decided and (found := alternatives(terms, self.semantics, self.known)) is not None:
-            terms = found.others
-            for group in found.groups:
+        if decided and (grouping := alternatives(terms, self.semantics, self.known)) is not None:
+            terms = grouping.others
+            for group in grouping.groups:
                 own = group.outcome([self.column(axis.column) for axis in group.axes])
                 decision |= own[0]
                 null |= own[1]
@@ -291,15 +291,15 @@ class _Evaluator:
             if self.semantics.nan is NanOrder.IEEE:
                 members = members.filter(pc.invert(pc.is_nan(members)))
         null = null_mask(values)
-        found = is_member(values, node.values)
-        if found is None:
-            found = as_mask(pc.is_in(values, value_set=members))
+        matches = is_member(values, node.values)
+        if matches is None:
+            matches = as_mask(pc.is_in(values, value_set=members))
         if self.semantics.nan is NanOrder.SIGNED and pa.types.is_floating(values.type):
-            found = _with_signed_nan(found, computed.values, given)
-        found &= ~null
+            matches = _with_signed_nan(matches, computed.values, given)
+        matches &= ~null
         if has_null_member:
-            null = ~found
-        return _outcome_of(found, null, computed.failed)
+            null = ~matches
+        return _outcome_of(matches, null, computed.failed)
 
     @staticmethod
     def canonical(values: pa.Array, *, zeros_differ: bool) -> pa.Array:
@@ -432,12 +432,12 @@ class _Evaluator:
         return Computed(without(values, failed), failed), type_
 
 
-def _with_signed_nan(found: Mask, values: pa.Array, members: pa.Array) -> Mask:
+def _with_signed_nan(matches: Mask, values: pa.Array, members: pa.Array) -> Mask:
     """Restrict matches: NaN is a member only if the list has NaN of the same sign."""
     numbers, own = filled(values), filled(members)
     nan = np.isnan(numbers)
     signs = np.signbit(own[np.isnan(own)])
-    corrected: Mask = np.where(nan, np.isin(np.signbit(numbers), signs), found)
+    corrected: Mask = np.where(nan, np.isin(np.signbit(numbers), signs), matches)
     return corrected
 
 

@@ -76,7 +76,7 @@ from rowsieve.predicate.operand_types import type_of
 from rowsieve.predicate.semantics import NanOrder, NestedNulls, Semantics
 from rowsieve.types.logical import Bool, Float, Int, Struct, Timestamp, is_nested
 
-_MOST_AT_ONCE: Final = 1_000_000  # parts times constants in one batch
+_MAX_AT_ONCE: Final = 1_000_000  # parts times constants in one batch
 _END_OF_TIME = 253_402_300_799_999_999  # the year 9999: no statement runs later
 
 
@@ -163,7 +163,7 @@ class _Interpreter:
                 listed = [term for group in groups.alike if group.has_lists for term in group.terms]
                 others = (*groups.others, *listed)  # a list may say more than its values
                 truths = [self.predicate(term) for term in others]
-                step = max(1, _MOST_AT_ONCE // max(1, count))
+                step = max(1, _MAX_AT_ONCE // max(1, count))
                 for alike in groups.alike:
                     if not alike.has_lists:
                         truths += truths_of_any(alike, step, self.compared_at_once)
@@ -256,20 +256,20 @@ class _Interpreter:
     def in_list(self, node: ir.InList) -> Truth:
         value = self.operand(node.operand)
         members = node.values.array
-        found, unmatched = nowhere(self.part_count), nowhere(self.part_count)
+        matched, unmatched = nowhere(self.part_count), nowhere(self.part_count)
         for span in spans_of(value):
             inside, certain = self.membership(span, node)
-            found, unmatched = found | inside, unmatched | (span.present & ~certain)
+            matched, unmatched = matched | inside, unmatched | (span.present & ~certain)
         if members.null_count:
             null, false = value.null | unmatched, nowhere(self.part_count)
         else:
             null, false = value.null, unmatched
-        return Truth(found, false, null, value.fails)
+        return Truth(matched, false, null, value.fails)
 
     def membership(self, value: AbstractValue, node: ir.InList) -> tuple[Mask, Mask]:
         """Whether a value without holes may be a member, and whether it certainly is."""
         members = node.values.array
-        found, certain = members_within(value.lower, value.upper, node.values)
+        possible, certain = members_within(value.lower, value.upper, node.values)
         is_float = isinstance(value.type, Float)
         bitwise = self.semantics.compares_bits(len(members))
         point = is_point(value)
@@ -283,11 +283,11 @@ class _Interpreter:
                 certain &= ~known(
                     ir.ComparisonOp.EQ,
                     value.lower,
-                    repeated(pa.scalar(0.0, members.type), len(found)),
+                    repeated(pa.scalar(0.0, members.type), len(possible)),
                 )
             if self.semantics.nan is NanOrder.IEEE:
                 certain &= ~value.nan
-        return value.present & found, certain
+        return value.present & possible, certain
 
     def like(self, node: ir.Like) -> Truth:
         value = self.operand(node.operand)

@@ -23,7 +23,7 @@ from rowsieve.predicate import spelled
 from rowsieve.predicate.comparison_op import (
     ComparisonOp as ComparisonOp,  # noqa: PLC0414 - exported
 )
-from rowsieve.predicate.spelled import MOST_CHARACTERS, ShownAsSql, Spelled, Token
+from rowsieve.predicate.spelled import MAX_CHARACTERS, ShownAsSql, Spelled, Token
 from rowsieve.predicate.value_set import ValueSet as ValueSet  # noqa: PLC0414 - exported
 from rowsieve.types.logical import LogicalType, type_name
 from rowsieve.types.time_zones import shown_zone
@@ -103,7 +103,7 @@ class Call(Spelled):
     arguments: tuple[Operand, ...]
 
     def _tokens(self) -> Sequence[Token]:
-        arguments = self.arguments[:MOST_CHARACTERS]
+        arguments = self.arguments[:MAX_CHARACTERS]
         if self.function.startswith("zoned_") or self.function in _OF_ZONES:
             arguments = tuple(map(_with_shown_zone, arguments))
         return (f"{self.function}(", *spelled.listed(arguments), ")")
@@ -148,7 +148,7 @@ class Case(Spelled):
 
     def _tokens(self) -> Sequence[Token]:
         whens: list[Token] = []
-        for condition, result in self.branches[:MOST_CHARACTERS]:
+        for condition, result in self.branches[:MAX_CHARACTERS]:
             whens += [" WHEN ", condition, " THEN ", result]
         return ("CASE", *whens, " ELSE ", self.otherwise, " END")
 
@@ -228,7 +228,7 @@ class And(ShownAsSql):
     terms: tuple[Predicate, ...]
 
     def _tokens(self) -> Sequence[Token]:
-        return _junction(" AND ", self.terms[:MOST_CHARACTERS]) or ("TRUE",)
+        return _junction(" AND ", self.terms[:MAX_CHARACTERS]) or ("TRUE",)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -238,7 +238,7 @@ class Or(ShownAsSql):
     terms: tuple[Predicate, ...]
 
     def _tokens(self) -> Sequence[Token]:
-        return _junction(" OR ", self.terms[:MOST_CHARACTERS]) or ("FALSE",)
+        return _junction(" OR ", self.terms[:MAX_CHARACTERS]) or ("FALSE",)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -319,7 +319,7 @@ _N = TypeVar("_N", bound=Node)
 _T = TypeVar("_T")
 
 _LEAVES: Final = frozenset((Column, BoundColumn, Literal))
-_FEW: Final = 4  # terms that are compared rather than hashed
+_COMPARED_UP_TO: Final = 4  # terms that are compared rather than hashed
 
 
 def _junction(word: str, terms: Sequence[Predicate]) -> Sequence[Token]:
@@ -342,7 +342,7 @@ def conjoin(terms: Iterable[Predicate]) -> Predicate:
 
 def _without_repeats(terms: list[Predicate]) -> tuple[Predicate, ...]:
     """Drop repeated terms; a few terms are compared, which is faster than hashing them."""
-    if len(terms) > _FEW:
+    if len(terms) > _COMPARED_UP_TO:
         return tuple(dict.fromkeys(terms))
     kept: list[Predicate] = []
     for term in terms:
@@ -379,7 +379,7 @@ def root_conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
     Looks through nested ANDs, double NOTs, junctions of one term and conditions as booleans, so
     rewriting these away changes no outcome.
     """
-    found: list[Predicate] = []
+    leaf_terms: list[Predicate] = []
     stack = [predicate]
     while stack:
         match stack.pop():
@@ -394,8 +394,8 @@ def root_conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
             case TruePredicate():
                 continue
             case term:
-                found.append(term)
-    return tuple(found)
+                leaf_terms.append(term)
+    return tuple(leaf_terms)
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -507,13 +507,13 @@ def _same(one: Iterable[object], other: Iterable[object]) -> bool:
 
 def column_names(root: Node) -> tuple[str, ...]:
     """Return the names of the columns that the tree reads, each once, in order of appearance."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for node in walk(root):
         if isinstance(node, Column | BoundColumn):
-            found[node.name] = None
+            names[node.name] = None
         elif isinstance(node, Opaque):
-            found.update(dict.fromkeys(node.columns))
-    return tuple(found)
+            names.update(dict.fromkeys(node.columns))
+    return tuple(names)
 
 
 def literal(value: Any, type_: LogicalType | None = None) -> Literal:

@@ -29,9 +29,9 @@ from rowsieve.types.logical import (
     type_name,
 )
 
-MOST_CHARACTERS: Final = 400
-_MOST_TEXT: Final = 60  # characters of one constant
-_MOST_MEMBERS: Final = 5  # of an IN list
+MAX_CHARACTERS: Final = 400
+_MAX_TEXT: Final = 60  # characters of one constant
+_MAX_MEMBERS: Final = 5  # of an IN list
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -42,7 +42,7 @@ class Spelled:
     __slots__ = ()
 
     def _tokens(self) -> Sequence[Token]:
-        """Return the text as tokens; of a list only the first `MOST_CHARACTERS` members."""
+        """Return the text as tokens; of a list only the first `MAX_CHARACTERS` members."""
         raise NotImplementedError
 
 
@@ -60,8 +60,8 @@ Token: TypeAlias = str | Spelled
 
 
 def text_of(node: Spelled) -> str:
-    """Format the node with at most `MOST_CHARACTERS` characters and an ellipsis."""
-    most = MOST_CHARACTERS
+    """Format the node with at most `MAX_CHARACTERS` characters and an ellipsis."""
+    most = MAX_CHARACTERS
     written: list[str] = []
     length = 0
     pending: list[Token] = [node]
@@ -87,7 +87,7 @@ def listed(items: Iterable[Spelled]) -> Sequence[Token]:
 def members_text(values: ValueSet) -> str:
     """Format the first members of an IN list, and the number of the others."""
     shown = []
-    for value in values.array[:_MOST_MEMBERS]:
+    for value in values.array[:_MAX_MEMBERS]:
         try:
             plain = value.as_py()
         except (OverflowError, ValueError):  # a time that Python cannot represent
@@ -114,9 +114,9 @@ def constant_text(value: Any, type_: LogicalType | None = None) -> str:
                 return f"NUMERIC '{short(numeric_bytes.spelled(value))}'"
             return _uuid(value) if isinstance(type_, Uuid) else f"X'{short(value.hex())}'"
         case tuple() | list():
-            inner = [constant_text(item) for item in value[: _MOST_MEMBERS + 1]]
+            inner = [constant_text(item) for item in value[: _MAX_MEMBERS + 1]]
             return (
-                f"({', '.join(inner[:_MOST_MEMBERS])}{', …' if len(inner) > _MOST_MEMBERS else ''})"
+                f"({', '.join(inner[:_MAX_MEMBERS])}{', …' if len(inner) > _MAX_MEMBERS else ''})"
             )
         case int() if isinstance(type_, Nanos):
             return _fine_moment(value, type_)
@@ -169,5 +169,5 @@ def quoted(text: str) -> str:
 
 def short(text: str) -> str:
     """Return the first characters, with control characters escaped."""
-    shown = printable(text[: _MOST_TEXT + 1])
-    return shown if len(shown) <= _MOST_TEXT else f"{shown[:_MOST_TEXT]}…"
+    shown = printable(text[: _MAX_TEXT + 1])
+    return shown if len(shown) <= _MAX_TEXT else f"{shown[:_MAX_TEXT]}…"

@@ -158,8 +158,8 @@ def _instant(
 def _zone(name: str) -> timezone | ZoneInfo:
     if (offset := fixed_offset(name)) is not None:
         return timezone(timedelta(seconds=offset))
-    found = given_zone(name).name
-    return UTC if found == "UTC" else ZoneInfo(found)
+    zone_name = given_zone(name).name
+    return UTC if zone_name == "UTC" else ZoneInfo(zone_name)
 
 
 def _unknown(procedure: str, name: str, parameters: Sequence[Parameter]) -> str:

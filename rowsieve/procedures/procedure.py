@@ -208,8 +208,8 @@ def check_procedure(procedure: AnyProcedure) -> None:
     if isinstance(procedure, CatalogProcedure):
         return
     for wanted in (SCHEMA, TABLE_NAME):
-        found = known.get(wanted.name)
-        if found is None or not found.required or found.type is not ParameterType.TEXT:
+        declared = known.get(wanted.name)
+        if declared is None or not declared.required or declared.type is not ParameterType.TEXT:
             raise InvalidInput(
                 f"the procedure {procedure.name} needs a required parameter "
                 f"{wanted.name} of type {wanted.type.value}; add it to its parameters"

@@ -95,21 +95,21 @@ class ProcedureRegistry:
         if wanted in self._offered():
             self._load(wanted)
         with self._lock:
-            found, names = self._procedures.get(wanted), sorted(self._procedures)
-        if found is None:
+            procedure, names = self._procedures.get(wanted), sorted(self._procedures)
+        if procedure is None:
             names = sorted({*names, *self._offered()})
             hint = did_you_mean(wanted, names) or f"; there are {', '.join(names) or 'none'}"
             raise NotFound(f"the procedure {name!r} does not exist{hint}")
-        return found
+        return procedure
 
     def resolve_distributed(self, name: str) -> DistributedProcedure:
         """Return a distributed procedure; UnsupportedOperation if it is another kind."""
-        found = self.resolve(name)
-        if not isinstance(found, DistributedProcedure):
+        procedure = self.resolve(name)
+        if not isinstance(procedure, DistributedProcedure):
             raise UnsupportedOperation(
-                f"{found.name} is not a distributed procedure; call it with Catalog.call"
+                f"{procedure.name} is not a distributed procedure; call it with Catalog.call"
             )
-        return found
+        return procedure
 
     def is_distributed(self, name: str) -> bool:
         """Return whether a distributed procedure has this name."""
@@ -150,8 +150,8 @@ class ProcedureRegistry:
         point = _entry_points(self._group)[name]
         where = f"the entry point {name} = {point.value} of group {self._group}"
         try:
-            found = point.load()
-            procedure = found() if isinstance(found, type) else found
+            entry = point.load()
+            procedure = entry() if isinstance(entry, type) else entry
         except Exception as error:
             raise InvalidInput(
                 f"the procedure {name} cannot be loaded from {where}: "

@@ -74,8 +74,8 @@ def delete_files(store: ObjectStore, head: Snapshot | None) -> None:
     The entry that closed it goes last, and says so as long as anything is left. A repeated call
     continues; several may run at once.
     """
-    found = [path for folder in _FOLDERS for path in store.list(folder)]
-    own = [path for path in (*found, *store.leftovers()) if _is_own(path)]
+    paths = [path for folder in _FOLDERS for path in store.list(folder)]
+    own = [path for path in (*paths, *store.leftovers()) if _is_own(path)]
     last = [] if head is None else [log_path(head.version)]
     store.delete([path for path in own if path not in last])
     store.delete(last)

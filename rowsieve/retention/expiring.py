@@ -168,18 +168,18 @@ def _has_checkpoint(log: LogReader, store: ObjectStore, snapshot: Snapshot) -> b
     if not store.exists(checkpoint_path(snapshot.version)):
         write_checkpoint(store, snapshot)
     try:
-        found, entry = read_checkpoint(store, snapshot.version), log.entry(snapshot.version)
-        names = [n for n in found.parts.columns.schema.names if not n.startswith(STATISTICS)]
-        found.parts.columns.read(names)  # verifies them where they are read on demand
+        checkpoint, entry = read_checkpoint(store, snapshot.version), log.entry(snapshot.version)
+        names = [n for n in checkpoint.parts.columns.schema.names if not n.startswith(STATISTICS)]
+        checkpoint.parts.columns.read(names)  # verifies them where they are read on demand
     except (CorruptData, NotFound) as error:
         _log.warning("a checkpoint of %s does not read back: %s", store.uri, error)
         return False
     is_same = (
         entry is not None
-        and found.commit_id == snapshot.commit_id == entry.commit_id
-        and (found.schema, found.table, found.tokens)
+        and checkpoint.commit_id == snapshot.commit_id == entry.commit_id
+        and (checkpoint.schema, checkpoint.table, checkpoint.tokens)
         == (snapshot.schema, snapshot.table, snapshot.tokens)
-        and digest_of_ids(found.parts) == digest_of_ids(snapshot.parts)
+        and digest_of_ids(checkpoint.parts) == digest_of_ids(snapshot.parts)
     )
     if not is_same:
         _log.warning("%s is not version %d of the log", store.uri, snapshot.version)

@@ -40,12 +40,12 @@ def expired_files(log: LogReader, store: ObjectStore, listing: Listing, oldest: 
 
     Skips what cannot be read: another process may be deleting the same versions.
     """
-    found: dict[str, int] = {}
+    file_sizes: dict[str, int] = {}
     start = 0
     if 0 not in listing.entries:
         for start in (version for version in listing.checkpoints if version <= oldest):
             try:
-                found.update(sizes_of_files(read_checkpoint(store, start).parts))
+                file_sizes.update(sizes_of_files(read_checkpoint(store, start).parts))
                 break
             except (CorruptData, NotFound):
                 continue
@@ -55,8 +55,8 @@ def expired_files(log: LogReader, store: ObjectStore, listing: Listing, oldest: 
         commit_ids.update((entry.version, entry.commit_id) for entry in entries)
         complete = [entry for entry in entries if entry.version >= start]
         for parts in together(store, [partial(_files_or_none, store, each) for each in complete]):
-            found.update(sizes_of_files(parts))
-    sizes = {path: size for path, size in found.items() if DATA_FILE.fullmatch(path)}
+            file_sizes.update(sizes_of_files(parts))
+    sizes = {path: size for path, size in file_sizes.items() if DATA_FILE.fullmatch(path)}
     return Expired(sizes, commit_ids)
 
 

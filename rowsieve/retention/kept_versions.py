@@ -179,8 +179,8 @@ def _first_readable(
             raise
     # No entries lead to `oldest`, so a later version is read from a checkpoint after it.
     for version in _checkpoints_by_number(store, range(oldest + 1, floor)):
-        if (found := _checkpoint(store, version)) is not None:
-            return found
+        if (snapshot := _checkpoint(store, version)) is not None:
+            return snapshot
     return _read_by_numbers(log, store, listing, floor)
 
 
@@ -189,19 +189,19 @@ def _read_by_numbers(
 ) -> Snapshot:
     """Read a version from a checkpoint and the entries after it, whatever the listing lacks."""
     hints = [each for each in reversed(listing.checkpoints) if each <= version]
-    base = next((found for each in hints if (found := _checkpoint(store, each))), None)
+    base = next((snapshot for each in hints if (snapshot := _checkpoint(store, each))), None)
     is_whole = base is not None or 0 in listing.entries
-    if is_whole and (found := _replayed(log, base, version)) is not None:
-        return found
+    if is_whole and (snapshot := _replayed(log, base, version)) is not None:
+        return snapshot
     lowest = version + 1
     for entry in entries_down_from(log, store, version):
         lowest = entry.version
-    if lowest == 0 and (found := _replayed(log, None, version)) is not None:
-        return found
+    if lowest == 0 and (snapshot := _replayed(log, None, version)) is not None:
+        return snapshot
     for number in _checkpoints_by_number(store, range(version, max(lowest - 1, 0) - 1, -1)):
         base = _checkpoint(store, number)
-        if base is not None and (found := _replayed(log, base, version)) is not None:
-            return found
+        if base is not None and (snapshot := _replayed(log, base, version)) is not None:
+            return snapshot
     raise SnapshotExpired(
         f"version {version} of {store.uri} cannot be read: no checkpoint and entries lead to it; "
         "nothing was deleted"
@@ -228,11 +228,11 @@ def _replayed(log: LogReader, base: Snapshot | None, version: int) -> Snapshot |
 def _checkpoint(store: ObjectStore, version: int) -> Snapshot | None:
     """Read a checkpoint with all its columns; None if it is absent or damaged."""
     try:
-        found = read_checkpoint(store, version)
-        paths_of(found.parts)
+        snapshot = read_checkpoint(store, version)
+        paths_of(snapshot.parts)
     except (CorruptData, NotFound):
         return None
-    return found
+    return snapshot
 
 
 def _not_the_next(store: ObjectStore, version: int, commit_id: str) -> CorruptData:

@@ -106,20 +106,20 @@ def find_orphans(
 def delete_orphans(
     log: LogReader,
     store: ObjectStore,
-    found: Orphans,
+    orphans: Orphans,
     now: Snapshot,
     progress: Progress | None = None,
 ) -> Orphans:
     """Delete the files that are still orphans at `now`, which has the floor; return their sizes."""
     paths: set[str] = set()
     ids: set[str] = set()
-    for entry in entries_between(log, store, found.head, now):
+    for entry in entries_between(log, store, orphans.head, now):
         ids.add(entry.commit_id)
         if entry.added is not None:
             paths.update(paths_of(entry.added))
-    data = {path: size for path, size in found.data.items() if path not in paths}
-    lists = {path: size for path, size in found.lists.items() if _id_of(path) not in ids}
-    deleted = Orphans(now, found.floor, data, lists, found.others)
+    data = {path: size for path, size in orphans.data.items() if path not in paths}
+    lists = {path: size for path, size in orphans.lists.items() if _id_of(path) not in ids}
+    deleted = Orphans(now, orphans.floor, data, lists, orphans.others)
     Deletion(store, len(deleted.sizes), progress).delete(list(deleted.sizes))
     return deleted
 
@@ -166,12 +166,12 @@ def _leftovers(
 
     A put that loses its temporary file fails, so these need no floor.
     """
-    found = _sizes(listing, _unfinished(store, listing, kept))
+    sizes = _sizes(listing, _unfinished(store, listing, kept))
     last_us = clock.now_us() - round(max(grace_s, _TEMPORARY_S) * 1_000_000)
     for path, detail in store.leftovers().items():
         if detail.modified_us <= last_us:
-            found[path] = detail.size_bytes
-    return found
+            sizes[path] = detail.size_bytes
+    return sizes
 
 
 def _unfinished(store: ObjectStore, listing: Listing, kept: KeptVersions) -> list[str]:

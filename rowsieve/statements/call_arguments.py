@@ -94,9 +94,9 @@ def _shown(text: str) -> str:
 
 def _with_doubled_quotes(tokens: Sequence[Any], text: str) -> list[Any]:
     """Join texts that touch, such as `'it''s'`, which Spark's grammar reads as two of them."""
-    found: list[Any] = []
+    joined_tokens: list[Any] = []
     for token in tokens:
-        before = found[-1] if found else None
+        before = joined_tokens[-1] if joined_tokens else None
         if (
             before is not None
             and before.token_type == token.token_type == sqlglot.TokenType.STRING
@@ -104,10 +104,10 @@ def _with_doubled_quotes(tokens: Sequence[Any], text: str) -> list[Any]:
         ):
             span = (before.line, before.col, before.start, token.end)
             joined = f"{before.text}{text[token.start]}{token.text}"
-            found[-1] = Token(sqlglot.TokenType.STRING, joined, *span)
+            joined_tokens[-1] = Token(sqlglot.TokenType.STRING, joined, *span)
         else:
-            found.append(token)
-    return found
+            joined_tokens.append(token)
+    return joined_tokens
 
 
 def _with_varied_maps(tokens: Sequence[Any]) -> list[Any]:
@@ -116,13 +116,13 @@ def _with_varied_maps(tokens: Sequence[Any]) -> list[Any]:
     The function of Trino takes two arrays only. A subclass of its parser could change that, but the
     classes of sqlglot's compiled build (`sqlglot[c]`) cannot be subclassed.
     """
-    found = list(tokens)
+    new_tokens = list(tokens)
     for place, (token, after) in enumerate(pairwise(tokens)):
         kinds = (token.token_type, after.token_type)
         if kinds == (sqlglot.TokenType.MAP, sqlglot.TokenType.L_PAREN):
             span = (token.line, token.col, token.start, token.end)
-            found[place] = Token(sqlglot.TokenType.VAR, "VAR_MAP", *span)
-    return found
+            new_tokens[place] = Token(sqlglot.TokenType.VAR, "VAR_MAP", *span)
+    return new_tokens
 
 
 def _value(procedure: str, node: Any) -> Argument:
@@ -156,13 +156,13 @@ def _map(procedure: str, node: Any) -> Mapping[str, str]:
             f"{procedure}: a map has {len(keys)} keys and {len(values)} values; give as many of "
             "each"
         )
-    found = [
+    pairs = [
         (_option(procedure, key), _option(procedure, value))
         for key, value in zip(keys, values, strict=True)
     ]
-    if len(dict(found)) < len(found):
+    if len(dict(pairs)) < len(pairs):
         raise InvalidInput(f"{procedure}: a map has a key twice; remove one")
-    return dict(found)
+    return dict(pairs)
 
 
 def _items(node: Any) -> Sequence[Any]:

@@ -180,11 +180,11 @@ class StatementTokens:
 
     def until(self, stop: int, what: str) -> str:
         """Consume the text up to `stop`, which must not be empty and have balanced brackets."""
-        found = self.piece(self.at, stop)
-        if not found or self._depths[self.at] or (stop < self.count and self._depths[stop]):
+        piece = self.piece(self.at, stop)
+        if not piece or self._depths[self.at] or (stop < self.count and self._depths[stop]):
             raise self._unexpected(what)
         self.at = stop
-        return found
+        return piece
 
     def piece(self, start: int, stop: int) -> str:
         """The text of the tokens in `[start, stop)`, without comments."""
@@ -239,35 +239,35 @@ class StatementTokens:
     def names(self) -> tuple[str, ...]:
         """Consume a list of names in brackets; return their last parts."""
         self.need("(")
-        found = [self.path()[1][-1]]
+        names = [self.path()[1][-1]]
         while self.take(","):
-            found.append(self.path()[1][-1])
+            names.append(self.path()[1][-1])
         self.need(")")
-        return tuple(found)
+        return tuple(names)
 
     def terms(self, stop: int) -> list[tuple[int, int]]:
         """Consume terms up to `stop`, separated by commas; return the range of each."""
         level = self._depths[self.at]
-        found, start = [], self.at
+        ranges, start = [], self.at
         for i in range(self.at, stop):
             if self.words[i] == "," and self._depths[i] == level:
-                found.append((start, i))
+                ranges.append((start, i))
                 start = i + 1
         self.at = stop
-        return [*found, (start, stop)]
+        return [*ranges, (start, stop)]
 
     def assignments(self, stop: int) -> dict[str, str]:
         """Consume `a = x, b = y` up to `stop`; return the texts by column."""
-        found: dict[str, str] = {}
+        texts: dict[str, str] = {}
         for start, end in self.terms(stop):
             self.at = start
             _, parts = self.path()
             self.need("=")
-            if parts[-1] in found:
+            if parts[-1] in texts:
                 raise InvalidInput(f"sql: column {parts[-1]!r} is assigned twice")
-            found[parts[-1]] = self.until(end, "a value")
+            texts[parts[-1]] = self.until(end, "a value")
         self.at = stop
-        return found
+        return texts
 
     def where(self, what: str) -> str:
         """Consume the final WHERE clause; empty if there is none."""

@@ -52,8 +52,8 @@ def with_named_versions(statement: str) -> str:
 
 
 def _is_clause(tokens: Sequence[Any], place: int) -> bool:
-    found = tuple(token.text.upper() for token in tokens[place : place + len(_CLAUSE)])
-    return found == _CLAUSE and _is_name(tokens[place - 1])
+    words = tuple(token.text.upper() for token in tokens[place : place + len(_CLAUSE)])
+    return words == _CLAUSE and _is_name(tokens[place - 1])
 
 
 def _is_name(token: Any) -> bool:

@@ -109,7 +109,7 @@ class StatisticsCollector:
     def finish(self) -> dict[Subject, ColumnStatistics]:
         """Return the statistics by subject, within the budget."""
         begin = time.perf_counter()
-        found = {
+        by_subject = {
             subject: statistics
             for column in self._columns
             for subject, statistics in column.finish()
@@ -117,13 +117,13 @@ class StatisticsCollector:
         for field, collector in self._extra:
             for subject, statistics in collector.finish():
                 if is_consistent(subject, statistics, field, self._rows):
-                    found[subject] = statistics
+                    by_subject[subject] = statistics
                 else:
                     self._metrics.statistics_mismatched += 1
         budget, critical = self._options.budget(self._rows), self._options.critical
         if self._options.sampled_text:
-            found = drop_sampled(found, budget, self._is_sampled)
-        trimmed = trim(found, budget, critical)
+            by_subject = drop_sampled(by_subject, budget, self._is_sampled)
+        trimmed = trim(by_subject, budget, critical)
         self._metrics.statistics_trimmed += trimmed.count
         self._metrics.statistics_bytes += trimmed.size_bytes
         self._metrics.statistics_s += time.perf_counter() - begin

@@ -36,7 +36,7 @@ Mask = npt.NDArray[np.bool_]
 Decoded: TypeAlias = dict[Subject, tuple[AbstractColumn, int]]
 """Statistics of one manifest by subject, each with its number of contradictions."""
 
-MOST_DECODED: Final = 64  # subjects in a `Decoded`
+MAX_DECODED: Final = 64  # subjects in a `Decoded`
 
 
 class Columns(Protocol):
@@ -115,12 +115,12 @@ class PartStatistics:
         described = self._described(subject)
         if described is None:
             return None
-        if (found := self._decoded.get(subject)) is not None:
-            self.contradictions += found[1]
-            return found[0]
+        if (entry := self._decoded.get(subject)) is not None:
+            self.contradictions += entry[1]
+            return entry[0]
         before = self.contradictions
         column = self._decode(described)
-        if len(self._decoded) < MOST_DECODED:
+        if len(self._decoded) < MAX_DECODED:
             self._decoded[subject] = column, self.contradictions - before
         return column
 

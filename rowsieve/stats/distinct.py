@@ -32,7 +32,7 @@ _SHIFT: Final = np.uint64(_RANK_BITS)
 _RANK_MASK: Final = np.uint64((1 << _RANK_BITS) - 1)
 _SPARSE, _DENSE = b"\x00", b"\x01"
 _ENTRY: Final = np.dtype([("register", "<u2"), ("rank", "u1")])
-_MOST_SPARSE: Final = _REGISTERS // _ENTRY.itemsize  # non-zero registers
+_MAX_SPARSE: Final = _REGISTERS // _ENTRY.itemsize  # non-zero registers
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Sketch:
         kind = self.kind.encode()
         head = bytes([len(kind)]) + kind
         filled = np.flatnonzero(self.registers)
-        if len(filled) > _MOST_SPARSE:
+        if len(filled) > _MAX_SPARSE:
             return head + _DENSE + self.registers.tobytes()
         entries = np.empty(len(filled), dtype=_ENTRY)
         entries["register"], entries["rank"] = filled, self.registers[filled]
@@ -95,15 +95,15 @@ class Sketch:
 
 def joined(sketches: Iterable[Sketch]) -> Sketch | None:
     """The sketch of all their values; None if there are none, or of several kinds."""
-    found: Sketch | None = None
+    sketch: Sketch | None = None
     for each in sketches:
-        if found is None:
-            found = Sketch(each.kind, each.registers.copy())
-        elif each.kind != found.kind:
+        if sketch is None:
+            sketch = Sketch(each.kind, each.registers.copy())
+        elif each.kind != sketch.kind:
             return None
         else:
-            np.maximum(found.registers, each.registers, out=found.registers)
-    return found
+            np.maximum(sketch.registers, each.registers, out=sketch.registers)
+    return sketch
 
 
 def kind_of(type_: pa.DataType) -> str | None:
@@ -151,10 +151,10 @@ def hashes_of(values: pa.Array) -> Hashes:
 
 def _mixed(words: Hashes) -> Hashes:
     """Spread the bits of each word over a hash: the finaliser of SplitMix64."""
-    found = words + np.uint64(0x9E3779B97F4A7C15)
-    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Hashes = found ^ (found >> np.uint64(31))
+    bits = words + np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: Hashes = bits ^ (bits >> np.uint64(31))
     return mixed
 
 
@@ -162,23 +162,23 @@ def _sigma(share: float) -> float:
     """The correction for registers without a value."""
     if share == 1:
         return math.inf
-    weight, found = 1.0, share
+    weight, total = 1.0, share
     while True:
         share *= share
-        before, found = found, found + share * weight
+        before, total = total, total + share * weight
         weight += weight
-        if found == before:
-            return found
+        if total == before:
+            return total
 
 
 def _tau(share: float) -> float:
     """The correction for registers that are full."""
     if share in (0, 1):
         return 0.0
-    weight, found = 1.0, 1 - share
+    weight, total = 1.0, 1 - share
     while True:
         share = math.sqrt(share)
         weight *= 0.5
-        before, found = found, found - (1 - share) ** 2 * weight
-        if found == before:
-            return found / 3
+        before, total = total, total - (1 - share) ** 2 * weight
+        if total == before:
+            return total / 3

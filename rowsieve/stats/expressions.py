@@ -74,10 +74,10 @@ def as_member(operand: ir.Operand) -> ir.BoundColumn | None:
             outer = as_member(parent)
             if outer is None or not isinstance(outer.type, Struct):
                 return None
-            found = [field for field in outer.type.fields if field.name == name]
-            if len(found) != 1:
+            members = [field for field in outer.type.fields if field.name == name]
+            if len(members) != 1:
                 return None
-            return ir.BoundColumn(found[0].id, f"{outer.name}.{name}", found[0].type)
+            return ir.BoundColumn(members[0].id, f"{outer.name}.{name}", members[0].type)
         case _:
             return None
 
@@ -125,10 +125,10 @@ def _of_number(function: str, number: ir.Operand, statistics: Subjects) -> Abstr
                 value = cast_of_path(replace(path, as_text=True), ANY_DECIMAL, statistics)
     if value is None:
         return None
-    found = _OF_NUMERIC[function]
-    lower, upper = (found.kernel(from_numbers(end)) for end in (value.lower, value.upper))
-    nan = value.fails if isinstance(found.type, Float) else value.nan
-    return replace(value, type=found.type, lower=lower, upper=upper, nan=nan, alternatives=())
+    numeric = _OF_NUMERIC[function]
+    lower, upper = (numeric.kernel(from_numbers(end)) for end in (value.lower, value.upper))
+    nan = value.fails if isinstance(numeric.type, Float) else value.nan
+    return replace(value, type=numeric.type, lower=lower, upper=upper, nan=nan, alternatives=())
 
 
 def _one_of(elements: AbstractValue | None) -> AbstractValue | None:
@@ -147,12 +147,12 @@ def _cast_of_text(
     if not isinstance(target, Int | Float | Decimal):
         return None
     kinds = (AS_INT,) if isinstance(target, Int) else (AS_NUMBER, AS_INT)
-    found: AbstractValue | None = None
+    bounds: AbstractValue | None = None
     for what in kinds:  # if all numbers are whole, only `as_int` may exist
         value = _cast_of_numbers(Derived(column.field_id, what), target, statistics)
         if value is not None:
-            found = value if found is None else meet(found, value)
-    return found
+            bounds = value if bounds is None else meet(bounds, value)
+    return bounds
 
 
 def _cast_of_numbers(

@@ -84,9 +84,9 @@ def fills_of(schema: Schema) -> Mapping[Subject, Fills]:
 
 def fills_at(fills: Mapping[Subject, Fills], subject: Subject) -> Fills:
     """Return the fills of a subject, which may be a JSON path, from those of its schema."""
-    found = fills.get(subject)
-    if found is not None or isinstance(subject, int):
-        return found or ()
+    of_subject = fills.get(subject)
+    if of_subject is not None or isinstance(subject, int):
+        return of_subject or ()
     documents = fills.get(subject.field_id, ())
     if not documents or not isinstance(documents[0].type, Json):
         return ()
@@ -144,14 +144,14 @@ def _at_path(document: Fill, subject: Derived) -> Fill | None:
     described, text = derived(subject), document.lower.as_py()
     if described is None:
         return None
-    found = _described(text, subject)
-    if found is None:
+    statistics = _described(text, subject)
+    if statistics is None:
         return None
-    kinds = EVERYTHING if found.kinds is None else found.kinds
+    kinds = EVERYTHING if statistics.kinds is None else statistics.kinds
     if document.maybe_null and kinds != EVERYTHING:
         kinds |= Kind.MISSING
     none = pa.scalar(None, arrow_type(described.type))
-    lower, upper = found.lower or none, found.upper or none
+    lower, upper = statistics.lower or none, statistics.upper or none
     return Fill(document.added, described.type, lower, upper, maybe_null=True, kinds=kinds)
 
 

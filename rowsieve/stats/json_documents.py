@@ -82,20 +82,20 @@ class PathTree:
 
     def values(self, documents: list[Any]) -> tuple[dict[Path, list[Any]], Counter[str]]:
         """The values at each wanted path, and how often each key occurred."""
-        found: dict[Path, list[Any]] = {}
+        by_path: dict[Path, list[Any]] = {}
         met: Counter[str] = Counter()
-        _descend(self.root, documents, (), found, met)
-        return found, met
+        _descend(self.root, documents, (), by_path, met)
+        return by_path, met
 
     def cells(self, documents: list[Any]) -> tuple[dict[Path, list[Any]], Counter[str]]:
         """The value of every document at each wanted path, and how often each key occurred.
 
         In the order of the documents; `MISSING` if a document has none.
         """
-        found: dict[Path, list[Any]] = {}
+        by_path: dict[Path, list[Any]] = {}
         met: Counter[str] = Counter()
-        _descend_by_row(self.root, documents, (), found, met)
-        return found, met
+        _descend_by_row(self.root, documents, (), by_path, met)
+        return by_path, met
 
 
 def decode_documents(values: Values, tree: PathTree) -> Documents:
@@ -110,16 +110,16 @@ def decode_documents(values: Values, tree: PathTree) -> Documents:
     at_once = _decode_at_once(texts, tree, tree.values)
     if at_once is not None:
         return Documents(texts, at_once[1], kinds)
-    found = Documents(texts, {path: [] for path in tree.paths}, kinds)
+    batch = Documents(texts, {path: [] for path in tree.paths}, kinds)
     repeating = _may_repeat(texts, tree.keys)
     if repeating.any():
-        _add_repeating(texts.filter(pa.array(repeating)).to_pylist(), tree, found)
+        _add_repeating(texts.filter(pa.array(repeating)).to_pylist(), tree, batch)
         texts = texts.filter(pa.array(~repeating))
     decoded, malformed = _decoded(texts.to_pylist(), tree.decoder.decode)
     if malformed:
-        found.kinds |= Kind.OTHER
-    _add(tree, decoded, found)
-    return found
+        batch.kinds |= Kind.OTHER
+    _add(tree, decoded, batch)
+    return batch
 
 
 def documents_by_row(texts: pa.Array, tree: PathTree) -> tuple[list[Any], Mask]:
@@ -211,10 +211,10 @@ def _decode_at_once(
         return None
     if len(documents) != len(texts):
         return None
-    found, met = walk(documents)
+    by_path, met = walk(documents)
     if any(text.count(f'"{key}"'.encode()) != met[key] for key in tree.keys):
         return None
-    return documents, found
+    return documents, by_path
 
 
 def _union(node: _Node) -> Any:
@@ -241,10 +241,10 @@ def _wanted(node: _Node, path: Path) -> Iterator[Path]:
 
 
 def _descend(
-    node: _Node, values: list[Any], path: Path, found: dict[Path, list[Any]], met: Counter[str]
+    node: _Node, values: list[Any], path: Path, by_path: dict[Path, list[Any]], met: Counter[str]
 ) -> None:
     if node.wanted:
-        found[path] = values
+        by_path[path] = values
     if not node.members:
         return
     objects = values
@@ -255,14 +255,14 @@ def _descend(
         met[key] += len(inner) - inner.count(MISSING)
         if len(objects) < len(values):
             inner.append(MISSING)
-        _descend(member, inner, (*path, key), found, met)
+        _descend(member, inner, (*path, key), by_path, met)
 
 
 def _descend_by_row(
-    node: _Node, values: list[Any], path: Path, found: dict[Path, list[Any]], met: Counter[str]
+    node: _Node, values: list[Any], path: Path, by_path: dict[Path, list[Any]], met: Counter[str]
 ) -> None:
     if node.wanted:
-        found[path] = values
+        by_path[path] = values
     if not node.members:
         return
     same = all(type_ is node.type for type_ in set(map(type, values)))
@@ -273,12 +273,12 @@ def _descend_by_row(
         else:
             inner = [take(value) if type(value) is node.type else MISSING for value in values]
         met[key] += len(inner) - inner.count(MISSING)
-        _descend_by_row(member, inner, (*path, key), found, met)
+        _descend_by_row(member, inner, (*path, key), by_path, met)
 
 
-def _add(tree: PathTree, documents: list[Any], found: Documents) -> None:
+def _add(tree: PathTree, documents: list[Any], batch: Documents) -> None:
     for path, cells in tree.values(documents)[0].items():
-        found.cells[path] += cells
+        batch.cells[path] += cells
 
 
 def _decoded(texts: list[str], decode: Callable[[str], Any]) -> tuple[list[Any], bool]:
@@ -287,13 +287,13 @@ def _decoded(texts: list[str], decode: Callable[[str], Any]) -> tuple[list[Any],
         return list(map(decode, texts)), False
     except _MALFORMED:
         pass
-    found = []
+    documents = []
     for text in texts:
         try:
-            found.append(decode(text))
+            documents.append(decode(text))
         except _MALFORMED:
             continue
-    return found, True
+    return documents, True
 
 
 def _may_repeat(values: pa.Array, keys: Sequence[str]) -> Mask:
@@ -309,14 +309,14 @@ def _may_repeat(values: pa.Array, keys: Sequence[str]) -> Mask:
     return repeats
 
 
-def _add_repeating(texts: list[str], tree: PathTree, found: Documents) -> None:
+def _add_repeating(texts: list[str], tree: PathTree, batch: Documents) -> None:
     """Add documents that may repeat a key; most only use it in several objects."""
     plain = []
     for text in texts:
         try:
             document = _ANY.decode(text)
         except _MALFORMED:
-            found.kinds |= Kind.OTHER
+            batch.kinds |= Kind.OTHER
             continue
         if "\\" not in text and _has_all_keys(text, document, tree.keys):
             plain.append(tree.decoder.decode(text))
@@ -324,10 +324,10 @@ def _add_repeating(texts: list[str], tree: PathTree, found: Documents) -> None:
         try:
             pairs = json.loads(text, object_pairs_hook=_Pairs)
         except _MALFORMED:
-            found.kinds |= Kind.OTHER
+            batch.kinds |= Kind.OTHER
             continue
-        _walk(tree.root, [pairs], (), found)
-    _add(tree, plain, found)
+        _walk(tree.root, [pairs], (), batch)
+    _add(tree, plain, batch)
 
 
 def _has_all_keys(text: str, document: Any, keys: Sequence[str]) -> bool:
@@ -341,18 +341,18 @@ def _count(text: str, key: str) -> int:
     return len(re.findall(re.escape(quoted) + r"\s*:", text)) if quoted in text else 0
 
 
-def _walk(node: _Node, values: list[Any], path: Path, found: Documents) -> None:
+def _walk(node: _Node, values: list[Any], path: Path, batch: Documents) -> None:
     if node.wanted:
-        found.cells[path] += [_plain(value) for value in values]
+        batch.cells[path] += [_plain(value) for value in values]
     for key, member in node.members.items():
         inner = []
         for value in values:
             pairs = value if isinstance(value, _Pairs) else ()
             items = [item for name, item in pairs if name == key]
             if len(items) > 1:
-                found.kinds |= Kind.MISSING
+                batch.kinds |= Kind.MISSING
             inner += items or [MISSING]
-        _walk(member, inner, (*path, key), found)
+        _walk(member, inner, (*path, key), batch)
 
 
 def _plain(value: Any) -> Any:

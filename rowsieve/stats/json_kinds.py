@@ -69,13 +69,13 @@ def parsed_path(subject: Derived) -> Path | None:
     None for other subjects, and for paths that have no statistics.
     """
     whole = path_of_subject(subject)
-    found = None if whole is None else _STATED.fullmatch(whole.what)
-    if found is None:
+    match = None if whole is None else _STATED.fullmatch(whole.what)
+    if match is None:
         return None
-    keys = tuple(map(_unescaped, found[1].split("/")[1:]))
+    keys = tuple(map(_unescaped, match[1].split("/")[1:]))
     if not all(map(is_plain, keys)):
         return None
-    return keys if found[2] is None else (*keys, ANY_INDEX if found[2] == "*" else int(found[2]))
+    return keys if match[2] is None else (*keys, ANY_INDEX if match[2] == "*" else int(match[2]))
 
 
 def last_key(subject: Derived) -> str | None:

@@ -27,10 +27,10 @@ from rowsieve.stats.json_kinds import ANY_INDEX, INDICES, INT64, Kind, Path, is_
 from rowsieve.stats.model import ColumnStatistics, Subject
 from rowsieve.stats.values import Values, lower_bound, upper_bound
 
-MOST_PATHS: Final = 32
-MOST_KEYS_DEEP: Final = 3
+MAX_PATHS: Final = 32
+MAX_KEYS_DEEP: Final = 3
 _SAMPLE: Final = 256
-_LEAST_SHARE: Final = 0.1
+_MIN_SHARE: Final = 0.1
 _LARGEST: Final = 2**1023
 
 
@@ -53,13 +53,13 @@ class JsonCollector:
             paths = [*self._declared, *_occurring(values)]
             self._tree = PathTree(list(dict.fromkeys(paths)))
         documents = decode_documents(values, self._tree)
-        found = {}
+        by_path = {}
         for path, cells in documents.cells.items():
-            found[path] = cells, NO_KIND
-            found.update(_elements(path, cells))
-        for path in found.keys() | self._found.keys():
+            by_path[path] = cells, NO_KIND
+            by_path.update(_elements(path, cells))
+        for path in by_path.keys() | self._found.keys():
             collector = self._at(path)
-            cells, kinds = found.get(path, ([], Kind.MISSING))
+            cells, kinds = by_path.get(path, ([], Kind.MISSING))
             collector.add(cells, kinds | documents.kinds)
             if collector.lacks_exponents and documents.may_have_exponents:
                 collector.add([], Kind.EXPONENT)
@@ -200,8 +200,8 @@ def _occurring(values: Values) -> list[Path]:
         except (msgspec.MsgspecError, RecursionError, ValueError):
             continue
         counts.update(_paths_of(document, ()))
-    least = len(sample) * _LEAST_SHARE
-    return [path for path, count in counts.most_common(MOST_PATHS) if count >= least]
+    least = len(sample) * _MIN_SHARE
+    return [path for path, count in counts.most_common(MAX_PATHS) if count >= least]
 
 
 def _paths_of(document: Any, path: Path) -> Iterator[Path]:
@@ -211,5 +211,5 @@ def _paths_of(document: Any, path: Path) -> Iterator[Path]:
         if not is_plain(key):
             continue
         yield (*path, key)
-        if len(path) + 1 < MOST_KEYS_DEEP:
+        if len(path) + 1 < MAX_KEYS_DEEP:
             yield from _paths_of(value, (*path, key))

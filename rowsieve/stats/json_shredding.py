@@ -7,7 +7,7 @@ bounds of any range of rows.
 
 Soundness: a document that is malformed, nests too deep, repeats a wanted key in one object or has a
 number out of the range of doubles is `OTHER` at every path, which means "unknown" (invariant 29).
-Strings are cut to `MOST_CHARACTERS`, so one of that length may be a prefix of a longer value. Whole
+Strings are cut to `MAX_CHARACTERS`, so one of that length may be a prefix of a longer value. Whole
 numbers beyond 64 bits become the nearest doubles; readers widen the bounds of doubles. A number
 with an exponent has `EXPONENT` in `kinds` in addition to its double.
 """
@@ -29,10 +29,10 @@ from rowsieve.stats.json_documents import MISSING, PathTree, documents_by_row, e
 from rowsieve.stats.json_kinds import INT64, Kind, Path
 from rowsieve.stats.values import Values
 
-MOST_CHARACTERS: Final = 64
+MAX_CHARACTERS: Final = 64
 _LARGEST: Final = 2**1023
 _OTHER: Final = int(Kind.OTHER)
-_MOST_BYTES: Final = 2**30
+_MAX_BYTES: Final = 2**30
 _TYPES: Final = frozenset({int, float, str})
 _TYPED: Final = 0  # of a value that has a typed column, so that `kinds` is NULL
 
@@ -80,12 +80,12 @@ def shred(values: Values, paths: Sequence[Path]) -> list[pa.StructArray]:
     """Return the columns of each path, as a struct of `FIELDS`; (n,) rows, none of them NULL."""
     tree = PathTree(paths)
     if isinstance(values, pa.ChunkedArray):
-        if values.nbytes > _MOST_BYTES:  # one array cannot hold them
+        if values.nbytes > _MAX_BYTES:  # one array cannot hold them
             pieces = [_shred(chunk, tree) for chunk in values.chunks]
             return [pa.concat_arrays([piece[path] for piece in pieces]) for path in paths]
         values = values.combine_chunks()
-    found = _shred(values, tree)
-    return [found[path] for path in paths]
+    columns = _shred(values, tree)
+    return [columns[path] for path in paths]
 
 
 def _shred(texts: pa.Array, tree: PathTree) -> dict[Path, pa.StructArray]:
@@ -99,8 +99,8 @@ def _shred(texts: pa.Array, tree: PathTree) -> dict[Path, pa.StructArray]:
 
     @cache
     def exponents() -> Mask:
-        found = exponents_by_row(present)
-        return found if there is None else _spread(found, there)
+        mask = exponents_by_row(present)
+        return mask if there is None else _spread(mask, there)
 
     cells = tree.cells(documents)[0]
     return {path: _columns(own, unknown, exponents) for path, own in cells.items()}
@@ -170,12 +170,12 @@ def _without_long(
 
 
 def _strings(cells: list[str | None] | None, count: int) -> pa.Array:
-    """Strings of at most `MOST_CHARACTERS`; a prefix sorts like the whole string, or equal."""
+    """Strings of at most `MAX_CHARACTERS`; a prefix sorts like the whole string, or equal."""
     strings = _array(cells, count, pa.string())
     longest = pc.max(pc.binary_length(strings)).as_py() or 0
-    if longest <= MOST_CHARACTERS:
+    if longest <= MAX_CHARACTERS:
         return strings
-    return pc.utf8_slice_codeunits(strings, 0, MOST_CHARACTERS)
+    return pc.utf8_slice_codeunits(strings, 0, MAX_CHARACTERS)
 
 
 def _known(values: pa.Array, unknown: Mask) -> pa.Array:

@@ -19,7 +19,7 @@ from rowsieve.types.schema import Schema
 
 DEFAULT_BYTES: Final = 1_024
 DEFAULT_BYTES_PER_1000_ROWS: Final = 16
-MOST_SHREDDED: Final = 32  # paths of a table
+MAX_SHREDDED: Final = 32  # paths of a table
 
 PROPERTIES_WITH_COLUMNS: Final = (
     "critical_columns",
@@ -98,26 +98,26 @@ def shredded_paths(
 
     InvalidInput if it does not fit the schema, or the table's JSON is stored as opaque bytes.
     """
-    found: dict[Field, dict[Path, None]] = {}
+    by_column: dict[Field, dict[Path, None]] = {}
     for column, path in _json_paths(properties, "json_shredding", schema):
         if not path:
             raise InvalidInput(
                 f"property json_shredding names {column.name!r} without a path; name the paths to "
                 f"store as columns, such as {column.name}.user.id"
             )
-        found.setdefault(column, {})[path] = None
-    count = sum(map(len, found.values()))
-    if count > MOST_SHREDDED:
+        by_column.setdefault(column, {})[path] = None
+    count = sum(map(len, by_column.values()))
+    if count > MAX_SHREDDED:
         raise InvalidInput(
-            f"property json_shredding names {count} paths; at most {MOST_SHREDDED} are stored as "
+            f"property json_shredding names {count} paths; at most {MAX_SHREDDED} are stored as "
             "columns, so name those that conditions use most"
         )
-    if found and properties.get("value_forms") == "opaque":
+    if by_column and properties.get("value_forms") == "opaque":
         raise InvalidInput(
             "property json_shredding stores values of JSON as columns with statistics, but "
             "value_forms is 'opaque', which hides them; unset one of the two"
         )
-    return tuple((column, tuple(paths)) for column, paths in found.items())
+    return tuple((column, tuple(paths)) for column, paths in by_column.items())
 
 
 def named_ids(properties: Mapping[str, str], schema: Schema) -> tuple[int, ...]:
@@ -133,14 +133,14 @@ def _json_paths(
     properties: Mapping[str, str], name: str, schema: Schema
 ) -> list[tuple[Field, Path]]:
     """The JSON columns and paths that a property names."""
-    found = _columns(properties, name, schema, Json, "JSON")
-    for step in (step for _, path in found for step in path):
+    paths = _columns(properties, name, schema, Json, "JSON")
+    for step in (step for _, path in paths for step in path):
         if not is_plain(str(step)):
             raise InvalidInput(
                 f"property {name} names the key {step!r}; keys with quotes, backslashes or control "
                 "characters have no statistics"
             )
-    return found
+    return paths
 
 
 def _count(properties: Mapping[str, str], name: str, default: int) -> int:
@@ -155,16 +155,16 @@ def _count(properties: Mapping[str, str], name: str, default: int) -> int:
 def _critical(properties: Mapping[str, str], schema: Schema) -> Iterator[Field]:
     """The named columns, and fields of structs by path."""
     for first, *path in _paths(properties.get("critical_columns", ""), "critical_columns"):
-        found = next((field for field in schema if field.name == first), None)
+        column = next((field for field in schema if field.name == first), None)
         for step in path:
-            members = found.type.fields if found and isinstance(found.type, Struct) else ()
-            found = next((member for member in members if member.name == step), None)
-        if found is None:
+            members = column.type.fields if column and isinstance(column.type, Struct) else ()
+            column = next((member for member in members if member.name == step), None)
+        if column is None:
             raise InvalidInput(
                 f"property critical_columns names {'.'.join((first, *path))!r}, "
                 f"which is not a column; the columns are {', '.join(schema.names)}"
             )
-        yield found
+        yield column
 
 
 def _columns(
@@ -174,7 +174,7 @@ def _columns(
     kind: Callable[..., LogicalType],
     what: str,
 ) -> list[tuple[Field, Path]]:
-    found: list[tuple[Field, Path]] = []
+    columns: list[tuple[Field, Path]] = []
     for column_name, *path in _paths(properties.get(name, ""), name):
         column = next((each for each in schema if each.name == column_name), None)
         if column is None:
@@ -187,13 +187,13 @@ def _columns(
                 f"property {name} names {column_name!r} of type {type_name(column.type)}; it "
                 f"accepts {what} columns only"
             )
-        found.append((column, tuple(path)))
-    return found
+        columns.append((column, tuple(path)))
+    return columns
 
 
 def _paths(text: str, name: str) -> list[list[str]]:
     """Parse `a, b.c, "d,e".f` to lists of steps."""
-    found: list[list[str]] = []
+    paths: list[list[str]] = []
     position, steps = 0, []
     text = text.strip()
     while text:
@@ -209,7 +209,7 @@ def _paths(text: str, name: str) -> list[list[str]]:
         if rest.startswith("."):
             position = match.end() + 1
             continue
-        found.append(steps)
+        paths.append(steps)
         steps = []
         if not rest:
             break
@@ -222,7 +222,7 @@ def _paths(text: str, name: str) -> list[list[str]]:
             )
         after = rest.lstrip()[1:]
         position = len(text) - len(after.lstrip())
-    return found
+    return paths
 
 
 NOTHING_MORE: Final = StatisticsOptions()

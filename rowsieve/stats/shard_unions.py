@@ -80,11 +80,11 @@ def _union(
     for fact, bounds, which in (("lower", known.lower, "min"), ("upper", known.upper, "max")):
         if bounds.null_count == len(bounds):
             continue
-        found = [
+        shard_bounds = [
             _outermost(bounds[start:stop].filter(pa.array(~absent[start:stop])), which)
             for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
         ]
-        columns[union_name(subject, fact)] = pa.concat_arrays(found)
+        columns[union_name(subject, fact)] = pa.concat_arrays(shard_bounds)
     return columns
 
 

@@ -71,7 +71,7 @@ def comparables(field: logical.Field) -> tuple[Comparable, ...]:
 
 _DERIVED: dict[str, logical.LogicalType] = {
     LENGTH: logical.Int(),
-    **{each.what: each.type for found in (*COMPARABLES.values(), EXTENTS) for each in found},
+    **{each.what: each.type for group in (*COMPARABLES.values(), EXTENTS) for each in group},
     AS_INT: logical.Int(),
     AS_NUMBER: logical.ANY_DECIMAL,
     AS_UPPER: logical.String(),
@@ -142,8 +142,8 @@ def derived(subject: Derived) -> Described | None:
 
 def _describe(field: logical.Field, *, repeated: bool) -> Iterator[Described]:
     yield Described(field.id, field.type, repeated, field.float_since)
-    for found in comparables(field):
-        yield Described(Derived(field.id, found.what), found.type, repeated)
+    for comparable in comparables(field):
+        yield Described(Derived(field.id, comparable.what), comparable.type, repeated)
     match field.type:
         case logical.Struct(fields=members):
             for member in members:

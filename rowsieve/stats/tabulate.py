@@ -37,10 +37,10 @@ def statistics_columns(
             name = prefix + fact
             columns[name] = None  # keeps its place
             kind = (fact in _BOUNDS, type_)
-            if (found := alike.get(kind)) is None:
-                found = alike[kind] = ([], [])
-            found[0].append(name)
-            found[1].extend([getattr(statistics, fact) for statistics in known])
+            if (group := alike.get(kind)) is None:
+                group = alike[kind] = ([], [])
+            group[0].append(name)
+            group[1].extend([getattr(statistics, fact) for statistics in known])
     for (is_bound, type_), (names, cells) in alike.items():
         values = scalar_array(cells, type_) if is_bound else pa.array(cells, type_)
         columns.update(slices(names, values))

@@ -25,7 +25,7 @@ from rowsieve.stats.values import ValueCollector, Values
 from rowsieve.types.encodings import arrow_type
 
 _NUMBER: Final = r"^-?[0-9]{1,18}(\.[0-9]{1,18})?$"
-_MOST_DIGITS: Final = 18
+_MAX_DIGITS: Final = 18
 _SAMPLE: Final = 1_024
 _SAMPLE_ROWS: Final = 64  # the first texts of a part
 _LONGEST: Final = 32  # bytes on average; longer text is not tried as numbers
@@ -150,11 +150,11 @@ def are_whole(texts: pa.Array) -> bool:
         return not len(texts) or bool(are_whole(texts.drop_null()))
     data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
     lengths = np.diff(offsets)
-    if lengths.min() < 1 or lengths.max() > _MOST_DIGITS + 1:
+    if lengths.min() < 1 or lengths.max() > _MAX_DIGITS + 1:
         return False
     negative = data[offsets[:-1] - offsets[0]] == ord("-")
     digits = lengths - negative
-    if digits.min() < 1 or digits.max() > _MOST_DIGITS:
+    if digits.min() < 1 or digits.max() > _MAX_DIGITS:
         return False
     others = (data < ord("0")) | (data > ord("9"))
     return int(others.sum()) == int(negative.sum())

@@ -98,8 +98,8 @@ def extremes(values: Any) -> Extremes:
         low = pa.scalar(min(numbers.min() for numbers in plain), values.type)
         high = pa.scalar(max(numbers.max() for numbers in plain), values.type)
     else:
-        found = pc.min_max(values)
-        low, high = found["min"], found["max"]
+        ends = pc.min_max(values)
+        low, high = ends["min"], ends["max"]
     if not low.is_valid:
         return None, None
     if pa.types.is_floating(low.type):
@@ -114,10 +114,10 @@ def extremes_together(columns: Sequence[Values]) -> list[Extremes | None]:
     A kernel takes longer to call than to run over a few rows. Therefore whole numbers, dates and
     times without NULLs are concatenated by type, and numpy finds the extremes of all at once.
     """
-    found: list[Extremes | None] = [None] * len(columns)
+    bounds: list[Extremes | None] = [None] * len(columns)
     row_count = len(columns[0]) if columns else 0
     if not 0 < row_count <= SHORT_ROWS:
-        return found
+        return bounds
     alike: dict[pa.DataType, list[int]] = {}
     for place, values in enumerate(columns):
         if pa.types.is_primitive(values.type) and not values.null_count:
@@ -131,8 +131,8 @@ def extremes_together(columns: Sequence[Values]) -> list[Extremes | None]:
         lowest = pa.array(numbers.min(axis=1), plain.type).view(type_)
         highest = pa.array(numbers.max(axis=1), plain.type).view(type_)
         for place, low, high in zip(places, lowest, highest, strict=True):
-            found[place] = low, high
-    return found
+            bounds[place] = low, high
+    return bounds
 
 
 def _chunks(values: Values) -> list[pa.Array]:

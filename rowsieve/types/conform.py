@@ -75,14 +75,14 @@ def canonical_key(values: Any) -> Any:
     return _per_chunk(values, lambda chunk: _canonical_floats(chunk, zeros=True))
 
 
-def _match(found: Sequence[str], wanted: Sequence[str], owner: str, noun: str) -> list[int]:
-    """Return the position in `found` of each wanted name; SchemaMismatch unless all pair up."""
+def _match(given: Sequence[str], wanted: Sequence[str], owner: str, noun: str) -> list[int]:
+    """Return the position in `given` of each wanted name; SchemaMismatch unless all pair up."""
     positions: list[int] = []
     missing: list[str] = []
     known = set(wanted)
     exact: dict[str, list[int]] = {}  # positions by name
     ignoring_case: dict[str, list[int]] = {}  # by folded name, without exact matches
-    for i, other in enumerate(found):
+    for i, other in enumerate(given):
         exact.setdefault(other, []).append(i)
         if other not in known:
             ignoring_case.setdefault(other.lower(), []).append(i)
@@ -91,14 +91,14 @@ def _match(found: Sequence[str], wanted: Sequence[str], owner: str, noun: str) -
         if len(matches) > 1:
             raise SchemaMismatch(
                 f"{owner} has {len(matches)} {noun}s for {name!r}: "
-                f"{', '.join(repr(found[i]) for i in matches)}; keep one of them"
+                f"{', '.join(repr(given[i]) for i in matches)}; keep one of them"
             )
         if matches:
             positions += matches
         else:
             missing.append(name)
     taken = set(positions)
-    unknown = [name for i, name in enumerate(found) if i not in taken]
+    unknown = [name for i, name in enumerate(given) if i not in taken]
     if unknown:
         raise SchemaMismatch(
             f"{owner} has {_listed(unknown, noun)} that the table does not have"
@@ -106,7 +106,7 @@ def _match(found: Sequence[str], wanted: Sequence[str], owner: str, noun: str) -
         )
     if missing:
         raise SchemaMismatch(
-            f"{owner} lacks {_listed(missing, noun)}; it has ({', '.join(found)}) and must have "
+            f"{owner} lacks {_listed(missing, noun)}; it has ({', '.join(given)}) and must have "
             f"every {noun} of the table"
         )
     return positions

@@ -206,18 +206,18 @@ def _aliased_type(field: pa.Field, allocate: Callable[[], int]) -> logical.Logic
     name = alias_name(field)
     if name is None:
         return _logical_type(field, allocate)
-    alias, found = find_alias(name), _logical_type(field.remove_metadata(), allocate)
-    if alias is None or not alias.fits(found):
+    alias, plain_type = find_alias(name), _logical_type(field.remove_metadata(), allocate)
+    if alias is None or not alias.fits(plain_type):
         raise _unknown_extension(field.name, PREFIX + name, field.type)
-    return found
+    return plain_type
 
 
 def alias_name(field: pa.Field) -> str | None:
     """Return the alias that the metadata of a column names, such as `range.1`, or None."""
-    found = _unwrapped(field)[0] or b""
-    if found == GEOARROW_WKB and is_bytes(_unwrapped(field)[1]):
+    name_bytes = _unwrapped(field)[0] or b""
+    if name_bytes == GEOARROW_WKB and is_bytes(_unwrapped(field)[1]):
         return GEOMETRY
-    extension = found.decode(errors="replace")
+    extension = name_bytes.decode(errors="replace")
     name = extension.removeprefix(PREFIX)
     return name if name != extension and find_alias(name) is not None else None
 
@@ -322,7 +322,7 @@ def _unwrapped(field: pa.Field) -> tuple[bytes | None, pa.DataType]:
 
 def _unknown_extension(name: str, extension: str, type_: pa.DataType) -> SchemaMismatch:
     forms = {known.decode(): form for known, form in _OUR_FORMS.items()}
-    forms |= {PREFIX + alias: found.form for alias, found in ALIASES.items()}
+    forms |= {PREFIX + alias: alias_type.form for alias, alias_type in ALIASES.items()}
     known = ", ".join(f"{known} ({form})" for known, form in forms.items())
     return SchemaMismatch(
         f"column {name!r} has the extension type {extension!r} over {type_}, which this version of "

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from rowsieve.errors import SchemaMismatch
 from rowsieve.types.logical import Enum
 
-MOST_LABELS: Final = 10_000
-MOST_BYTES: Final = 255  # of a label in UTF-8
+MAX_LABELS: Final = 10_000
+MAX_BYTES: Final = 255  # of a label in UTF-8
 LABELS_KEY: Final = b"ARROW:extension:metadata"
 _POLARS_KEY: Final = b"_PL_ENUM_VALUES2"
 _NAME: Final = re.compile(r"\s*enum\s*\((.*)\)\s*", re.DOTALL | re.IGNORECASE)
@@ -31,13 +31,13 @@ def enum_of(labels: Sequence[object], column: str) -> Enum:
 
     Labels are distinct text of at most 255 bytes without a zero byte; there are 1 to 10,000.
     """
-    if not 1 <= len(labels) <= MOST_LABELS:
-        raise _no_enum(column, f"it has {len(labels):,} labels; give it 1 to {MOST_LABELS:,}")
+    if not 1 <= len(labels) <= MAX_LABELS:
+        raise _no_enum(column, f"it has {len(labels):,} labels; give it 1 to {MAX_LABELS:,}")
     for label in labels:
         if not isinstance(label, str) or "\0" in label or not _fits(label):
             raise _no_enum(
                 column,
-                f"{str(label)[:80]!r} is not a label: a label is text of at most {MOST_BYTES} "
+                f"{str(label)[:80]!r} is not a label: a label is text of at most {MAX_BYTES} "
                 "bytes of UTF-8 without a zero byte",
             )
     texts = tuple(str(label) for label in labels)
@@ -52,10 +52,10 @@ def declared(metadata: Mapping[bytes, bytes] | None, extension: bytes, column: s
 
     It is of the extension `extension`, with a JSON list of the labels, or an Enum of Polars.
     """
-    found = metadata or {}
-    if found.get(b"ARROW:extension:name") == extension:
-        return _of_json(found.get(LABELS_KEY, b""), column)
-    labels = _of_polars(found[_POLARS_KEY]) if _POLARS_KEY in found else None
+    entries = metadata or {}
+    if entries.get(b"ARROW:extension:name") == extension:
+        return _of_json(entries.get(LABELS_KEY, b""), column)
+    labels = _of_polars(entries[_POLARS_KEY]) if _POLARS_KEY in entries else None
     try:
         return None if labels is None else enum_of(labels, column)
     except SchemaMismatch:  # no label, too many or too long labels: the column is plain text
@@ -78,9 +78,9 @@ def named_enum(text: str, column: str = "enum") -> Enum | None:
 
     SchemaMismatch for labels that no enum has.
     """
-    if (found := _NAME.fullmatch(text)) is None:
+    if (match := _NAME.fullmatch(text)) is None:
         return None
-    inner, labels, place = found[1], [], 0
+    inner, labels, place = match[1], [], 0
     while (label := _LABEL.match(inner, place)) is not None:
         labels.append(label[1].replace("''", "'"))
         place = label.end()
@@ -118,7 +118,7 @@ def polars_metadata(type_: Enum) -> dict[bytes, bytes]:
 
 def _fits(label: str) -> bool:
     try:
-        return len(label.encode()) <= MOST_BYTES
+        return len(label.encode()) <= MAX_BYTES
     except UnicodeEncodeError:
         return False
 

@@ -168,33 +168,33 @@ def evolve(
     name that the schema does not have.
     """
     key_ids = frozenset(schema.field(name).id for name in key)
-    found = Schema(schema.id + 1, schema.fields)
+    evolved = Schema(schema.id + 1, schema.fields)
     for change in changes:
         match change:
             case AddColumn(path=path):
-                if not (change.if_missing and _exists(found, path)):
-                    found, next_field_id = _add(found, change, next_field_id)
+                if not (change.if_missing and _exists(evolved, path)):
+                    evolved, next_field_id = _add(evolved, change, next_field_id)
             case DropColumn(path=path):
-                if not (change.if_exists and not _exists(found, path)):
-                    found = _drop(found, resolve(found, path), key_ids)
+                if not (change.if_exists and not _exists(evolved, path)):
+                    evolved = _drop(evolved, resolve(evolved, path), key_ids)
             case RenameColumn():
-                found = _rename(found, resolve(found, change.path), change.new_name)
+                evolved = _rename(evolved, resolve(evolved, change.path), change.new_name)
             case WidenColumn():
-                found = _widen(found, resolve(found, change.path), change.field)
+                evolved = _widen(evolved, resolve(evolved, change.path), change.field)
             case ReorderColumns(paths=paths):
-                found = _reorder(found, [resolve(found, path) for path in paths])
+                evolved = _reorder(evolved, [resolve(evolved, path) for path in paths])
             case RelaxNotNull(path=path):
-                found = _relax(found, resolve(found, path), key_ids)
+                evolved = _relax(evolved, resolve(evolved, path), key_ids)
             case SetDefault():
-                found = _set_default(found, resolve(found, change.path), change.default)
+                evolved = _set_default(evolved, resolve(evolved, change.path), change.default)
             case SetNotNull(path=path):
-                found = _set_not_null(found, resolve(found, path))
+                evolved = _set_not_null(evolved, resolve(evolved, path))
             case SetComment(path=path, comment=comment):
-                found = _set_comment(found, resolve(found, path), comment)
+                evolved = _set_comment(evolved, resolve(evolved, path), comment)
             case _:
                 assert_never(change)
-    _check_aliases(schema, found)
-    return found, next_field_id
+    _check_aliases(schema, evolved)
+    return evolved, next_field_id
 
 
 def changes_fields(old: Schema, new: Schema, key: Sequence[str] = ()) -> bool:
@@ -326,9 +326,9 @@ def _add(schema: Schema, change: AddColumn, next_field_id: int) -> tuple[Schema,
     fields = (*others[:place], field, *others[place:])
     if not parent:
         return Schema(schema.id, fields), last + 1
-    found = with_field(schema, parent, replace(parent[-1], type=Struct(fields)))
-    check_nesting(arrow_field(next(each for each in found if each.id == parent[0].id)))
-    return found, last + 1
+    new_schema = with_field(schema, parent, replace(parent[-1], type=Struct(fields)))
+    check_nesting(arrow_field(next(each for each in new_schema if each.id == parent[0].id)))
+    return new_schema, last + 1
 
 
 def _default_text(value: object, type_: LogicalType, size: int | None, name: str) -> str | None:

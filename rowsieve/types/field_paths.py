@@ -121,13 +121,13 @@ def siblings(schema: Schema, chain: Chain) -> tuple[Field, ...]:
     """Return the fields of the struct that the chain leads to; the columns for an empty chain."""
     if not chain:
         return schema.fields
-    found = chain[-1]
-    if not isinstance(found.type, Struct):
+    field = chain[-1]
+    if not isinstance(field.type, Struct):
         raise InvalidSchemaChange(
-            f"{shown(chain)!r} is {type_name(found.type)}; only a struct has fields that can be "
+            f"{shown(chain)!r} is {type_name(field.type)}; only a struct has fields that can be "
             "added, dropped, renamed or put in an order"
         )
-    return found.type.fields
+    return field.type.fields
 
 
 def is_inside_key(chain: Chain) -> bool:
@@ -177,15 +177,15 @@ def _parsed_steps(steps: Sequence[tuple[str, Field]], text: str, is_same: _Same)
 def _walked(fields: Sequence[Field], path: Sequence[str], is_same: _Same) -> Iterator[Chain]:
     """Yield each chain with exactly these steps."""
     steps = [(field.name, field) for field in fields]
-    found: list[Chain] = [()]
+    chains: list[Chain] = [()]
     for place, given in enumerate(path):
-        found = [
+        chains = [
             (*chain, field)
-            for chain in found
+            for chain in chains
             for step, field in (children(chain[-1].type) if place else steps)
             if is_same(step, given)
         ]
-    yield from (chain for chain in found if chain)
+    yield from (chain for chain in chains if chain)
 
 
 def _unknown(schema: Schema, text: str) -> UnknownColumn:

@@ -132,11 +132,11 @@ def _filled(values: pa.Array, layout: npt.DTypeLike, null: Any = 0) -> npt.NDArr
     buffer = values.buffers()[1]
     if buffer is None:
         return np.full(len(values), null, layout)
-    found = np.frombuffer(buffer, layout, len(values), values.offset * layout.itemsize)
+    values_read = np.frombuffer(buffer, layout, len(values), values.offset * layout.itemsize)
     if not values.null_count:
-        return found
+        return values_read
     valid = values.is_valid().to_numpy(zero_copy_only=False)
-    return np.where(valid, found, np.array(null, layout))
+    return np.where(valid, values_read, np.array(null, layout))
 
 
 def _with_nulls(type_: pa.DataType, data: npt.NDArray[Any], like: pa.Array) -> pa.Array:

@@ -49,20 +49,20 @@ class IntervalParts:
 
 def parse_interval(text: str) -> IntervalParts:
     """Parse `1 month 2 days 03:04:05`; the ValueError for other text says what is wrong."""
-    found, place = IntervalParts(), 0
+    interval, place = IntervalParts(), 0
     while place < len(text):
         if clock := _CLOCK.match(text, place):
             sign = -1 if clock[1] == "-" else 1
             seconds = int(clock[2]) * 3_600 + int(clock[3]) * 60 + Fraction(clock[4] or 0)
-            found += IntervalParts(micros=sign * int(seconds * _SECOND))
+            interval += IntervalParts(micros=sign * int(seconds * _SECOND))
             place = clock.end()
         elif piece := _PIECE.match(text, place):
-            found, place = found + _amount(piece[1], piece[2]), piece.end()
+            interval, place = interval + _amount(piece[1], piece[2]), piece.end()
         else:
             break
     if place < len(text) or not text.strip():
         raise ValueError("write an interval as in '1 month 2 days 03:04:05'")
-    return found
+    return interval
 
 
 def _amount(number: str, unit: str) -> IntervalParts:

@@ -26,8 +26,8 @@ STORAGE: Final = pa.struct([pa.field("approx", pa.float64()), pa.field("exact", 
 
 _NEGATIVE_INFINITY, _NEGATIVE, _ZERO, _POSITIVE, _INFINITY, _NAN = range(6)
 _NAMED: Final = {_NEGATIVE_INFINITY: b"-Infinity", _INFINITY: b"Infinity", _NAN: b"NaN"}
-_MOST_WHOLE: Final = 131_072
-_MOST_FRACTION: Final = 16_383
+_MAX_WHOLE: Final = 131_072
+_MAX_FRACTION: Final = 16_383
 _NUMBER: Final = (
     r"^(?P<sign>[+-]?)(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?"
     r"(?:[eE](?P<exponent>[+-]?[0-9]{1,6}))?$"
@@ -36,7 +36,7 @@ _HEAD: Final = 5
 _SIGN_32: Final = 1 << 31
 _LOW_32: Final = (1 << 32) - 1
 _PAIRS: Final = np.array([list(f"{pair:02}".encode()[-2:]) for pair in range(256)], np.uint8)
-_MOST_BYTES: Final = np.iinfo(np.int32).max
+_MAX_BYTES: Final = np.iinfo(np.int32).max
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -74,7 +74,7 @@ def parsed(texts: pa.Array) -> tuple[pa.Array, Mask]:
     classes = np.where(negative, _NEGATIVE, _POSITIVE)
     classes[_ints(_size(digits)) == 0] = _ZERO
     named, classes = _named_classes(text, classes)
-    fits = (exponents <= _MOST_WHOLE) & (_ints(_size(digits)) - exponents <= _MOST_FRACTION)
+    fits = (exponents <= _MAX_WHOLE) & (_ints(_size(digits)) - exponents <= _MAX_FRACTION)
     fine = named | (finite & (fits | (classes == _ZERO)))
     valid = fine & _mask(texts.is_valid())
     exact = _packed(classes, exponents, pc.if_else(pa.array(valid), digits, ""), valid)
@@ -88,8 +88,8 @@ def from_text(texts: pa.Array) -> pa.Array:
         wrong = texts[int(np.argmin(fine))].as_py()
         shown = wrong if len(wrong) <= 60 else f"{wrong[:60]}…"
         raise ValueError(
-            f"{shown!r} is not a number with at most {_MOST_WHOLE:,} digits before the point and "
-            f"{_MOST_FRACTION:,} after it, NaN or Infinity"
+            f"{shown!r} is not a number with at most {_MAX_WHOLE:,} digits before the point and "
+            f"{_MAX_FRACTION:,} after it, NaN or Infinity"
         )
     return numbers
 
@@ -177,17 +177,17 @@ def of_exact(exact: pa.Array) -> pa.Array:
     """Build numbers of their exact bytes; ValueError for bytes that are not a number."""
     _check_layout(exact)
     floats = pa.nulls(len(exact), pa.float64())
-    found = from_text(to_text(_struct(floats, exact, _mask(exact.is_valid()))))
-    if not exact_of(found).equals(exact):
+    numbers = from_text(to_text(_struct(floats, exact, _mask(exact.is_valid()))))
+    if not exact_of(numbers).equals(exact):
         raise ValueError("the exact bytes of a number are not canonical")
-    return found
+    return numbers
 
 
 def encoded(number: Decimal | int | str) -> bytes:
     """Return the exact bytes of one number; ValueError for a value that is not a number."""
-    found = exact_of(from_text(pa.array([str(number)], pa.string())))[0].as_py()
-    assert isinstance(found, bytes)
-    return found
+    encoding = exact_of(from_text(pa.array([str(number)], pa.string())))[0].as_py()
+    assert isinstance(encoding, bytes)
+    return encoding
 
 
 def spelled(exact: bytes) -> str:
@@ -205,8 +205,8 @@ def _named_classes(text: pa.Array, classes: Ints) -> tuple[Mask, Ints]:
         (r"^\+?inf(inity)?$", _INFINITY),
         (r"^-inf(inity)?$", _NEGATIVE_INFINITY),
     ):
-        found = _mask(pc.match_substring_regex(lower, pattern))
-        classes, named = np.where(found, kind, classes), named | found
+        hits = _mask(pc.match_substring_regex(lower, pattern))
+        classes, named = np.where(hits, kind, classes), named | hits
     return named, classes
 
 
@@ -311,14 +311,14 @@ def _check_layout(exact: pa.Array) -> None:
     wrong |= finite & (lengths < _HEAD + 1 + negative)
     if not wrong.any():
         exponents = _exponents(starts, data, finite, negative)
-        wrong = finite & ((exponents > _MOST_WHOLE) | (exponents < -_MOST_FRACTION))
+        wrong = finite & ((exponents > _MAX_WHOLE) | (exponents < -_MAX_FRACTION))
         owners, places = _runs(np.where(finite, lengths - _HEAD - negative, 0))
         packed = data[starts[owners] + _HEAD + places]
         packed = np.where(negative[owners], 254 - packed, packed)
         wrong[owners[packed > 99]] = True
     if wrong.any():
-        found = exact[int(np.argmax(wrong))].as_py()
-        raise ValueError(f"the exact bytes {found[:40].hex()} are not those of a number")
+        wrong_bytes = exact[int(np.argmax(wrong))].as_py()
+        raise ValueError(f"the exact bytes {wrong_bytes[:40].hex()} are not those of a number")
 
 
 def _spans(values: pa.Array) -> tuple[Ints, Ints, npt.NDArray[np.uint8]]:
@@ -343,7 +343,7 @@ def _runs(counts: Ints) -> tuple[Ints, Ints]:
 def _offsets(sizes: Ints) -> Ints:
     offsets = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
-    if offsets[-1] > _MOST_BYTES:
+    if offsets[-1] > _MAX_BYTES:
         raise ValueError("numbers of one batch have more than 2 GiB of digits")
     return offsets
 

@@ -88,10 +88,10 @@ class Schema:
     _hash: int | None = dataclass_field(default=None, init=False, repr=False, compare=False)
 
     def __hash__(self) -> int:
-        if (found := self._hash) is None:
-            found = hash((self.id, self.fields))
-            object.__setattr__(self, "_hash", found)
-        return found
+        if (hash_value := self._hash) is None:
+            hash_value = hash((self.id, self.fields))
+            object.__setattr__(self, "_hash", hash_value)
+        return hash_value
 
     def __iter__(self) -> Iterator[Field]:
         return iter(self.fields)
@@ -102,10 +102,10 @@ class Schema:
     @property
     def names(self) -> tuple[str, ...]:
         """Column names in schema order."""
-        if (found := self._names) is None:
-            found = tuple(map(_NAME, self.fields))
-            object.__setattr__(self, "_names", found)
-        return found
+        if (names := self._names) is None:
+            names = tuple(map(_NAME, self.fields))
+            object.__setattr__(self, "_names", names)
+        return names
 
     def field(self, name: str) -> Field:
         """Return the column with this name, or else the only one that differs in case only.
@@ -115,8 +115,8 @@ class Schema:
         if (by_name := self._by_name) is None:
             by_name = {field.name: field for field in reversed(self.fields)}
             object.__setattr__(self, "_by_name", by_name)
-        if (found := by_name.get(name)) is not None:
-            return found
+        if (column := by_name.get(name)) is not None:
+            return column
         folded = [field for field in self.fields if field.name.lower() == name.lower()]
         if len(folded) == 1:
             return folded[0]
@@ -157,46 +157,46 @@ def schema_from_json(value: Mapping[str, Any]) -> Schema:
 def named_type(text: str) -> LogicalType:
     """Return the type with this name, such as `int64`; InvalidInput for an unknown name."""
     try:
-        found = named_enum(text) or _type_from_json(text.replace(", ", ","))
+        parsed_type = named_enum(text) or _type_from_json(text.replace(", ", ","))
     except UnsupportedProtocol as error:
         raise InvalidInput(
             f"there is no type {text!r}; the types are {', '.join(_SIMPLE)}, decimal(10,2) and "
             "enum('a', 'b'); lists, structs and maps are given as pyarrow types"
         ) from error
-    if isinstance(found, Decimal) and not (
-        0 <= found.scale <= found.precision and 1 <= found.precision <= 38
+    if isinstance(parsed_type, Decimal) and not (
+        0 <= parsed_type.scale <= parsed_type.precision and 1 <= parsed_type.precision <= 38
     ):
         raise InvalidInput(
             f"there is no type {text!r}: a decimal has 1 to 38 digits, 0 to all of them after the "
             "point, as in decimal(10,2)"
         )
-    return found
+    return parsed_type
 
 
 def _field_to_json(field: Field) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    json_form: dict[str, Any] = {
         "id": field.id,
         "name": field.name,
         "type": _type_to_json(field.type),
         "nullable": field.nullable,
     }
     if isinstance(field.type, Timestamp) and field.type.zone != "UTC":
-        found["zone"] = field.type.zone
+        json_form["zone"] = field.type.zone
     if field.added:
-        found["added"] = field.added
+        json_form["added"] = field.added
     if field.fill is not None:
-        found["fill"] = field.fill
+        json_form["fill"] = field.fill
     if field.default is not None:
-        found["default"] = field.default
+        json_form["default"] = field.default
     if field.alias is not None:
-        found["alias"] = field.alias
+        json_form["alias"] = field.alias
     if field.comment is not None:
-        found["comment"] = field.comment
+        json_form["comment"] = field.comment
     if field.size is not None:
-        found["size"] = field.size
+        json_form["size"] = field.size
     if field.float_since:
-        found["float_since"] = field.float_since
-    return found
+        json_form["float_since"] = field.float_since
+    return json_form
 
 
 def _field_from_json(value: Mapping[str, Any]) -> Field:
@@ -219,10 +219,10 @@ def _field_from_json(value: Mapping[str, Any]) -> Field:
 
 
 def _text_or_none(value: Mapping[str, Any], name: str) -> str | None:
-    found = value.get(name)
-    if not isinstance(found, str | None):
-        raise TypeError(f"{name} of a column is {found!r}, not text")
-    return found
+    text = value.get(name)
+    if not isinstance(text, str | None):
+        raise TypeError(f"{name} of a column is {text!r}, not text")
+    return text
 
 
 def _type_to_json(type_: LogicalType) -> str | dict[str, Any]:
@@ -262,8 +262,8 @@ def _type_from_json(value: str | Mapping[str, Any]) -> LogicalType:
             return _SIMPLE[value]
         if match := _DECIMAL.fullmatch(value):
             return Decimal(int(match[1]), int(match[2]))
-        if (found := named_enum(value)) is not None:
-            return found
+        if (enum := named_enum(value)) is not None:
+            return enum
         raise UnsupportedProtocol(
             f"the table has a column of type {value!r}, which this version of rowsieve does not "
             "know; upgrade rowsieve to read it"

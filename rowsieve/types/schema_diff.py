@@ -21,8 +21,8 @@ from rowsieve.types.widening import is_widened
 
 def columns_to_add(schema: Schema, wanted: pa.Schema) -> tuple[SchemaChange, ...]:
     """Return the additions of the columns and fields that only `wanted` has; they may be NULL."""
-    found = _additions([(field.name, field) for field in schema], list(wanted), ())
-    return tuple(found)
+    additions = _additions([(field.name, field) for field in schema], list(wanted), ())
+    return tuple(additions)
 
 
 def changes_towards(schema: Schema, wanted: pa.Schema) -> tuple[SchemaChange, ...]:
@@ -131,8 +131,8 @@ def _named(fields: Sequence[pa.Field]) -> list[tuple[str, pa.Field]]:
 
 def _found(known: _Fields, name: str) -> tuple[str, Field] | None:
     exact = [each for each in known if each[0] == name]
-    found = exact or [each for each in known if each[0].lower() == name.lower()]
-    return found[0] if found else None
+    matches = exact or [each for each in known if each[0].lower() == name.lower()]
+    return matches[0] if matches else None
 
 
 def _unrelated(path: Sequence[str], column: Field, wanted: str) -> InvalidSchemaChange:

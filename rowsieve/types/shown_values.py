@@ -12,7 +12,7 @@ import pyarrow as pa
 
 _PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _DAY_S: Final = 86_400
-_MOST: Final = 200  # characters of one value
+_MAX_CHARACTERS: Final = 200  # characters of one value
 
 
 class ValueText(str):
@@ -53,7 +53,7 @@ def _short(value: Any) -> Any:
     if not isinstance(value, str | bytes | list | dict):
         return value
     text = repr(value)
-    return value if len(text) <= _MOST else ValueText(f"{text[:_MOST]}…")
+    return value if len(text) <= _MAX_CHARACTERS else ValueText(f"{text[:_MAX_CHARACTERS]}…")
 
 
 def _beyond(value: pa.Scalar) -> Any:

@@ -48,10 +48,10 @@ def constant_text(value: Any, type_: logical.LogicalType, name: str) -> str | No
             f"a value for {logical.type_name(type_)}"
         ) from error
     try:
-        found = conform_values(values, type_, name)[0]
+        default = conform_values(values, type_, name)[0]
     except SchemaMismatch as error:
         raise SchemaMismatch(f"the default of column {name!r} does not fit: {error}") from error
-    return _text(found, type_)
+    return _text(default, type_)
 
 
 @lru_cache(maxsize=1024)

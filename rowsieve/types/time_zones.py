@@ -36,7 +36,7 @@ Mask = npt.NDArray[np.bool_]
 
 _SECOND = 1_000_000
 _DAY_S = 86_400
-_LEAST, _MOST = -(2**63), 2**63 - 1
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 _EPOCH = datetime(1970, 1, 1)
 _FIRST = datetime(1800, 1, 1)  # before the first change of any zone
 _RULES_ONLY = datetime(2100, 1, 1)  # after the last change that does not follow a rule (2087)
@@ -47,7 +47,7 @@ _LATER_YEARS = range(2129, 2502)  # to the end of the cycle, and a year
 _PROBE = timedelta(days=2)  # no zone has two changes within three days
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])([0-9]{1,2})(?::?([0-9]{2})(?::?([0-9]{2}))?)?", re.ASCII)
 _UTC_NAMES = frozenset({"UTC", "Z", "GMT", "ETC/UTC", "ETC/GMT", "ETC/ZULU", "ZULU", "UCT"})
-_MOST_HOURS = 18
+_MAX_HOURS = 18
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(?:/[A-Za-z0-9_+-]+)+", re.ASCII)
 UNTIL_2100 = " until 2100"  # suffix: the zone in a database without rules after 2100
 IN_ARROW = " in Arrow"  # suffix: the zone according to Arrow's kernels in this process
@@ -161,12 +161,12 @@ class Zone:
         if repeated is RepeatedTime.KEPT and before is not None:
             offset, failed, null = before, np.zeros_like(failed), np.zeros_like(null)
             gap = failed
-        found, beyond = _plus(local, -offset)
+        instants, beyond = _plus(local, -offset)
         if skipped in (SkippedTime.FIRST_AFTER, SkippedTime.LAST_BEFORE) and gap.any():
             step = 0 if skipped is SkippedTime.FIRST_AFTER else -1
-            found, beyond = np.where(gap, change + step, found), beyond & ~gap
+            instants, beyond = np.where(gap, change + step, instants), beyond & ~gap
         failed = (failed | beyond) & ~null
-        return np.where(failed | null, 0, found), failed, null
+        return np.where(failed | null, 0, instants), failed, null
 
     def local_hull(self, lower: Micros, upper: Micros) -> Hull:
         """Return the least and greatest local time of the instants in [lower, upper].
@@ -259,15 +259,15 @@ class Zone:
         """Return the local times at the first change after `lower` and the last before `upper`."""
         if self.is_fixed:
             return []
-        found = []
+        edges = []
         for local, step in ((lower, 1), (upper, 0), (upper, 1)):
             seconds, shift = self._in_table(local // _SECOND, 2 * _DAY_S)
             place = _segment(self.local_starts, seconds) + step
             begins = _clipped(self.local_starts[np.minimum(place, len(self.starts) - 1)] + shift)
             ends = _clipped(self.local_ends[np.maximum(place - 1, 0)] + shift)
             for edge in (begins, ends):
-                found += [np.clip(edge, lower, upper), np.clip(edge - 1, lower, upper)]
-        return found
+                edges += [np.clip(edge, lower, upper), np.clip(edge - 1, lower, upper)]
+        return edges
 
 
 def zone(name: str) -> Zone:
@@ -318,7 +318,7 @@ def fixed_offset(name: str) -> int | None:
     if match is None:
         return None
     hours, minutes, seconds = (int(part or 0) for part in match.groups()[1:])
-    if minutes > 59 or seconds > 59 or (hours, minutes, seconds) > (_MOST_HOURS, 0, 0):
+    if minutes > 59 or seconds > 59 or (hours, minutes, seconds) > (_MAX_HOURS, 0, 0):
         return None
     return (-1 if match[1] == "-" else 1) * (hours * 3_600 + minutes * 60 + seconds)
 
@@ -381,11 +381,11 @@ def _of_arrow(own: Zone) -> Zone:
         middle = (low + high) // 2
         same = _arrow_offsets(middle, own.name) == offsets[before]
         low, high = np.where(same, middle, low), np.where(same, high, middle)
-    found = _table(
+    twin = _table(
         own.name + IN_ARROW, high.tolist(), [*offsets[:1], *offsets[before + 1]], repeats=False
     )
-    alike = np.array_equal(found.starts, own.starts) and np.array_equal(found.offsets, own.offsets)
-    return own if alike and not has_rules(own) else found
+    alike = np.array_equal(twin.starts, own.starts) and np.array_equal(twin.offsets, own.offsets)
+    return own if alike and not has_rules(own) else twin
 
 
 def _arrow_offsets(seconds: Micros, name: str) -> Micros:
@@ -424,12 +424,12 @@ def _fixed(name: str, offset: int) -> Zone:
 def _built(name: str, rules: tzinfo) -> Zone:
     """Find the changes of a zone from 1800 to the end of the first cycle after 2100."""
     first = _FIRST.replace(tzinfo=rules)
-    found = _changes(rules, first, (datetime(_KNOWN_YEARS.stop, 1, 1) - _FIRST) // _PROBE + 1)
+    all_changes = _changes(rules, first, (datetime(_KNOWN_YEARS.stop, 1, 1) - _FIRST) // _PROBE + 1)
     by_year: dict[int, list[tuple[int, int]]] = {year: [] for year in _KNOWN_YEARS}
-    for second, offset in found:
+    for second, offset in all_changes:
         if (year := (_EPOCH + timedelta(seconds=second)).year) in by_year:
             by_year[year].append((second - _start_s(year), offset))
-    known = [each for each in found if each[0] < _start_s(_KNOWN_YEARS.stop)]
+    known = [each for each in all_changes if each[0] < _start_s(_KNOWN_YEARS.stop)]
     alike = {_kind(year): by_year[year] for year in _KNOWN_YEARS}
     for year in _LATER_YEARS:
         start = _start_s(year)
@@ -490,13 +490,13 @@ def _segment(starts: npt.NDArray[np.int64], seconds: Micros) -> npt.NDArray[np.i
 
 def _clipped(seconds: Micros) -> Micros:
     """Convert seconds to microseconds, clipped to at least a second within 64 bits."""
-    return np.clip(seconds, _LEAST // _SECOND + 2, _MOST // _SECOND - 2) * _SECOND
+    return np.clip(seconds, _INT64_MIN // _SECOND + 2, _INT64_MAX // _SECOND - 2) * _SECOND
 
 
 def _plus(times: Micros, offsets: Micros) -> tuple[Micros, Mask]:
     """Return the sums, clipped to 64 bits, and a mask of those that were clipped."""
-    over = (offsets > 0) & (times > _MOST - np.maximum(offsets, 0))
-    under = (offsets < 0) & (times < _LEAST - np.minimum(offsets, 0))
+    over = (offsets > 0) & (times > _INT64_MAX - np.maximum(offsets, 0))
+    under = (offsets < 0) & (times < _INT64_MIN - np.minimum(offsets, 0))
     with np.errstate(over="ignore"):
         total = times + offsets
-    return np.where(over, _MOST, np.where(under, _LEAST, total)), over | under
+    return np.where(over, _INT64_MAX, np.where(under, _INT64_MIN, total)), over | under

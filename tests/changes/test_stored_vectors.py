@@ -207,7 +207,7 @@ def test_vectors_of_any_moment_change_no_result(
         with a_fresh_process():
             played.play(step)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stored_vectors, "FEW", 4.0 if looked_up else 0.0)
+        patch.setattr(stored_vectors, "LOOKED_UP_TO_SHARE", 4.0 if looked_up else 0.0)
         for version in range(played.oldest, len(played.versions)):
             check(played, version, key)
 

@@ -34,11 +34,11 @@ HISTORY = st.lists(
 def small() -> Iterator[None]:
     """A few commits are many, and row groups have two rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(slices, "MOST_COMMITS", 3)
-        patch.setattr(slices, "FEWEST_COMMITS", 2)
+        patch.setattr(slices, "MAX_COMMITS", 3)
+        patch.setattr(slices, "MIN_COMMITS", 2)
         patch.setattr(slices, "STREAMS_AT_ONCE", 2)
         patch.setattr(pick, "TIERS", 2)
-        patch.setattr(pick, "FEWEST_OLD_PARTS", 2)
+        patch.setattr(pick, "MIN_OLD_PARTS", 2)
         yield from tiny_row_groups(2)
 
 

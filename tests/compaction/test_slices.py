@@ -22,8 +22,8 @@ from tests.small_tables import keyed, kv, pairs
 def small() -> Iterator[None]:
     """Groups are crowded with more than three newer parts; row groups have two rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(slices, "MOST_COMMITS", 3)
-        patch.setattr(slices, "FEWEST_COMMITS", 2)
+        patch.setattr(slices, "MAX_COMMITS", 3)
+        patch.setattr(slices, "MIN_COMMITS", 2)
         patch.setattr(slices, "STREAMS_AT_ONCE", 1)
         yield from tiny_row_groups(2)
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-MOST_COLUMNS = 12
+MAX_COLUMNS = 12
 _FORMS = (
     "{c} = {v}",
     "{c} <> {v}",
@@ -25,7 +25,7 @@ _FORMS = (
 
 def conditions(rows: pa.Table) -> Iterator[str]:
     """Conditions by the least, the greatest and a middle value of each of the first columns."""
-    for name, column in list(zip(rows.column_names, rows.columns, strict=True))[:MOST_COLUMNS]:
+    for name, column in list(zip(rows.column_names, rows.columns, strict=True))[:MAX_COLUMNS]:
         quoted = '"' + name.replace('"', '""') + '"'
         yield f"{quoted} IS NULL"
         yield f"{quoted} IS NOT NULL"

@@ -19,7 +19,7 @@ from tests.corpora.conditions import conditions
 from tests.corpora.tables import Case
 from tests.duckdb_sessions import duckdb_session
 
-MOST_ROWS = 20_000
+MAX_ROWS = 20_000
 """Rows that are compared one by one; of longer tables only the counts are."""
 
 
@@ -76,7 +76,7 @@ def _different(rows: pa.Table, judged: pa.Table) -> Iterator[str]:
     names = [name for name in judged.column_names if name in rows.column_names]
     if lost := [name for name in judged.column_names if name not in names]:
         yield f"no columns {lost}"
-    if rows.num_rows > MOST_ROWS:
+    if rows.num_rows > MAX_ROWS:
         return
     for name in names:
         mine, theirs = (_column(table, name, rows.schema) for table in (rows, judged))

@@ -13,7 +13,7 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import InvalidInput
 from rowsieve.executor import decode_row_group
-from rowsieve.executor.merge_memory import FEWEST_ROWS, Footprint, most_at_once, rows_at_once
+from rowsieve.executor.merge_memory import MIN_ROWS, Footprint, most_at_once, rows_at_once
 from rowsieve.executor.windows import Numbered, Stream, windows
 from rowsieve.types.logical import Field, Int
 from rowsieve.types.ordering.keys import KeyOrder
@@ -34,7 +34,7 @@ def test_too_little_memory_means_fewer_rows_at_once_but_never_none() -> None:
     streams = [Footprint(10_000, 1_000_000, (0,), (9,))] * 3 + [Footprint(4_000, 1_000_000)]
     assert rows_at_once(streams, 12_000_000) == [10_000, 10_000, 10_000, 4_000]
     assert rows_at_once(streams, 6_000_000) == [5_000, 5_000, 5_000, 2_000]
-    assert rows_at_once(streams, 1) == [FEWEST_ROWS] * 4
+    assert rows_at_once(streams, 1) == [MIN_ROWS] * 4
 
 
 def test_a_stream_is_opened_when_the_merge_reaches_it() -> None:

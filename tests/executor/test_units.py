@@ -33,7 +33,7 @@ def test_units_are_neighbours_of_one_form_in_order(given: list[tuple[int, str]])
         SimpleNamespace(page_rows=rows, form=lambda _, form=form: form) for rows, form in given
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(units, "MOST_ROWS", 4)
+        patch.setattr(units, "MAX_ROWS", 4)
         found = list(units.joined(units.Unit(reader, (each,)) for each in groups))
     assert [group for unit in found for group in unit.groups] == groups
     for unit in found:

@@ -68,7 +68,7 @@ def test_deleted_rows_of_each_page_stay_out() -> None:
 
 
 def test_tasks_have_a_limit_of_rows(table: rs.Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(units, "MOST_ROWS", 4)  # two pages
+    monkeypatch.setattr(units, "MAX_ROWS", 4)  # two pages
     rows, decoded = read(table, "k IN (3, 133, 193, 260, 300)")
     assert ([row["k"] for row in rows], decoded) == ([3, 133, 193, 260, 300], 3)
 

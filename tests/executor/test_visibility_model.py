@@ -144,7 +144,7 @@ COMPOSITES: tuple[tuple[LogicalType, ...], ...] = (
 def tiny_row_groups() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            merge_memory, "FEWEST_ROWS", 2
+            merge_memory, "MIN_ROWS", 2
         )  # with little memory, row groups come in two pieces
         yield from random_tables.tiny_row_groups(3)
 
@@ -362,7 +362,7 @@ def questions(history: History, turn: int) -> list[Question]:
 def check(history: History, shift: int) -> None:
     """Ask questions at every version, each in a few of the ways to read; `shift` says which."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stored_vectors, "FEW", 4.0 if shift % 2 else 0.0)
+        patch.setattr(stored_vectors, "LOOKED_UP_TO_SHARE", 4.0 if shift % 2 else 0.0)
         ask(history, shift)
 
 

@@ -26,7 +26,7 @@ from rowsieve.errors import RowsieveError
 from rowsieve.parquet.thrift import MalformedThrift, raw_fields, read_list_head
 from tests import processes
 
-MOST_BYTES = 1_500_000_000
+MAX_BYTES = 1_500_000_000
 """What the process may allocate beyond its start: more is an error there."""
 
 ROWS = pa.table(
@@ -168,7 +168,7 @@ def read_many(first: int, count: int, folder: str) -> None:
     """Read damaged files; `at` has the number of the last, `report` a line for each fault."""
     place = Path(folder)
     files, path = base_files(place), place / "damaged.parquet"
-    limit = _data_bytes() + MOST_BYTES
+    limit = _data_bytes() + MAX_BYTES
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     found: Counter[str] = Counter()
     with (place / "report").open("a") as report:

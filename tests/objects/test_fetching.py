@@ -131,12 +131,12 @@ def test_few_tasks_go_on_aside_so_that_requests_find_room(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(fetching, "wait", waiting)
     store = Counting()
-    for _ in range(fetching.MOST_ASIDE + 2):
+    for _ in range(fetching.MAX_ASIDE + 2):
         fetching.in_background(store, task)
     assert released.is_set(), "nobody waited"
     finish_background()
-    assert began.count(False) <= fetching.MOST_ASIDE
-    assert len(began) == fetching.MOST_ASIDE + 2
+    assert began.count(False) <= fetching.MAX_ASIDE
+    assert len(began) == fetching.MAX_ASIDE + 2
 
 
 def test_a_failure_in_the_background_is_logged(caplog: pytest.LogCaptureFixture) -> None:

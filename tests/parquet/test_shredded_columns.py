@@ -12,7 +12,7 @@ from rowsieve.parquet.leaf_columns import FileColumn
 from rowsieve.parquet.shredded_columns import PathFacts, path_facts
 from rowsieve.parquet.statistics.stored_bounds import StoredBounds
 from rowsieve.stats.json_kinds import EVERYTHING, Kind
-from rowsieve.stats.json_shredding import FIELDS, MOST_CHARACTERS
+from rowsieve.stats.json_shredding import FIELDS, MAX_CHARACTERS
 
 PHYSICAL = {"kinds": "INT32", "int": "INT64", "float": "DOUBLE", "string": "BYTE_ARRAY"}
 COLUMNS = {
@@ -97,10 +97,10 @@ def test_nothing_is_known_where_counts_do_not_add_up(stored: dict[str, Any]) -> 
 @pytest.mark.parametrize(
     ("last", "upper"),
     [
-        ("a" * (MOST_CHARACTERS - 1), "a" * (MOST_CHARACTERS - 1)),
-        ("a" * MOST_CHARACTERS, "a" * (MOST_CHARACTERS - 1) + "b"),
-        ("a" + "\U0010ffff" * (MOST_CHARACTERS - 1), "b"),
-        ("\U0010ffff" * MOST_CHARACTERS, None),
+        ("a" * (MAX_CHARACTERS - 1), "a" * (MAX_CHARACTERS - 1)),
+        ("a" * MAX_CHARACTERS, "a" * (MAX_CHARACTERS - 1) + "b"),
+        ("a" + "\U0010ffff" * (MAX_CHARACTERS - 1), "b"),
+        ("\U0010ffff" * MAX_CHARACTERS, None),
     ],
 )
 def test_a_longest_string_stands_for_all_with_this_prefix(last: str, upper: str | None) -> None:

@@ -66,7 +66,7 @@ def test_columns_that_may_prune_are_a_part_of_the_question() -> None:
 
 
 def test_files_beyond_the_cache_limit_are_pruned_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(candidates, "MOST_REMEMBERED", 1)
+    monkeypatch.setattr(candidates, "MAX_REMEMBERED", 1)
     table, files = made()
     predicate = bound(table, "v > 25")
     first = ask(table, files, predicate)

@@ -15,7 +15,7 @@ import rowsieve as rs
 from rowsieve import Scan, Table
 from rowsieve.executor.part_sources import PartSource, candidates_of
 from rowsieve.planner.explain import explain
-from rowsieve.planner.explanation import MOST_LINES
+from rowsieve.planner.explanation import MAX_LINES
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind
@@ -140,9 +140,9 @@ def test_what_another_engine_evaluates_is_named() -> None:
 
 
 def test_long_texts_are_cut_and_dictionaries_are_not() -> None:
-    table = appended(*({"k": [i], "v": [i]} for i in range(MOST_LINES + 5)))
+    table = appended(*({"k": [i], "v": [i]} for i in range(MAX_LINES + 5)))
     found = table.scan("k = -1").explain()
-    assert len(found.skipped) == len(found.as_dict()["skipped"]) == MOST_LINES + 5
+    assert len(found.skipped) == len(found.as_dict()["skipped"]) == MAX_LINES + 5
     assert str(found).endswith("and 5 more parts skipped")
 
 

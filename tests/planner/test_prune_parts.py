@@ -233,7 +233,7 @@ def test_kept_facts_serve_one_manifest_of_one_version() -> None:  # invariant 22
 
 def test_facts_of_many_parts_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot = keyed({"k": [1], "v": [1]}, {"k": [9], "v": [9]}).handle.pinned
-    monkeypatch.setattr(module, "MOST_PARTS", len(snapshot.parts) - 1)
+    monkeypatch.setattr(module, "MAX_PARTS", len(snapshot.parts) - 1)
     assert type(part_facts(snapshot)) is PartFacts
 
 

@@ -144,8 +144,8 @@ def test_the_outcome_is_that_of_the_walk_and_of_each_row(seed: int, semantics: S
         with mock.patch.object(module, "grouped", lambda terms, *_: Grouped((), terms)):
             alone = interpret(bound, parts)
         with (
-            mock.patch.object(alike_terms, "FEWEST_ALIKE", 1),
-            mock.patch.object(module, "_MOST_AT_ONCE", 5),
+            mock.patch.object(alike_terms, "MIN_ALIKE", 1),
+            mock.patch.object(module, "_MAX_AT_ONCE", 5),
         ):
             together = interpret(bound, parts)
         assert together.tolist() == alone.tolist()

@@ -15,7 +15,7 @@ from rowsieve.predicate import ir
 from rowsieve.predicate.bind import bind, bind_operand
 from rowsieve.predicate.evaluate import compute, evaluate
 from rowsieve.predicate.interpret import Verdict, interpret, interpret_operand
-from rowsieve.predicate.interpretation.abstract import MOST_ALTERNATIVES, AbstractColumn
+from rowsieve.predicate.interpretation.abstract import MAX_ALTERNATIVES, AbstractColumn
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Float, Int, LogicalType, String
 from tests.predicate.functions.claims import outside
@@ -114,7 +114,7 @@ def test_values_lie_in_their_alternatives(semantics: Semantics) -> None:
         parts = draw_parts(TYPES, rng, 30, nans=rng)
         may = interpret_operand(bound, parts)
         met += bool(may.alternatives)
-        assert len(may.alternatives) <= MOST_ALTERNATIVES
+        assert len(may.alternatives) <= MAX_ALTERNATIVES
         values, failed = compute(bound, parts.batch)
         wrong = outside(values, failed, may, parts.part_of_row)
         assert not wrong.any(), (

@@ -95,7 +95,7 @@ def case(seed: int, rows: int) -> tuple[ir.Predicate, pa.RecordBatch]:
 def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Search few boxes, too; the list has the number of boxes of each group."""
     found: list[int] = []
-    monkeypatch.setattr(alike_terms, "FEWEST_ALIKE", 1)
+    monkeypatch.setattr(alike_terms, "MIN_ALIKE", 1)
     monkeypatch.setattr("rowsieve.predicate.evaluation.box_search._BOXES_PER_SEARCH", 0)
     whole = boxes.BoxGroup.outcome
 
@@ -125,7 +125,7 @@ def test_the_outcome_is_that_of_the_terms_one_by_one(
         bound = bind(predicate, SCHEMA, semantics, simplified=False)
         found = answers(evaluate(bound, batch))
         with monkeypatch.context() as patch:
-            patch.setattr(alike_terms, "FEWEST_ALIKE", 10**9)
+            patch.setattr(alike_terms, "MIN_ALIKE", 10**9)
             again = BoundPredicate(bound.root, bound.schema_id, bound.semantics)
             assert answers(evaluate(again, batch)) == found, seed
     assert searched

@@ -63,8 +63,8 @@ def test_comparisons_made_together_are_those_made_alone(
     known = statistics(parts, frozenset())
     alone = interpret(bound, known)
     with (
-        mock.patch("rowsieve.predicate.alike_terms.FEWEST_ALIKE", 1),
-        mock.patch("rowsieve.predicate.interpret._MOST_AT_ONCE", 4),
+        mock.patch("rowsieve.predicate.alike_terms.MIN_ALIKE", 1),
+        mock.patch("rowsieve.predicate.interpret._MAX_AT_ONCE", 4),
     ):
         assert interpret(bound, known).tolist() == alone.tolist()
 

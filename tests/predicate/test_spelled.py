@@ -10,7 +10,7 @@ import pytest
 import rowsieve
 from rowsieve.bridges.where import to_predicate
 from rowsieve.predicate import ir
-from rowsieve.predicate.spelled import MOST_CHARACTERS
+from rowsieve.predicate.spelled import MAX_CHARACTERS
 from rowsieve.types.encodings import schema_of
 from rowsieve.types.logical import Binary, Date, Int, Time, Timestamp, Uuid
 from tests.small_tables import keyed
@@ -83,7 +83,7 @@ TOO_LARGE: dict[str, Callable[[], ir.Node]] = {
 
 @pytest.mark.parametrize("made", TOO_LARGE.values(), ids=TOO_LARGE)
 def test_a_long_predicate_is_cut(made: Callable[[], ir.Node]) -> None:
-    assert 5 < len(repr(made())) <= MOST_CHARACTERS + 1
+    assert 5 < len(repr(made())) <= MAX_CHARACTERS + 1
 
 
 def test_names_and_values_of_others_cannot_move_the_cursor() -> None:

@@ -89,7 +89,7 @@ def replaced_world(
         patch.setattr(read_ahead, "CORES", 1)
         patch.setattr(read_ahead, "NETWORK_THREADS", 1)
         patch.setattr(visibility, "Future", lambda: SimulatedFuture[Any](scheduler))
-        patch.setattr(fetching, "MOST_ASIDE", 1 << 20)
+        patch.setattr(fetching, "MAX_ASIDE", 1 << 20)
         patch.setattr(fetching, "_pools", _AnyProcess(pool))
         patch.setattr(fetching, "ThreadPoolExecutor", lambda *_, **__: pool)
         patch.setattr(engine, "_thread_pool", lambda _: _InTurn())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rowsieve.stats import json_shredding
 from rowsieve.stats.json_kinds import Kind, Path
-from rowsieve.stats.json_shredding import FIELDS, MOST_CHARACTERS, shred
+from rowsieve.stats.json_shredding import FIELDS, MAX_CHARACTERS, shred
 from tests.json_documents import LONG, NUMBERS, OTHERS, TEXTS, batches
 from tests.profiles import examples
 
@@ -69,7 +69,7 @@ def modelled(document: str | None, path: Path) -> dict[str, Any]:
         case int() | float():
             return {**row, "float": float(value)}
         case str():
-            return {**row, "string": value[:MOST_CHARACTERS]}
+            return {**row, "string": value[:MAX_CHARACTERS]}
     return {**row, "kinds": Kind.LIST if isinstance(value, list) else Kind.OBJECT}
 
 
@@ -143,7 +143,7 @@ def test_no_documents_give_no_rows() -> None:
 def test_documents_that_one_array_cannot_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     values = pa.chunked_array([['{"k": 1}', None], ['{"k": "a"}']], pa.string())
     together = shred(values, [("k",), ("a", "k")])
-    monkeypatch.setattr(json_shredding, "_MOST_BYTES", 4)
+    monkeypatch.setattr(json_shredding, "_MAX_BYTES", 4)
     assert shred(values, [("k",), ("a", "k")]) == together
 
 

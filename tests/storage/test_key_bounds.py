@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowsieve.stats.bounds import LIMIT_BYTES
-from rowsieve.storage.manifests.key_bounds import MOST_BYTES, longest_bound, separated_bounds
+from rowsieve.storage.manifests.key_bounds import MAX_BYTES, longest_bound, separated_bounds
 from rowsieve.types.encodings import schema_of
 from tests.profiles import examples
 
@@ -80,7 +80,7 @@ def test_bounds_are_as_long_as_it_takes(key: str) -> None:
 
 
 def test_bounds_end_at_the_greatest_length() -> None:
-    key = "x" * (2 * MOST_BYTES)
+    key = "x" * (2 * MAX_BYTES)
     bounds = bounds_of([(key + "a",), (key + "b",), (key + "c",), (key + "d",)])
     assert all(len(x[0]) <= LIMIT_BYTES for both in bounds for x in both)
     columns = [pa.chunked_array([["a", None, "abc"]]), pa.chunked_array([[b"ab"]])]

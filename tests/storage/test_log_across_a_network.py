@@ -13,7 +13,7 @@ import pytest
 
 from rowsieve.errors import StoreError, UnsupportedOperation
 from rowsieve.objects import ObjectStore, RemoteStore, Uploads
-from rowsieve.objects.uploads import MOST_BYTES
+from rowsieve.objects.uploads import MAX_BYTES
 from rowsieve.storage.log import commit_log as commit_log_module
 from rowsieve.storage.log.checkpoint import CHECKPOINTS, write_checkpoint
 from rowsieve.storage.log.commit_log import CommitLog, CommitRequest
@@ -135,7 +135,7 @@ def test_invariant_rule_3_no_entry_is_put_before_all_files_that_it_names_are_sto
     _refuses_to_commit(store, uploads, base)
     uploads = Uploads(store)
     with pytest.raises(StoreError, match="403"):  # a large object is waited for at once
-        uploads.put("data/large", bytes(MOST_BYTES + 10))
+        uploads.put("data/large", bytes(MAX_BYTES + 10))
     _refuses_to_commit(store, uploads, base)
     assert log.latest().version == base.version == 0
 

@@ -101,7 +101,7 @@ def test_runs_of_places_are_the_rows_at_them(places: set[int], least_run: int) -
     rows = np.array(sorted(places))
     pieces = [pa.table({"a": range(start, start + 10)}) for start in (0, 10, 20, 30)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columns_module, "_LEAST_RUN", least_run)
+        patch.setattr(columns_module, "_MIN_RUN", least_run)
         found = at_places(pa.concat_tables(pieces), rows)
     assert found.column("a").to_pylist() == rows.tolist()
 

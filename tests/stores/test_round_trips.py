@@ -249,8 +249,8 @@ def test_a_pass_of_a_compaction_takes_five_round_trips_whatever_footers_are_cach
     assert table.upsert(part(6)).version == 6  # has none in the cache
     assert trips_of(proxy, table.compact) <= COMPACTION_PASS
 
-    monkeypatch.setattr(slices, "MOST_COMMITS", 4)  # so that the first of two passes merges slices
-    monkeypatch.setattr(slices, "FEWEST_COMMITS", 2)
+    monkeypatch.setattr(slices, "MAX_COMMITS", 4)  # so that the first of two passes merges slices
+    monkeypatch.setattr(slices, "MIN_COMMITS", 2)
     for number in range(6):
         table.upsert(part(number))
     assert table.scan("v >= 0").to_arrow().num_rows == KEYS

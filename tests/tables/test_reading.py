@@ -11,7 +11,7 @@ import pytest
 
 import rowsieve
 from rowsieve.errors import InvalidInput
-from rowsieve.shown import MOST_COLUMNS, printable, size_text
+from rowsieve.shown import MAX_COLUMNS, printable, size_text
 from tests.small_tables import appended, fresh_uri, keyed
 
 PAIRS: dict[str, list[Any]] = {"k": [3, 1, 2], "v": [30, None, 20]}
@@ -116,11 +116,11 @@ def test_html_escapes_foreign_text() -> None:
 
 
 def test_many_columns_are_counted_rather_than_shown() -> None:
-    schema = pa.schema([(f"c{i}", pa.int8()) for i in range(MOST_COLUMNS + 1000)])
+    schema = pa.schema([(f"c{i}", pa.int8()) for i in range(MAX_COLUMNS + 1000)])
     table = rowsieve.create_table(fresh_uri(), schema)
     assert "and 1,000 more" in repr(table)
     assert "and 1,000 more" in table._repr_html_()
-    assert len(repr(table).splitlines()) < MOST_COLUMNS + 10
+    assert len(repr(table).splitlines()) < MAX_COLUMNS + 10
 
 
 def test_sizes_and_escapes() -> None:

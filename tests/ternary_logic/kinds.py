@@ -37,7 +37,7 @@ from tests.strategies import arrow_array
 
 _YEARS = 3_000 * 366  # days around 1970 that every engine has
 _YEARS_US = _YEARS * 86_400_000_000
-_LEAST_DAY, _LEAST_US = 2**31, 2**63  # negative: DuckDB ends at the least time
+_MIN_DAY, _LEAST_US = 2**31, 2**63  # negative: DuckDB ends at the least time
 _LONG = "z" * 69  # as long as a bound of a text gets, and longer
 _SPELT = ("0", "7", "-12", "007", "1e3", "2.5", "99999999999999999999", "1E-5", "+5", "3.0000")
 _DOCUMENTS = (
@@ -93,7 +93,7 @@ KINDS: Mapping[str, Kind] = {
     "tz": _within(Timestamp(utc=True), _YEARS_US),
     "ns": _within(Nanos(), _YEARS_US * 1_000),
     "uid": Kind.of(Uuid()),
-    "far_day": _within(Date(), _LEAST_DAY),
+    "far_day": _within(Date(), _MIN_DAY),
     "far_ts": _within(Timestamp(utc=True), _LEAST_US),
     "j": Kind(Json(), _DOCUMENTS),
     "num": Kind.of(Numeric()),

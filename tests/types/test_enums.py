@@ -12,8 +12,8 @@ from rowsieve.errors import CorruptData, RowsieveError, SchemaMismatch
 from rowsieve.types.encodings import ENUM_EXTENSION, arrow_field, logical_type
 from rowsieve.types.enums import (
     LABELS_KEY,
-    MOST_BYTES,
-    MOST_LABELS,
+    MAX_BYTES,
+    MAX_LABELS,
     as_json,
     enum_of,
     named_enum,
@@ -68,11 +68,11 @@ def test_names_of_enums(text: str, labels: tuple[str, ...] | None) -> None:
     ("labels", "what"),
     [
         ([], "0 labels"),
-        ([str(i) for i in range(MOST_LABELS + 1)], "10,001 labels"),
+        ([str(i) for i in range(MAX_LABELS + 1)], "10,001 labels"),
         (["a", "b", "a"], "label 'a' twice"),
         (["a", 1], "'1' is not a label"),
         (["a\0"], "not a label"),
-        (["é" * (MOST_BYTES // 2 + 1)], "not a label"),
+        (["é" * (MAX_BYTES // 2 + 1)], "not a label"),
         (["\ud800"], "not a label"),
     ],
 )

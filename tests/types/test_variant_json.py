@@ -334,7 +334,7 @@ def test_many_rows_are_decoded_in_batches(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_texts_that_do_not_fit_are_halved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rowsieve.types.variants.json_trees.MOST_TEXT", 40)
+    monkeypatch.setattr("rowsieve.types.variants.json_trees.MAX_TEXT", 40)
     found = json_of_variants(column(["x" * 20, "y" * 20, None])).to_pylist()
     assert found == ['"' + "x" * 20 + '"', '"' + "y" * 20 + '"', None]
     with pytest.raises(ValueError, match="longer"):

@@ -114,7 +114,7 @@ def test_damaged_bytes_are_read_alike_in_both_ways(data: st.DataObject) -> None:
         np.testing.assert_array_equal(row, [math.nan] * 4 if alone is None else alone)
 
 
-@pytest.mark.parametrize("count", [wkb._MOST_STEPS - 1, wkb._MOST_STEPS, wkb._MOST_STEPS + 1])
+@pytest.mark.parametrize("count", [wkb._MAX_STEPS - 1, wkb._MAX_STEPS, wkb._MAX_STEPS + 1])
 def test_geometries_of_many_parts(count: int) -> None:
     points = [(1, (float(i), -float(i))) for i in range(count)]
     rings = [[(float(i), 0.0)] for i in range(count)]

@@ -56,8 +56,8 @@ def _built(node: ir.Predicate, parsed: Callable[[ir.Node], Expr]) -> Expr:
             return ~_built(term, parsed)
         case ir.InList(operand=operand, values=values) if len(values) >= LONG:
             members = values.array
-            found = found_in(parsed(operand), members.drop_null())
-            return found | _constant(None) if members.null_count else found
+            membership = found_in(parsed(operand), members.drop_null())
+            return membership | _constant(None) if members.null_count else membership
         case ir.InList(operand=operand, values=values) if not len(values):
             return parsed(ir.IsNull(operand)) & _constant(None)
         case ir.TruePredicate():

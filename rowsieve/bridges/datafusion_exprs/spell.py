@@ -39,7 +39,7 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _ZONED = re.compile(r'Timestamp\((?:ns|µs), "([A-Za-z]+/[A-Za-z0-9_+/-]+)"\)')
 _SPAN: Final = "Interval(MonthDayNano)"
 _DAY_S: Final = 86_400
-_MOST_DAYS: Final = 100_000  # nanoseconds reach little further
+_MAX_DAYS: Final = 100_000  # nanoseconds reach little further
 _PLAIN_TIME: Final = re.compile(
     r"((?:1[789]|20|21)\d\d-\d\d-\d\d)[T ](\d\d:\d\d:\d\d(?:\.\d{1,6})?)Z?", re.ASCII
 )
@@ -223,9 +223,9 @@ class _Speller:
             return _interval(*value.as_py())
         if pa.types.is_null(value.type):
             return "NULL"
-        found = pa.array([value])
-        _check_sign(found)
-        literal = literal_of(found)
+        array = pa.array([value])
+        _check_sign(array)
+        literal = literal_of(array)
         match literal.value:
             case bool():
                 return "TRUE" if literal.value else "FALSE"
@@ -285,7 +285,7 @@ def _whole_days(expression: Expr) -> int | None:
         return None
     numbers = [_whole(side) for side in expression.rex_call_operands()]
     days, seconds = numbers
-    return days if seconds == _DAY_S and days is not None and abs(days) < _MOST_DAYS else None
+    return days if seconds == _DAY_S and days is not None and abs(days) < _MAX_DAYS else None
 
 
 def _is_difference(expression: Expr) -> bool:
@@ -303,8 +303,8 @@ def _identifying_constant(expression: Expr) -> str | None:
     """Return a constant argument that identifies a call: a unit, a name, an index."""
     if expression.variant_name() != "Literal":
         return None
-    found = expression.python_value()
-    value = found.as_py() if is_text(found.type) or pa.types.is_int64(found.type) else None
+    scalar = expression.python_value()
+    value = scalar.as_py() if is_text(scalar.type) or pa.types.is_int64(scalar.type) else None
     if isinstance(value, int) and 0 <= value < 2**53:
         return str(value)
     if isinstance(value, str) and len(value) <= _LONGEST and value.isprintable():
@@ -346,9 +346,9 @@ def _plain_members(members: Sequence[Expr]) -> ValueSet | None:
         values.append(member.python_value())
     if not values or any(value.type != values[0].type for value in values):
         return None
-    found = pa.array(values, values[0].type)
-    _check_sign(found)
-    array, type_ = stored(found)
+    constants = pa.array(values, values[0].type)
+    _check_sign(constants)
+    array, type_ = stored(constants)
     if isinstance(type_, String):
         return ValueSet(array)  # as quoted text, which adapts to the other side
     return None if type_ is None else ValueSet(array, type_)

@@ -29,11 +29,11 @@ def _loses_null_value(node: ir.Node) -> bool:
     """Find a junction whose lists merge into an empty list."""
     if not isinstance(node, ir.And | ir.Or):
         return False
-    found: dict[tuple[ir.Operand, bool], list[pa.Array]] = defaultdict(list)
+    by_operand: dict[tuple[ir.Operand, bool], list[pa.Array]] = defaultdict(list)
     for operand, is_kept, members in _lists(node):
-        found[operand, is_kept].append(_bits(members))
-    for (operand, is_kept), lists in found.items():
-        others = found.get((operand, False), ()) if is_kept else ()
+        by_operand[operand, is_kept].append(_bits(members))
+    for (operand, is_kept), lists in by_operand.items():
+        others = by_operand.get((operand, False), ()) if is_kept else ()
         if is_kept and len(lists) + len(others) > 1 and _is_empty(lists, others):
             return True
     return False
@@ -43,12 +43,12 @@ def _loses_null_member(node: ir.Node) -> bool:
     """Find a junction that keeps only common members of its lists, and a list with NULL."""
     if not isinstance(node, ir.And | ir.Or):
         return False
-    found: dict[ir.Operand, list[tuple[bool, bool]]] = defaultdict(list)
+    by_operand: dict[ir.Operand, list[tuple[bool, bool]]] = defaultdict(list)
     for operand, is_kept, members in _lists(node):
-        found[operand].append((is_kept, bool(members.null_count)))
+        by_operand[operand].append((is_kept, bool(members.null_count)))
     return any(
         len(lists) > 1 and any(is_kept for is_kept, _ in lists) and any(null for _, null in lists)
-        for lists in found.values()
+        for lists in by_operand.values()
     )
 
 

@@ -15,7 +15,7 @@ from rowsieve.types.logical import Decimal, Float, Int, LogicalType
 
 _BOTH = Direction.READS | Direction.WRITES
 _SIGNED_DIGITS = 34
-_MOST_DIGITS = 38
+_MAX_DIGITS = 38
 
 
 def _may_be_infinite(node: ir.Node) -> bool:
@@ -65,7 +65,7 @@ def _long_decimals(node: ir.Node) -> bool:
     if not isinstance(left, Decimal) or not isinstance(right, Decimal):
         return False
     (whole, scale), (wholes, scales) = _digits(left), _digits(right)
-    return max(whole, wholes) + max(scale, scales) > _MOST_DIGITS
+    return max(whole, wholes) + max(scale, scales) > _MAX_DIGITS
 
 
 def _negative_beside_nan(node: ir.Node) -> bool:
@@ -158,7 +158,7 @@ ROWS = (
     *(
         Difference(
             *(engine, Direction.WRITES, _long_decimals),
-            f"compares decimals in one type of {_MOST_DIGITS} digits, which some do not fit",
+            f"compares decimals in one type of {_MAX_DIGITS} digits, which some do not fit",
             "cast the longer one to a type with fewer digits",
         )
         for engine in ("duckdb", "datafusion", "trino", "spark")

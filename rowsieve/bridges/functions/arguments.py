@@ -22,7 +22,7 @@ from rowsieve.types.logical import (
 )
 
 _LARGEST = 2**31
-_MOST_DIGITS = 38
+_MAX_DIGITS = 38
 _SIGNED_DIGITS = 34  # of a decimal whose sign Spark changes
 _NOT_A_NUMBER = -(10**30)
 UNITS = frozenset({"second", "minute", "hour", "day", "week", "month", "quarter", "year"})
@@ -162,7 +162,7 @@ signed_not_bits = Arguments("signed numbers, not of bits", _negated)
 
 def _sum(use: Use) -> bool:
     if isinstance(use.result, Decimal):
-        return _all((Int, Decimal))(use) and use.result.precision < _MOST_DIGITS
+        return _all((Int, Decimal))(use) and use.result.precision < _MAX_DIGITS
     return isinstance(use.result, Int | Float) and use.is_of_one_type
 
 

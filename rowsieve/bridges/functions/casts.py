@@ -83,4 +83,4 @@ def shown(engine: str) -> str:
     targets: dict[str, list[str]] = {}
     for source, target in sorted(CASTS[engine]):
         targets.setdefault(source.lower(), []).append(target.lower())
-    return "; ".join(f"{source} to {', '.join(found)}" for source, found in targets.items())
+    return "; ".join(f"{source} to {', '.join(names)}" for source, names in targets.items())

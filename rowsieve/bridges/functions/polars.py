@@ -20,7 +20,7 @@ from rowsieve.bridges.functions.arguments import (
 from rowsieve.predicate.semantics import OnFailure, Semantics
 from rowsieve.types.logical import Date, Float, Int, String, Timestamp
 
-_MOST = 2**31
+_INT32_END = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,12 @@ class Method:
     options: object = None
     instead: str = ""
 
-    def has_options(self, found: object) -> bool:
+    def has_options(self, options: object) -> bool:
         """Whether a node with these options is a call by this row."""
         wanted = self.options
-        if isinstance(wanted, dict) and isinstance(found, dict):
-            return wanted.items() <= found.items()
-        return wanted is None or wanted == found
+        if isinstance(wanted, dict) and isinstance(options, dict):
+            return wanted.items() <= options.items()
+        return wanted is None or wanted == options
 
     @property
     def text(self) -> str:
@@ -86,7 +86,7 @@ _given_text = Arguments(
 )
 _constant_count = Arguments(
     "text, with a constant count",
-    lambda use: _on_text(use) and all(-_MOST <= number < _MOST for number in use.numbers),
+    lambda use: _on_text(use) and all(-_INT32_END <= number < _INT32_END for number in use.numbers),
 )
 _constant_start = Arguments(
     "text, with a constant start and length",
@@ -201,10 +201,10 @@ ROWS: tuple[Method, ...] = (
 
 
 def _grouped(name_of: Callable[[Method], str]) -> Mapping[str, tuple[Method, ...]]:
-    found: dict[str, tuple[Method, ...]] = {}
+    methods: dict[str, tuple[Method, ...]] = {}
     for row in ROWS:
-        found[name_of(row)] = (*found.get(name_of(row), ()), row)
-    return found
+        methods[name_of(row)] = (*methods.get(name_of(row), ()), row)
+    return methods
 
 
 BY_FUNCTION = _grouped(lambda row: "" if row.instead else row.function)

@@ -57,13 +57,13 @@ class FunctionRow:
 
     def spelling(self, engine: str) -> Spelling | None:
         """How the engine spells it; None if it has no counterpart."""
-        found = self._entry(engine)
-        return found if isinstance(found, Spelling) else None
+        entry = self._entry(engine)
+        return entry if isinstance(entry, Spelling) else None
 
     def reason(self, engine: str) -> str:
         """Why the engine has no counterpart or may give other values; may be empty."""
-        found = self._entry(engine)
-        return "" if found is None else found.reason
+        entry = self._entry(engine)
+        return "" if entry is None else entry.reason
 
     def _entry(self, engine: str) -> Spelling | Absent | None:
         if engine not in SQL_ENGINES:

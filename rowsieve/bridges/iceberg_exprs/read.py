@@ -192,7 +192,7 @@ class Reader(TreeReader[Any]):
     def _listed(self, kind: str, operand: ir.Operand, literals: set[Any]) -> ir.Predicate:
         """Return a list of literals that were converted to the operand's type."""
         if any(
-            found.__name__.endswith(("AboveMax", "BelowMin")) for found in set(map(type, literals))
+            type_.__name__.endswith(("AboveMax", "BelowMin")) for type_ in set(map(type, literals))
         ):
             raise UnsupportedOperation(
                 f"{kind} with a value that is beyond the column's type; leave it out"

@@ -59,8 +59,8 @@ class Operands(TreeReader[Any]):
             bare_null = isinstance(operand, ir.Literal) and operand.value is None
             if not isinstance(type_, kinds) and not bare_null:
                 wanted = " or ".join(kind.__name__.lower() for kind in kinds)
-                found = "a plain number" if type_ is None else type_name(type_)
-                raise UnsupportedOperation(f"{what} is of {wanted} here, not of {found}")
+                type_text = "a plain number" if type_ is None else type_name(type_)
+                raise UnsupportedOperation(f"{what} is of {wanted} here, not of {type_text}")
         return self.type_of(operands[0]) or String()
 
     def met(self, left: ir.Operand, right: ir.Operand) -> tuple[ir.Operand, ir.Operand]:
@@ -213,11 +213,11 @@ def _call(
     if words:
         given.insert(0, ir.Literal(first, String()))
     call = ir.Call(row.function, tuple(given))
-    found = [operands.type_of(item) for item in given]
-    known = next((type_ for type_ in found if type_ is not None), String())
+    own_types = [operands.type_of(item) for item in given]
+    known = next((type_ for type_ in own_types if type_ is not None), String())
     known = String() if row.name.startswith("str.") else known
     plain = Int(64) if row.plain else known
-    types = [type_ or (plain if place else known) for place, type_ in enumerate(found)]
+    types = [type_ or (plain if place else known) for place, type_ in enumerate(own_types)]
     shared = row.rule is None or row.rule.holds(Semantics.POLARS)
     return call if shared and row.case.holds(Use(call, types, types[0])) else None
 

@@ -266,15 +266,15 @@ class Reader(Operands):
             raise UnsupportedOperation("is_in is read with a list of constants only")
         values = constants.members_of(content)
         self._check_members(self.type_of(operand), values.type)
-        found: ir.Predicate = ir.InList(operand, ir.ValueSet(values.array.drop_null(), values.type))
+        among: ir.Predicate = ir.InList(operand, ir.ValueSet(values.array.drop_null(), values.type))
         if not nulls_equal:
-            return found  # NULL among the members is never found, and hides nothing
+            return among  # NULL among the members is never found, and hides nothing
         if not values.array.null_count:
             raise UnsupportedOperation(
                 "is_in(…, nulls_equal=True) without NULL among the members, whose NOT polars' "
                 "optimiser takes for one that hides NULL; leave nulls_equal out"
             )
-        return ir.Or((ir.IsNull(operand), ir.And((ir.Not(ir.IsNull(operand)), found))))
+        return ir.Or((ir.IsNull(operand), ir.And((ir.Not(ir.IsNull(operand)), among))))
 
     def _check_members(self, type_: LogicalType | None, members: LogicalType | None) -> None:
         if members is None or type_ == members:

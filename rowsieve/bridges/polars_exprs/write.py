@@ -152,10 +152,10 @@ class Writer(OperatorWriter[Any]):
             if self.semantics.nan is NanOrder.IEEE:
                 known = known.filter(pc.invert(pc.is_nan(known)))
         type_ = node.values.type or type_of(node.operand)
-        found = operand.is_in(self.polars.Series(known.cast(arrow_type(type_))).implode())
+        membership = operand.is_in(self.polars.Series(known.cast(arrow_type(type_))).implode())
         if not members.null_count:
-            return found
-        return self.choose(found, self.truth(value=True), self.truth(value=None))
+            return membership
+        return self.choose(membership, self.truth(value=True), self.truth(value=None))
 
     def like(self, node: ir.Like) -> Any:
         """Write a text function, which can be read back, or a regular expression."""

@@ -32,14 +32,14 @@ def stored(array: pa.Array) -> tuple[pa.Array, LogicalType | None]:
         raise UnsupportedOperation("a 16-bit constant, to which engines coerce the other operand")
     try:
         type_ = nanos_of(array) or logical_type(pa.field("literal", array.type), lambda: 0)
-        found = conform_values(array, type_, "literal")
+        values = conform_values(array, type_, "literal")
     except SchemaMismatch as error:
         raise UnsupportedOperation(
             f"a constant of the Arrow type {array.type} is not supported in a predicate: {error}"
         ) from error
     if isinstance(type_, Map):
         raise UnsupportedOperation(f"a constant of the Arrow type {array.type} is not supported")
-    return found, type_
+    return values, type_
 
 
 def nanos_of(array: pa.Array) -> Nanos | None:

@@ -89,9 +89,9 @@ def junction(kind: type[ir.And | ir.Or], arguments: Iterable[Decoded]) -> ir.Pre
 class Options:
     """The options of a call: each must be consumed, or the call is rejected."""
 
-    def __init__(self, name: str, found: pa.StructScalar | None) -> None:
+    def __init__(self, name: str, fields: pa.StructScalar | None) -> None:
         self._name = name
-        self._left: dict[str, Any] = {} if found is None else dict(found.items())
+        self._left: dict[str, Any] = {} if fields is None else dict(fields.items())
         self._left.pop("_type_name", None)
 
     def take(self, name: str) -> Any:
@@ -106,7 +106,7 @@ class Options:
 
     def must(self, name: str, *, value: Any) -> None:
         """Consume an option, which must have this value if it exists."""
-        if (found := self._left.pop(name, None)) is not None and found.as_py() != value:
+        if (option := self._left.pop(name, None)) is not None and option.as_py() != value:
             self._refuse(name)
 
     def ignore(self, *names: str) -> None:

@@ -42,9 +42,9 @@ def pushed_predicate(expression: pc.Expression) -> ir.Predicate:
 def polars_predicate(expression: pc.Expression, schema: Schema) -> ir.Predicate:
     """Read an expression under polars' rules; raise if its meaning is ambiguous."""
     reader = _PolarsReader(schema)
-    found = as_predicate(decode(expression, reader.call))
-    reader.check(found)
-    return found
+    predicate = as_predicate(decode(expression, reader.call))
+    reader.check(predicate)
+    return predicate
 
 
 class _PolarsReader:
@@ -65,18 +65,18 @@ class _PolarsReader:
             if not isinstance(self._field(operand, "is_nan").type, Float):
                 raise UnsupportedOperation("is_nan of a value that is not a float")
             return ir.Comparison(ir.ComparisonOp.EQ, operand, ir.Literal(math.nan, Float(64)))
-        found = _call(frame)
-        if not isinstance(found, ir.InList):
-            return found
-        field, members = self._field(found.operand, "is_in"), found.values.array
+        node = _call(frame)
+        if not isinstance(node, ir.InList):
+            return node
+        field, members = self._field(node.operand, "is_in"), node.values.array
         if members.null_count:  # a NULL in the list implies nulls_equal=True
-            without = ir.InList(found.operand, ir.ValueSet(members.drop_null(), found.values.type))
+            without = ir.InList(node.operand, ir.ValueSet(members.drop_null(), node.values.type))
             return ir.Or(
-                (ir.IsNull(found.operand), ir.And((ir.Not(ir.IsNull(found.operand)), without)))
+                (ir.IsNull(node.operand), ir.And((ir.Not(ir.IsNull(node.operand)), without)))
             )
         if field.nullable:
-            self._lists_of_nullables.add(id(found))
-        return found
+            self._lists_of_nullables.add(id(node))
+        return node
 
     def check(self, predicate: ir.Predicate) -> None:
         """Raise for lists of a nullable column below anything but AND and OR."""
@@ -102,29 +102,29 @@ def _call(frame: Frame) -> ir.Predicate | ir.Operand:
     options = Options(name, frame.options)
     if (kernel := BY_NAME.get(name)) is not None and kernel.function in SUMS:
         return ir.Call(kernel.function, tuple(map(as_operand, arguments)))
-    found: ir.Predicate | ir.Operand
+    node: ir.Predicate | ir.Operand
     if name == "is_in":
         options.ignore("null_matching_behavior")
         members = options.take("value_set").values
-        found = ir.InList(as_operand(arguments[0]), ir.ValueSet(*stored(members)))
+        node = ir.InList(as_operand(arguments[0]), ir.ValueSet(*stored(members)))
     elif name == "is_null":
         options.must("nan_is_null", value=False)
-        found = ir.IsNull(as_operand(arguments[0]))
+        node = ir.IsNull(as_operand(arguments[0]))
     elif name == "starts_with":
         options.must("ignore_case", value=False)
         prefix = literal_of(pa.array([options.take("pattern").as_py()], pa.string()))
-        found = ir.Call("starts_with", (as_operand(arguments[0]), prefix))
+        node = ir.Call("starts_with", (as_operand(arguments[0]), prefix))
     elif name in _CALLS:
-        found = _CALLS[name](arguments)
+        node = _CALLS[name](arguments)
     elif (op := COMPARISONS.get(name)) is not None:
         left, right = map(as_operand, arguments)
-        found = ir.Comparison(op, left, right)
+        node = ir.Comparison(op, left, right)
     else:
         raise UnsupportedOperation(
             f"the pyarrow function {name!r} has no counterpart here; write the condition as SQL"
         )
     options.done()
-    return found
+    return node
 
 
 def _datafusion_call(frame: Frame) -> ir.Predicate | ir.Operand:

@@ -87,8 +87,8 @@ def list_of_column(
     column: str, members: pa.Array, schema: Schema, *, negated: bool = False
 ) -> ir.Predicate:
     """Return `column.isin(members)`, or its negation, as read in the top-level AND and OR."""
-    found = _Reader(schema).is_in(ir.Column(column), members, _MATCH)
-    return ir.Not(found) if negated else _judging(found)
+    membership = _Reader(schema).is_in(ir.Column(column), members, _MATCH)
+    return ir.Not(membership) if negated else _judging(membership)
 
 
 def _judging(term: ir.Predicate) -> ir.Predicate:
@@ -102,9 +102,9 @@ def _guarded(term: ir.Predicate) -> ir.InList | None:
     """Return the list of `x IS NOT NULL AND x IN (…)`, as `is_in` is read; None for others."""
     match term:
         case ir.And(
-            terms=(ir.Not(term=ir.IsNull(operand=guarded)), ir.InList(operand=operand) as found)
+            terms=(ir.Not(term=ir.IsNull(operand=guarded)), ir.InList(operand=operand) as in_list)
         ) if guarded == operand:
-            return found
+            return in_list
     return None
 
 
@@ -118,13 +118,13 @@ class _Reader(TreeReader[Frame]):
     def constant(self, column: pa.Array) -> Decoded:
         """Convert the constant, or return an `Opaque` with the reason."""
         try:
-            found = literal_of(column)
+            literal = literal_of(column)
         except UnsupportedOperation as error:
             return ir.Opaque(str(error), "pyarrow")
-        times = isinstance(found.type, Time | Timestamp | Nanos)
+        times = isinstance(literal.type, Time | Timestamp | Nanos)
         if times and getattr(column.type, "unit", "us") != "us":
-            self._other_units.append(found)
-        return found
+            self._other_units.append(literal)
+        return literal
 
     def one_unit(self, name: str, operands: Sequence[ir.Operand]) -> None:
         """Raise for constants of other units: pyarrow takes their ticks for those of the first."""
@@ -157,9 +157,9 @@ class _Reader(TreeReader[Frame]):
         for item in operands:
             if isinstance(item, ir.Condition) and isinstance(item.predicate, ir.Opaque):
                 raise UnsupportedOperation(item.predicate.description)
-        found = self._by_name(name, operands, options)
+        node = self._by_name(name, operands, options)
         options.done()
-        return found
+        return node
 
     def _by_name(self, name: str, operands: tuple[ir.Operand, ...], options: Options) -> Decoded:
         if (op := function_table.COMPARISONS.get(name)) is not None:
@@ -207,14 +207,14 @@ class _Reader(TreeReader[Frame]):
         has_null, members = array.null_count > 0, array.drop_null()
         if pa.types.is_floating(members.type) and pc.any(pc.is_nan(members)).as_py():
             raise UnsupportedOperation("is_in with NaN, which finds NaN of the same bits only")
-        found: ir.Predicate = ir.InList(operand, ir.ValueSet(members, type_))
+        membership: ir.Predicate = ir.InList(operand, ir.ValueSet(members, type_))
         if behaviour == _EMIT_NULL:
-            return found
+            return membership
         if behaviour == _INCONCLUSIVE:
-            return ir.Or((found, _NULL)) if has_null else found
+            return ir.Or((membership, _NULL)) if has_null else membership
         if behaviour == _MATCH and has_null:
-            return ir.Or((ir.IsNull(operand), found))
-        return ir.And((ir.Not(ir.IsNull(operand)), found))
+            return ir.Or((ir.IsNull(operand), membership))
+        return ir.And((ir.Not(ir.IsNull(operand)), membership))
 
     # Types
 
@@ -228,13 +228,13 @@ class _Reader(TreeReader[Frame]):
 def _list_with_null(made: ir.Predicate) -> ir.Predicate:
     """Match how SQL's IN is written, whose NULL result is_in does not have."""
     match made:
-        case ir.Or(terms=(first, rest)) if (found := _guarded(first)) is not None:
+        case ir.Or(terms=(first, rest)) if (in_list := _guarded(first)) is not None:
             if rest == _NULL:
-                members, type_ = found.values.array, found.values.type
+                members, type_ = in_list.values.array, in_list.values.type
                 with_null = pa.concat_arrays([members, pa.nulls(1, members.type)])
-                return ir.InList(found.operand, ir.ValueSet(with_null, type_))
-            if rest == ir.And((ir.IsNull(found.operand), _NULL)):
-                return found
+                return ir.InList(in_list.operand, ir.ValueSet(with_null, type_))
+            if rest == ir.And((ir.IsNull(in_list.operand), _NULL)):
+                return in_list
     return made
 
 
@@ -318,7 +318,7 @@ def _unguarded(predicate: ir.Predicate, guarded: ir.Operand) -> ir.Predicate | N
         case ir.Comparison(left=left, right=ir.Literal(value=value)) if value is not None:
             return predicate if left == guarded else None
         case ir.Or(terms=terms):
-            bare = [found for term in terms if (found := _unguarded(term, guarded)) is not None]
+            bare = [inner for term in terms if (inner := _unguarded(term, guarded)) is not None]
             return ir.Or(tuple(bare)) if len(bare) == len(terms) else None
         case _:
             return None
@@ -342,10 +342,10 @@ def _chosen(call: _Call) -> Decoded:
 def _cast(call: _Call) -> ir.Operand:
     storage = call.options.take("to_type").type
     source = call.reader.type_of(call.operands[0])
-    if (found := zones.relabelled(call.operands[0], source, storage)) is not None:
+    if (operand := zones.relabelled(call.operands[0], source, storage)) is not None:
         call.reader.one_unit(call.name, call.operands)
         call.options.ignore(*_CAST_OPTIONS)
-        return found
+        return operand
     try:
         target = logical_type(pa.field(call.name, storage), lambda: 0)
     except SchemaMismatch as error:

@@ -46,7 +46,7 @@ _NEVER_FAIL = frozenset(
     | {"starts_with", "ends_with", "contains"}
 )
 _PARTS = {ours: theirs for theirs, ours in function_table.PARTS.items()}
-_MOST_DIGITS = 38
+_MAX_DIGITS = 38
 
 
 class Writer(OperatorWriter[Expression]):
@@ -95,10 +95,10 @@ class Writer(OperatorWriter[Expression]):
 
     def in_list(self, node: ir.InList) -> Expression:
         """Write `is_in`, NULL for no match if the operand or a member is NULL."""
-        found, operand = self._found(node)
+        membership, operand = self._found(node)
         none = self.truth(value=None)
         has_null = node.values.array.null_count > 0
-        return found | none if has_null else found | (operand.is_null() & none)
+        return membership | none if has_null else membership | (operand.is_null() & none)
 
     def _found(self, node: ir.InList) -> tuple[Expression, Expression]:
         """Write `is_in` without NULL and NaN members; return it with the operand."""
@@ -196,9 +196,9 @@ def _check_digits(types: Sequence[LogicalType]) -> None:
     decimals = [type_ for type_ in types if isinstance(type_, Decimal)]
     if len(set(decimals)) > 1:
         scale = max(type_.scale for type_ in decimals)
-        if scale + max(type_.precision - type_.scale for type_ in decimals) > _MOST_DIGITS:
+        if scale + max(type_.precision - type_.scale for type_ in decimals) > _MAX_DIGITS:
             raise UnsupportedOperation(
-                f"decimals whose common type has over {_MOST_DIGITS} digits; cast one"
+                f"decimals whose common type has over {_MAX_DIGITS} digits; cast one"
             )
 
 

@@ -32,8 +32,8 @@ def is_spark_column(value: object) -> bool:
 
 def running_session() -> Session | None:
     """Return the settings of the session of new columns; None for a client without a session."""
-    found = sessions.settings_for(None)
-    return None if found.time_zone is None else Session(found.time_zone, ansi=found.ansi)
+    settings = sessions.settings_for(None)
+    return None if settings.time_zone is None else Session(settings.time_zone, ansi=settings.ansi)
 
 
 def rules_of(column: Any, session: Session | None = None) -> Semantics:

@@ -36,7 +36,7 @@ _JVM_LIMITS: Mapping[str, str] = {
     "the halves of a long list",
     "java.lang.OutOfMemoryError": "it is too large for the memory of Spark's driver",
 }
-_MOST_CASES = 8  # Spark's JSON contains the children of a CASE twice
+_MAX_CASES = 8  # Spark's JSON contains the children of a CASE twice
 _CALLS: Mapping[str, str] = {
     **{kind: word for kind, (word, _) in OPERATORS.items()},
     "Divide": "/",
@@ -90,14 +90,14 @@ def conditions(column: Any) -> list[tuple[Any, Node | UnsupportedOperation]]:
 
     `InvalidPredicate` for SQL text that Spark cannot parse.
     """
-    found: list[tuple[Any, Node | UnsupportedOperation]] = []
+    conjuncts: list[tuple[Any, Node | UnsupportedOperation]] = []
     for part in _terms(column._jc.node(), "and"):
         own = _column(part)
         try:
-            found += [(own, each) for each in _flat(_tree(part))]  # SQL text may be an AND
+            conjuncts += [(own, each) for each in _flat(_tree(part))]  # SQL text may be an AND
         except UnsupportedOperation as error:
-            found.append((own, error))
-    return found
+            conjuncts.append((own, error))
+    return conjuncts
 
 
 def resolved_tree(expression: Any) -> Node:
@@ -220,17 +220,17 @@ def _check_cases(session: Any, expression: Any) -> None:
         if not node.containsPattern(pattern):
             continue
         depth += node.getClass().getName().endswith(".CaseWhen")
-        if depth > _MOST_CASES:
-            raise UnsupportedOperation(f"CASE nests deeper than {_MOST_CASES} levels")
+        if depth > _MAX_CASES:
+            raise UnsupportedOperation(f"CASE nests deeper than {_MAX_CASES} levels")
         children = node.children()
         stack += [(children.apply(place), depth) for place in range(children.length())]
 
 
-def _of_json(found: Sequence[Mapping[str, Any]], java: Any) -> Node:
+def _of_json(nodes: Sequence[Mapping[str, Any]], java: Any) -> Node:
     """Build the tree from Spark's list of nodes, parents first."""
     stack: list[Node] = []
-    for index in range(len(found) - 1, -1, -1):
-        fields = found[index]
+    for index in range(len(nodes) - 1, -1, -1):
+        fields = nodes[index]
         kind = str(fields["class"]).rpartition(".")[2]
         children = tuple(stack.pop() for _ in range(int(fields["num-children"])))
         is_constant = all(each.is_constant for each in children) if children else kind == "Literal"
@@ -250,17 +250,17 @@ def _name(node: Node) -> Form:
 def _attribute(node: Node, names: Names) -> Form:
     """Return a resolved column of a DataFrame by its name."""
     name = str(node.fields["name"])
-    found = names.own(name)
-    if found is None:
+    column = names.own(name)
+    if column is None:
         raise UnknownColumn(f"no column {name!r}", name=name)
-    (own,) = spark_schema([names.schema.field(found)])
+    (own,) = spark_schema([names.schema.field(column)])
     if node.fields["dataType"] != own.dataType.jsonValue():
         theirs = node.source().dataType().simpleString()
         raise UnsupportedOperation(
             f"{name} is {theirs} in its DataFrame and {own.dataType.simpleString()} here; "
             "name the column with F.col"
         )
-    return column_words.Name([found])
+    return column_words.Name([column])
 
 
 def _function(node: Node) -> Form:
@@ -302,12 +302,12 @@ def _like(name: str, node: Node) -> Form:
 
 def _like_any(node: Node) -> Form:
     patterns = node.source().patterns()
-    found = [patterns.apply(place) for place in range(patterns.length())]
-    if None in found:
+    texts = [patterns.apply(place) for place in range(patterns.length())]
+    if None in texts:
         raise UnsupportedOperation("LIKE ANY with NULL has no counterpart in Rowsieve")
     text, *_ = node.children
     whole: Form | None = None
-    for item in found:
+    for item in texts:
         term = Call("like", (text, column_words.constant(str(item), "string")))
         whole = term if whole is None else Call("or", (whole, term))
     assert whole is not None

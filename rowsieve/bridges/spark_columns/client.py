@@ -34,12 +34,12 @@ def conditions(column: Any) -> list[tuple[Any, Any]]:
         terms: Sequence[Any] | None = item._args if is_and else None
         return terms
 
-    found: list[tuple[Any, Any]] = []
+    conjuncts: list[tuple[Any, Any]] = []
     for item in flattened(column._expr, terms_of):
         own = type(column)(item)
         is_text = type(item).__name__ == "SQLExpression"
-        found += [(own, piece) for piece in (_pieces(str(item._expr)) if is_text else [item])]
-    return found
+        conjuncts += [(own, piece) for piece in (_pieces(str(item._expr)) if is_text else [item])]
+    return conjuncts
 
 
 def form_of(expression: Any, stand_ins: StandIns) -> Form:

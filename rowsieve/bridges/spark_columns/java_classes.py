@@ -17,13 +17,13 @@ def java_class(jvm: Any, name: str) -> Any:
     """Return a class by its full name; py4j's `JavaPackage` if there is none."""
     from py4j.java_gateway import JavaClass  # noqa: PLC0415 - an extra
 
-    found = _FOUND.setdefault(jvm, {})
-    if name not in found:
+    classes = _FOUND.setdefault(jvm, {})
+    if name not in classes:
         made = getattr(jvm, name)
         if not isinstance(made, JavaClass):  # an archive with it may be added later
             return made
-        found[name] = made
-    return found[name]
+        classes[name] = made
+    return classes[name]
 
 
 def spark_class(session: Any, name: str) -> Any:

@@ -61,10 +61,10 @@ def with_arrays(session: Any, expression: Any, depth: int = 0) -> Any:
         operand = with_arrays(session, below.head(), depth + 1)
         return spark_class(session, "catalyst.expressions.In")(operand, scala_seq(session, [array]))
     children = [below.apply(place) for place in range(count)]
-    found = [with_arrays(session, child, depth + 1) for child in children]
-    if all(new is old for new, old in zip(found, children, strict=True)):
+    new_children = [with_arrays(session, child, depth + 1) for child in children]
+    if all(new is old for new, old in zip(new_children, children, strict=True)):
         return expression
-    return expression.withNewChildren(scala_seq(session, found))
+    return expression.withNewChildren(scala_seq(session, new_children))
 
 
 def listed(operand: Any, array: Any, spelled: str) -> Form:
@@ -114,8 +114,8 @@ def _members(array: Any, type_: LogicalType) -> pa.Array:
     session = active_session()
     to_column = spark_class(session, "classic.ExpressionUtils").column
     column = Column(to_column(array)).alias("members")
-    (found,) = session.sql("SELECT 1").select(column).toArrow()["members"].chunks
-    return found.values.cast(arrow_type(type_))
+    (chunk,) = session.sql("SELECT 1").select(column).toArrow()["members"].chunks
+    return chunk.values.cast(arrow_type(type_))
 
 
 def _held(array: pa.Array, type_: LogicalType) -> pa.Array:

@@ -35,16 +35,16 @@ def from_classic(
     """Read a classic column under the rules of its session."""
     try:
         sessions.check_settings()
-        found = classic.conditions(column)
+        conjuncts = classic.conditions(column)
     except UnsupportedOperation as error:
-        found = [(column, error)]
+        conjuncts = [(column, error)]
     form_of = partial(classic.form_of, names=Names(schema, session.is_case_sensitive))
     read = partial(_read, forms=lambda _: form_of, schema=schema, session=session)
-    if (at_once := read(found, strict=False)).residual is None:
+    if (at_once := read(conjuncts, strict=False)).residual is None:
         return at_once
     folded = [
         (own, classic.folded(item) if isinstance(item, classic.Node) else item)
-        for own, item in found
+        for own, item in conjuncts
     ]
     return read(folded, strict=strict)
 
@@ -53,12 +53,12 @@ def from_client(
     column: Any, schema: Schema, session: ColumnSession, *, strict: bool
 ) -> Translation[Predicate, Any]:
     """Read a column of a Connect client under the rules of the session."""
-    found = client.conditions(column)
+    conjuncts = client.conditions(column)
 
     def forms(stand_ins: StandIns) -> Callable[[Any], Form]:
         return partial(client.form_of, stand_ins=stand_ins)
 
-    return _read(found, forms, schema, session, strict=strict)
+    return _read(conjuncts, forms, schema, session, strict=strict)
 
 
 def _read(

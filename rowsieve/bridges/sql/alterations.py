@@ -90,10 +90,10 @@ def alterations_of(
         if too_deep(tokens) is not None:
             raise InvalidInput("the change is nested too deep")
         with damage_as_parse_error():
-            found = sqlglot.parse(_one_name(whole, tokens, known.grammar), read=known.grammar)
+            statements = sqlglot.parse(_one_name(whole, tokens, known.grammar), read=known.grammar)
     except (sqlglot.ParseError, sqlglot.TokenError) as error:
         raise _not_read(text) from error
-    (node,) = found if len(found) == 1 else (None,)
+    (node,) = statements if len(statements) == 1 else (None,)
     if not isinstance(node, exp.Alter) or _extra(node, "this", "kind", "actions"):
         raise _not_read(text)
     changes: list[SchemaChange] = []

@@ -25,10 +25,10 @@ def columns_of(text: str, dialect: str = "postgres") -> Schema:
             f"cannot read the columns {text!r}; write them as in id bigint, name varchar"
         ) from error
     fields: list[Field] = []
-    found = made.this.expressions if isinstance(made, exp.Create) else []
-    if not found:
+    columns = made.this.expressions if isinstance(made, exp.Create) else []
+    if not columns:
         raise InvalidInput("name the columns and their types, as in id bigint, name varchar")
-    for number, column in enumerate(found, 1):
+    for number, column in enumerate(columns, 1):
         if not isinstance(column, exp.ColumnDef) or column.args.get("kind") is None:
             raise InvalidInput(f"{column.sql()!r} is not a column; write its name and its type")
         if any(column.name == field.name for field in fields):

@@ -55,24 +55,24 @@ def read_encoded(
     def read(condition: E) -> BoundPredicate:
         stand_ins = StandIns(schema, dialect)
         try:
-            found = stand_ins.read_whole(
+            predicate = stand_ins.read_whole(
                 spell(condition, stand_ins),
                 lambda text: parse.encoded(text, stand_ins, dialect),
             )
         except RecursionError:
             raise UnsupportedOperation("its values nest too deeply to be read") from None
-        _check_types(found, stand_ins, schema, rules)
+        _check_types(predicate, stand_ins, schema, rules)
         if elsewhere is not None:
-            _check_zone(found, schema, dialect, rules, elsewhere)
-        return accepted_as_engine(found, schema, dialect, rules)
+            _check_zone(predicate, schema, dialect, rules, elsewhere)
+        return accepted_as_engine(predicate, schema, dialect, rules)
 
     return read_conditions(conditions, read, join, schema, rules, shown=shown, strict=strict)
 
 
 def _check_types(
-    found: Predicate, stand_ins: StandIns, schema: Schema, semantics: Semantics
+    predicate: Predicate, stand_ins: StandIns, schema: Schema, semantics: Semantics
 ) -> None:
-    for node in walk(found) if stand_ins.of_one_type else ():
+    for node in walk(predicate) if stand_ins.of_one_type else ():
         if isinstance(node, InList) and any(node.values is each for each in stand_ins.of_one_type):
             type_ = bind_operand(node.operand, schema, semantics).type
             if type_ != node.values.type:
@@ -82,10 +82,10 @@ def _check_types(
 
 
 def _check_zone(
-    found: Predicate, schema: Schema, dialect: Dialect, rules: Semantics, elsewhere: Semantics
+    predicate: Predicate, schema: Schema, dialect: Dialect, rules: Semantics, elsewhere: Semantics
 ) -> None:
     here, there = (
-        typed_as_engine(found, schema, dialect, each).root for each in (rules, elsewhere)
+        typed_as_engine(predicate, schema, dialect, each).root for each in (rules, elsewhere)
     )
     if here != there:
         raise UnsupportedOperation(

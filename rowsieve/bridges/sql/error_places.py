@@ -32,7 +32,7 @@ from rowsieve.types.schema import Schema
 
 Rejection: TypeAlias = InvalidPredicate | UnsupportedOperation
 _PLACED: Final = (InvalidPredicate, UnknownColumn, UnsupportedOperation)  # no subclasses
-_MOST_SHOWN: Final = 4  # columns
+_MAX_SHOWN: Final = 4  # columns
 
 
 @dataclass(slots=True)
@@ -54,14 +54,14 @@ class _Recording(Reader):
     def predicate(self, node: Any) -> ir.Predicate:
         """Read the node as a condition."""
         with self._recorded(node) as piece:
-            piece.node = found = super().predicate(node)
-        return found
+            piece.node = predicate = super().predicate(node)
+        return predicate
 
     def operand(self, node: Any) -> ir.Operand:
         """Read the node as a value."""
         with self._recorded(node) as piece:
-            piece.node = found = super().operand(node)
-        return found
+            piece.node = operand = super().operand(node)
+        return operand
 
     @contextmanager
     def _recorded(self, node: Any) -> Iterator[_Piece]:
@@ -108,15 +108,15 @@ def _smallest(
     whole: _Piece, cause: Rejection, rejected: Callable[[_Piece], Rejection | None]
 ) -> _Piece:
     """Follow the first part of each piece that is rejected as the whole is."""
-    found = whole
+    piece = whole
     while True:
-        for part in found.parts:
+        for part in piece.parts:
             own = rejected(part)
             if type(own) is type(cause) and own.args == cause.args:
-                found = part
+                piece = part
                 break
         else:
-            return found
+            return piece
 
 
 def _rejected(
@@ -157,18 +157,18 @@ def _type_value(node: ir.Operand, known: Dialect, schema: Schema, semantics: Sem
 
 def _with_place(cause: Rejection, piece: _Piece, source: Source, schema: Schema) -> Rejection:
     columns = "" if piece.node is None else _columns(piece.node, schema)
-    found = source.refusal(piece.text_node, f"{cause}{columns}")
+    refusal = source.refusal(piece.text_node, f"{cause}{columns}")
     if isinstance(cause, UnknownColumn):
-        return UnknownColumn(str(found), name=cause.name, position=found.position)
+        return UnknownColumn(str(refusal), name=cause.name, position=refusal.position)
     if isinstance(cause, UnsupportedOperation):
-        return UnsupportedOperation(str(found), position=found.position)
-    return found
+        return UnsupportedOperation(str(refusal), position=refusal.position)
+    return refusal
 
 
 def _columns(piece: ir.Predicate | ir.Operand, schema: Schema) -> str:
     names = dict.fromkeys(node.name for node in ir.walk(piece) if isinstance(node, ir.Column))
     shown = []
-    for name in list(names)[:_MOST_SHOWN]:
+    for name in list(names)[:_MAX_SHOWN]:
         try:
             column = schema.field(name)
         except UnknownColumn:

@@ -121,14 +121,14 @@ def _mark(token: Any) -> str:
 
 def _with_safe_equalities(root: Any, tokens: Sequence[Any]) -> Any:
     equalities = list(root.find_all(exp.EQ))
-    found = [tuple(node.comments or ()) for node in equalities]
+    marks = [tuple(node.comments or ()) for node in equalities]
     written = [(_mark(token),) for token in tokens if token.token_type in _EQUALITIES]
-    if sorted(found) != sorted(written):
+    if sorted(marks) != sorted(written):
         raise InvalidPredicate(
             "cannot read the filter: a comparison with = or <=> would be read as a field's name; "
             "put it in parentheses"
         )
-    for node, (mark,) in zip(equalities, found, strict=True):
+    for node, (mark,) in zip(equalities, marks, strict=True):
         if mark.endswith(_SAFE_EQUALITY):
             safe = exp.NullSafeEQ(this=node.this, expression=node.expression)
             safe.meta[_WRITTEN] = _SAFE_EQUALITY

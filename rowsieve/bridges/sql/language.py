@@ -83,15 +83,15 @@ def _condition(
     """Type one condition of the top-level AND; `merged`: those that the optimiser merges."""
     from rowsieve.bridges.sql.reading import parse  # noqa: PLC0415 - sqlglot takes 0.1 s to import
 
-    text, found = condition
-    if isinstance(found, InvalidPredicate):
-        raise found
-    if found in merged:
+    text, reading = condition
+    if isinstance(reading, InvalidPredicate):
+        raise reading
+    if reading in merged:
         raise UnsupportedOperation(
             f"lists about one value, one of them with columns: {known.name}'s optimiser merges "
             "them and loses the columns"
         )
-    bound = accepted_as_engine(found, schema, known, meant)
+    bound = accepted_as_engine(reading, schema, known, meant)
     if known.texts.orders_by_collation and orders_text(bound.root):
         for part in parse.uncollated(text, known.name):
             check_order(bind(part, schema, meant, simplified=False).root, known.name)
@@ -99,10 +99,10 @@ def _condition(
 
 
 def accepted_as_engine(
-    found: Predicate, schema: Schema, known: Dialect, meant: Semantics
+    predicate: Predicate, schema: Schema, known: Dialect, meant: Semantics
 ) -> BoundPredicate:
     """Type the values of a condition as the engine does; raise if its meaning differs from ours."""
-    bound = typed_as_engine(found, schema, known, meant)
+    bound = typed_as_engine(predicate, schema, known, meant)
     root = bound.root
     if known.translates_listed:
         as_exact(root, known)
@@ -140,32 +140,32 @@ def value_text(operand: Operand, schema: Schema, known: Dialect, meant: Semantic
     return typed
 
 
-def _check_read(found: Predicate, root: Predicate, known: Dialect, typer: UnboundTyper) -> None:
+def _check_read(predicate: Predicate, root: Predicate, known: Dialect, typer: UnboundTyper) -> None:
     """Raise for what the engine computes differently: the check of every text that is read."""
     check(root, known.name, Direction.ANSWERS)
     if known.translates_listed and not known.listed_only:
-        check_answers(found, root, typer)
+        check_answers(predicate, root, typer)
 
 
 def typed_as_engine(
-    found: Predicate, schema: Schema, known: Dialect, meant: Semantics
+    predicate: Predicate, schema: Schema, known: Dialect, meant: Semantics
 ) -> BoundPredicate:
     """Bind a condition, typed and compared as in the engine; its `source` is the typed tree.
 
     The rules that take the tree before it is bound say why in `unbound_types`.
     """
     if known.gives_types:
-        found = with_spark_types(found, schema, ansi=meant.is_ansi)
-    found = with_widths(found, schema, known)
+        predicate = with_spark_types(predicate, schema, ansi=meant.is_ansi)
+    predicate = with_widths(predicate, schema, known)
     if known.times.declared_zones:
-        found = with_local_times(found, schema)
+        predicate = with_local_times(predicate, schema)
     typer = UnboundTyper(schema, meant)
-    found = as_compared(found, typer)
-    bound = bind(found, schema, meant, simplified=False)
-    check_coercion(found, bound.root, typer)
-    _check_read(found, bound.root, known, typer)
+    predicate = as_compared(predicate, typer)
+    bound = bind(predicate, schema, meant, simplified=False)
+    check_coercion(predicate, bound.root, typer)
+    _check_read(predicate, bound.root, known, typer)
     if known.times.declared_zones:
-        check_zones(found, schema)
+        check_zones(predicate, schema)
     return bound
 
 

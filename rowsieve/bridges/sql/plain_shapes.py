@@ -18,8 +18,8 @@ import pyarrow as pa
 from rowsieve.predicate import ir
 from rowsieve.types.logical import Int
 
-MOST_SHAPES: Final = 1_024
-MOST_MEMBERS: Final = 100
+MAX_SHAPES: Final = 1_024
+MAX_MEMBERS: Final = 100
 _INT: Final = Int(64)
 
 _NUMBER = "(?:0|[1-9][0-9]{0,8})"
@@ -36,20 +36,20 @@ _plain: dict[_Shape, bool] = {}
 
 def read_plain(text: str, dialect: str, read: Read) -> ir.Predicate:
     """Read a condition as `read` does; `read` is not called for a plain shape that it has read."""
-    found = _COMPARED.fullmatch(text) or _BETWEEN.fullmatch(text) or _LISTED.fullmatch(text)
-    if found is None:
+    match = _COMPARED.fullmatch(text) or _BETWEEN.fullmatch(text) or _LISTED.fullmatch(text)
+    if match is None:
         return read(text, dialect)
-    name, operator, *numbers = found.groups()
+    name, operator, *numbers = match.groups()
     values = [int(each) for number in numbers for each in number.split(",")]
     shape = dialect, name, operator, len(values)
     known = _plain.get(shape)
-    if len(values) > MOST_MEMBERS or known is False:
+    if len(values) > MAX_MEMBERS or known is False:
         return read(text, dialect)
     expected = _tree(name, operator, values)
     if known:
         return expected
     tree = read(text, dialect)
-    if len(_plain) >= MOST_SHAPES:
+    if len(_plain) >= MAX_SHAPES:
         _plain.clear()
     _plain[shape] = _same(tree, expected)
     return tree

@@ -55,9 +55,9 @@ def spelling(name: str, dialect: str) -> str | None:
     if name != part:
         written = part_template(part, dialect)
         return written or (f"{name}({{0}})" if ours else None)
-    found = spelling_of(name, dialect)
-    if found is not None and found.templates:
-        return found.templates[0].replace("{rest}", "…")
+    entry = spelling_of(name, dialect)
+    if entry is not None and entry.templates:
+        return entry.templates[0].replace("{rest}", "…")
     if (rule := _OWN_RULES.get((name, dialect)) or _RULES.get(name)) is not None:
         return rule
     return f"{name}(…)" if ours and name in BUILT_IN else None

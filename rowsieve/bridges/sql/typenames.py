@@ -71,8 +71,8 @@ _ARROW: Mapping[str, LogicalType] = {
 
 def arrow_named(name: str) -> LogicalType | None:
     """Return the type with this name in DataFusion's `arrow_cast`; None if its values differ."""
-    if found := _ARROW_DECIMAL.fullmatch(name):
-        precision, scale = int(found[1]), int(found[2])
+    if match := _ARROW_DECIMAL.fullmatch(name):
+        precision, scale = int(match[1]), int(match[2])
         return Decimal(precision, scale) if 1 <= precision <= 38 and scale <= precision else None
     return _ARROW.get(name)
 
@@ -91,8 +91,8 @@ _SHOWN: Mapping[str, LogicalType] = {
 
 def arrow_shown(name: str) -> LogicalType | None:
     """Return the type with this name in DataFusion's plans; None if its values differ."""
-    if found := _SHOWN_DECIMAL.fullmatch(name):
-        return Decimal(int(found[1]), int(found[2]))
+    if match := _SHOWN_DECIMAL.fullmatch(name):
+        return Decimal(int(match[1]), int(match[2]))
     return _SHOWN.get(name)
 
 

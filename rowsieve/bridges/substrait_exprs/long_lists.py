@@ -19,9 +19,9 @@ from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, Int, LogicalType, String, Time, Timestamp
 from rowsieve.varints import encode_varint
 
-FEWEST = 64
+MIN_MEMBERS = 64
 _LITERAL, _BYTES = 1 << 3 | 2, 2  # the tag of a constant in an expression, and its wire type
-_MOST_BYTES = 10  # of a varint
+_MAX_BYTES = 10  # of a varint
 
 _Bytes = npt.NDArray[np.uint8]
 _Places = npt.NDArray[np.int64]
@@ -62,19 +62,19 @@ def _texts(contents: list[bytes]) -> pa.Array | None:
 def _numbers(data: _Bytes, at: _Places, sizes: _Places, type_: LogicalType) -> pa.Array | None:
     """Decode varints of the given sizes; None if one is invalid."""
     most = int(sizes.max())
-    if most > _MOST_BYTES:
+    if most > _MAX_BYTES:
         return None
-    found = np.zeros(len(at), np.uint64)
+    varints = np.zeros(len(at), np.uint64)
     last = len(data) - 1
     for step in range(most):
         there: Mask = step < sizes
         byte = data[np.minimum(at + step, last)]
         goes_on = (byte > 0x7F) == (step < sizes - 1)
-        if not goes_on[there].all() or (step == _MOST_BYTES - 1 and (byte[there] > 1).any()):
+        if not goes_on[there].all() or (step == _MAX_BYTES - 1 and (byte[there] > 1).any()):
             return None
         part = (byte & 0x7F).astype(np.uint64) << np.uint64(7 * step)
-        found |= np.where(there, part, np.uint64(0))
-    numbers = found.view(np.int64)
+        varints |= np.where(there, part, np.uint64(0))
+    numbers = varints.view(np.int64)
     low, high = RANGES[type_]
     if numbers.min() < low or numbers.max() > high:
         return None

@@ -16,7 +16,7 @@ from rowsieve.bridges.chains import flattened
 from rowsieve.bridges.constant_values import text_of
 from rowsieve.bridges.functions import Use, substrait
 from rowsieve.bridges.substrait_exprs import function_table
-from rowsieve.bridges.substrait_exprs.long_lists import FEWEST, members_at_once
+from rowsieve.bridges.substrait_exprs.long_lists import MIN_MEMBERS, members_at_once
 from rowsieve.bridges.substrait_exprs.types import literal_of_message, type_of_message
 from rowsieve.bridges.substrait_exprs.wire import Message, Value, fields, one, signed, text
 from rowsieve.bridges.ticks import from_ticks
@@ -55,13 +55,13 @@ class Source(TreeReader[Value]):
     def __init__(self, message: bytes, schema: Schema) -> None:
         super().__init__(schema, Semantics.SUBSTRAIT)
         whole = fields(message)
-        found = [fields(item) for item in whole.get(3, [])]
-        if len(found) != 1 or 1 not in found[0] or 4 not in whole:
+        expressions = [fields(item) for item in whole.get(3, [])]
+        if len(expressions) != 1 or 1 not in expressions[0] or 4 not in whole:
             raise InvalidPredicate(
                 "these bytes are not a Substrait extended expression with one expression and the "
                 "schema of its input; make one message of each expression"
             )
-        self._root: Value = one(found[0], 1)
+        self._root: Value = one(expressions[0], 1)
         self._functions = dict(_functions(whole))
         self._columns = _columns(fields(one(whole, 4)))
 
@@ -163,8 +163,11 @@ class Source(TreeReader[Value]):
             raise UnsupportedOperation("a list with a NULL that has no type")
         if 2 not in inner:
             return ir.FALSE  # an OR of nothing, of NULL as well
-        if len(inner[2]) >= FEWEST and (found := members_at_once(inner[2], type_)) is not None:
-            return ir.InList(operand, ir.ValueSet(found, type_))
+        if (
+            len(inner[2]) >= MIN_MEMBERS
+            and (members := members_at_once(inner[2], type_)) is not None
+        ):
+            return ir.InList(operand, ir.ValueSet(members, type_))
         values = [_member(item, type_) for item in inner[2]]
         return ir.InList(operand, ir.ValueSet(from_ticks(values, type_), type_))
 
@@ -207,9 +210,9 @@ class Source(TreeReader[Value]):
         self, row: substrait.Function, operands: Sequence[ir.Operand], options: _Options
     ) -> ir.Operand:
         """Read a call by its row; raise for other arguments or options."""
-        found = [self.type_of(operand) for operand in operands]
-        known = next((type_ for type_ in found if type_ is not None), String())
-        types = [type_ or known for type_ in found]
+        own_types = [self.type_of(operand) for operand in operands]
+        known = next((type_ for type_ in own_types if type_ is not None), String())
+        types = [type_ or known for type_ in own_types]
         call = ir.Call(row.name, tuple(operands))
         if not row.has_option(options) or not row.case.holds(Use(call, types, known)):
             raise UnsupportedOperation(f"{row.name} is read for {row.text} only")
@@ -315,12 +318,12 @@ def _arguments(inner: Message) -> list[tuple[int, Value]]:
         raise UnsupportedOperation(
             "a call with `args`, the arguments of old messages; write `arguments`"
         )
-    found = []
+    arguments = []
     for argument in map(fields, inner.get(4, [])):
         if len(argument) != 1 or (kind := next(iter(argument))) not in (1, 3):
             raise UnsupportedOperation("a call with a type as its argument; write a cast")
-        found.append((kind, one(argument, kind)))
-    return found
+        arguments.append((kind, one(argument, kind)))
+    return arguments
 
 
 def _options(inner: Message) -> Iterator[tuple[str, list[str]]]:

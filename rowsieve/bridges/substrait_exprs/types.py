@@ -73,7 +73,7 @@ RANGES: Mapping[logical.LogicalType, tuple[int, int]] = {
 _FORMS = {logical.Float(32): "<f", logical.Float(64): "<d"}
 _UUID, _DECIMAL, _STRUCT, _NULL = 23, 24, 25, 29
 _DIGITS = 6  # of a microsecond
-_MOST_DIGITS, _DECIMAL_BYTES = 38, 16
+_MAX_DIGITS, _DECIMAL_BYTES = 38, 16
 
 
 def type_of_message(message: Message) -> tuple[logical.LogicalType | None, list[Message]]:
@@ -227,9 +227,9 @@ def _decimal(inner: Message) -> Literal:
 
 
 def _decimal_type(precision: int, scale: int) -> logical.Decimal:
-    if not (1 <= precision <= _MOST_DIGITS and 0 <= scale <= precision):
+    if not (1 <= precision <= _MAX_DIGITS and 0 <= scale <= precision):
         raise InvalidPredicate(
-            f"a Substrait decimal({precision}, {scale}): there are 1 to {_MOST_DIGITS} digits, as "
+            f"a Substrait decimal({precision}, {scale}): there are 1 to {_MAX_DIGITS} digits, as "
             "many of them at most after the point"
         )
     return logical.Decimal(precision, scale)

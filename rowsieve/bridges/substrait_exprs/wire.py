@@ -25,7 +25,7 @@ def fields(data: Value) -> Message:
     """Return a message's fields by number, repeated ones in order."""
     if not isinstance(data, bytes):
         raise InvalidPredicate("a Substrait message holds a number where a message is expected")
-    found: Message = {}
+    message: Message = {}
     at, size = 0, len(data)
     try:
         while at < size:
@@ -46,10 +46,10 @@ def fields(data: Value) -> Message:
                 at += length
                 if at > size:
                     raise IndexError
-            found.setdefault(tag >> 3, []).append(value)
+            message.setdefault(tag >> 3, []).append(value)
     except (IndexError, OverflowError) as error:
         raise InvalidPredicate("a Substrait message ends too early") from error
-    return found
+    return message
 
 
 def one(message: Message, at: int, default: Value | None = None) -> Value:
@@ -88,8 +88,8 @@ def real(value: Value, form: str) -> float:
     """Decode a float of eight or four bytes."""
     if len(raw(value)) != struct.calcsize(form):
         raise InvalidPredicate("a Substrait message holds a float of another size")
-    found: float = struct.unpack(form, raw(value))[0]
-    return found
+    float_number: float = struct.unpack(form, raw(value))[0]
+    return float_number
 
 
 def number(field: int, value: int) -> bytes:

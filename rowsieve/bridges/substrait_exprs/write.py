@@ -246,9 +246,9 @@ class Writer(TreeWriter[bytes]):
             moment = self.operand(arguments[1])
             return self._made(substrait.DATETIME, name, Int(64), moment, words=[component])
         if name == "extract" and constants[0] in function_table.ZONED_PARTS:
-            found = _in_zone(arguments[1])
-            if found is not None:
-                return self._zoned_part(str(constants[0]), *found)
+            zoned_time = _in_zone(arguments[1])
+            if zoned_time is not None:
+                return self._zoned_part(str(constants[0]), *zoned_time)
         if name == "local_time":
             moment, zone_ = self.operand(arguments[1]), self._zone(str(constants[0]))
             return self._made(substrait.DATETIME, "local_timestamp", Timestamp(), moment, zone_)

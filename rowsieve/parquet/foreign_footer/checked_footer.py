@@ -33,8 +33,8 @@ from rowsieve.parquet.foreign_footer.footer_fields import (
     CREATED_BY,
     DATA,
     I64_KIND,
+    LARGEST_VALUE,
     METADATA,
-    MOST,
     OFFSET_INDEX,
     OFFSET_INDEX_BYTES,
     ORDERS,
@@ -149,7 +149,7 @@ class CheckedFooter:
         ends = chunk_spans(self.chunks)[1]
         offsets, sizes = self.chunks.values[BLOOM], self.chunks.values[BLOOM_BYTES]
         known = (self.chunks.stops[BLOOM] >= 0) & (self.chunks.stops[BLOOM_BYTES] >= 0)
-        filters = np.where(known, np.minimum(offsets, MOST) + sizes, 0)
+        filters = np.where(known, np.minimum(offsets, LARGEST_VALUE) + sizes, 0)
         return max(4, int(ends.max(initial=4)), int(filters.max(initial=0)))
 
     def filter_spans(self) -> Iterator[tuple[tuple[int, int], Span]]:
@@ -161,7 +161,7 @@ class CheckedFooter:
             return
         values, stops = self.chunks.values, self.chunks.stops
         has = (stops[BLOOM] >= 0) & (stops[BLOOM_BYTES] >= 0) & ~self.suspicious
-        has &= (values[BLOOM] > 0) & (values[BLOOM] < MOST) & (values[BLOOM_BYTES] > 0)
+        has &= (values[BLOOM] > 0) & (values[BLOOM] < LARGEST_VALUE) & (values[BLOOM_BYTES] > 0)
         for place in np.flatnonzero(has).tolist():
             start = int(values[BLOOM][place])
             end = start + int(values[BLOOM_BYTES][place])
@@ -171,8 +171,8 @@ class CheckedFooter:
         """Return whether structs outside of the footer lie in the order of their chunks."""
         stops, values = self.chunks.stops, self.chunks.values
         has = (stops[start] >= 0) & (stops[length] >= 0) & (values[length] > 0)
-        starts = np.minimum(values[start][has], MOST)
-        return is_ascending(starts, starts + np.minimum(values[length][has], MOST))
+        starts = np.minimum(values[start][has], LARGEST_VALUE)
+        return is_ascending(starts, starts + np.minimum(values[length][has], LARGEST_VALUE))
 
     def sanitised(
         self,
@@ -187,19 +187,19 @@ class CheckedFooter:
         groups; without them it shows the schema only.
         """
         written = [_element(self.data, element, field_id) for element, field_id in schema]
-        found: list[tuple[int, int, bytes]] = [
+        fields: list[tuple[int, int, bytes]] = [
             (VERSION, *encoded_value(I32(2))),
             (SCHEMA, *encoded_value(written)),
             (ROWS, I64_KIND, encoded_value(I64(self.row_count))[1]),
             (ROW_GROUPS, LIST, self._row_groups() if with_groups else _list_of(())),
         ]
         if pairs:
-            found.append(
+            fields.append(
                 (PAIRS, *encoded_value([{1: key, 2: value} for key, value in pairs.items()]))
             )
-        found.append((CREATED_BY, *encoded_value(self.created_by.encode())))
-        found.append((ORDERS, LIST, ordered_list(len(self.leaves))))
-        return bytes(join_fields(found))
+        fields.append((CREATED_BY, *encoded_value(self.created_by.encode())))
+        fields.append((ORDERS, LIST, ordered_list(len(self.leaves))))
+        return bytes(join_fields(fields))
 
     def _row_groups(self) -> bytes:
         """The encoded row groups; only those with a chunk that does not fit are encoded anew."""
@@ -281,5 +281,5 @@ def _element(data: bytes, element: Element, field_id: int | None) -> EncodedStru
 
 def _last_of_each(fields: Sequence[RawField], known: Collection[int]) -> list[RawField]:
     """The known fields by number; of several with one number the last, which readers take."""
-    found = {each.number: each for each in fields if each.number in known}
-    return [found[number] for number in sorted(found)]
+    by_number = {each.number: each for each in fields if each.number in known}
+    return [by_number[number] for number in sorted(by_number)]

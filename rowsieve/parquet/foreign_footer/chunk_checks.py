@@ -17,9 +17,9 @@ from rowsieve.parquet.foreign_footer.footer_fields import (
     DICTIONARY,
     FILE,
     GEOMETRY,
+    LARGEST_VALUE,
     MAX,
     MIN,
-    MOST,
     NOT_NEGATIVE,
     NULLS,
     OLD_MAX,
@@ -66,7 +66,7 @@ def refuse(chunks: Structs, leaves: Sequence[Leaf]) -> None:
             "with zstd"
         )
     for path in NOT_NEGATIVE:
-        wrong = (values[path] < 0) | (values[path] > MOST)
+        wrong = (values[path] < 0) | (values[path] > LARGEST_VALUE)
         if (name := first(wrong)) is not None:
             raise MalformedThrift(
                 f"a chunk of column {name!r} has an impossible value in its field {path[-1]}"

@@ -29,8 +29,8 @@ BINARY, LIST, STRUCT = 8, 9, 12
 _TRUE, _FALSE, _BYTE, _DOUBLE, _SET = 1, 2, 3, 7, 10
 _LITERAL, _VARINT, _BINARY, _SKIP, _START, _STOP = range(6)
 _NOTHING: Final = -1
-_MOST_DEEP: Final = 16
-_MOST_GUESSED: Final = 64  # shapes whose places are guessed; each costs a pass over the footer
+_MAX_DEEP: Final = 16
+_MAX_GUESSED: Final = 64  # shapes whose places are guessed; each costs a pass over the footer
 _FEW_BYTES: Final = 1_500  # structs in so few are walked: numpy has a cost per step
 _PADDING: Final = 32  # zero bytes after the data, so that lanes that left it read something
 _LONGEST_VARINT: Final = 10
@@ -116,7 +116,7 @@ class ManyStructs:
         rest = len(self._data) - position
         shape = _Shape(
             self._data, self._wanted, self._slots,
-            is_alone=len(self._parts) >= _MOST_GUESSED or rest < _FEW_BYTES,
+            is_alone=len(self._parts) >= _MAX_GUESSED or rest < _FEW_BYTES,
         )  # fmt: skip
         end = shape.add_struct(position, (), 0)
         if end > len(self._data):
@@ -124,18 +124,18 @@ class ManyStructs:
         if shape.is_alone:
             return self._add_walked(position, end, shape)
         begins = self._padded[position : len(self._data)] == self._data[position]
-        found = _Lanes(np.flatnonzero(begins) + position, len(self._data))
+        lanes = _Lanes(np.flatnonzero(begins) + position, len(self._data))
         for token in shape.tokens:
-            found.take(self._padded, token)
-        found.drop_failed()
-        if not len(found.starts) or found.starts[0] != position:
+            lanes.take(self._padded, token)
+        lanes.drop_failed()
+        if not len(lanes.starts) or lanes.starts[0] != position:
             raise MalformedThrift("a struct cannot be read")
         first = len(self._ends)
-        self._ends += found.at.tolist()
-        self._runs += (found.runs() + first).tolist()
-        self._parts.append(found)
-        new = zip(found.starts.tolist(), range(first, len(self._ends)), strict=True)
-        if len(found.starts) > len(self._known):
+        self._ends += lanes.at.tolist()
+        self._runs += (lanes.runs() + first).tolist()
+        self._parts.append(lanes)
+        new = zip(lanes.starts.tolist(), range(first, len(self._ends)), strict=True)
+        if len(lanes.starts) > len(self._known):
             self._known = dict(new) | self._known
         else:
             for start, row in new:
@@ -310,7 +310,7 @@ class _Shape:
 
     def add_struct(self, position: int, path: Path, depth: int) -> int:
         """Add the steps of the struct at `position`; returns its end."""
-        if depth > _MOST_DEEP or len(self.tokens) > _LONGEST_SHAPE:
+        if depth > _MAX_DEEP or len(self.tokens) > _LONGEST_SHAPE:
             raise MalformedThrift("a struct has too many fields or levels")
         data, number = self._data, 0
         try:

@@ -22,7 +22,7 @@ from rowsieve.parquet.foreign_footer.footer_fields import (
     GROUP_ROWS,
     I32_KIND,
     I64_KIND,
-    MOST,
+    LARGEST_VALUE,
     ORDERS,
     PAIRS,
     ROW_GROUPS,
@@ -58,14 +58,14 @@ def check_footer(footer: bytes) -> CheckedFooter:
     MalformedThrift if they are not valid, UnreadableFooter for what is not supported.
     """
     key = checksum(footer)
-    if (found := _CACHE.get(key)) is None:
+    if (checked := _CACHE.get(key)) is None:
         try:
-            found = _Reader(footer).read()
+            checked = _Reader(footer).read()
         except (IndexError, OverflowError) as error:
             raise MalformedThrift(str(error) or "the bytes end within a struct") from error
         fields = len(WANTED)
-        _CACHE.put(key, found, len(footer) + 16 * fields * len(found.chunks))
-    return found
+        _CACHE.put(key, checked, len(footer) + 16 * fields * len(checked.chunks))
+    return checked
 
 
 @cached_per_footer
@@ -100,7 +100,7 @@ class _Reader:
             raise MalformedThrift(f"a row group has not the {len(leaves)} columns of the schema")
         chunks = self._structs.structs(self._rows)
         rows = np.array(self._group_rows, np.int64)
-        if (rows < 0).any() or rows.astype(np.float64).sum() > MOST:
+        if (rows < 0).any() or rows.astype(np.float64).sum() > LARGEST_VALUE:
             raise MalformedThrift("a row group has a negative or impossible number of rows")
         refuse(chunks, leaves)
         suspicious, unfit = contradictions(chunks, leaves, rows)
@@ -124,7 +124,7 @@ class _Reader:
         """The known fields of the footer; reads the row groups on the way."""
         kinds = {VERSION: I32_KIND, SCHEMA: LIST, ROWS: I64_KIND, ROW_GROUPS: LIST, PAIRS: LIST,
                  CREATED_BY: BINARY, ORDERS: LIST}  # fmt: skip
-        found = {}
+        fields = {}
         number = position = 0
         while (head := self._data[position]) != 0:
             number, kind, start = _header(self._data, position, number, head)
@@ -136,10 +136,10 @@ class _Reader:
             if position > len(self._data):
                 raise MalformedThrift("a value exceeds the data")
             if wanted:
-                found[number] = RawField(number, kind, start, position)
-        if missing := [each for each in (VERSION, SCHEMA, ROWS, ROW_GROUPS) if each not in found]:
+                fields[number] = RawField(number, kind, start, position)
+        if missing := [each for each in (VERSION, SCHEMA, ROWS, ROW_GROUPS) if each not in fields]:
             raise MalformedThrift(f"it lacks its field {missing[0]}")
-        return found
+        return fields
 
     def _read_groups(self, start: int) -> int:
         count, position = read_list_head(self._data, start)

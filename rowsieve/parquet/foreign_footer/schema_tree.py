@@ -94,14 +94,14 @@ class Element:
     @property
     def field_id(self) -> int | None:
         """Its own field id; None for one beyond 32 bits."""
-        found: int | None = self.values.get(FIELD_ID)
-        return found if found is not None and -(2**31) <= found < 2**31 else None
+        number: int | None = self.values.get(FIELD_ID)
+        return number if number is not None and -(2**31) <= number < 2**31 else None
 
 
 def read_schema(footer: bytes, start: int) -> list[Element]:
     """Read the list of schema elements; MalformedThrift if it is not a tree of known elements."""
     count, position = read_list_head(footer, start)
-    found: list[Element] = []
+    elements: list[Element] = []
     open_: list[int] = []  # missing children of each ancestor
     for number in range(count):
         first = position
@@ -123,13 +123,13 @@ def read_schema(footer: bytes, start: int) -> list[Element]:
         known = [each.number for each in fields] == list(values)
         as_it_is = number and known and values.get(TYPE) != INT96
         encoded = (first, position) if as_it_is else None
-        found.append(Element(values, tuple(fields), len(open_), encoded))
+        elements.append(Element(values, tuple(fields), len(open_), encoded))
         if children < 0 or children > count or len(open_) > _DEEPEST:
             raise MalformedThrift(f"its schema has more than {_DEEPEST} levels, or false counts")
         open_.append(children)
-    if not found or any(open_):
+    if not elements or any(open_):
         raise MalformedThrift("its schema is cut off")
-    return _without_empty_groups(found)
+    return _without_empty_groups(elements)
 
 
 def _without_empty_groups(elements: Sequence[Element]) -> list[Element]:
@@ -173,13 +173,13 @@ def leaves_in(
     """The leaf columns of a schema, in their order."""
     dictionaries = dictionary_leaves(pairs, sum(TYPE in each.values for each in elements))
     path: list[Element] = []
-    found: list[Leaf] = []
+    leaves: list[Leaf] = []
     for element in elements:
         path[element.depth :] = [element]
         if TYPE in element.values:
-            may_be = dictionaries[len(found)] and element.values[TYPE] == BYTES
-            found.append(_leaf(path[1:], created_by, may_be_dictionary=may_be))
-    return found
+            may_be = dictionaries[len(leaves)] and element.values[TYPE] == BYTES
+            leaves.append(_leaf(path[1:], created_by, may_be_dictionary=may_be))
+    return leaves
 
 
 def _leaf(path: Sequence[Element], created_by: str, *, may_be_dictionary: bool) -> Leaf:

@@ -128,7 +128,7 @@ def _values(footer: CheckedFooter, leaf: int, path: Path, bounded: Mask) -> list
     """(groups,) the physical values of bounds; None where there is none."""
     step, column = len(footer.leaves), footer.leaves[leaf]
     starts, stops = footer.chunks.values[path][leaf::step], footer.chunks.stops[path][leaf::step]
-    found: list[Any] = [None] * len(bounded)
+    bounds: list[Any] = [None] * len(bounded)
     places = np.flatnonzero(bounded)
     if (form := _NUMPY.get(column.physical)) is not None:
         values = _gathered(footer.data, starts[places], np.dtype(form)).tolist()
@@ -136,8 +136,8 @@ def _values(footer: CheckedFooter, leaf: int, path: Path, bounded: Mask) -> list
         edges = zip(starts[places].tolist(), stops[places].tolist(), strict=True)
         values = [footer.data[start:stop] for start, stop in edges]
     for place, value in zip(places.tolist(), values, strict=True):
-        found[place] = value
-    return found
+        bounds[place] = value
+    return bounds
 
 
 def _gathered(data: bytes, starts: Numbers, form: np.dtype[Any]) -> npt.NDArray[Any]:

@@ -48,7 +48,7 @@ from rowsieve.stats.model import Derived, Subject
 from rowsieve.types.logical import is_ordered
 
 Numbers = npt.NDArray[np.int64]
-_MOST_PAGES: Final = 100_000  # of a column chunk; for more, the check costs more than it saves
+_MAX_PAGES: Final = 100_000  # of a column chunk; for more, the check costs more than it saves
 _LOCATIONS: Final[Wanted] = {1: dict.fromkeys((1, 2, 3))}
 _INDEX: Final[Wanted] = dict.fromkeys((1, 2, 3, 4, 5))
 
@@ -87,9 +87,9 @@ class ForeignCells:
             column = statistics.file_column(field_id)
             type_ = statistics.type_of(field_id)
             if column is not None and type_ is not None and is_ordered(type_):
-                found = [_index_of(tail, group, column) for group in row_groups]
-                if any(each is not None for each in found):
-                    self._indexes[field_id] = found
+                indexes = [_index_of(tail, group, column) for group in row_groups]
+                if any(each is not None for each in indexes):
+                    self._indexes[field_id] = indexes
         edges = starts_of(tail.metadata)
         self._groups: list[Numbers] = []  # the row group of each cell
         self._starts: list[Numbers] = []  # its first row in the row group
@@ -171,7 +171,7 @@ def _parsed(tail: Tail, group: int, column: FileColumn, footer: CheckedFooter) -
     locations = _struct(tail, footer, place, (OFFSET_INDEX, OFFSET_INDEX_BYTES), _LOCATIONS)[1]
     index = _struct(tail, footer, place, (COLUMN_INDEX, COLUMN_INDEX_BYTES), _INDEX)
     starts = np.array([each[3] for each in locations], np.int64)
-    if not 0 < len(starts) <= _MOST_PAGES or not _fits(locations, starts, metadata, column.index):
+    if not 0 < len(starts) <= _MAX_PAGES or not _fits(locations, starts, metadata, column.index):
         return None
     rows = np.diff(np.append(starts, metadata.num_rows))
     stored = _stored(index, rows, leaf)

@@ -101,11 +101,11 @@ FAULTS: Final = (
 def doubted(created_by: str, kind: Kind) -> Claim:
     """The claims about a column of this kind that a writer is known to make wrongly."""
     name, version = _writer(created_by)
-    found = Claim.NOTHING
+    claims = Claim.NOTHING
     for fault in FAULTS:
         if fault.writer == name and fault.kinds & kind and _is_before(version, fault.fixed):
-            found |= fault.claims
-    return found
+            claims |= fault.claims
+    return claims
 
 
 def dictionary_leaves(pairs: Mapping[bytes, bytes], leaf_count: int) -> Sequence[bool]:
@@ -118,8 +118,8 @@ def dictionary_leaves(pairs: Mapping[bytes, bytes], leaf_count: int) -> Sequence
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))
     except (pa.ArrowException, OSError, ValueError):
         return everything
-    found = [each for field in schema for each in _dictionaries(field.type)]
-    return found if len(found) == leaf_count else everything
+    flags = [each for field in schema for each in _dictionaries(field.type)]
+    return flags if len(flags) == leaf_count else everything
 
 
 def _dictionaries(type_: pa.DataType) -> list[bool]:
@@ -133,11 +133,11 @@ def _dictionaries(type_: pa.DataType) -> list[bool]:
 def _writer(created_by: str) -> tuple[str, Version | None]:
     """The writer's name, and its version; None if it has none that can be read."""
     name, _, text = created_by.partition(" version ")
-    found = _VERSION.match(text)
-    if found is None:
+    match = _VERSION.match(text)
+    if match is None:
         return name.strip().lower(), None
-    major, minor, patch = (int(each or 0) for each in found.groups()[:3])
-    if found[4]:  # "5.0.0-SNAPSHOT" is older than 5.0.0
+    major, minor, patch = (int(each or 0) for each in match.groups()[:3])
+    if match[4]:  # "5.0.0-SNAPSHOT" is older than 5.0.0
         return name.strip().lower(), (major, minor, patch - 1)
     return name.strip().lower(), (major, minor, patch)
 

@@ -52,8 +52,8 @@ from rowsieve.types.schema import Schema
 from rowsieve.types.schema_cache import cached_by_schema
 
 CACHE_BYTES: Final = 32 * 1024 * 1024
-MOST_JOINED: Final = 64  # subjects whose joined statistics are cached
-_BYTES_PER_GROUP: Final = 2_048  # bounds of `MOST_JOINED` subjects in one row group
+MAX_JOINED: Final = 64  # subjects whose joined statistics are cached
+_BYTES_PER_GROUP: Final = 2_048  # bounds of `MAX_JOINED` subjects in one row group
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,39 +220,39 @@ class JoinedStatistics:
     def subject(self, subject: Subject) -> AbstractColumn | None:
         """The statistics of a subject in every row group; None if no file has any.
 
-        They are read once for the first `MOST_JOINED` subjects, however many conditions use them.
+        They are read once for the first `MAX_JOINED` subjects, however many conditions use them.
         """
         if subject in self._known:
             return self._known[subject]
         joined = self._joined(subject)
-        if len(self._known) < MOST_JOINED:
+        if len(self._known) < MAX_JOINED:
             self._known[subject] = joined
         return joined
 
     def kinds(self, subject: Derived) -> npt.NDArray[np.int64] | None:
         """(n,) bits of `Kind`: what a JSON path may hold; None if no file knows."""
-        found = [file.kinds(subject) for file in self._files]
-        if all(kinds is None for kinds in found):
+        by_file = [file.kinds(subject) for file in self._files]
+        if all(kinds is None for kinds in by_file):
             return None
         return np.concatenate(
             [
                 np.full(count, EVERYTHING, dtype=np.int64) if kinds is None else kinds
-                for kinds, count in zip(found, self.part_counts, strict=True)
+                for kinds, count in zip(by_file, self.part_counts, strict=True)
             ]
         )
 
     def _joined(self, subject: Subject) -> AbstractColumn | None:
-        found = [file.subject(subject) for file in self._files]
-        first = next((one for one in found if one is not None), None)
+        by_file = [file.subject(subject) for file in self._files]
+        first = next((one for one in by_file if one is not None), None)
         if first is None:
             return None
         type_ = first.lower.type
-        alone = found[0] if len(found) == 1 else None
+        alone = by_file[0] if len(by_file) == 1 else None
         if alone and (alone.may_be_nan is not None or not pa.types.is_floating(type_)):
             return alone
         known = [
             _unknown(file.part_count, type_) if one is None else one
-            for one, file in zip(found, self._files, strict=True)
+            for one, file in zip(by_file, self._files, strict=True)
         ]
         nan = [_all(one) if one.may_be_nan is None else one.may_be_nan for one in known]
         return AbstractColumn(
@@ -273,12 +273,12 @@ def joined_row_groups(
     keeps the footers, so no other footer gets their identities while it exists.
     """
     key = (tuple(map(id, footers)), schema, known)
-    if (found := _JOINED.get(key)) is None:
+    if (entry := _JOINED.get(key)) is None:
         files = [RowGroupStatistics(footer, schema, known) for footer in footers]
-        found = JoinedStatistics(files), files
+        entry = JoinedStatistics(files), files
         footer_bytes = sum(int(footer.serialized_size) for footer in footers)
-        _JOINED.put(key, found, footer_bytes + found[0].part_count * _BYTES_PER_GROUP)
-    return found
+        _JOINED.put(key, entry, footer_bytes + entry[0].part_count * _BYTES_PER_GROUP)
+    return entry
 
 
 _JOINED: Final[
@@ -307,12 +307,12 @@ def read_chunks(metadata: pq.FileMetaData, column: FileColumn) -> StoredBounds:
     for i in range(count):
         group = metadata.row_group(i)
         rows[i] = group.num_rows
-        found = group.column(column.index).statistics
-        if found is None:
+        statistics = group.column(column.index).statistics
+        if statistics is None:
             continue
-        if found.has_null_count:
-            nulls[i] = found.null_count
-        if found.has_min_max:
+        if statistics.has_null_count:
+            nulls[i] = statistics.null_count
+        if statistics.has_min_max:
             bounded[i] = True
-            lower[i], upper[i] = found.min_raw, found.max_raw
+            lower[i], upper[i] = statistics.min_raw, statistics.max_raw
     return StoredBounds(rows, nulls, bounded, lower, upper)

@@ -169,17 +169,17 @@ def _equal_ranges(
     return _strict(ir.Or((ir.And((one.empty, other.empty)), ir.And((*filled, *same)))), one, other)
 
 
-def _of_range(name: str, found: _Range) -> ir.Operand:
-    side = found.lower if name.startswith("lower") else found.upper
-    inclusive = found.from_lower if name.startswith("lower") else found.to_upper
+def _of_range(name: str, span: _Range) -> ir.Operand:
+    side = span.lower if name.startswith("lower") else span.upper
+    inclusive = span.from_lower if name.startswith("lower") else span.to_upper
     if name == "isempty":
-        return ir.Condition(found.empty)
+        return ir.Condition(span.empty)
     if name in ("lower", "upper"):
-        return ir.Case(((ir.Not(found.empty), side),), ir.Literal(None))
+        return ir.Case(((ir.Not(span.empty), side),), ir.Literal(None))
     if name.endswith("_inf"):
-        return ir.Condition(_strict(ir.And((ir.Not(found.empty), ir.IsNull(side))), found))
-    known = ir.And((ir.Not(found.empty), ir.Not(ir.IsNull(side)), inclusive))
-    return ir.Condition(_strict(known, found))
+        return ir.Condition(_strict(ir.And((ir.Not(span.empty), ir.IsNull(side))), span))
+    known = ir.And((ir.Not(span.empty), ir.Not(ir.IsNull(side)), inclusive))
+    return ir.Condition(_strict(known, span))
 
 
 def _between(
@@ -198,19 +198,19 @@ def _between(
     return ir.Condition(_strict(ir.Or((other.empty, inside)), one, other))
 
 
-def _contains_value(found: _Range, value: ir.Operand) -> ir.Predicate:
+def _contains_value(span: _Range, value: ir.Operand) -> ir.Predicate:
     less, equal = ir.ComparisonOp.LT, ir.ComparisonOp.EQ
     above = ir.Or((
-        ir.IsNull(found.lower),
-        ir.Comparison(less, found.lower, value),
-        ir.And((ir.Comparison(equal, found.lower, value), found.from_lower)),
+        ir.IsNull(span.lower),
+        ir.Comparison(less, span.lower, value),
+        ir.And((ir.Comparison(equal, span.lower, value), span.from_lower)),
     ))  # fmt: skip
     below = ir.Or((
-        ir.IsNull(found.upper),
-        ir.Comparison(ir.ComparisonOp.GT, found.upper, value),
-        ir.And((ir.Comparison(equal, found.upper, value), found.to_upper)),
+        ir.IsNull(span.upper),
+        ir.Comparison(ir.ComparisonOp.GT, span.upper, value),
+        ir.And((ir.Comparison(equal, span.upper, value), span.to_upper)),
     ))  # fmt: skip
-    return _strict(ir.And((ir.Not(found.empty), above, below)), found, value)
+    return _strict(ir.And((ir.Not(span.empty), above, below)), span, value)
 
 
 def _reaches(one: _Range, other: _Range) -> ir.Predicate:
@@ -251,21 +251,21 @@ def _range(operand: ir.Operand, alias: str | None, type_: LogicalType) -> _Range
     text = operand.value if isinstance(operand, ir.Literal) else None
     if isinstance(text, str) and text.strip().lower() == "empty":
         return _NOTHING
-    found = _TEXT.fullmatch(text) if isinstance(text, str) else None
-    if found is None:
+    match = _TEXT.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
         raise InvalidPredicate(
             "a range is compared with a column of ranges, or with text such as '[1,5)' or 'empty'"
         )
-    return _constant(found, type_)
+    return _constant(match, type_)
 
 
-def _constant(found: re.Match[str], type_: LogicalType) -> _Range:
+def _constant(match: re.Match[str], type_: LogicalType) -> _Range:
     """A constant range in the form that stored ones have."""
-    texts = [each.strip('"') or None for each in (found[2], found[3])]
+    texts = [each.strip('"') or None for each in (match[2], match[3])]
     lower, upper = (None if text is None else parse_text(text, type_) for text in texts)
-    begins, ends = found[1] == "[" and lower is not None, found[4] == "]" and upper is not None
+    begins, ends = match[1] == "[" and lower is not None, match[4] == "]" and upper is not None
     if _is_above(lower, upper):
-        raise InvalidPredicate(f"the lower bound of the range {found[0]!r} is above the upper one")
+        raise InvalidPredicate(f"the lower bound of the range {match[0]!r} is above the upper one")
     if isinstance(type_, Int | Date):
         if isinstance(lower, int):
             lower, begins = lower + (not begins), True
@@ -289,9 +289,9 @@ def _is_above(lower: Any, upper: Any) -> bool:
 def _bound_type(fields: Sequence[Field | None]) -> LogicalType:
     """The type of the bounds of the first range."""
     types = (field.type for field in fields if field is not None and field.alias == RANGE)
-    found = next(types)
-    assert isinstance(found, Struct)
-    return found.fields[0].type
+    struct = next(types)
+    assert isinstance(struct, Struct)
+    return struct.fields[0].type
 
 
 def _with_elements(
@@ -346,13 +346,13 @@ def _is_length_of_array(operand: ir.Operand, field_of: FieldOf) -> bool:
     return field is not None and field.alias == ARRAY
 
 
-def _strict(found: ir.Predicate, *arguments: _Range | ir.Operand) -> ir.Predicate:
+def _strict(condition: ir.Predicate, *arguments: _Range | ir.Operand) -> ir.Predicate:
     """The condition, and NULL if an argument is NULL."""
     wholes = [each.whole if isinstance(each, _Range) else each for each in arguments]
     null = [ir.IsNull(each) for each in wholes if each is not None and not _is_constant(each)]
     if not null:
-        return found
-    known = ir.And((found, *(ir.Not(each) for each in null)))
+        return condition
+    known = ir.And((condition, *(ir.Not(each) for each in null)))
     return ir.Or((known, ir.And((ir.disjoin(null), _NULL))))
 
 

@@ -22,8 +22,8 @@ _TOKEN = re.compile(
     r'\s*(?:([{},])|(?:"((?:[^"\\]|\\.)*)"|((?:[^{},"\\\s]|\\.)(?:[^{},"\\]|\\.)*?))\s*(?=[},]))',
     re.S,
 )
-_MOST_DIMENSIONS: Final = 6
-_LEAST: Final = -(2**31)
+_MAX_DIMENSIONS: Final = 6
+_INT32_MIN: Final = -(2**31)
 
 _Item: TypeAlias = str | None
 _Nested: TypeAlias = "list[_Nested] | _Item"
@@ -60,9 +60,9 @@ def equals_items(column: ir.Operand, items: ir.Operand, type_: LogicalType) -> i
 
 def _member(type_: LogicalType, place: int) -> List:
     assert isinstance(type_, Struct)
-    found = type_.fields[place].type
-    assert isinstance(found, List)
-    return found
+    list_type = type_.fields[place].type
+    assert isinstance(list_type, List)
+    return list_type
 
 
 def _typed(
@@ -88,9 +88,9 @@ def _read(text: str) -> tuple[tuple[tuple[int, int], ...], list[_Item]]:
     lows = [int(low) if high else 1 for low, high in named] or [1] * len(lengths)
     highs = [int(high or low) for low, high in named]
     held = [high - low + 1 for low, high in zip(lows, highs, strict=False)]
-    if (named and held != lengths) or len(lengths) > _MOST_DIMENSIONS:
+    if (named and held != lengths) or len(lengths) > _MAX_DIMENSIONS:
         _refuse(text)
-    if any(not _LEAST <= low < -_LEAST - n for low, n in zip(lows, lengths, strict=True)):
+    if any(not _INT32_MIN <= low < -_INT32_MIN - n for low, n in zip(lows, lengths, strict=True)):
         _refuse(text)
     return tuple(zip(lows, lengths, strict=True)), _flat(nested)
 
@@ -99,17 +99,17 @@ def _tokens(text: str, whole: str) -> Iterator[str | tuple[_Item]]:
     """Yield braces and commas as text, and items as tuples of one."""
     stripped, place = text.strip(), 0
     while place < len(stripped):
-        found = _TOKEN.match(stripped, place)
-        if found is None:
+        match = _TOKEN.match(stripped, place)
+        if match is None:
             _refuse(whole)
-        mark, quoted, bare = found.groups()
+        mark, quoted, bare = match.groups()
         if mark is not None:
             yield mark
         elif quoted is not None:
             yield (_unescaped(quoted),)
         else:
             yield (None if bare.upper() == "NULL" else _unescaped(bare),)
-        place = found.end()
+        place = match.end()
 
 
 def _unescaped(text: str) -> str:
@@ -118,21 +118,21 @@ def _unescaped(text: str) -> str:
 
 def _list(tokens: list[str | tuple[_Item]], place: int, text: str) -> tuple[list[_Nested], int]:
     """The items from this place to the brace that ends them, and the place behind it."""
-    found: list[_Nested] = []
+    items: list[_Nested] = []
     if tokens[place : place + 1] == ["}"]:
-        return found, place + 1
+        return items, place + 1
     while place < len(tokens):
         item = tokens[place]
         if item == "{":
             inner, place = _list(tokens, place + 1, text)
-            found.append(inner)
+            items.append(inner)
         elif isinstance(item, tuple):
-            found.append(item[0])
+            items.append(item[0])
             place += 1
         else:
             break
         if tokens[place : place + 1] == ["}"]:
-            return found, place + 1
+            return items, place + 1
         if tokens[place : place + 1] != [","]:
             break
         place += 1
@@ -155,10 +155,10 @@ def _lengths(nested: list[_Nested], text: str) -> list[int]:
 
 
 def _flat(nested: list[_Nested]) -> list[_Item]:
-    found: list[_Item] = []
+    items: list[_Item] = []
     for each in nested:
-        found += _flat(each) if isinstance(each, list) else [each]
-    return found
+        items += _flat(each) if isinstance(each, list) else [each]
+    return items
 
 
 def _refuse(text: str) -> NoReturn:

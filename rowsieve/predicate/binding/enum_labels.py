@@ -20,7 +20,7 @@ from rowsieve.types.enums import extends
 from rowsieve.types.logical import Enum, Int, LogicalType, String, type_name
 from rowsieve.types.schema import Schema
 
-MOST_RANKED: Final = 256
+MAX_RANKED: Final = 256
 """The most labels of an enum whose columns can be compared by order."""
 
 _BEFORE: Final = {ir.ComparisonOp.LT: 0, ir.ComparisonOp.LE: 1}
@@ -149,10 +149,10 @@ def _one_of(text: ir.Operand, labels: Sequence[str], enum: Enum) -> ir.Predicate
 
 def _rank(text: ir.Operand, enum: Enum) -> ir.Operand:
     """Build the position of the label; NULL for NULL."""
-    if len(enum.labels) > MOST_RANKED:
+    if len(enum.labels) > MAX_RANKED:
         raise InvalidPredicate(
             f"two enums of {len(enum.labels):,} labels cannot be ordered, only those of up to "
-            f"{MOST_RANKED}; compare with a label"
+            f"{MAX_RANKED}; compare with a label"
         )
     branches = tuple(
         (

@@ -53,13 +53,13 @@ def _is_box(operand: ir.Operand) -> bool:
 
 
 def _corners(box: ir.Call) -> tuple[float, float, float, float]:
-    found = tuple(map(_number, box.arguments))
-    if len(found) != 4:
+    edges = tuple(map(_number, box.arguments))
+    if len(edges) != 4:
         raise InvalidPredicate(
-            f"ST_MakeEnvelope has {len(found)} arguments; write the four numbers xmin, ymin, xmax "
+            f"ST_MakeEnvelope has {len(edges)} arguments; write the four numbers xmin, ymin, xmax "
             "and ymax, without a SRID: columns have no reference system"
         )
-    x1, y1, x2, y2 = found
+    x1, y1, x2, y2 = edges
     if not (x1 <= x2 and y1 <= y2):
         raise InvalidPredicate(
             f"ST_MakeEnvelope({x1}, {y1}, {x2}, {y2}) has its corners in another order; write "

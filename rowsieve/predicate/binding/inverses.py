@@ -100,8 +100,8 @@ class _Question:
 
     def argument(self, place: int) -> ir.Literal | None:
         """Return an argument that is a non-NULL constant."""
-        found = self.call.arguments[place]
-        return found if isinstance(found, ir.Literal) and found.value is not None else None
+        argument = self.call.arguments[place]
+        return argument if isinstance(argument, ir.Literal) and argument.value is not None else None
 
 
 InverseRule: TypeAlias = Callable[[_Question], ir.Predicate | None]
@@ -211,8 +211,8 @@ def _bin(question: _Question) -> ir.Predicate | None:
 
     def start(time: int) -> int:
         times = pa.array([time]).view(arrays[2].type)
-        found = row.evaluate([*arrays[:2], times, arrays[2]], signature, question.semantics)
-        return int(found.values.view(pa.int64())[0].as_py())
+        computed = row.evaluate([*arrays[:2], times, arrays[2]], signature, question.semantics)
+        return int(computed.values.view(pa.int64())[0].as_py())
 
     first = start(moment)
     following = start(first + micros + months * 31 * DAY_US)

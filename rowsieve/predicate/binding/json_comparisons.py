@@ -99,15 +99,15 @@ def as_jsonb(operand: ir.Operand) -> ir.Operand:
     """Return the bound operand, with `->` of `jsonb` in place of that of `json`."""
     if not isinstance(operand, ir.Call) or operand.function != _GET:
         return operand
-    found = as_jsonb(operand.arguments[0])
+    document = as_jsonb(operand.arguments[0])
     for key in operand.arguments[1:]:
-        item = ir.Call(_GET, (found, key))
+        item = ir.Call(_GET, (document, key))
         if isinstance(key, ir.Literal) and key.value in (0, -1):
             shape = ir.ValueSet(pa.array(["array", "object"]), String())
-            found = ir.Case(((ir.InList(_kind(found), shape), item),), found)
+            document = ir.Case(((ir.InList(_kind(document), shape), item),), document)
         else:
-            found = item
-    return found
+            document = item
+    return document
 
 
 def _kind(operand: ir.Operand) -> ir.Operand:

@@ -151,10 +151,10 @@ def cast_of_nanoseconds(
         return None
     if semantics.nanoseconds is Nanoseconds.REFUSED:
         _refuse(source, target, semantics)
-    found = _cast(operand, source, target, semantics, try_=try_)
-    if found is None:
+    bound_cast = _cast(operand, source, target, semantics, try_=try_)
+    if bound_cast is None:
         _refuse(source, target, semantics)
-    return found
+    return bound_cast
 
 
 def _refuse(source: LogicalType, target: LogicalType, semantics: Semantics) -> None:
@@ -227,5 +227,5 @@ def _between_zones(
     if try_:
         return None
     rules = semantics.repeated_time, semantics.skipped_time
-    found = instant(semantics.time_zone, operand, *rules)
-    return found if isinstance(found, ir.Call) and found.function == "instant" else None
+    call = instant(semantics.time_zone, operand, *rules)
+    return call if isinstance(call, ir.Call) and call.function == "instant" else None

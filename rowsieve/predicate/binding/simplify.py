@@ -34,7 +34,7 @@ from rowsieve.types.logical import (
     Timestamp,
 )
 
-_MOST_STEPS = 32  # limit of nested functions that are inverted
+_MAX_STEPS = 32  # limit of nested functions that are inverted
 
 
 def simplify(predicate: ir.Predicate, semantics: Semantics) -> ir.Predicate:
@@ -79,25 +79,25 @@ def _comparison(
     plain = ir.Comparison(op, left, right)
     if not isinstance(right, ir.Literal) or isinstance(left, ir.Literal) or right.value is None:
         return plain
-    found: ir.Predicate = plain
-    for _ in range(_MOST_STEPS):
-        step = _one_step(found, semantics)
+    simplified: ir.Predicate = plain
+    for _ in range(_MAX_STEPS):
+        step = _one_step(simplified, semantics)
         if step is None:
-            return found
-        found = step
-    return found
+            return simplified
+        simplified = step
+    return simplified
 
 
-def _one_step(found: ir.Predicate, semantics: Semantics) -> ir.Predicate | None:
+def _one_step(predicate: ir.Predicate, semantics: Semantics) -> ir.Predicate | None:
     """Invert the outermost function of each comparison that the previous step produced.
 
     An AND inside an OR marks a call that is kept because it may fail.
     """
-    match found:
+    match predicate:
         case ir.Comparison(op=op, left=left, right=ir.Literal() as constant):
             return inverted_comparison(op, left, type_of(left), constant, semantics)
         case ir.And(terms=terms) | ir.Or(terms=terms):
-            in_or = isinstance(found, ir.Or)
+            in_or = isinstance(predicate, ir.Or)
             steps = [
                 None if in_or and isinstance(term, ir.And) else _one_step(term, semantics)
                 for term in terms

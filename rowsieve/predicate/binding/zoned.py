@@ -112,18 +112,18 @@ def _check_in_utc(operand: ir.Operand, semantics: Semantics) -> None:
     for node in ir.walk(operand):
         match node:
             case ir.BoundColumn(name=name, type=Timestamp(zone=own)) if own != "UTC":
-                found = f"the column {name!r} declares the time zone {own!r}"
+                reason = f"the column {name!r} declares the time zone {own!r}"
             case ir.BoundColumn(name=name, type=type_) if is_nested(type_):
-                found = f"the column {name!r} is nested"
+                reason = f"the column {name!r} is nested"
             case ir.Cast() | ir.Now() | ir.Literal() if type_of(node) == INSTANT:
-                found = "constants, casts to an instant and now() may have no zone in that engine"
+                reason = "constants, casts to an instant and now() may have no zone in that engine"
             case ir.Call(function="instant" | "try_instant"):
-                found = "AT TIME ZONE gives an instant the zone that it names"
+                reason = "AT TIME ZONE gives an instant the zone that it names"
             case _:
                 continue
         raise InvalidPredicate(
             f"a cast of an instant to text under the rules of {semantics.name} is supported for "
-            f"columns in UTC only, and {found}; compare the instant with a timestamp"
+            f"columns in UTC only, and {reason}; compare the instant with a timestamp"
         )
 
 
@@ -154,7 +154,7 @@ def instants_of(array: pa.Array, type_: LogicalType, semantics: Semantics) -> pa
     local = cast(array, type_, LOCAL, semantics) if midnight else Computed(array)
     skipped = semantics.skipped_midnight if midnight else semantics.skipped_time
     nulls = null_mask(array)
-    found, failed, null = zone(semantics.time_zone).instants(
+    instants, failed, null = zone(semantics.time_zone).instants(
         filled(local.values), semantics.repeated_time, skipped
     )
     failed = (failed | null_mask(local.values)) & ~nulls
@@ -163,7 +163,7 @@ def instants_of(array: pa.Array, type_: LogicalType, semantics: Semantics) -> pa
             f"{array[int(np.argmax(failed))]} in an IN list is not an instant in the time zone "
             f"{semantics.time_zone!r}; write it with an offset"
         )
-    return with_nulls(found, nulls | null, arrow_type(INSTANT))
+    return with_nulls(instants, nulls | null, arrow_type(INSTANT))
 
 
 def local_time(name: str, operand: ir.Operand) -> ir.Operand:

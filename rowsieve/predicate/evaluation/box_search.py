@@ -21,7 +21,7 @@ from rowsieve.predicate.arrays import Mask
 
 Ranks: TypeAlias = npt.NDArray[np.int64]
 
-_MOST_CELLS: Final = 4_000_000
+_MAX_CELLS: Final = 4_000_000
 _LEVELS: Final = 64
 _BOXES_PER_SEARCH: Final = 8  # fewer boxes are faster compared one by one
 
@@ -62,10 +62,10 @@ class RankBoxes:
         boxes = np.arange(len(lows[0]))
         levels, cells = np.zeros_like(boxes), np.zeros_like(boxes)
         for axis in others:
-            found = _dyadic(lows[axis][boxes], highs[axis][boxes])
-            if len(found[0]) > _MOST_CELLS:
+            pieces = _dyadic(lows[axis][boxes], highs[axis][boxes])
+            if len(pieces[0]) > _MAX_CELLS:
                 return None
-            place, level, node = found
+            place, level, node = pieces
             boxes, levels = boxes[place], levels[place] * _LEVELS + level
             cells = cells[place] * sizes[axis] + node
         kinds = np.unique(levels)
@@ -81,15 +81,15 @@ class RankBoxes:
 
     def contain(self, ranks: Sequence[Ranks]) -> Mask:
         """Whether each point lies in a box; an array of ranks per axis."""
-        found = np.zeros(len(ranks[0]), dtype=np.bool_)
+        inside = np.zeros(len(ranks[0]), dtype=np.bool_)
         for each in self.searched:
             keys = np.zeros_like(ranks[0])
             for axis, level in zip(self.others, each.levels, strict=True):
                 keys = keys * self.sizes[axis] + (ranks[axis] >> level)
             keys = keys * self.sizes[self.last] + ranks[self.last]
             place = np.searchsorted(each.starts, keys, side="right") - 1
-            found |= (place >= 0) & (keys < each.stops[place])
-        return found
+            inside |= (place >= 0) & (keys < each.stops[place])
+        return inside
 
 
 def _dyadic(starts: Ranks, stops: Ranks) -> tuple[Ranks, Ranks, Ranks]:
@@ -122,8 +122,8 @@ def _disjoint(starts: Ranks, stops: Ranks) -> tuple[Ranks, Ranks]:
 
 def _split(kind: int, count: int) -> tuple[int, ...]:
     """Decode a number of `levels` to the level of each axis."""
-    found = []
+    levels = []
     for _ in range(count):
         kind, level = divmod(kind, _LEVELS)
-        found.append(level)
-    return tuple(reversed(found))
+        levels.append(level)
+    return tuple(reversed(levels))

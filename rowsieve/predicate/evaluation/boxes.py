@@ -23,15 +23,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate import ir
-from rowsieve.predicate.alike_terms import MOST_KEPT, AlikeTerms, Grouped, Terms, grouped
+from rowsieve.predicate.alike_terms import MAX_KEPT, AlikeTerms, Grouped, Terms, grouped
 from rowsieve.predicate.arrays import Mask, filled, null_mask
 from rowsieve.predicate.evaluation.box_search import RankBoxes, Ranks
 from rowsieve.predicate.interpretation.facts import DISCRETE
 from rowsieve.predicate.semantics import NanOrder, Semantics
 from rowsieve.types.logical import Binary, Float, String
 
-_MOST_UNEQUAL: Final = 5  # comparisons by <> of one term: each doubles its boxes
-_MOST_COLUMNS: Final = 6  # of one term: a search is kept for each set of columns
+_MAX_UNEQUAL: Final = 5  # comparisons by <> of one term: each doubles its boxes
+_MAX_COLUMNS: Final = 6  # of one term: a search is kept for each set of columns
 
 _Range: TypeAlias = tuple[Ranks, Ranks]
 """Half-open ranges of ranks: starts and stops."""
@@ -59,7 +59,7 @@ def alternatives(
     held = kept.get(id(alike))
     if held is None or held[0] is not alike:
         held = alike, _indexed(alike, semantics)
-        if len(kept) < MOST_KEPT:
+        if len(kept) < MAX_KEPT:
             kept[id(alike)] = held
     return held[1]
 
@@ -158,7 +158,7 @@ class BoxGroup:
                 return None
             compared.setdefault(column, []).append(constants)
         unequal = [sum(op is ir.ComparisonOp.NE for _, op in each.shape) for each in alike]
-        if len(compared) > _MOST_COLUMNS or max(unequal) > _MOST_UNEQUAL:
+        if len(compared) > _MAX_COLUMNS or max(unequal) > _MAX_UNEQUAL:
             return None
         axes = [_Axis.of(column, each, semantics.nan) for column, each in compared.items()]
         boxes = [box for each in alike for box in _boxes(each, axes)]

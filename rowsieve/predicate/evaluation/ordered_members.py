@@ -57,8 +57,8 @@ def is_member(column: pa.Array, values: ValueSet) -> Mask | None:
     if not len(ordered):
         return np.zeros(len(keys), dtype=np.bool_)
     places = np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)
-    found: Mask = ordered[places] == keys
-    return found
+    matches: Mask = ordered[places] == keys
+    return matches
 
 
 def _is_member_if_ascending(column: pa.Array, values: ValueSet) -> Mask | None:
@@ -75,16 +75,16 @@ def _is_member_if_ascending(column: pa.Array, values: ValueSet) -> Mask | None:
     first, stop = keys.searchsorted(members), keys.searchsorted(members, side="right")
     counts = stop - first
     before = np.cumsum(counts) - counts
-    found = np.zeros(len(keys), dtype=np.bool_)
-    found[np.arange(counts.sum()) + np.repeat(first - before, counts)] = True
-    return found
+    matches = np.zeros(len(keys), dtype=np.bool_)
+    matches[np.arange(counts.sum()) + np.repeat(first - before, counts)] = True
+    return matches
 
 
 def _insertion_points(ordered: pa.Array, keys: pa.Array, *, right: bool) -> npt.NDArray[np.int64]:
     """Count the members below each key, or up to it with `right`."""
     if _is_plain(ordered.type):
-        found = np.searchsorted(filled(ordered), filled(keys), side="right" if right else "left")
-        return found.astype(np.int64)
+        counts = np.searchsorted(filled(ordered), filled(keys), side="right" if right else "left")
+        return counts.astype(np.int64)
     op = ComparisonOp.LE if right else ComparisonOp.LT
     low = np.zeros(len(keys), dtype=np.int64)
     high = np.full(len(keys), len(ordered), dtype=np.int64)

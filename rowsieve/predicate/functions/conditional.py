@@ -91,15 +91,15 @@ def _resolve_many(least: int, most: int | None = None) -> Callable[..., Signatur
 
 
 def _resolve_ordered(arguments: Sequence[Argument]) -> Signature | None:
-    found = _resolve_many(1)(arguments)
-    if found is None or isinstance(found.result, Enum):  # its text has another order
+    signature = _resolve_many(1)(arguments)
+    if signature is None or isinstance(signature.result, Enum):  # its text has another order
         return None
-    return found if _compares(found.result) else None
+    return signature if _compares(signature.result) else None
 
 
 def _resolve_nullif(arguments: Sequence[Argument]) -> Signature | None:
-    found = _resolve_many(2, 2)(arguments)
-    return found if found and _compares(found.result) else None
+    signature = _resolve_many(2, 2)(arguments)
+    return signature if signature and _compares(signature.result) else None
 
 
 def _compares(type_: LogicalType) -> bool:

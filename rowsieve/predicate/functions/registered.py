@@ -166,10 +166,10 @@ def _checked(name: str, values: Any, row_count: int, wanted: pa.DataType) -> pa.
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     if not isinstance(values, pa.Array) or len(values) != row_count or values.type != wanted:
-        found = getattr(values, "type", type(values).__name__)
+        actual = getattr(values, "type", type(values).__name__)
         count = len(values) if isinstance(values, pa.Array) else "no"
         raise InvalidInput(
-            f"the function {name!r} gave {count} values of {found} for {row_count} rows where "
+            f"the function {name!r} gave {count} values of {actual} for {row_count} rows where "
             f"{wanted} is wanted; return an Arrow array of that type, one value a row"
         )
     return values

@@ -38,7 +38,7 @@ from rowsieve.predicate.semantics import NanOrder
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Bool, Float, LogicalType, Numeric, is_nested, is_ordered
 
-MOST_ALTERNATIVES: Final = 4
+MAX_ALTERNATIVES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,18 +286,18 @@ def with_alternatives(value: AbstractValue, spans: Sequence[AbstractValue]) -> A
 
 def _merge_surplus(spans: Sequence[AbstractValue]) -> tuple[AbstractValue, ...]:
     """Limit the number of alternatives: merge equal ones, then the last ones."""
-    found: list[AbstractValue] = []
+    merged: list[AbstractValue] = []
     for span in spans:
         none = nowhere(len(span.present))
         span = replace(span, null=none, fails=none, alternatives=())  # noqa: PLW2901
-        same = next((i for i, one in enumerate(found) if _have_equal_bounds(one, span)), None)
-        if same is None and len(found) == MOST_ALTERNATIVES:
-            same = MOST_ALTERNATIVES - 1
+        same = next((i for i, one in enumerate(merged) if _have_equal_bounds(one, span)), None)
+        if same is None and len(merged) == MAX_ALTERNATIVES:
+            same = MAX_ALTERNATIVES - 1
         if same is not None:
-            found[same] = hull_of_two(found[same], span)
+            merged[same] = hull_of_two(merged[same], span)
         elif span.present.any():
-            found.append(span)
-    return tuple(found)
+            merged.append(span)
+    return tuple(merged)
 
 
 def _have_equal_bounds(one: AbstractValue, other: AbstractValue) -> bool:
@@ -396,7 +396,7 @@ def over_alternatives(
     whole, result = values[place], None
     for span in whole.alternatives:
         one = replace(span, null=whole.null, fails=whole.fails)
-        found = apply([*values[:place], one, *values[place + 1 :]])
-        result = found if result is None else join(result, found)
+        outcome = apply([*values[:place], one, *values[place + 1 :]])
+        result = outcome if result is None else join(result, outcome)
     assert result is not None
     return result

@@ -77,16 +77,16 @@ def call(
         present = arguments[0].present & ~_are_equal(arguments, semantics)
         first = _without_points(limited(arguments[0], present), arguments[1])
         return replace(first, null=null, fails=fails)
-    found = _bounds(node, row, signature, arguments, semantics)
+    bounds = _bounds(node, row, signature, arguments, semantics)
     none = nowhere(part_count)
-    nan = none if found.nan is None else found.nan
-    safe = none if found.safe is None else found.safe
+    nan = none if bounds.nan is None else bounds.nan
+    safe = none if bounds.safe is None else bounds.safe
     ranged = isinstance(signature.result, Float) and fails_out_of_range(row.name, semantics)
     risky = ~safe if ranged or row.can_fail(signature) else nowhere(part_count)
     if ranged:
         risky = risky | may_underflow(row.name, arguments)
     present, null, risky = _presence(row.nulls, arguments, risky)
-    lower, upper = found.lower, found.upper
+    lower, upper = bounds.lower, bounds.upper
     if row.at_infinity is not None:
         low, high = _infinite(arguments, semantics)
         risky = risky | (present & (low | high))
@@ -266,10 +266,10 @@ def _within(
     """Return the union of the arguments, intersected with the bounds that the row computes."""
     if row.bounds is None or isinstance(signature.result, Numeric):
         return value
-    found = row.bounds(arguments, signature, semantics)
-    if found is None:
+    bounds = row.bounds(arguments, signature, semantics)
+    if bounds is None:
         return value
-    return meet(value, replace(value, lower=found.lower, upper=found.upper))
+    return meet(value, replace(value, lower=bounds.lower, upper=bounds.upper))
 
 
 def _may_be_equal(arguments: Sequence[AbstractValue]) -> Mask:
@@ -330,9 +330,9 @@ def _bounds(
     if isinstance(signature.result, Numeric):  # only its bytes and its float have bounds
         return unknown
     if row.bounds is not None:
-        found = row.bounds(arguments, signature, _strict(semantics))
-        if found is not None:
-            return found
+        bounds = row.bounds(arguments, signature, _strict(semantics))
+        if bounds is not None:
+            return bounds
     directions = row.direction(signature)
     moving = [index for index, term in enumerate(node.arguments) if not isinstance(term, Literal)]
     if any(directions[index] is Direction.NONE for index in moving):

@@ -24,8 +24,8 @@ from rowsieve.types.logical import Bool, Date, Float, Int, Timestamp, is_ordered
 _ABOVE = (ir.ComparisonOp.GT, ir.ComparisonOp.GE, ir.ComparisonOp.EQ)
 _BELOW = (ir.ComparisonOp.LT, ir.ComparisonOp.LE, ir.ComparisonOp.EQ)
 _TRUE, _FALSE = (ir.Literal(value=truth, type=Bool()) for truth in (True, False))
-_MOST_EXCLUDED = 16
-MOST_RANGES = 4
+_MAX_EXCLUDED = 16
+MAX_RANGES = 4
 DISCRETE = Int | Date | Timestamp
 
 
@@ -81,49 +81,49 @@ class Facts:
 
 def facts_of(terms: Iterable[ir.Predicate]) -> Facts:
     """Derive the facts that hold on rows on which all terms are TRUE."""
-    found = Facts()
+    facts = Facts()
     for term in terms:
-        found = _with(found, term)
-    return found
+        facts = _with(facts, term)
+    return facts
 
 
 def facts_against(term: ir.Predicate) -> Facts:
     """Derive the facts that hold for the non-NULL values on rows on which the term is not TRUE."""
-    found = Facts()
+    facts = Facts()
     for each in term.terms if isinstance(term, ir.Or) else (term,):
         match each:
             case ir.IsNull(operand=ir.BoundColumn() as column):
-                found = replace(found, present=found.present | {column})
+                facts = replace(facts, present=facts.present | {column})
             case ir.Comparison(
                 op=op, left=ir.BoundColumn() as column, right=ir.Literal() as constant
             ) if not op.is_null_safe and not isinstance(column.type, Float):
-                found = _bounded(found, op.negated, column, constant)
+                facts = _bounded(facts, op.negated, column, constant)
             case ir.InList(operand=ir.BoundColumn() as column):
-                found = _outside(found, column, each)
-    return found
+                facts = _outside(facts, column, each)
+    return facts
 
 
-def _with(found: Facts, term: ir.Predicate) -> Facts:
+def _with(facts: Facts, term: ir.Predicate) -> Facts:
     match term:
         case ir.Comparison(
             op=op, left=ir.BoundColumn() as column, right=ir.Literal() as constant
         ) if not op.is_null_safe:
-            found = _bounded(found, op, column, constant)
+            facts = _bounded(facts, op, column, constant)
         case ir.Comparison(op=op, left=ir.BoundColumn() as a, right=ir.BoundColumn() as b) if (
             not op.is_null_safe
         ):
-            found = replace(found, present=found.present | {a, b})
+            facts = replace(facts, present=facts.present | {a, b})
             if a.type == b.type and is_ordered(a.type) and not isinstance(a.type, Float):
-                return replace(found, pairs=(*found.pairs, (op, a, b)))
-            return found
+                return replace(facts, pairs=(*facts.pairs, (op, a, b)))
+            return facts
         case ir.InList(operand=ir.BoundColumn() as column):
-            found = _inside(found, column, term)
+            facts = _inside(facts, column, term)
         case ir.Not(term=ir.InList(operand=ir.BoundColumn() as column) as listed):
-            found = _outside(found, column, listed)
+            facts = _outside(facts, column, listed)
         case ir.Or():
-            return _in_a_range(found, term)
+            return _in_a_range(facts, term)
         case ir.IsNull(operand=ir.BoundColumn() as column):
-            return replace(found, null=found.null | {column})
+            return replace(facts, null=facts.null | {column})
         case (
             ir.Not(term=ir.IsNull(operand=ir.BoundColumn() as column))
             | ir.Like(operand=ir.BoundColumn() as column)
@@ -131,22 +131,22 @@ def _with(found: Facts, term: ir.Predicate) -> Facts:
         ):
             pass
         case ir.BooleanOperand(operand=ir.BoundColumn() as column):
-            found = _bounded(found, ir.ComparisonOp.EQ, column, _TRUE)
+            facts = _bounded(facts, ir.ComparisonOp.EQ, column, _TRUE)
         case ir.Not(term=ir.BooleanOperand(operand=ir.BoundColumn() as column)):
-            found = _bounded(found, ir.ComparisonOp.EQ, column, _FALSE)
+            facts = _bounded(facts, ir.ComparisonOp.EQ, column, _FALSE)
         case _:
-            return found
-    return replace(found, present=found.present | {column})
+            return facts
+    return replace(facts, present=facts.present | {column})
 
 
 def _bounded(
-    found: Facts, op: ir.ComparisonOp, column: ir.BoundColumn, constant: ir.Literal
+    facts: Facts, op: ir.ComparisonOp, column: ir.BoundColumn, constant: ir.Literal
 ) -> Facts:
     if not _is_usable(constant, column):
-        return found
-    span = found.spans.get(column, Span())
+        return facts
+    span = facts.spans.get(column, Span())
     if op is ir.ComparisonOp.NE:
-        return _excluding(found, column, (constant.value,))
+        return _excluding(facts, column, (constant.value,))
     lower, upper = span.lower, span.upper
     if op in _ABOVE:
         end = scalar(_stepped(constant, 1) if op is ir.ComparisonOp.GT else constant)
@@ -154,49 +154,49 @@ def _bounded(
     if op in _BELOW:
         end = scalar(_stepped(constant, -1) if op is ir.ComparisonOp.LT else constant)
         upper = _outer(upper, end, ir.ComparisonOp.LT)
-    return _spanned(found, column, replace(span, lower=lower, upper=upper))
+    return _spanned(facts, column, replace(span, lower=lower, upper=upper))
 
 
-def _inside(found: Facts, column: ir.BoundColumn, listed: ir.InList) -> Facts:
+def _inside(facts: Facts, column: ir.BoundColumn, listed: ir.InList) -> Facts:
     """Bound a column by the least and the greatest member; by the members if they are few."""
     members = listed.values.array.drop_null()
     if listed.values.type != column.type or not len(members) or not is_ordered(column.type):
-        return found
+        return facts
     if isinstance(column.type, Float):
-        return found
+        return facts
     ends = pc.min_max(members)
-    span = found.spans.get(column, Span())
+    span = facts.spans.get(column, Span())
     lower = _outer(span.lower, ends["min"], ir.ComparisonOp.GT)
     upper = _outer(span.upper, ends["max"], ir.ComparisonOp.LT)
     ranges = span.ranges
-    if 1 < len(members) <= MOST_RANGES:
+    if 1 < len(members) <= MAX_RANGES:
         ranges = _intersected(ranges, [(member, member) for member in members])
-    return _spanned(found, column, replace(span, lower=lower, upper=upper, ranges=ranges))
+    return _spanned(facts, column, replace(span, lower=lower, upper=upper, ranges=ranges))
 
 
-def _in_a_range(found: Facts, term: ir.Or) -> Facts:
+def _in_a_range(known_facts: Facts, term: ir.Or) -> Facts:
     """Derive ranges of one column that all branches of an OR restrict.
 
     Only from branches that cannot fail: a row that raises may satisfy none of them.
     """
-    if len(term.terms) > MOST_RANGES:
-        return found
+    if len(term.terms) > MAX_RANGES:
+        return known_facts
     spans = []
     for branch in term.terms:
         terms = branch.terms if isinstance(branch, ir.And) else (branch,)
         facts = facts_of(terms) if all(map(_is_plain, terms)) else None
         if facts is None or len(facts.spans) != 1 or facts.present != facts.spans.keys():
-            return found
+            return known_facts
         spans.append(facts.spans)
     column = next(iter(spans[0]))
     if isinstance(column.type, Float) or any(column not in each for each in spans):
-        return found
+        return known_facts
     ranges = [each for said in spans for each in ranges_of(said[column])]
-    span = found.spans.get(column, Span())
-    if len(ranges) > MOST_RANGES or (None, None) in ranges:
-        return replace(found, present=found.present | {column})
+    span = known_facts.spans.get(column, Span())
+    if len(ranges) > MAX_RANGES or (None, None) in ranges:
+        return replace(known_facts, present=known_facts.present | {column})
     span = replace(span, ranges=_intersected(span.ranges, ranges))
-    return _spanned(replace(found, present=found.present | {column}), column, span)
+    return _spanned(replace(known_facts, present=known_facts.present | {column}), column, span)
 
 
 def _is_plain(term: ir.Predicate) -> bool:
@@ -218,7 +218,7 @@ def _intersected(left: Sequence[Range], right: Sequence[Range]) -> tuple[Range, 
     """Intersect two unions of ranges; a single empty range if nothing is left."""
     if not left:
         return tuple(right)
-    found = [
+    overlaps = [
         (
             b[0]
             if a[0] is None
@@ -234,10 +234,10 @@ def _intersected(left: Sequence[Range], right: Sequence[Range]) -> tuple[Range, 
         for a in left
         for b in right
     ]
-    filled = [each for each in found if not _is_empty(each)]
-    if len(filled) > MOST_RANGES:
+    filled = [each for each in overlaps if not _is_empty(each)]
+    if len(filled) > MAX_RANGES:
         return tuple(left)
-    return tuple(filled or found[:1])
+    return tuple(filled or overlaps[:1])
 
 
 def _is_empty(range_: Range) -> bool:
@@ -248,26 +248,26 @@ def _is_empty(range_: Range) -> bool:
     return bool(as_mask(compare(ir.ComparisonOp.GT, sides[0], sides[1], NanOrder.GREATEST))[0])
 
 
-def _outside(found: Facts, column: ir.BoundColumn, listed: ir.InList) -> Facts:
+def _outside(facts: Facts, column: ir.BoundColumn, listed: ir.InList) -> Facts:
     members = listed.values.array.drop_null()
-    if listed.values.type != column.type or len(members) > _MOST_EXCLUDED:
-        return found
+    if listed.values.type != column.type or len(members) > _MAX_EXCLUDED:
+        return facts
     if not isinstance(column.type, Int):
-        return found
-    return _excluding(found, column, members.to_pylist())
+        return facts
+    return _excluding(facts, column, members.to_pylist())
 
 
-def _excluding(found: Facts, column: ir.BoundColumn, values: Sequence[ir.PhysicalValue]) -> Facts:
-    span = found.spans.get(column, Span())
+def _excluding(facts: Facts, column: ir.BoundColumn, values: Sequence[ir.PhysicalValue]) -> Facts:
+    span = facts.spans.get(column, Span())
     whole = frozenset(value for value in values if isinstance(value, int))
-    if not isinstance(column.type, DISCRETE) or len(span.excluded | whole) > _MOST_EXCLUDED:
-        return found
-    return _spanned(found, column, replace(span, excluded=span.excluded | whole))
+    if not isinstance(column.type, DISCRETE) or len(span.excluded | whole) > _MAX_EXCLUDED:
+        return facts
+    return _spanned(facts, column, replace(span, excluded=span.excluded | whole))
 
 
-def _spanned(found: Facts, column: ir.BoundColumn, span: Span) -> Facts:
+def _spanned(facts: Facts, column: ir.BoundColumn, span: Span) -> Facts:
     counted = replace(span, sources=span.sources + 1)
-    return replace(found, spans={**found.spans, column: counted})
+    return replace(facts, spans={**facts.spans, column: counted})
 
 
 def _is_usable(constant: ir.Literal, column: ir.BoundColumn) -> bool:

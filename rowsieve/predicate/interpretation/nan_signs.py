@@ -82,14 +82,14 @@ def _ordered(node: ir.Node) -> list[ir.Operand]:
     """Return the float operands that the node compares."""
     match node:
         case ir.Comparison(left=left, right=right):
-            found: tuple[ir.Operand, ...] = (left, right)
+            operands: tuple[ir.Operand, ...] = (left, right)
         case ir.InList(operand=operand, values=values):
-            found = (operand, *_negative_members(values.array))
+            operands = (operand, *_negative_members(values.array))
         case ir.Call(function=name, arguments=arguments) if name in _ORDERING:
-            found = arguments
+            operands = arguments
         case _:
             return []
-    return [operand for operand in found if isinstance(type_of(operand), Float)]
+    return [operand for operand in operands if isinstance(type_of(operand), Float)]
 
 
 def _negative_members(members: pa.Array) -> list[ir.Literal]:

@@ -30,7 +30,7 @@ from rowsieve.predicate.interpretation.abstract import (
 )
 from rowsieve.predicate.interpretation.facts import (
     DISCRETE,
-    MOST_RANGES,
+    MAX_RANGES,
     Facts,
     Range,
     Span,
@@ -88,8 +88,8 @@ def combined_facts(
         facts = facts.about(facts.connected | asked)
         void = not others and adds_nothing(facts)
         known[_TOGETHER] = (Facts(), ()) if void else (facts, others)
-    found: tuple[Facts, Sequence[ir.Predicate]] = known[_TOGETHER]
-    return found
+    combined: tuple[Facts, Sequence[ir.Predicate]] = known[_TOGETHER]
+    return combined
 
 
 def adds_nothing(facts: Facts) -> bool:
@@ -140,23 +140,23 @@ def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
     refuted = np.zeros(part_count, dtype=np.bool_)
     if facts.null & facts.present or _contradict(facts.pairs):
         refuted = ~refuted
-    found: dict[ir.BoundColumn, AbstractColumn] = {}
+    by_column: dict[ir.BoundColumn, AbstractColumn] = {}
     for column in facts.columns:
         statistics = columns.column(column)
         own = from_column(column, statistics, part_count)
-        found[column] = AbstractColumn(
+        by_column[column] = AbstractColumn(
             *(own.lower, own.upper, ~own.present, own.null, own.nan),
             all_nan=None if statistics is None else statistics.all_nan,
             ranges=() if statistics is None else statistics.ranges,
         )
     for column, span in facts.spans.items():
-        found[column] = _within(found[column], column, span)
+        by_column[column] = _within(by_column[column], column, span)
     for _ in range(_ROUNDS if facts.pairs else 0):
         for op, left, right in facts.pairs:
-            found[left], found[right] = _paired(op, left, found[left], found[right])
+            by_column[left], by_column[right] = _paired(op, left, by_column[left], by_column[right])
     paired = {column for _, *pair in facts.pairs for column in pair}
     none = np.zeros(part_count, dtype=np.bool_)
-    for column, within in found.items():
+    for column, within in by_column.items():
         gone = within.empty
         span_of = facts.spans.get(column)
         bounded = span_of is not None and (span_of.sources > 1 or column not in facts.present)
@@ -171,8 +171,8 @@ def narrowed(columns: AbstractColumns, facts: Facts) -> NarrowedColumns:
             refuted, null = refuted | gone, none
         if column in facts.null:
             refuted, gone = refuted | ~null, ~none
-        found[column] = replace(within, empty=gone, may_be_null=null)
-    return NarrowedColumns(columns, found, refuted)
+        by_column[column] = replace(within, empty=gone, may_be_null=null)
+    return NarrowedColumns(columns, by_column, refuted)
 
 
 def _within(own: AbstractColumn, column: ir.BoundColumn, span: Span) -> AbstractColumn:
@@ -194,13 +194,13 @@ def _ranges(
     if isinstance(column.type, Float):
         return ()
     ends = ranges_of(span) if span.ranges else []
-    if isinstance(column.type, DISCRETE) and 0 < len(span.excluded) < MOST_RANGES:
+    if isinstance(column.type, DISCRETE) and 0 < len(span.excluded) < MAX_RANGES:
         ends = [
             piece
             for each in ends or [(span.lower, span.upper)]
             for piece in _around(column, span, each)
         ]
-    if not 0 < len(ends) <= MOST_RANGES:
+    if not 0 < len(ends) <= MAX_RANGES:
         return ()
     nothing = pa.nulls(part_count, arrow_type(column.type))
     return tuple(

@@ -15,8 +15,8 @@ from rowsieve.predicate.binding.coerce import compare_operands
 from rowsieve.predicate.semantics import NanOrder, NestedNulls, Semantics
 from rowsieve.types.logical import Field, Float, Int, List, LogicalType, Struct, is_nested
 
-_MOST_ITEMS = 8  # statistics do not distinguish items, so the first ones are enough
-_MOST_FIELDS = 4  # the order of rows that agree in as many fields is not used
+_MAX_ITEMS = 8  # statistics do not distinguish items, so the first ones are enough
+_MAX_FIELDS = 4  # the order of rows that agree in as many fields is not used
 _BELOW = (ir.ComparisonOp.LT, ir.ComparisonOp.LE)
 
 
@@ -28,19 +28,19 @@ def implied_by_equality(
     if not isinstance(value, tuple) or semantics.nan is NanOrder.IEEE:
         return []
     assert semantics.nested_nulls is not NestedNulls.UNKNOWN
-    found: list[ir.Predicate] = []
+    terms: list[ir.Predicate] = []
     match type_, own:
         case (List(element=element), List(element=given)):
             length = ir.Call("list_length", (operand,))
-            found.append(ir.Comparison(ir.ComparisonOp.EQ, length, ir.Literal(len(value), Int(32))))
-            for place, item in enumerate(value[:_MOST_ITEMS], 1):
+            terms.append(ir.Comparison(ir.ComparisonOp.EQ, length, ir.Literal(len(value), Int(32))))
+            for place, item in enumerate(value[:_MAX_ITEMS], 1):
                 at = ir.Call("list_element", (operand, ir.Literal(place, Int(64))))
-                found += _equal(at, element.type, item, given.type, semantics)
+                terms += _equal(at, element.type, item, given.type, semantics)
         case (Struct(fields=fields), Struct(fields=others)) if _are_named(fields):
             for field, other, member in zip(fields, others, value, strict=True):
                 at_member = ir.FieldAccess(operand, field.name)
-                found += _equal(at_member, field.type, member, other.type, semantics)
-    return found
+                terms += _equal(at_member, field.type, member, other.type, semantics)
+    return terms
 
 
 def implied_by_order(
@@ -77,15 +77,15 @@ def _ordered(
             return ir.FalsePredicate() if null_holds else ir.Not(ir.IsNull(operand))
         return ir.IsNull(operand) if null_holds else ir.TruePredicate()
     if isinstance(type_, List):
-        found = _ordered_items(op, operand, type_, constant, semantics)
+        condition = _ordered_items(op, operand, type_, constant, semantics)
     elif isinstance(type_, Struct):
-        found = _ordered_fields(op, operand, type_, constant, semantics)
+        condition = _ordered_fields(op, operand, type_, constant, semantics)
     else:
         assert constant.type is not None
         if semantics.nested_zeros_differ and isinstance(type_, Float) and constant.value == 0:
             op = op.weak  # -0.0 is below 0.0, which compare as equal here
-        found = compare_operands(op, operand, type_, constant, constant.type, semantics)
-    return ir.disjoin((found, ir.IsNull(operand))) if null_holds else found
+        condition = compare_operands(op, operand, type_, constant, constant.type, semantics)
+    return ir.disjoin((condition, ir.IsNull(operand))) if null_holds else condition
 
 
 def _ordered_fields(
@@ -101,20 +101,20 @@ def _ordered_fields(
     assert isinstance(own, Struct)
     if not _are_named(type_.fields):
         return ir.TruePredicate()
-    found: ir.Predicate | None = None
-    members = list(zip(type_.fields, own.fields, value, strict=True))[:_MOST_FIELDS]
+    condition: ir.Predicate | None = None
+    members = list(zip(type_.fields, own.fields, value, strict=True))[:_MAX_FIELDS]
     if len(members) < len(value):
         op = op.weak
     for field, other, item in reversed(members):
         member, given = ir.FieldAccess(operand, field.name), ir.Literal(item, other.type)
-        if found is None:
-            found = _ordered(op, member, field.type, given, semantics)
+        if condition is None:
+            condition = _ordered(op, member, field.type, given, semantics)
             continue
         decided = _ordered(op.strict, member, field.type, given, semantics)
         equal = _equal(member, field.type, item, other.type, semantics)
-        found = ir.disjoin((decided, ir.conjoin((*equal, found))))
-    assert found is not None
-    return found
+        condition = ir.disjoin((decided, ir.conjoin((*equal, condition))))
+    assert condition is not None
+    return condition
 
 
 def _ordered_items(
@@ -133,22 +133,22 @@ def _ordered_items(
     def longer(than: int, by: ir.ComparisonOp = ir.ComparisonOp.GT) -> ir.Predicate:
         return ir.Comparison(by, length, ir.Literal(than, Int(32)))
 
-    known = value[:_MOST_FIELDS]
-    found: ir.Predicate = ir.TruePredicate()  # later items decide
+    known = value[:_MAX_FIELDS]
+    condition: ir.Predicate = ir.TruePredicate()  # later items decide
     if len(known) == len(value) and op is not ir.ComparisonOp.GE:  # a longer list is greater
-        found = longer(len(value), ir.ComparisonOp.LE if op is ir.ComparisonOp.LE else op)
+        condition = longer(len(value), ir.ComparisonOp.LE if op is ir.ComparisonOp.LE else op)
     for place in reversed(range(len(known))):
         item = ir.Call("list_element", (operand, ir.Literal(place + 1, Int(64))))
         given = ir.Literal(known[place], own.element.type)
         strict = op.strict
         decided = _ordered(strict, item, type_.element.type, given, semantics)
         equal = _equal(item, type_.element.type, known[place], own.element.type, semantics)
-        found = ir.disjoin((decided, ir.conjoin((*equal, found))))
+        condition = ir.disjoin((decided, ir.conjoin((*equal, condition))))
         if op in _BELOW:
-            found = ir.disjoin((longer(place, ir.ComparisonOp.LE), found))
+            condition = ir.disjoin((longer(place, ir.ComparisonOp.LE), condition))
         else:
-            found = ir.conjoin((longer(place), found))
-    return found
+            condition = ir.conjoin((longer(place), condition))
+    return condition
 
 
 def _are_named(fields: Sequence[Field]) -> bool:

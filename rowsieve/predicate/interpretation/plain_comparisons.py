@@ -88,10 +88,10 @@ def _plain_members(
     known = predicate.remembered
     if "members" not in known:
         known["members"] = _members(root_conjuncts(predicate.root))
-    found: tuple[BoundColumn, npt.NDArray[Any]] | None = known["members"]
-    if found is None:
+    entry: tuple[BoundColumn, npt.NDArray[Any]] | None = known["members"]
+    if entry is None:
         return None
-    column, members = found
+    column, members = entry
     of_parts = columns.column(column)
     bounds = None if of_parts is None else of_parts.number_bounds
     if bounds is None or bounds.type != arrow_type(column.type):
@@ -129,12 +129,12 @@ def _intervals_of(predicate: BoundPredicate) -> tuple[Interval, ...] | None:
     known = predicate.remembered
     if "intervals" not in known:
         known["intervals"] = _intervals(root_conjuncts(predicate.root))
-    found: tuple[Interval, ...] | None = known["intervals"]
-    return found
+    intervals: tuple[Interval, ...] | None = known["intervals"]
+    return intervals
 
 
 def _intervals(terms: Sequence[Predicate]) -> tuple[Interval, ...] | None:
-    found: dict[BoundColumn, tuple[int | None, int | None]] = {}
+    intervals: dict[BoundColumn, tuple[int | None, int | None]] = {}
     for term in terms:
         if not isinstance(term, Comparison) or (ends := _ENDS.get(term.op)) is None:
             return None
@@ -146,13 +146,13 @@ def _intervals(terms: Sequence[Predicate]) -> tuple[Interval, ...] | None:
             return None
         if not isinstance(value, int):
             return None
-        least, most = found.get(column, (None, None))
+        least, most = intervals.get(column, (None, None))
         if (above := ends[0]) is not None:
             least = value + above if least is None else max(least, value + above)
         if (below := ends[1]) is not None:
             most = value + below if most is None else min(most, value + below)
-        found[column] = least, most
-    return tuple((column, least, most) for column, (least, most) in found.items()) or None
+        intervals[column] = least, most
+    return tuple((column, least, most) for column, (least, most) in intervals.items()) or None
 
 
 _ENDS: Mapping[ComparisonOp, tuple[int | None, int | None]] = {

@@ -47,15 +47,15 @@ def above_prefix(prefix: pa.Array) -> pa.Array:
     if others.any():
         distinct = prefix.filter(pa.array(others)).dictionary_encode()
         above = [after_prefix(text) for text in distinct.dictionary.to_pylist()]
-        found = pa.array(above, pa.string()).take(distinct.indices)
-        result = pc.replace_with_mask(result, pa.array(others), found)
+        bounds = pa.array(above, pa.string()).take(distinct.indices)
+        result = pc.replace_with_mask(result, pa.array(others), bounds)
     return result
 
 
 def is_ascii(text: pa.Array) -> npt.NDArray[np.bool_]:
     """Return the mask of texts with ASCII characters only; false for NULL."""
-    found = pc.fill_null(pc.string_is_ascii(text), False)  # noqa: FBT003
-    mask: npt.NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
+    flags = pc.fill_null(pc.string_is_ascii(text), False)  # noqa: FBT003
+    mask: npt.NDArray[np.bool_] = flags.to_numpy(zero_copy_only=False)
     return mask
 
 

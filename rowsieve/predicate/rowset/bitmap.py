@@ -89,8 +89,8 @@ class Bitmap:
         if not len(held):
             return np.zeros(len(ids), dtype=np.bool_)
         at = np.minimum(np.searchsorted(held, ids), len(held) - 1)
-        found: Mask = held[at] == ids
-        return found
+        matches: Mask = held[at] == ids
+        return matches
 
     def to_ids(self) -> Ids:
         """Return the ids, (len,) int64, ascending. Linear in rows."""

@@ -30,7 +30,7 @@ from rowsieve.predicate.rowset.serialized import decode, encode
 
 _NO_RANGES = Ranges(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
-_MOST_BITS = 1_024  # of an argument; Python writes no integer of more than 4,300 digits
+_MAX_BITS = 1_024  # of an argument; Python writes no integer of more than 4,300 digits
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -301,8 +301,8 @@ def _check_whole(value: object, name: str) -> None:
     """Refuse a value that is not a whole number; `checked` is too slow for each part's row set."""
     if type(value) is not int and (isinstance(value, bool) or not isinstance(value, Integral)):
         raise InvalidInput(f"{name} must be a whole number, not {type(value).__name__}")
-    if int(value).bit_length() > _MOST_BITS:
-        raise InvalidInput(f"{name} is a number of more than {_MOST_BITS:,} bits")
+    if int(value).bit_length() > _MAX_BITS:
+        raise InvalidInput(f"{name} is a number of more than {_MAX_BITS:,} bits")
 
 
 def _integers(values: object, what: str, dimensions: int) -> npt.NDArray[np.integer]:

@@ -93,8 +93,8 @@ def _bitmap(payload: bytes) -> Bitmap | None:
     return Bitmap(bitmap) if bitmap.serialize() == payload else None
 
 
-def _corrupt(data: bytes, found: str) -> CorruptData:
+def _corrupt(data: bytes, problem: str) -> CorruptData:
     return CorruptData(
-        f"reading a row set from {len(data)} bytes: {found}; create the plan or file again, "
+        f"reading a row set from {len(data)} bytes: {problem}; create the plan or file again, "
         "or restore it from a copy"
     )

@@ -124,15 +124,15 @@ class AddFiles(DistributedProcedure):
         how = placed_additions.Placing(
             source, hive=bool(arguments["hive"]), by_field_id=match == "field_id"
         )
-        found = placed_additions.find(context.table, snapshot, how)
-        uris = list(found.constants)
+        files = placed_additions.find(context.table, snapshot, how)
+        uris = list(files.constants)
         store = open_store(context.table.uri, context.table.handle.storage_options)
         ends = _sizes_and_checksums(store, _sizes(store, uris))
         token = _token("place", "", ends)
         tasks: list[placed_additions.PlaceTask] = []
-        if not {token[0], _token_of_copy(source, found, ends)} & snapshot.tokens.keys():
+        if not {token[0], _token_of_copy(source, files, ends)} & snapshot.tokens.keys():
             placed_additions.check_new(uris, snapshot)
-            tasks = placed_additions.tasks_of(context.table, snapshot, found, how)
+            tasks = placed_additions.tasks_of(context.table, snapshot, files, how)
         return Handle(
             snapshot.version,
             tuple(msgspec.msgpack.encode(task) for task in tasks),
@@ -193,7 +193,7 @@ class AddFiles(DistributedProcedure):
         assert isinstance(addition, _Addition)
         version, rows = handle.version, 0
         if handle.tasks:
-            made = [each for found in fragments for each in found]
+            made = [each for task_parts in fragments for each in task_parts]
             metadata = {"procedure": self.name, "source": addition.source}
             if addition.copy:
                 added = PartTable.empty().append(*map(PartTable.from_ipc, made))
@@ -271,9 +271,9 @@ def _token(kind: str, source: str, ends: Mapping[str, str]) -> tuple[str, int]:
     return f"add_files:{kind}{checksum(listed.encode())}", 1
 
 
-def _token_of_copy(source: str, found: placed_additions.Found, ends: Mapping[str, str]) -> str:
+def _token_of_copy(source: str, sources: placed_additions.Found, ends: Mapping[str, str]) -> str:
     """The application id of the commit that would have copied the rows of these files."""
-    below = {found.below[uri]: end for uri, end in ends.items()}
+    below = {sources.below[uri]: end for uri, end in ends.items()}
     files = {path: end for path, end in below.items() if path.endswith(".parquet")}
     uri = source if has_wildcard(source) else Location.parse(source).uri
     return _token("", uri, files)[0]

@@ -143,7 +143,7 @@ class Analyze(DistributedProcedure):
         work = msgspec.msgpack.decode(task, type=AnalyzeTask)
         store, schema = open_store(work.table_uri, storage_options), schema_from_json(work.schema)
         parts = PartTable.from_ipc(work.parts)
-        found = with_statistics(
+        entries = with_statistics(
             store,
             parts,
             schema,
@@ -151,7 +151,7 @@ class Analyze(DistributedProcedure):
             work.properties,
             Analysis(work.columns, tuple(map(schema.field, work.sketched))),
         )
-        yield len(found), found.to_ipc()
+        yield len(entries), entries.to_ipc()
 
     def finish(
         self, context: CallContext, handle: Handle, fragments: Sequence[Sequence[bytes]]
@@ -161,7 +161,7 @@ class Analyze(DistributedProcedure):
         assert isinstance(pinned, _Pinned)
         version = handle.version
         if handle.tasks:
-            parts = [PartTable.from_ipc(each) for found in fragments for each in found]
+            parts = [PartTable.from_ipc(each) for task_parts in fragments for each in task_parts]
             request = CommitRequest(
                 operation=self.name,
                 removed=pinned.removed,
@@ -180,14 +180,14 @@ def _named(text: Value) -> list[str]:
     names: list[str] = []
     place = None if text is None else 0
     while place is not None:
-        if (found := _COLUMN.match(str(text), place)) is None or not found[1].strip():
+        if (match := _COLUMN.match(str(text), place)) is None or not match[1].strip():
             raise InvalidInput(
                 f"""analyze: columns is {text!r}; give names such as 'a, b, "c, d"'"""
             )
-        name = found[1].strip()
+        name = match[1].strip()
         quote = name[0] if name[0] in '"`' else ""
         names.append(name[1:-1].replace(quote * 2, quote) if quote else name)
-        place = found.end() if found[2] else None
+        place = match.end() if match[2] else None
     return names
 
 

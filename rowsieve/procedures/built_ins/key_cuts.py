@@ -22,7 +22,7 @@ from rowsieve.storage.snapshot import Snapshot
 from rowsieve.types.logical import Field
 from rowsieve.types.ordering.keys import sort_form
 
-_MOST_FILES = 64  # the largest files, whose row groups give the cuts
+_MAX_FILES = 64  # the largest files, whose row groups give the cuts
 
 
 def key_ranges(
@@ -49,11 +49,11 @@ def _cuts(
     store: ObjectStore, snapshot: Snapshot, parts: PartTable, field: Field, count: int
 ) -> list[ir.Literal]:
     """Distinct ascending values, at most `count - 1`, with about as many rows between them."""
-    found = list(_lower_bounds(store, snapshot, parts, field))
-    if not found:
+    samples = list(_lower_bounds(store, snapshot, parts, field))
+    if not samples:
         return []
-    bounds = pa.concat_arrays([bounds for bounds, _ in found])
-    weights = np.concatenate([weights for _, weights in found])
+    bounds = pa.concat_arrays([bounds for bounds, _ in samples])
+    weights = np.concatenate([weights for _, weights in samples])
     known = np.asarray(bounds.is_valid())
     bounds, weights = bounds.filter(pa.array(known)), weights[known]
     if not len(bounds):  # a float column with NaN has none
@@ -76,7 +76,7 @@ def _lower_bounds(
 ) -> Iterator[tuple[pa.Array, np.ndarray]]:
     """The lower bounds of the row groups of the largest files, and their numbers of rows."""
     files = [ref for i in range(len(parts)) if (ref := parts.entry(i).data) is not None]
-    largest: list[FileRef] = sorted(files, key=lambda ref: -ref.rows)[:_MOST_FILES]
+    largest: list[FileRef] = sorted(files, key=lambda ref: -ref.rows)[:_MAX_FILES]
     expect_tails(store, largest)
     for ref in largest:
         metadata = read_metadata(store, ref)

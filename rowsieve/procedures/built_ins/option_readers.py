@@ -39,12 +39,12 @@ def read_options(
 
 def size_bytes(option: str, text: str) -> int:
     """A size such as `134217728`, `128MB` or `1 GB`; units are powers of 1,024."""
-    found = _SIZE.fullmatch(text.strip().lower())
-    if found is None or found[2] not in _UNITS or not int(found[1]):
+    match = _SIZE.fullmatch(text.strip().lower())
+    if match is None or match[2] not in _UNITS or not int(match[1]):
         raise InvalidInput(
             f"{option} is {text!r}; give a size above zero, such as '134217728' or '128MB'"
         )
-    return int(found[1]) * _UNITS[found[2]]
+    return int(match[1]) * _UNITS[match[2]]
 
 
 def whole_number(option: str, text: str) -> int:

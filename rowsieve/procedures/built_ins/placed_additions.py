@@ -88,12 +88,12 @@ def find(table: Table, snapshot: Snapshot, how: Placing) -> Found:
     )
 
 
-def tasks_of(table: Table, snapshot: Snapshot, found: Found, how: Placing) -> list[PlaceTask]:
+def tasks_of(table: Table, snapshot: Snapshot, files: Found, how: Placing) -> list[PlaceTask]:
     """Cut the files into tasks."""
-    uris = list(found.constants)
+    uris = list(files.constants)
     return [
         PlaceTask(
-            {uri: dict(found.constants[uri]) for uri in uris[start : start + _TASK_FILES]},
+            {uri: dict(files.constants[uri]) for uri in uris[start : start + _TASK_FILES]},
             table.uri,
             schema_to_json(snapshot.schema),
             snapshot.table.key,

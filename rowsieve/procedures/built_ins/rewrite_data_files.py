@@ -78,8 +78,8 @@ class _Group:
     @property
     def newest(self) -> int:
         """The newest commit_ts of the parts."""
-        found: int = pc.max(self.parts.column("commit_ts_max")).as_py()
-        return found
+        commit_ts: int = pc.max(self.parts.column("commit_ts_max")).as_py()
+        return commit_ts
 
 
 @dataclass(slots=True)
@@ -158,7 +158,7 @@ class RewriteDataFiles(DistributedProcedure):
             given = {**given, "strict": "true"}
         options = RewriteOptions.of(given, target_part_bytes(snapshot.table.properties))
         order = _sort_order(snapshot, arguments.get("strategy"), arguments.get("sort_order"))
-        found = groups_to_rewrite(
+        part_groups = groups_to_rewrite(
             snapshot,
             context.target,
             options,
@@ -166,14 +166,14 @@ class RewriteDataFiles(DistributedProcedure):
             None if order is None else order.to_text(snapshot.schema),
         )
         if arguments.get("dry_run"):
-            groups = [_Group(parts, 0) for parts in found]
+            groups = [_Group(parts, 0) for parts in part_groups]
             rewrite = _Rewrite(snapshot, groups, (), started_s)
-            rewrite.removed += found
+            rewrite.removed += part_groups
             return Handle(snapshot.version, (), rewrite)
         tasks: list[bytes] = []
         groups = []
         encode = _task_encoder(snapshot, options, order, self.notes(arguments))
-        for parts in found:
+        for parts in part_groups:
             plans = _plans(snapshot, context.target, parts, options)
             groups.append(_Group(parts, len(plans)))
             tasks += map(encode, plans)
@@ -288,8 +288,8 @@ class RewriteDataFiles(DistributedProcedure):
         added = PartTable.empty().append(
             *(
                 PartTable.from_ipc(fragment).with_commit_ts(commit_ts)
-                for commit_ts, found in zip(newest, fragments, strict=True)
-                for fragment in found
+                for commit_ts, task_parts in zip(newest, fragments, strict=True)
+                for fragment in task_parts
             )
         )
         request = CommitRequest(

@@ -133,11 +133,11 @@ def has_deletes(parts: PartTable) -> list[bool]:
 
 def _delete_files(parts: PartTable) -> np.ndarray:
     """The number of files of deletes of each part."""
-    found = [
+    counts = [
         parts.column(f"{kind}.path").is_valid().to_numpy().astype(np.int64)
         for kind in ("deletes", "dv")
     ]
-    return np.asarray(found[0] + found[1])
+    return np.asarray(counts[0] + counts[1])
 
 
 def _selected(snapshot: Snapshot, scan: TargetScan, *, strict: bool) -> frozenset[int] | None:

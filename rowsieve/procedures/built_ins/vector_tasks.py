@@ -135,8 +135,8 @@ class VectorsProcedure(DistributedProcedure):
         places = {part_id: i for i, part_id in enumerate(base.parts.part_ids)}
         refs = {
             places[each.part_id]: each.ref
-            for found in fragments
-            for fragment in found
+            for task_vectors in fragments
+            for fragment in task_vectors
             for each in msgspec.msgpack.decode(fragment, type=list[PartVector])
         }
         if not refs:

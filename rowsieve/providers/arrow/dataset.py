@@ -79,9 +79,9 @@ class TableVersion(UnreadableDataset):
 
     def filter(self, expression: pc.Expression) -> TableVersion:
         """The same dataset with a filter that applies to every read."""
-        found = TableVersion(self._store, self._snapshot, self._reporter)
-        found._filter = _both(self._filter, expression)
-        return found
+        dataset = TableVersion(self._store, self._snapshot, self._reporter)
+        dataset._filter = _both(self._filter, expression)
+        return dataset
 
     def scanner(
         self,
@@ -94,10 +94,10 @@ class TableVersion(UnreadableDataset):
 
         `pyarrow.dataset.write_dataset` does not accept it: its C++ code needs pyarrow's own class.
         """
-        found = self._scanner(pyarrow_filter, columns, filter, batch_size, options)
+        scanner = self._scanner(pyarrow_filter, columns, filter, batch_size, options)
         if _is_function(sys._getframe(1), "pyarrow.dataset", "write_dataset"):
-            return pads.Scanner.from_batches(found.to_batches(), schema=found.projected_schema)
-        return found
+            return pads.Scanner.from_batches(scanner.to_batches(), schema=scanner.projected_schema)
+        return scanner
 
     def to_batches(
         self,

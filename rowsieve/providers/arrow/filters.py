@@ -41,12 +41,12 @@ def pyarrow_filter(expression: pc.Expression | None, schema: Schema) -> PushedFi
     if expression is None:
         return PushedFilter(TRUE, Semantics.PYARROW, is_exact=True)
     try:
-        found = from_pyarrow(expression, schema)
+        meaning = from_pyarrow(expression, schema)
     except RowsieveError:
         return PushedFilter(TRUE, Semantics.PYARROW, is_exact=False)
-    if found.expression is None:
+    if meaning.expression is None:
         return PushedFilter(TRUE, Semantics.PYARROW, is_exact=False)
-    return PushedFilter(found.expression, Semantics.PYARROW, is_exact=found.residual is None)
+    return PushedFilter(meaning.expression, Semantics.PYARROW, is_exact=meaning.residual is None)
 
 
 def polars_filter(expression: pc.Expression | None, schema: Schema) -> PushedFilter:

@@ -76,12 +76,12 @@ class DatasetScanner:
 
     def head(self, num_rows: int) -> pa.Table:
         """The first `num_rows` rows; stops reading once it has them."""
-        found, missing = [], num_rows
+        slices, missing = [], num_rows
         with closing(self._batches(num_rows)) as batches:
             while missing > 0 and (batch := next(batches, None)) is not None:
-                found.append(batch.slice(0, missing))
-                missing -= found[-1].num_rows
-        return pa.Table.from_batches(found, self._projected)
+                slices.append(batch.slice(0, missing))
+                missing -= slices[-1].num_rows
+        return pa.Table.from_batches(slices, self._projected)
 
     def take(self, indices: Any) -> pa.Table:
         """The rows of `to_table` at these indices."""
@@ -129,8 +129,8 @@ class DatasetScanner:
             return list(self._columns)
         if self._expression is not None:
             wanted |= names_in(self._expression)
-        found = [name for name in self._schema.names if name in wanted]
-        return found or list(self._schema.names[:1])  # without columns, a row count is lost
+        names = [name for name in self._schema.names if name in wanted]
+        return names or list(self._schema.names[:1])  # without columns, a row count is lost
 
 
 def _is_names_of(columns: Columns, schema: pa.Schema) -> bool:

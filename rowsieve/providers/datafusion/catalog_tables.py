@@ -195,8 +195,8 @@ class CatalogTables:
         if isinstance(error, RowsieveError):
             return error
         for table in self._tables.values():
-            if isinstance(found := table.engine_error, RowsieveError):
-                return found
+            if isinstance(failure := table.engine_error, RowsieveError):
+                return failure
         if self._failures:
             return without_frames(self._failures[0])
         return InvalidInput(f"sql: {str(error).removeprefix('DataFusion error: ')}")

@@ -59,10 +59,10 @@ class ChangesFunction:
                 "changes takes the name of a table and the numbers of versions, as constants: "
                 "changes('table', from_version[, to_version])"
             )
-        if (found := self._find_table(values[0])) is None:
+        if (table_head := self._find_table(values[0])) is None:
             raise InvalidInput(f"changes: the session has no Rowsieve table {values[0]!r}")
         OPEN_READS.wait_at_exit()
-        table, head = found
+        table, head = table_head
         last = values[2] if len(values) == 3 else max(head.version, values[1])
         if len(values) == 2 and values[1] == head.version + 1:
             return ChangesDataset(table, head, values[1], None)  # empty: no commit yet

@@ -141,15 +141,15 @@ def closed_reads(
     if len(named) == 1 and facts.row_limit is not None:
         ((name, own),) = named.items()
         if (enough := own.enough_rows(facts.row_limit)) is not None:
-            found = ClosedReads(
+            readers = ClosedReads(
                 row_limit=facts.row_limit,
                 has_conditions=facts.has_conditions,
                 widest_scan=facts.widest_scan,
             )
-            found.add(name, own, hybrid(own, *enough))
-            return found
+            readers.add(name, own, hybrid(own, *enough))
+            return readers
     has_bitmaps = _may_have_bitmaps(facts, asked)
-    found = ClosedReads(
+    readers = ClosedReads(
         only_counts=has_bitmaps and facts.only_counts,
         has_conditions=facts.has_conditions,
         widest_scan=facts.widest_scan,
@@ -157,8 +157,8 @@ def closed_reads(
     for name, own in named.items():
         wanted = reads[name].parts
         visible = own.visible_rows(wanted) if has_bitmaps and name in asked else {}
-        found.add(name, own, hybrid(own, wanted, visible, only_counts=found.only_counts))
-    return found
+        readers.add(name, own, hybrid(own, wanted, visible, only_counts=readers.only_counts))
+    return readers
 
 
 def _may_have_bitmaps(facts: PlanFacts, asked: Mapping[str, OwnTable]) -> bool:

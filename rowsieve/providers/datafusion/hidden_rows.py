@@ -63,8 +63,8 @@ class VisibleRows(Use):
             )
         if is_run:
             return pa.Array.from_buffers(pa.bool_(), count, [None, self._bits], 0, first)
-        found = np.frombuffer(self._bits, np.uint8)[numbers >> 3] >> (numbers & 7)
-        return pa.array((found & 1).astype(bool))
+        bits = np.frombuffer(self._bits, np.uint8)[numbers >> 3] >> (numbers & 7)
+        return pa.array((bits & 1).astype(bool))
 
 
 def only_visible(

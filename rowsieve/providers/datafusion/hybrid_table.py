@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 VisibleParts: TypeAlias = Mapping[str, RowSet | None]
 """Visible rows by part id; None: all rows are visible."""
-_MOST_BITMAPS: Final = 16  # each is a scan of its own in DataFusion's plan
-_MOST_BITMAP_ROWS: Final = 200_000_000  # 25 MB of bits
-_LEAST_VISIBLE: Final = 0.1  # with a smaller share of visible rows, our dataset reads the file
+_MAX_BITMAPS: Final = 16  # each is a scan of its own in DataFusion's plan
+_MAX_BITMAP_ROWS: Final = 200_000_000  # 25 MB of bits
+_MIN_VISIBLE: Final = 0.1  # with a smaller share of visible rows, our dataset reads the file
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +140,12 @@ def _scanned_files(
 
 def may_be_bitmaps(row_counts: Sequence[int]) -> bool:
     """Return whether files with these row counts are few and small enough for bitmap filters."""
-    return len(row_counts) <= _MOST_BITMAPS and sum(row_counts) <= _MOST_BITMAP_ROWS
+    return len(row_counts) <= _MAX_BITMAPS and sum(row_counts) <= _MAX_BITMAP_ROWS
 
 
 def is_bitmap(visible: RowSet) -> bool:
     """Return whether enough rows are visible for DataFusion to scan the file with a bitmap."""
-    return len(visible) >= _LEAST_VISIBLE * visible.row_count and not visible.is_empty
+    return len(visible) >= _MIN_VISIBLE * visible.row_count and not visible.is_empty
 
 
 def find_visible(table: Any, part_ids: Collection[str]) -> VisibleParts:

@@ -81,7 +81,7 @@ class KeptQueries:
         """
         if not self._views and not self._prepared:
             return ()
-        found: list[KeptQuery] = []
+        queries: list[KeptQuery] = []
         seen: set[tuple[str, ...]] = set()
 
         def visit(views: Iterable[KeptQuery]) -> None:
@@ -89,11 +89,11 @@ class KeptQueries:
                 if view.name not in seen:
                     seen.add(view.name)
                     visit(self._views_in(view.query))
-                    found.append(view)
+                    queries.append(view)
 
         executed = self._prepared.get(statement.name) if isinstance(statement, Execute) else None
         visit(self._views_in(text if executed is None else f"{text} {executed.query}"))
-        return (*found, *([] if executed is None else [executed]))
+        return (*queries, *([] if executed is None else [executed]))
 
     def _views_in(self, text: str) -> Iterator[KeptQuery]:
         return (view for view in self._views.values() if view.is_named_in(text))

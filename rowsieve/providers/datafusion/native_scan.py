@@ -56,10 +56,10 @@ def native_parts(plan: ScanPlan, snapshot: Snapshot, store: ObjectStore) -> Nati
     if root is None or not all(map(_is_native, snapshot.schema)):
         return NativeParts({}, {})
     clean = _clean(plan)
-    found = _readable(_files(plan, root), snapshot, store)
+    files = _readable(_files(plan, root), snapshot, store)
     return NativeParts(
-        {part_id: file for part_id, file in found.items() if part_id in clean},
-        {part_id: file for part_id, file in found.items() if part_id not in clean},
+        {part_id: file for part_id, file in files.items() if part_id in clean},
+        {part_id: file for part_id, file in files.items() if part_id not in clean},
     )
 
 
@@ -71,15 +71,15 @@ def _readable(
     columns = ("native_safe", "schema_id")
     facts = zip(chosen.part_ids, *(chosen.column(c).to_pylist() for c in columns), strict=True)
     same: dict[int, bool] = {}
-    found = {}
+    safe_files = {}
     for part_id, is_safe, schema_id in facts:
         if not is_safe:
             continue
         if schema_id not in same:
             same[schema_id] = _has_same_columns(snapshot, store, files[part_id], schema_id)
         if same[schema_id]:
-            found[part_id] = files[part_id]
-    return found
+            safe_files[part_id] = files[part_id]
+    return safe_files
 
 
 def native_frame(
@@ -138,7 +138,7 @@ def _clean(plan: ScanPlan) -> set[str]:
 
 def _files(plan: ScanPlan, root: str) -> dict[str, FileRef]:
     """The files of the plan's parts whose paths need no escape in a URL, by part id."""
-    found = {}
+    files = {}
     for part in read_parts(plan):
         data = part.data
         if (
@@ -146,8 +146,8 @@ def _files(plan: ScanPlan, root: str) -> dict[str, FileRef]:
             and data.columns is None
             and _PLAIN_PATH.fullmatch(f"{root}/{data.path}")
         ):
-            found[part.part_id] = data
-    return found
+            files[part.part_id] = data
+    return files
 
 
 def _has_same_columns(
@@ -168,14 +168,14 @@ def _replaced(message: bytes, value: bytes, values: Sequence[bytes]) -> tuple[by
 
     Descends only into fields that contain the value. ValueError if the bytes are not protobuf.
     """
-    found, count, place = [], 0, 0
+    fields, count, place = [], 0, 0
     while place < len(message):
         start = place
         tag, place = decode_varint(message, place)
         if tag & 7 != _BYTES:
             skipped = decode_varint(message, place)[1] if tag & 7 == 0 else place
             place = skipped + {0: 0, 1: 8, 5: 4}[tag & 7]
-            found.append(message[start:place])
+            fields.append(message[start:place])
             continue
         size, place = decode_varint(message, place)
         body, place = message[place : place + size], place + size
@@ -186,7 +186,7 @@ def _replaced(message: bytes, value: bytes, values: Sequence[bytes]) -> tuple[by
             edited, inside = _replaced(body, value, values)
             bodies = [edited]
         count += inside
-        found += [encode_varint(tag) + encode_varint(len(each)) + each for each in bodies]
+        fields += [encode_varint(tag) + encode_varint(len(each)) + each for each in bodies]
     if place != len(message):
         raise ValueError("a protobuf message is cut off")
-    return b"".join(found), count
+    return b"".join(fields), count

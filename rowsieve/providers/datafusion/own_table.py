@@ -112,7 +112,7 @@ class OwnTable:
         """
         if not self.may_be_hybrid:
             return None
-        found: HybridTable | None = self._cached(
+        table: HybridTable | None = self._cached(
             ("hybrid", part_ids, target_partitions, bool(visible), is_checked, only_counts),
             lambda: hybrid_table(
                 context,
@@ -125,9 +125,9 @@ class OwnTable:
                 only_counts=only_counts,
             ),
         )
-        if found is not None and not is_checked:
-            check_files(self.table.handle.store, self.snapshot.version, found.files)
-        return found
+        if table is not None and not is_checked:
+            check_files(self.table.handle.store, self.snapshot.version, table.files)
+        return table
 
     def may_have_hidden_rows(self, part_ids: frozenset[str] | None) -> bool:
         """Return whether one of these parts that DataFusion can scan may have hidden rows."""
@@ -147,8 +147,8 @@ class OwnTable:
             return {}
         if missing := wanted - self.visible.keys():
             self.visible |= find_visible(self._pinned(), missing)
-        found = {each: self.visible[each] for each in wanted if each in self.visible}
-        return {each: rows for each, rows in found.items() if rows is None or is_bitmap(rows)}
+        by_part = {each: self.visible[each] for each in wanted if each in self.visible}
+        return {each: rows for each, rows in by_part.items() if rows is None or is_bitmap(rows)}
 
     def enough_rows(self, count: int) -> tuple[frozenset[str], VisibleParts] | None:
         """Choose parts for DataFusion that have at least `count` visible rows; clean parts first.
@@ -201,8 +201,8 @@ class OwnTable:
             while len(self.cache) >= _CACHE_SIZE:
                 self.cache.pop(next(iter(self.cache)))
             self.cache[key] = make()
-        found: Made = self.cache[key]
-        return found
+        item: Made = self.cache[key]
+        return item
 
     def read_parts(self, condition: Predicate) -> frozenset[str]:
         """The ids of the parts that may have a row that matches the condition."""

@@ -42,7 +42,7 @@ _DIVIDING: Final = frozenset({"/", "%"})
 _COMPUTED: Final = frozenset({"Negative", "Cast"})
 # Nodes whose output row count depends only on the row counts and columns of their inputs.
 _COUNTING: Final = frozenset({"Aggregate", "Explain", "Limit", "SubqueryAlias", "Union"})
-_MOST_DEPTH: Final = 64  # of arithmetic; deeper expressions count as ones that may fail
+_MAX_DEPTH: Final = 64  # of arithmetic; deeper expressions count as ones that may fail
 # Bits of an integer without its sign, by DataFusion's name of the type.
 _INTEGERS: Final = {"Int8": 7, "Int16": 15, "Int32": 31, "Int64": 63} | {
     "UInt8": 8,
@@ -94,21 +94,21 @@ def facts_of(optimised: Any) -> PlanFacts:
 
 
 def _facts(optimised: Any) -> PlanFacts:
-    found = PlanFacts()
+    facts = PlanFacts()
     scans: list[Any] = []
     filtered: set[str] = set()
     computed: list[tuple[Any, _Inputs]] = []
     only_counts = True
     for plan, node in _nodes(optimised):
         kind, inputs = type(node).__name__, _Inputs(plan)
-        found.has_limit |= kind == "Limit"
+        facts.has_limit |= kind == "Limit"
         only_counts &= _only_counts(node, kind)
         if kind == "TableScan":
             scans.append(node)
-            found.widest_scan = max(found.widest_scan, len(node.projection() or ()))
+            facts.widest_scan = max(facts.widest_scan, len(node.projection() or ()))
         for condition in _conditions(node, kind):
-            found.has_conditions = True
-            found.is_total &= _is_total(condition, inputs, found.columns)
+            facts.has_conditions = True
+            facts.is_total &= _is_total(condition, inputs, facts.columns)
         if kind == "Filter":
             filtered |= _column_names(node.predicate())
         if kind == "Projection":
@@ -116,20 +116,20 @@ def _facts(optimised: Any) -> PlanFacts:
             computed += [(each, inputs) for each in aliases]
         if kind == "Projection" and any(map(_numbers_rows, node.projections())):
             (below,) = node.input()
-            found.numbers_at_scans &= type(below.to_variant()).__name__ == "TableScan"
-    found.is_total &= all(
+            facts.numbers_at_scans &= type(below.to_variant()).__name__ == "TableScan"
+    facts.is_total &= all(
         _numbers_rows(each) or _is_total(each, inputs, set())
         for each, inputs in computed
         if each.to_variant().alias() in filtered
     )
     lines = optimised.display_indent().splitlines()
     are_known = len(scans) == sum(line.strip().startswith(_SCAN) for line in lines)
-    found.is_total &= are_known
-    found.has_conditions |= not are_known
-    found.only_counts = only_counts and are_known
+    facts.is_total &= are_known
+    facts.has_conditions |= not are_known
+    facts.only_counts = only_counts and are_known
     if are_known and all(scan.fetch() is not None and not scan.filters() for scan in scans):
-        found.row_limit = sum(scan.fetch() for scan in scans)
-    return found
+        facts.row_limit = sum(scan.fetch() for scan in scans)
+    return facts
 
 
 def _only_counts(node: Any, kind: str) -> bool:
@@ -183,13 +183,13 @@ class _Inputs:
     @property
     def types(self) -> Types:
         if self._types is None:
-            found: dict[str, str | None] = {}
+            types: dict[str, str | None] = {}
             for plan in self._plan.inputs() or [self._plan]:
                 for column in _reader().create_dataframe_from_logical_plan(plan).schema():
                     type_ = _NUMBERS.get(column.type)
-                    is_other = found.get(column.name, type_) != type_
-                    found[column.name] = None if is_other else type_
-            self._types = found
+                    is_other = types.get(column.name, type_) != type_
+                    types[column.name] = None if is_other else type_
+            self._types = types
         return self._types
 
 
@@ -256,7 +256,7 @@ def _computes(expression: Any, kind: str) -> bool:
 
 def _number_type(expression: Any, types: Types, depth: int = 0) -> str | None:
     """The type of a numeric expression that never fails; None for any other expression."""
-    if depth > _MOST_DEPTH:
+    if depth > _MAX_DEPTH:
         return None
     match kind := expression.variant_name():
         case "Column":
@@ -299,17 +299,17 @@ def _is_safe_divisor(divisor: Any) -> bool:
 
 def _column_names(expression: Any) -> set[str]:
     """The names of the columns in an expression, at any depth."""
-    found, waiting = set(), [expression]
+    names, waiting = set(), [expression]
     while waiting:
         each = waiting.pop()
         kind = each.variant_name()
         if kind == "Column":
-            found.add(each.to_variant().name())
+            names.add(each.to_variant().name())
         elif kind == "Alias":
             waiting.append(each.to_variant().expr())
         elif kind not in _LEAVES:
             waiting.extend(each.rex_call_operands())
-    return found
+    return names
 
 
 def _is_total_call(expression: Any, kind: str, operands: list[Any]) -> bool:

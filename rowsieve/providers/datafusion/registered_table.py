@@ -98,7 +98,7 @@ class TableDataset(PushdownDataset):
         split_bytes = split_bytes_for_cores(snapshot.parts, least=SMALLEST_SPLIT_BYTES)
 
         def plan(*, pruning: bool) -> ScanPlan:
-            found = PLANS.plan(  # called several times per query
+            scan_plan = PLANS.plan(  # called several times per query
                 snapshot,
                 self._table.uri,
                 predicate=predicate,
@@ -107,7 +107,7 @@ class TableDataset(PushdownDataset):
                 split_bytes=split_bytes,
                 pruning=pruning,
             )[0]
-            return found if self._part_ids is None else only_parts(found, self._part_ids)
+            return scan_plan if self._part_ids is None else only_parts(scan_plan, self._part_ids)
 
         options, started_s = self._options, time.perf_counter()
         settings = options.settings(snapshot.table.properties)

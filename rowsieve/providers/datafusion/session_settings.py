@@ -61,14 +61,14 @@ def shown_settings(context: Any) -> dict[str, Any]:
     """All settings of a session, by name; `context` may be `super()` of a session."""
     show = context.sql
     try:
-        found = show("SHOW ALL").to_pylist()
+        rows = show("SHOW ALL").to_pylist()
     except Exception:  # SHOW needs the information schema
         show(f"SET {_INFORMATION} = true").collect()
         try:
-            found = show("SHOW ALL").to_pylist()
+            rows = show("SHOW ALL").to_pylist()
         finally:
             show(f"SET {_INFORMATION} = false").collect()
-    return {row["name"]: row["value"] for row in found}
+    return {row["name"]: row["value"] for row in rows}
 
 
 @cache

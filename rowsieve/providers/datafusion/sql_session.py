@@ -304,7 +304,7 @@ class SessionContext(datafusion.SessionContext):
 
     def _asked_for(self) -> dict[str, OwnTable]:
         """The tables of catalogs that the statement reads, by full, quoted name."""
-        found: dict[str, OwnTable] = {}
+        own_tables: dict[str, OwnTable] = {}
         for catalog_name, catalog in self._catalogs.items():
             for name, table in catalog.opened().items():
                 own = OwnTable(
@@ -315,8 +315,8 @@ class SessionContext(datafusion.SessionContext):
                     catalog=catalog,
                     name_there=name,
                 )
-                found[own.name] = own
-        return found
+                own_tables[own.name] = own
+        return own_tables
 
     def _catalogs_in(self, text: str) -> list[str]:
         """The names of Rowsieve catalogs that the text may use."""
@@ -352,23 +352,23 @@ class SessionContext(datafusion.SessionContext):
             catalog.refresh()
         plain = words.searchable(text)
         tables = list(self._own_tables.items())
-        found = {name: own for name, own in tables if words.may_name(plain, own.last_name)}
-        for gone in [name for name in found if not self._exists(name)]:  # their schema was dropped
-            del found[gone], self._own_tables[gone]
+        ours = {name: own for name, own in tables if words.may_name(plain, own.last_name)}
+        for gone in [name for name in ours if not self._exists(name)]:  # their schema was dropped
+            del ours[gone], self._own_tables[gone]
         newest: dict[str, Snapshot] = {}
-        for own in (own for own in found.values() if not own.is_fixed):
+        for own in (own for own in ours.values() if not own.is_fixed):
             own.table.refresh()
             head = own.table.handle.pinned
             other = newest.get(head.table.uuid)
             if other is None or other.version < head.version:
                 newest[head.table.uuid] = head
-        for own in (own for own in found.values() if not own.is_fixed):
+        for own in (own for own in ours.values() if not own.is_fixed):
             head = newest[own.table.handle.pinned.table.uuid]
             if (head.table.uuid, head.version) != (own.snapshot.table.uuid, own.snapshot.version):
                 own.move(head)
                 self._replace(own.name, own.provider())
         self._versions = newest
-        return found
+        return ours
 
     @contextmanager
     def registered_for_now(

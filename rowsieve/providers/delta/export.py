@@ -127,11 +127,11 @@ def check_clean(snapshot: Snapshot, form: str) -> None:
 
 
 def _adds(snapshot: Snapshot, prefix: str) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    adds: dict[str, dict[str, Any]] = {}
     for ref in snapshot.parts.files("data"):
         if ref is not None:
             path = quote(f"{prefix}{ref.path}", safe="/:=%@,") if prefix else ref.path
-            found[path] = {
+            adds[path] = {
                 "path": path,
                 "partitionValues": {},
                 "size": ref.size_bytes,
@@ -139,7 +139,7 @@ def _adds(snapshot: Snapshot, prefix: str) -> dict[str, dict[str, Any]]:
                 "dataChange": True,
                 "stats": msgspec.json.encode({"numRecords": ref.rows}).decode(),
             }
-    return found
+    return adds
 
 
 def _read(target: ObjectStore, table_uuid: str) -> tuple[int, set[str], str]:
@@ -268,9 +268,9 @@ def _type(type_: logical.LogicalType, path: str, *, mapped: bool) -> Any:
             }
     if isinstance(type_, logical.Enum):
         return "string"
-    if (found := _FLAT.get(type_)) is None:
+    if (delta_type := _FLAT.get(type_)) is None:
         raise UnsupportedOperation(
             f"export: column {path!r} has the type {logical.type_name(type_)}, which Delta does "
             "not have; widen or drop the column, or export a table without it"
         )
-    return found
+    return delta_type

@@ -64,11 +64,11 @@ def _types_in(source: ObjectStore, ref: FileRef) -> dict[int, pa.DataType]:
     """The types of all fields of a file, by field id; -1 for those without."""
     with source.open_input(ref.path, ref.size_bytes) as file:
         schema = pq.read_schema(file)
-    found: dict[int, pa.DataType] = {}
+    types: dict[int, pa.DataType] = {}
     pending = list(schema)
     while pending:
         field = pending.pop()
-        found[int((field.metadata or {}).get(FIELD_ID_KEY, b"-1"))] = field.type
+        types[int((field.metadata or {}).get(FIELD_ID_KEY, b"-1"))] = field.type
         type_ = field.type
         if pa.types.is_map(type_):
             pending += [type_.key_field, type_.item_field]
@@ -76,7 +76,7 @@ def _types_in(source: ObjectStore, ref: FileRef) -> dict[int, pa.DataType]:
             pending += list(type_)
         elif pa.types.is_list(type_):
             pending.append(type_.value_field)
-    return found
+    return types
 
 
 def _check_columns(snapshot: Snapshot, schema_id: int, stored: Mapping[int, pa.DataType]) -> None:

@@ -38,7 +38,7 @@ from rowsieve.storage.snapshot import Snapshot
 _NAME: Final = re.compile(rf"{METADATA}/v([1-9][0-9]{{0,17}})\.metadata\.json", re.ASCII)
 _TABLE: Final = "rowsieve.table"
 _VERSION: Final = "rowsieve.version"
-_MOST_OLD_METADATA: Final = 100
+_MAX_OLD_METADATA: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,5 +236,5 @@ def _document(
             *old.get("snapshot-log", ()),
             {**moment, "snapshot-id": new["snapshot-id"]},
         ],
-        "metadata-log": log[-_MOST_OLD_METADATA:],
+        "metadata-log": log[-_MAX_OLD_METADATA:],
     }

@@ -55,16 +55,16 @@ class FileMetrics:
 
 def file_metrics(parts: PartTable, schema: Schema) -> list[FileMetrics]:
     """The metrics of the data file of each part, for columns without members."""
-    found = [FileMetrics() for _ in range(len(parts))]
+    metrics = [FileMetrics() for _ in range(len(parts))]
     rows = parts.numbers("data.rows")
     for column in schema:
         if not isinstance(column.type, logical.Json) and flat_type(column.type) is not None:
-            _add(found, parts, column, rows)
-    return found
+            _add(metrics, parts, column, rows)
+    return metrics
 
 
 def _add(
-    found: Sequence[FileMetrics],
+    all_metrics: Sequence[FileMetrics],
     parts: PartTable,
     column: logical.Field,
     rows: npt.NDArray[np.int64],
@@ -79,7 +79,7 @@ def _add(
     bounded &= sane_nans & (nans == 0)
     lower, upper, known = _bounds(facts, column.type)
     bounded &= known
-    for i, metrics in enumerate(found):
+    for i, metrics in enumerate(all_metrics):
         if sane[i]:
             metrics.value_counts[column.id] = int(rows[i])
             metrics.null_value_counts[column.id] = int(nulls[i])
@@ -102,22 +102,22 @@ class _Facts:
         name = statistics_name(self._id, fact)
         if self._parts.columns.schema.get_field_index(name) < 0:
             return None
-        found = self._parts.column(name)
-        return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+        values = self._parts.column(name)
+        return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
     def counts(self, fact: str) -> npt.NDArray[np.int64]:
         """A count of each part; -1 where it is unknown."""
-        found = self.column(fact)
-        if found is None:
+        values = self.column(fact)
+        if values is None:
             return np.full(len(self._parts), -1, dtype=np.int64)
-        return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int64)
+        return np.asarray(pc.fill_null(values, -1).to_numpy(), dtype=np.int64)
 
     def flags(self, fact: str) -> Mask:
         """Return whether a fact holds for each part; False where it is unknown."""
-        found = self.column(fact)
-        if found is None:
+        values = self.column(fact)
+        if values is None:
             return np.zeros(len(self._parts), dtype=np.bool_)
-        flags = pc.fill_null(found, pa.scalar(value=False))
+        flags = pc.fill_null(values, pa.scalar(value=False))
         return np.asarray(flags.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 

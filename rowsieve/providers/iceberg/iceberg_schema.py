@@ -67,13 +67,13 @@ def members(field: logical.Field) -> Iterator[tuple[str, logical.Field]]:
 
 
 def _field(field: logical.Field, path: str, *, required: bool) -> dict[str, Any]:
-    found = {
+    field_json = {
         "id": field.id,
         "name": field.name,
         "required": required,
         "type": _type(field.type, f"{path}{field.name}"),
     }
-    return found if field.comment is None else {**found, "doc": field.comment}
+    return field_json if field.comment is None else {**field_json, "doc": field.comment}
 
 
 def _type(type_: logical.LogicalType, path: str) -> Any:
@@ -97,12 +97,12 @@ def _type(type_: logical.LogicalType, path: str) -> Any:
                 "value-required": not value.nullable,
                 "value": _type(value.type, f"{path}.value"),
             }
-    if (found := flat_type(type_)) is None:
+    if (iceberg_type := flat_type(type_)) is None:
         raise UnsupportedOperation(
             f"export: column {path!r} has the type {logical.type_name(type_)}, which Iceberg does "
             "not have; widen or drop the column, or export a table without it"
         )
-    return found
+    return iceberg_type
 
 
 def _check_names(schema: Schema) -> None:

@@ -17,16 +17,16 @@ from rowsieve.errors import CorruptData
 from rowsieve.objects import Location, ObjectStore
 
 METADATA: Final = "metadata"
-_MOST_MANIFESTS: Final = 100
+_MAX_MANIFESTS: Final = 100
 """If a snapshot has more manifests than this, the next one rewrites them as one."""
 
 
 def location_of(uri: str) -> str:
     """A table's folder as Iceberg names it: not percent-encoded, a plain path on local disk."""
-    found = Location.parse(uri)
-    if found.scheme == "file":
-        return found.path
-    return f"{found.scheme}://{found.authority}/{found.path}"
+    location = Location.parse(uri)
+    if location.scheme == "file":
+        return location.path
+    return f"{location.scheme}://{location.authority}/{location.path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class ManifestFiles:
             own = manifest.fetch_manifest_entry(self)
             known.update(entry.data_file.file_path for entry in own)
             gone = [entry for entry in own if entry.data_file.file_path not in files]
-            if own and not gone and len(manifests) <= _MOST_MANIFESTS:
+            if own and not gone and len(manifests) <= _MAX_MANIFESTS:
                 kept.append(manifest)
             else:
                 entries += [entry for entry in own if entry.data_file.file_path in files]

@@ -60,7 +60,7 @@ def shape_of(
     `schema_id` is that of the schema that the file was written with. `has_literal` says whether the
     engine has a literal for the default of a column.
     """
-    found: list[Stored | Filled] = []
+    shape: list[Stored | Filled] = []
     for column in columns:
         field = stored.get(column.id)
         origin: Stored | Filled | None
@@ -70,8 +70,8 @@ def shape_of(
             origin = _stored(column, field)
         if origin is None:
             return None
-        found.append(origin)
-    return tuple(found)
+        shape.append(origin)
+    return tuple(shape)
 
 
 def _stored(column: Field, field: pa.Field) -> Stored | None:

@@ -97,10 +97,10 @@ def _frames(
     )
     output = projected(schema, names)
     for batch in scan.to_batches():
-        found = frame_of(relabelled(batch, output) if names else batch)
+        frame = frame_of(relabelled(batch, output) if names else batch)
         if predicate is not None:
-            found = found.filter(predicate)
-        yield found[wanted] if wanted else _without_columns(found.height)
+            frame = frame.filter(predicate)
+        yield frame[wanted] if wanted else _without_columns(frame.height)
 
 
 def _without_columns(row_count: int) -> polars.DataFrame:

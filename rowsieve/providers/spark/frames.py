@@ -196,8 +196,8 @@ def write_rows(
             if (own := own_error(error, f"write_spark into {table.uri}")) is not None:
                 raise own from error
             raise
-        if (found := _find(table, write_id, before)) is not None:
-            return found
+        if (commit := _find(table, write_id, before)) is not None:
+            return commit
     return nothing_done(operation, table.handle.pinned)
 
 

@@ -87,8 +87,8 @@ def packaged_java_home() -> Path:
 def _installed() -> Iterator[Path]:
     if home := os.environ.get("JAVA_HOME"):
         yield Path(home)
-    if found := shutil.which("java"):
-        yield Path(found).resolve().parent.parent
+    if program := shutil.which("java"):
+        yield Path(program).resolve().parent.parent
 
 
 def _starts(home: Path) -> bool:

@@ -42,7 +42,7 @@ _DAMAGED: Final = (
     "cannot be read. Restore the file from a copy, or leave it out of the input",
 )
 _LONGEST: Final = 500  # characters of Spark's message that ours repeats
-_MOST_CAUSES: Final = 20
+_MAX_CAUSES: Final = 20
 
 
 def own_error(error: Exception, operation: str) -> RowsieveError | None:
@@ -56,9 +56,9 @@ def own_error(error: Exception, operation: str) -> RowsieveError | None:
     for cause in _causes(error):
         condition = condition_of(cause) or ""
         if condition.partition(".")[0] == _UNREADABLE:
-            kind, found = _KINDS.get(condition.partition(".")[2], _DAMAGED)
+            kind, problem = _KINDS.get(condition.partition(".")[2], _DAMAGED)
             path = _parameters(cause).get("path", "of the input")
-            return kind(f"{operation}: the file {path} {found}; nothing was committed")
+            return kind(f"{operation}: the file {path} {problem}; nothing was committed")
     if isinstance(error, Py4JJavaError):
         return JobFailed(
             f"{operation}: a job of Spark failed, and nothing was committed: {_reason(error)}"
@@ -68,10 +68,10 @@ def own_error(error: Exception, operation: str) -> RowsieveError | None:
 
 def error_from_worker(text: str) -> RowsieveError | None:
     """Recover our error from the text of a worker's traceback; None if it is not ours."""
-    found = _OWN_ERROR.findall(text)
-    if not found:
+    matches = _OWN_ERROR.findall(text)
+    if not matches:
         return None
-    name, message = found[-1]
+    name, message = matches[-1]
     kind = getattr(errors, name, None)
     if not (isinstance(kind, type) and issubclass(kind, RowsieveError)):
         return None
@@ -84,10 +84,10 @@ def error_from_worker(text: str) -> RowsieveError | None:
 def condition_of(error: Any) -> str | None:
     """Spark's error condition of a Python or Java error; None if Spark does not classify it."""
     try:
-        found = _java(error).getCondition()
+        condition = _java(error).getCondition()
     except Exception:
         return None  # an error that Spark does not classify
-    return None if found is None else str(found)
+    return None if condition is None else str(condition)
 
 
 def _java(error: Any) -> Any:
@@ -106,7 +106,7 @@ def _causes(error: Exception) -> Iterator[Any]:
     """The error of a job, and in Java what caused it; the first one is Python's for a client."""
     origin = getattr(error, "_origin", None)  # the Java error that PySpark has converted
     cause = _java(error) if origin is None else origin
-    for _ in range(_MOST_CAUSES):
+    for _ in range(_MAX_CAUSES):
         if cause is None:
             return
         yield cause
@@ -119,7 +119,7 @@ def _causes(error: Exception) -> Iterator[Any]:
 def _reason(error: Py4JJavaError) -> str:
     """The first line of Spark's message, and that of what caused it."""
     lines: list[str] = []
-    for cause in (found := list(_causes(error)))[:1] + found[1:][-1:]:
+    for cause in (causes := list(_causes(error)))[:1] + causes[1:][-1:]:
         text = str(cause.getMessage() or cause.getClass().getName())
         line = next((line for line in text.splitlines() if line.strip()), "")[:_LONGEST]
         if line and not any(line in other for other in lines):

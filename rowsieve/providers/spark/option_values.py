@@ -49,12 +49,12 @@ def names_of(columns: str, option: str = "columns") -> tuple[str, ...]:
     """Parse names separated by commas, or a JSON list, which allows any name."""
     if columns.startswith("["):
         try:
-            found = tuple(msgspec.json.decode(columns, type=list[str]))
+            listed = tuple(msgspec.json.decode(columns, type=list[str]))
         except msgspec.MsgspecError as error:
             raise InvalidInput(f"option {option} is not a JSON list of names: {error}") from error
-        if not found:  # Spark takes batches without columns as batches without rows
+        if not listed:  # Spark takes batches without columns as batches without rows
             raise InvalidInput(f"option {option} names no column; name at least one")
-        return found
+        return listed
     names = tuple(name.strip() for name in columns.split(","))
     if not all(names):
         raise InvalidInput(f"option {option} is names separated by commas, not {columns!r}")

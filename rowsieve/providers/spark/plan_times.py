@@ -68,8 +68,8 @@ def with_unknown_times(session: Any, plan: Any) -> Any | None:
 
 def time_of(subquery: Any) -> str | None:
     """The function whose value a scalar subquery stands for; None for a subquery of the query."""
-    found = leaf_name(subquery.plan())
-    return found.removeprefix(_LEAF) if found is not None and found.startswith(_LEAF) else None
+    leaf = leaf_name(subquery.plan())
+    return leaf.removeprefix(_LEAF) if leaf is not None and leaf.startswith(_LEAF) else None
 
 
 class _Replacer:

@@ -208,8 +208,8 @@ def files_of_tasks(
 
 def replaced(session: Any, plan: Any, subtree: Callable[[Any], Any | None]) -> Any:
     """The plan with the subtrees that `subtree` gives for nodes; it is called parents first."""
-    if (found := subtree(plan)) is not None:
-        return found
+    if (replacement := subtree(plan)) is not None:
+        return replacement
     old = items(plan.children())
     new = [replaced(session, child, subtree) for child in old]
     if all(one is other for one, other in zip(old, new, strict=True)):
@@ -228,9 +228,9 @@ def some(session: Any, value: Any) -> Any:
     return java_class(session._jvm, "scala.Option").apply(value)
 
 
-def items(found: Any) -> list[Any]:
+def items(sequence: Any) -> list[Any]:
     """The items of a Scala sequence."""
-    return [found.apply(place) for place in range(found.length())]
+    return [sequence.apply(place) for place in range(sequence.length())]
 
 
 def class_of(node: Any) -> str:
@@ -252,7 +252,7 @@ def _none(session: Any) -> Any:
 
 def internal_class(session: Any, name: str) -> Any:
     """A class in Spark's package of SQL."""
-    found = spark_class(session, name)
-    if isinstance(found, JavaPackage):
+    sql_class = spark_class(session, name)
+    if isinstance(sql_class, JavaPackage):
         raise UnknownInternals(f"Spark {session.version} has no class {name}")
-    return found
+    return sql_class

@@ -69,14 +69,14 @@ class SparkEngine:
         collect = self._collected if self._is_classic else self._collected_by_client
         try:
             with self._marked(job.description), self._reported(count, partitions):
-                found = collect(job, partitions)
+                reports = collect(job, partitions)
         except Exception as error:
             if (condition_of(error) or "").partition(".")[0] in _CANCELLED:
                 raise CallCancelled("the call was cancelled; nothing was committed") from error
             if (own := own_error(error, job.description)) is not None:
                 raise own from error
             raise
-        for report in found:
+        for report in reports:
             yield from pa.ipc.open_stream(report)
 
     def cancel(self) -> None:
@@ -108,8 +108,8 @@ class SparkEngine:
             return (run(number, task) for number, task in tasks)
 
         tasks = self._spark.sparkContext.parallelize(list(enumerate(job.tasks)), partitions)
-        found: Sequence[bytes] = tasks.mapPartitions(run_all).collect()
-        return found
+        reports: Sequence[bytes] = tasks.mapPartitions(run_all).collect()
+        return reports
 
     def _collected_by_client(self, job: Job, partitions: int) -> Sequence[bytes]:
         """The reports of all tasks: rows of a frame, each in the partition that it names."""
@@ -184,13 +184,13 @@ class SparkEngine:
 
     def _finished(self, earlier: frozenset[int]) -> int:
         """The number of tasks that Spark has finished, without those of earlier jobs."""
-        tracker, found = self._spark.sparkContext.statusTracker(), 0
+        tracker, count = self._spark.sparkContext.statusTracker(), 0
         for job in set(self._jobs()) - earlier:
             if (info := tracker.getJobInfo(job)) is None:
                 continue
             stages = map(tracker.getStageInfo, info.stageIds)
-            found += sum(stage.numCompletedTasks for stage in stages if stage is not None)
-        return found
+            count += sum(stage.numCompletedTasks for stage in stages if stage is not None)
+        return count
 
 
 def _runner(job: Job) -> Callable[[int, bytes], bytes]:
@@ -220,8 +220,8 @@ def _udf(run: Callable[[int, bytes], bytes]) -> Any:
     """The function over columns of numbers and tasks."""
 
     def run_all(numbers: pa.Array, tasks: pa.Array) -> pa.Array:
-        found = zip(numbers.to_pylist(), tasks.to_pylist(), strict=True)
-        return pa.array([run(number, task) for number, task in found], pa.binary())
+        pairs = zip(numbers.to_pylist(), tasks.to_pylist(), strict=True)
+        return pa.array([run(number, task) for number, task in pairs], pa.binary())
 
     run_all.__annotations__ = {"numbers": pa.Array, "tasks": pa.Array, "return": pa.Array}
     arrow_udf: Any = functions.arrow_udf  # type: ignore[attr-defined] # missing in its stubs
@@ -230,8 +230,8 @@ def _udf(run: Callable[[int, bytes], bytes]) -> Any:
 
 def _attempt() -> str:
     """The name of this attempt, unique among all attempts of all tasks."""
-    found = TaskContext.get()
-    return uuid.uuid4().hex if found is None else f"{found.taskAttemptId()}-{uuid.uuid4().hex}"
+    context = TaskContext.get()
+    return uuid.uuid4().hex if context is None else f"{context.taskAttemptId()}-{uuid.uuid4().hex}"
 
 
 def _stream(report: pa.RecordBatch) -> bytes:

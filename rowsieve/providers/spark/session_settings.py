@@ -198,25 +198,25 @@ def may_fail_at(
 
 
 def _failing(root: Any) -> list[ir.Operand]:
-    found: list[ir.Operand] = []
+    operands: list[ir.Operand] = []
     for node in ir.walk(root):
         if isinstance(node, ir.Call):
             types = [type_of(argument) for argument in node.arguments]
             row, signature = resolve(node.function, known_of(node.arguments, types))
             if row.can_fail(signature):
-                found.append(node)
+                operands.append(node)
         elif isinstance(node, ir.Cast):
             rule = cast_rule(type_of(node.operand), node.type)
             if rule is None or rule.can_fail:
-                found.append(node)
-    return found
+                operands.append(node)
+    return operands
 
 
 def _check_plain(text: str, setting: Callable[[str, str], str]) -> None:
     of_formats = [PARSER_POLICY] if uses_formats(text) else []
     for name, plain in (*MEANINGS.items(), *IN_TEXT.items(), *of_formats):
-        if (found := setting(name, plain)).lower() != plain.lower():
+        if (current := setting(name, plain)).lower() != plain.lower():
             raise UnsupportedOperation(
-                f"{name} is {found} in this session, which changes the meaning of SQL text; set "
+                f"{name} is {current} in this session, which changes the meaning of SQL text; set "
                 f"it to {plain}, or pass a Column"
             )

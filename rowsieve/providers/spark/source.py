@@ -117,10 +117,10 @@ class RowsieveSource(DataSource):
         check_read(options, snapshot.schema)  # rejects an invalid filter now; partitions() plans
         self._pinned = _pin(options, snapshot)
         reporter_of(options.reporter)
-        found: StructType = spark_schema(output_schema(options, snapshot.schema))
+        columns: StructType = spark_schema(output_schema(options, snapshot.schema))
         if creates:
-            return keeping(found, given, snapshot)
-        return found
+            return keeping(columns, given, snapshot)
+        return columns
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A scan of the version that `schema()` pinned, or its change feed.
@@ -268,13 +268,13 @@ def _warn_if_large(options: ReadOptions, plan: ScanPlan) -> None:
     """Warn of a read of a large table as a whole: filters of the query do not reach the source."""
     if any(each is not None for each in (options.where, options.predicate, options.parts)):
         return
-    if (found := sum(split.size_bytes for split in plan.splits)) > LARGE_BYTES:
+    if (size_bytes := sum(split.size_bytes for split in plan.splits)) > LARGE_BYTES:
         _LOG.warning(
             'spark.read.format("rowsieve") of %s has no condition and reads %.1f GB through '
             "Python, whatever the query filters or counts; give the options where and columns, or "
             "read a local table with Table.to_spark, so that Spark reads its files itself",
             plan.table_uri,
-            found / 1e9,
+            size_bytes / 1e9,
         )
 
 

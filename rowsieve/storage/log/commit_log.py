@@ -449,8 +449,8 @@ class CommitLog(LogReader):
         another. A folder of data is listed only if it belongs to no table: a table's is long.
         """
         looks: list[Callable[[], object]] = [*self.probes(), self._store.children]
-        *found, names = together(self._store, looks)
-        if any(found):
+        *signs, names = together(self._store, looks)
+        if any(signs):
             return True, []
         assert isinstance(names, list)
         foreign = [name for name in names if name not in ("_rowsieve", "data")]

@@ -25,7 +25,7 @@ from rowsieve.storage.snapshot import Snapshot, TableInfo
 from rowsieve.types.evolution import why_not_written_before
 from rowsieve.types.schema import Schema
 
-_MOST_METADATA_BYTES: Final = 1024 * 1024
+_MAX_METADATA_BYTES: Final = 1024 * 1024
 _LONGEST_APPLICATION_ID: Final = 256
 _OPERATION = re.compile(r"[a-z][a-z_]{0,63}")
 
@@ -73,10 +73,10 @@ def check_request(request: CommitRequest) -> None:
         raise InvalidInput(f"this {request.operation} removes a part twice")
     if request.metadata:
         size = len(seal([dict(request.metadata)]))
-        if size > _MOST_METADATA_BYTES:
+        if size > _MAX_METADATA_BYTES:
             raise InvalidInput(
                 f"the metadata of this {request.operation} has {size} bytes as JSON; the "
-                f"limit is {_MOST_METADATA_BYTES}: store it elsewhere and refer to it here"
+                f"limit is {_MAX_METADATA_BYTES}: store it elsewhere and refer to it here"
             )
     if request.token is not None:
         application, sequence = request.token

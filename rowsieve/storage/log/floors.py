@@ -128,14 +128,14 @@ def lowest_base(added: PartTable, removed: tuple[str, ...], live: PartTable) -> 
 
 def paths_of(parts: PartTable) -> list[str]:
     """Return the paths of all files of the parts."""
-    found: list[str] = []
+    paths: list[str] = []
     for name in ("data.path", "deletes.path", "dv.path", PATH):
         if name == PATH and parts.columns.schema.get_field_index(PATH) < 0:
             continue
         column = parts.column(name)
         if column.null_count < len(column):
-            found += column.drop_null().to_pylist()
-    return found
+            paths += column.drop_null().to_pylist()
+    return paths
 
 
 def base_of_path(path: str) -> int | None:

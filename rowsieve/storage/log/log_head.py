@@ -229,10 +229,10 @@ class LogHead:
             version = entries[-1].version if entries else known.version
             ahead = _AHEAD if entries and self._store.overlaps else 1
             block = self._entries(range(version + 1, version + 1 + ahead))
-            found = [entry for entry in block[: first_absent(block)] if entry is not None]
-            entries += found
-            loading |= self._begin_loading(found)
-            if len(found) < len(block):
+            next_entries = [entry for entry in block[: first_absent(block)] if entry is not None]
+            entries += next_entries
+            loading |= self._begin_loading(next_entries)
+            if len(next_entries) < len(block):
                 break
         return entries, loading
 
@@ -458,8 +458,8 @@ class LogHead:
             f"version {version}; restore it from a copy"
         )
 
-    def _replaced(self, known: str, found: str) -> TableNotFound:
+    def _replaced(self, known: str, other: str) -> TableNotFound:
         return TableNotFound(
-            f"table {known} is gone from {self._store.uri}: table {found} has replaced it; open "
+            f"table {known} is gone from {self._store.uri}: table {other} has replaced it; open "
             "the table again"
         )

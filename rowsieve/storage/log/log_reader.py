@@ -186,11 +186,11 @@ class LogReader(LogHead):
         checkpoints = self._checkpoints() if listing is None else listing.result()
         before = self._checkpoint_before(timestamp_us, checkpoints)
         oldest = floors_of(head.table.properties).oldest_version
-        found = None if before is None or before < oldest else before
-        start = oldest if found is None else found + 1
+        newest = None if before is None or before < oldest else before
+        start = oldest if newest is None else newest + 1
         base = None
-        if found is not None and self._store.overlaps:
-            base = in_thread(partial(self._newest_readable, [found]))
+        if newest is not None and self._store.overlaps:
+            base = in_thread(partial(self._newest_readable, [newest]))
         entries: list[LogEntry] = []
         for version, entry in self._in_order(range(start, head.version)):
             if entry is None:
@@ -198,13 +198,13 @@ class LogReader(LogHead):
             if entry.timestamp_us > timestamp_us:
                 break
             entries.append(entry)
-            found = version
-        if found is None and oldest:
+            newest = version
+        if newest is None and oldest:
             raise SnapshotExpired(
                 f"the version of {from_microseconds(timestamp_us)} of {self._store.uri} has "
                 f"expired; versions {oldest} to {head.version} are available"
             )
-        if found is None:
+        if newest is None:
             raise VersionNotFound(
                 f"{self._store.uri} did not exist at {from_microseconds(timestamp_us)}: it was "
                 f"created at {from_microseconds(self._created_us())}; give a later time"
@@ -215,7 +215,7 @@ class LogReader(LogHead):
                     return self._replay(checkpoint, entries)[0]
             except ObjectNotFound:
                 pass  # it may just have expired
-        return self.at(found)
+        return self.at(newest)
 
     def history(self, limit: int | None = None) -> list[Commit]:
         """List commits newest first, back to the oldest version; CorruptData at a hole."""
@@ -265,8 +265,8 @@ class LogReader(LogHead):
         Skips checkpoints that cannot be read.
         """
         at_once = _TIMES_AT_ONCE if self._store.overlaps else 1
-        found: int | None = None
-        left = list(checkpoints)  # checkpoints that may be after `found`, but not after the time
+        newest: int | None = None
+        left = list(checkpoints)  # checkpoints that may be after `newest`, but not after the time
         while left:
             step = -(-len(left) // (at_once + 1))
             places = list(islice(range(step - 1 if len(left) > 1 else 0, len(left), step), at_once))
@@ -278,12 +278,12 @@ class LogReader(LogHead):
                 if time_us > timestamp_us:
                     stop = place
                     break
-                found, start = left[place], place + 1
+                newest, start = left[place], place + 1
             unread = {
                 left[place] for place, time_us in zip(places, times, strict=True) if time_us is None
             }
             left = [version for version in left[start:stop] if version not in unread]
-        return found
+        return newest
 
     def _time_of(self, checkpoint: int) -> int | None:
         try:

@@ -21,7 +21,7 @@ def no_table(store: ObjectStore) -> TableNotFound:
     names = [name for name in store.children() if name != "_rowsieve"]
     if not names:
         return TableNotFound(f"no table at {store.uri}: nothing is there; create_table makes one")
-    kind = next((found for name, found in _FOREIGN.items() if name in names), None)
+    kind = next((description for name, description in _FOREIGN.items() if name in names), None)
     shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
     what = f"it looks like {kind}" if kind else "it is not a Rowsieve table"
     return TableNotFound(

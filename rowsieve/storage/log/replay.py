@@ -19,7 +19,7 @@ from rowsieve.storage.manifests.manifest import PartTable
 from rowsieve.storage.snapshot import Snapshot, TableInfo, Token
 from rowsieve.types.schema import Schema
 
-_MOST_CHUNKS: Final = 64  # per column of the manifest, before they are combined
+_MAX_CHUNKS: Final = 64  # per column of the manifest, before they are combined
 
 
 def replay(base: Snapshot | None, entries: Sequence[LogEntry]) -> Snapshot:
@@ -182,5 +182,5 @@ def _join(parts: PartTable, pending: list[PartTable]) -> PartTable:
     if len(pc.unique(ids)) != len(ids) or pc.any(existing).as_py():
         raise _repeated_part()
     joined = parts.append(added)
-    many = joined.column("part_id").num_chunks > _MOST_CHUNKS
+    many = joined.column("part_id").num_chunks > _MAX_CHUNKS
     return joined.in_one_chunk() if many else joined

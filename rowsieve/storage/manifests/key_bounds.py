@@ -24,7 +24,7 @@ from rowsieve.types.ordering.keys import sort_form
 
 KeyBound = tuple[pa.Scalar | None, ...]
 
-MOST_BYTES: Final = 4096
+MAX_BYTES: Final = 4096
 """The longest bound of a key column; keys with a longer prefix in common seem to overlap."""
 
 
@@ -54,8 +54,8 @@ def separated_bounds(
     upper = [key_bound(key, last, "upper", limit) for _, last in ends]
     for i, j in pairwise(range(len(ends))) if key else ():
         longest = limit
-        while not _is_below(key, upper[i], lower[j]) and longest < MOST_BYTES:
-            longest = min(4 * longest, MOST_BYTES)
+        while not _is_below(key, upper[i], lower[j]) and longest < MAX_BYTES:
+            longest = min(4 * longest, MAX_BYTES)
             longer = key_bound(key, ends[i][1], "upper", longest)
             later = key_bound(key, ends[j][0], "lower", longest)
             if _is_below(key, longer, later):

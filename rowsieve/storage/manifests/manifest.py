@@ -446,8 +446,8 @@ class PartTable:
         """Return the order of the rows of every part, with field ids; None if it is unknown."""
         if self._columns.schema.get_field_index(SORT_ORDER) < 0:
             return [None] * len(self)
-        found: list[str | None] = self.column(SORT_ORDER).to_pylist()
-        return found
+        orders: list[str | None] = self.column(SORT_ORDER).to_pylist()
+        return orders
 
     def _file_values(self, prefix: str, facts: Sequence[tuple[str, pa.DataType]]) -> Iterable[Any]:
         """Return one tuple per part, the path first; `(None,)` each if no part has a path."""

@@ -22,7 +22,7 @@ import pyarrow as pa
 from rowsieve.types.widening import unified, widened
 
 Indices: TypeAlias = npt.NDArray[np.int64]
-_LEAST_RUN: Final = 4_096  # average rows per run; shorter runs are copied by `take`
+_MIN_RUN: Final = 4_096  # average rows per run; shorter runs are copied by `take`
 
 
 class Source(Protocol):
@@ -70,14 +70,14 @@ class Block:
         available = set(self.source.schema.names)
         names = [name for name in schema.names if name in available]
         if isinstance(self.source, pa.Table):
-            found = self.source.select(names)
+            table = self.source.select(names)
         else:
-            found = self.source.read(names, self.rows)
-        if found.schema.equals(schema):
-            return found
+            table = self.source.read(names, self.rows)
+        if table.schema.equals(schema):
+            return table
         return pa.table(
             [
-                widened(found.column(field.name), field.type)
+                widened(table.column(field.name), field.type)
                 if field.name in available
                 else _nulls(len(self), field.type)
                 for field in schema
@@ -153,8 +153,8 @@ class Columns:
         if missing := [field for field in schema if field.name not in self._read]:
             wanted = pa.schema(missing)
             tables = [block.read(wanted) for block in self._blocks]
-            found = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
-            self._read.update(zip(found.column_names, found.columns, strict=True))
+            table = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+            self._read.update(zip(table.column_names, table.columns, strict=True))
         return pa.table([self._read[name] for name in names], schema=schema)
 
     def table(self) -> pa.Table:
@@ -166,9 +166,9 @@ class Columns:
         names = [name for name in self.schema.names if wanted(name)]
         if self._table is not None:
             return Columns.of(self._table.select(names))
-        found = Columns(self._blocks, pa.schema([self.schema.field(name) for name in names]))
-        found._read.update((k, v) for k, v in self._read.items() if wanted(k))
-        return found
+        subset = Columns(self._blocks, pa.schema([self.schema.field(name) for name in names]))
+        subset._read.update((k, v) for k, v in self._read.items() if wanted(k))
+        return subset
 
     def append(self, others: Sequence[Columns]) -> Columns:
         """Concatenate these rows and the others'; pa.ArrowException if a column's types differ."""
@@ -229,7 +229,7 @@ class Columns:
 def at_places(table: pa.Table, rows: Indices) -> pa.Table:
     """Select rows at ascending indices; long contiguous runs are slices without a copy."""
     breaks = np.flatnonzero(np.diff(rows) != 1) + 1
-    if len(breaks) * _LEAST_RUN >= len(rows):
+    if len(breaks) * _MIN_RUN >= len(rows):
         return table.take(pa.array(rows))
     starts, stops = np.append(0, breaks), np.append(breaks, len(rows))
     runs = zip(rows[starts].tolist(), (stops - starts).tolist(), strict=True)

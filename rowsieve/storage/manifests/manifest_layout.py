@@ -25,7 +25,7 @@ PLACED_PATH: Final = re.compile(r"[a-z][a-z0-9]{0,15}://[!-~]+")
 """The URI of a foreign file that was imported in place."""
 _LONGEST_PATH: Final = 5_000  # not in the patterns: Arrow's repeat at most 1,000 times
 INLINE_VECTOR: Final = re.compile(r"data:[A-Za-z0-9+/=]+")
-_FEW = 64  # parts; a commit usually adds fewer
+_FEW_PARTS = 64  # parts; a commit usually adds fewer
 
 FILE_FIELDS = (
     ("path", pa.string()),
@@ -73,8 +73,8 @@ def check_columns(schema: pa.Schema) -> None:
         index = schema.get_field_index(name)
         if index < 0:
             raise CorruptData(f"a manifest lacks its column {name!r}")
-        if (found := schema.field(index).type) != type_:
-            raise CorruptData(f"a manifest's column {name!r} is {found}, not {type_}")
+        if (column_type := schema.field(index).type) != type_:
+            raise CorruptData(f"a manifest's column {name!r} is {column_type}, not {type_}")
 
 
 def check_values(table: pa.Table) -> None:
@@ -123,9 +123,9 @@ def is_path(path: str, pattern: re.Pattern[str]) -> bool:
 def _check_paths(paths: pa.ChunkedArray, pattern: re.Pattern[str]) -> None:
     if paths.null_count == len(paths):
         return
-    if len(paths) <= _FEW:  # setting up a kernel takes longer
-        found = [path for path in paths.to_pylist() if path is not None]
-        bad = [path for path in found if not is_path(path, pattern)]
+    if len(paths) <= _FEW_PARTS:  # setting up a kernel takes longer
+        texts = [path for path in paths.to_pylist() if path is not None]
+        bad = [path for path in texts if not is_path(path, pattern)]
     else:
         short = pc.less_equal(pc.binary_length(paths), _LONGEST_PATH)
         fit = pc.and_(short, pc.match_substring_regex(paths, f"^{pattern.pattern}$"))

@@ -54,16 +54,16 @@ def is_sketch(name: str) -> bool:
 
 def lacks_sketches(parts: PartTable, fields: Iterable[Field]) -> npt.NDArray[np.bool_]:
     """(n,) whether a part with rows lacks a sketch that one of these columns can have."""
-    found = np.zeros(len(parts), dtype=np.bool_)
+    gaps = np.zeros(len(parts), dtype=np.bool_)
     known = set(parts.columns.schema.names)
     for field in fields:
         if _kind(field) is None:
             continue
         if (name := sketch_name(field)) not in known:
-            found[:] = True
+            gaps[:] = True
             break
-        found |= np.asarray(parts.column(name).is_null().to_numpy())
-    return found & (np.asarray(parts.numbers("data.rows")) > 0)
+        gaps |= np.asarray(parts.column(name).is_null().to_numpy())
+    return gaps & (np.asarray(parts.numbers("data.rows")) > 0)
 
 
 def sketched_fields(parts: PartTable, fields: Iterable[Field]) -> list[Field]:

@@ -27,7 +27,7 @@ from rowsieve.storage.manifests.manifest_columns import Indices
 STATISTICS: Final = "stats."
 SEGMENT_FACTS: Final = {"start": pa.int64(), "stop": pa.int64(), "digest": pa.binary(16)}
 _SIZES: Final = ("data.rows", "deletes.rows", "data.size_bytes", "deletes.size_bytes")
-_LEAST_COMPRESSED_BYTES: Final = 2048
+_MIN_COMPRESSED_BYTES: Final = 2048
 """For fewer bytes, setting up the compressor costs more than it saves."""
 _FIRST_GROUPS: Final = ("sizes", "keys", "id", "files")
 
@@ -45,13 +45,13 @@ def group_of(name: str) -> str:
 
 def groups_of(schema: pa.Schema) -> dict[str, list[str]]:
     """Return the columns of each group; groups that plans read first come first."""
-    found: dict[str, list[str]] = {group: [] for group in _FIRST_GROUPS}
+    groups: dict[str, list[str]] = {group: [] for group in _FIRST_GROUPS}
     for name in schema.names:
         group = group_of(name)
-        if (names := found.get(group)) is None:
-            names = found[group] = []
+        if (names := groups.get(group)) is None:
+            names = groups[group] = []
         names.append(name)
-    return {group: names for group, names in found.items() if names}
+    return {group: names for group, names in groups.items() if names}
 
 
 def encode_segments(
@@ -88,12 +88,12 @@ def sizes_of(table: pa.Table) -> list[int]:
     """
     rows = table.num_rows
     widths: dict[pa.DataType, int] = {}
-    found = []
+    sizes = []
     for i, type_ in enumerate(table.schema.types):
         if (size := widths.get(type_)) is None:
             size = widths[type_] = -(-type_.bit_width * rows // 8) if _is_plain(type_) else -1
-        found.append(int(table.column(i).nbytes) if size < 0 else size)
-    return found
+        sizes.append(int(table.column(i).nbytes) if size < 0 else size)
+    return sizes
 
 
 def _is_plain(type_: pa.DataType) -> bool:
@@ -122,7 +122,7 @@ def read_range(store: ObjectStore, path: str, start: int, stop: int) -> bytes:
 
 def _segments(batches: Sequence[pa.RecordBatch], size_bytes: int) -> Iterator[memoryview]:
     """Yield the batches without their schema, compressed if they are large enough."""
-    if size_bytes < _LEAST_COMPRESSED_BYTES:
+    if size_bytes < _MIN_COMPRESSED_BYTES:
         for batch in batches:
             yield memoryview(batch.serialize())
         return

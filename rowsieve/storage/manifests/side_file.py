@@ -70,13 +70,13 @@ def large_subjects(parts: PartTable, most_bytes: int) -> list[str]:
     sizes = {group: sum(by_name[name] for name in columns) for group, columns in names.items()}
     total = sum(sizes.values())
     kept = {f"{STATISTICS}{field_id}" for field_id in parts.key_ids}
-    found: list[str] = []
+    large_columns: list[str] = []
     for group in sorted(sizes.keys() - kept, key=lambda group: (-sizes[group], group)):
         if total <= room:
             break
-        found += names[group]
+        large_columns += names[group]
         total -= sizes[group]
-    return found
+    return large_columns
 
 
 def put_side_file(
@@ -155,13 +155,13 @@ class _WithSide:
     def read(self, names: Sequence[str], rows: Indices | None) -> pa.Table:
         """Read some columns of all parts, or of the parts at ascending indices."""
         in_memory = set(self._table.column_names)
-        found = self._table.select([name for name in names if name in in_memory])
+        from_memory = self._table.select([name for name in names if name in in_memory])
         if rows is not None:
-            found = found.take(pa.array(rows))
+            from_memory = from_memory.take(pa.array(rows))
         in_file = [name for name in names if name not in in_memory]
-        from_file = self._side.read(in_file, rows) if in_file else found
+        from_file = self._side.read(in_file, rows) if in_file else from_memory
         schema = pa.schema([self._schema.field(name) for name in names])
         return pa.table(
-            [(found if name in in_memory else from_file).column(name) for name in names],
+            [(from_memory if name in in_memory else from_file).column(name) for name in names],
             schema=schema,
         )

@@ -60,7 +60,7 @@ _COMPRESSION_LEVEL: Final = (
 _FALSE_POSITIVES: Final = 0.03  # 64 KiB for a full row group of distinct keys; 2% takes 128 KiB
 _SAMPLE_ROWS: Final = 4_096
 _SAMPLE_BYTES: Final = 16 * 1024 * 1024  # counting distinct values holds a copy of each
-_LEAST_COMPRESSED_BYTES: Final = 1_024  # per column; zstd hardly shrinks fewer
+_MIN_COMPRESSED_BYTES: Final = 1_024  # per column; zstd hardly shrinks fewer
 # Decoding zstd pages costs about as much as all other decoding together. Numbers with random low
 # bits do not shrink, so they are stored uncompressed.
 _WORTH_COMPRESSING: Final = 0.9  # largest ratio of compressed to encoded bytes
@@ -268,7 +268,7 @@ def _footer_of(draft: Draft) -> memoryview:
 
 def _is_worth_compressing(rows: pa.Table) -> bool:
     """Return whether a column is large enough to justify setting up zstd for each column."""
-    return max(sizes_of(rows), default=0) >= _LEAST_COMPRESSED_BYTES
+    return max(sizes_of(rows), default=0) >= _MIN_COMPRESSED_BYTES
 
 
 def _page_limits(rows: pa.Table) -> tuple[int, int]:

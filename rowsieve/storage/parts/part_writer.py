@@ -404,7 +404,7 @@ def _as_table(rows: Any) -> pa.Table:
 
 def _nan_columns(schema: Schema, rows: pa.Table) -> frozenset[str]:
     """Return the float columns, and members of structs by path, that contain NaN."""
-    found = [
+    paths = [
         column.name
         for column in schema
         if isinstance(column.type, Float) and without_nan(rows.column(column.name))[1]
@@ -415,8 +415,8 @@ def _nan_columns(schema: Schema, rows: pa.Table) -> frozenset[str]:
             for step in path[1:]:
                 values = pc.struct_field(values, [step])
             if without_nan(values)[1]:
-                found.append(".".join(path))
-    return frozenset(found)
+                paths.append(".".join(path))
+    return frozenset(paths)
 
 
 def _varying_bytes(rows: pa.Table) -> int:

@@ -55,7 +55,7 @@ def read_vectors(
 
     None for a vector that cannot be read, or is not the one of the entry; logs a warning.
     """
-    found: dict[int, RowSet | None] = {}
+    row_sets: dict[int, RowSet | None] = {}
     for places in _by_file([ref for ref, _ in wanted]).values():
         refs = [wanted[i][0] for i in places]
         path, first, last = _span(refs)
@@ -67,11 +67,11 @@ def read_vectors(
         for i in places:
             ref, row_count = wanted[i]
             try:
-                found[i] = _decoded(data[ref.start - first :][: ref.size_bytes], ref, row_count)
+                row_sets[i] = _decoded(data[ref.start - first :][: ref.size_bytes], ref, row_count)
             except (CorruptData, InvalidInput) as error:
                 _warn(store, path, error)
     return [
-        found.get(i) if ref.path is not None else RowSet.empty(row_count)
+        row_sets.get(i) if ref.path is not None else RowSet.empty(row_count)
         for i, (ref, row_count) in enumerate(wanted)
     ]
 
@@ -82,11 +82,11 @@ def places_of_vectors(refs: Sequence[VectorRef]) -> Iterator[Place]:
 
 
 def _by_file(refs: Sequence[VectorRef]) -> Mapping[str, list[int]]:
-    found: dict[str, list[int]] = {}
+    places: dict[str, list[int]] = {}
     for i, ref in enumerate(refs):
         if ref.path is not None:
-            found.setdefault(ref.path, []).append(i)
-    return found
+            places.setdefault(ref.path, []).append(i)
+    return places
 
 
 def _span(refs: Sequence[VectorRef]) -> Place:

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from rowsieve.types.encodings import logical_type
 from rowsieve.types.logical import Date, Int, is_ordered
 
-_MOST_DIMENSIONS: Final = 6
-_MOST: Final = 2**31 - 1
+_MAX_DIMENSIONS: Final = 6
+_INT32_MAX: Final = 2**31 - 1
 
 
 def checked(alias: str, values: pa.Array) -> pa.Array:
@@ -72,8 +72,8 @@ def _next_where(where: pa.Array, values: pa.Array) -> pa.Array:
     is_date = pa.types.is_date32(values.type)
     plain = values.view(pa.int32()) if is_date else values
     step = pc.if_else(where, pa.scalar(1, plain.type), pa.scalar(0, plain.type))
-    found = pc.add_checked(plain, step)
-    return found.view(values.type) if is_date else found
+    sums = pc.add_checked(plain, step)
+    return sums.view(values.type) if is_date else sums
 
 
 def _arrays(values: pa.StructArray) -> pa.Array:
@@ -86,12 +86,12 @@ def _arrays(values: pa.StructArray) -> pa.Array:
     if lower.null_count or length.null_count or one.null_count:
         raise ValueError("a dimension of an array has NULL in its lower bound or length")
     starts, lengths = (np.asarray(each, dtype=np.int64) for each in (lower, length))
-    if (lengths < 1).any() or (starts + lengths - 1 > _MOST).any():
+    if (lengths < 1).any() or (starts + lengths - 1 > _INT32_MAX).any():
         raise ValueError("a dimension of an array has no length, or ends beyond 32 bits")
     rows = np.asarray(pc.list_parent_indices(dimensions), dtype=np.int64)
     counts = np.bincount(rows, minlength=len(values))
-    if (counts > _MOST_DIMENSIONS).any():
-        raise ValueError(f"an array has more than {_MOST_DIMENSIONS} dimensions")
+    if (counts > _MAX_DIMENSIONS).any():
+        raise ValueError(f"an array has more than {_MAX_DIMENSIONS} dimensions")
     sizes = np.where(counts > 0, 1.0, 0.0)  # floats: products of lengths exceed 64 bits
     np.multiply.at(sizes, rows, lengths)
     held = pc.fill_null(pc.list_value_length(elements), 0)

@@ -19,7 +19,7 @@ SIDES: Final = ("st_xmin", "st_ymin", "st_xmax", "st_ymax")
 """The functions of the four columns of `extents`, as PostGIS and DuckDB call them."""
 
 _DEEPEST: Final = 32  # levels of collections
-_MOST_STEPS: Final = 256  # parts and rings of one geometry that are read together with others'
+_MAX_STEPS: Final = 256  # parts and rings of one geometry that are read together with others'
 _POINTS: Final = 1 << 17  # that are decoded at a time
 _POINT, _LINE, _POLYGON, _MULTI, _COLLECTION = 1, 2, 3, (4, 5, 6), 7
 _FLAG_Z, _FLAG_M, _FLAG_SRID = 0x80000000, 0x40000000, 0x20000000
@@ -36,23 +36,23 @@ def extents(values: pa.Array) -> Extents:
     The parts and rings of all geometries are read together, step by step; collections and unusual
     geometries are read one by one.
     """
-    found = np.full((len(values), 4), np.nan)
+    sides = np.full((len(values), 4), np.nan)
     if not len(values):
-        return found
+        return sides
     offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset :][: len(values) + 1]
     data = np.frombuffer(values.buffers()[2] or b"", np.uint8)
     starts, ends = offsets[:-1].astype(np.int64), offsets[1:].astype(np.int64)
     valid = np.asarray(values.is_valid().to_numpy(zero_copy_only=False), dtype=bool)
     rows = np.flatnonzero(valid)
     if not len(rows):
-        return found
+        return sides
     parsed = _Steps(data, starts[rows], ends[rows])
-    found[rows[parsed.read]] = parsed.extents()[parsed.read]
+    sides[rows[parsed.read]] = parsed.extents()[parsed.read]
     for row in rows[~parsed.read].tolist():
         side = _extent(bytes(data[starts[row] : ends[row]]))
         if side is not None:
-            found[row] = side
-    return found
+            sides[row] = side
+    return sides
 
 
 def side_of(values: pa.Array, side: str) -> pa.Array:
@@ -72,7 +72,7 @@ class _Steps:
         self._dims, self._big = np.full(count, 2), np.zeros(count, bool)
         self._odd = np.zeros(count, bool)
         self._runs: list[tuple[_Integers, _Integers, _Integers, _Integers, _Mask]] = []
-        for step in range(_MOST_STEPS):
+        for step in range(_MAX_STEPS):
             active = ~self._odd & ((self._parts > 0) | (self._rings > 0))
             if not active.any():
                 break
@@ -117,8 +117,8 @@ class _Steps:
         four = self._data[np.where(beyond, 0, place)[:, None] + np.arange(4)]
         numbers = np.ascontiguousarray(four).view("<u4").reshape(len(rows))
         self._place[rows] += 4
-        found = np.where(self._big[rows], numbers.byteswap(), numbers).astype(np.int64)
-        return np.where(beyond, 0, found)
+        counts = np.where(self._big[rows], numbers.byteswap(), numbers).astype(np.int64)
+        return np.where(beyond, 0, counts)
 
     def _run(self, rows: _Integers, counts: _Integers) -> None:
         """Record a run of points that begins at each row's current position."""
@@ -153,8 +153,8 @@ class _Steps:
 def _within(counts: _Integers) -> _Integers:
     """Count from 0 within each run."""
     before = np.cumsum(counts) - counts
-    found: _Integers = np.arange(int(counts.sum())) - np.repeat(before, counts)
-    return found
+    positions: _Integers = np.arange(int(counts.sum())) - np.repeat(before, counts)
+    return positions
 
 
 class _MalformedError(Exception):
@@ -215,9 +215,9 @@ class _Reader:
     def _count(self, mark: str) -> int:
         if self.place + 4 > len(self._data):
             raise _MalformedError
-        found: int = struct.unpack_from(f"{mark}I", self._data, self.place)[0]
+        count: int = struct.unpack_from(f"{mark}I", self._data, self.place)[0]
         self.place += 4
-        return found
+        return count
 
     def _run(self, mark: str, dims: int, count: int) -> None:
         size = 8 * dims * count

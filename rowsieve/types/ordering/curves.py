@@ -67,25 +67,25 @@ def ranks_of_values(form: pa.Array) -> Words:
 
 def _interleaved(points: Sequence[Words], bits: int) -> Words:
     """The bits of all coordinates, the highest bit of every coordinate first."""
-    found = np.zeros(len(points[0]), dtype=np.int64)
+    words = np.zeros(len(points[0]), dtype=np.int64)
     for place, coordinate in enumerate(points):
         for bit in range(bits):
-            found |= ((coordinate >> bit) & 1) << (bit * len(points) + len(points) - 1 - place)
-    return found
+            words |= ((coordinate >> bit) & 1) << (bit * len(points) + len(points) - 1 - place)
+    return words
 
 
 def _unfolded(points: Sequence[Words], bits: int) -> list[Words]:
     """Turn coordinates into those whose interleaved bits are the position on a Hilbert curve."""
-    found = np.stack(points)
+    axes = np.stack(points)
     for bit in range(bits - 1, 0, -1):
         low = (1 << bit) - 1
-        for place in range(len(found)):
-            flips = -((found[place] >> bit) & 1)  # all ones where the bit is set
-            swapped = (found[0] ^ found[place]) & low & ~flips
-            found[0] ^= (low & flips) | swapped
-            found[place] ^= swapped
-    np.bitwise_xor.accumulate(found, axis=0, out=found)  # Gray code of the coordinates
-    turns = np.zeros(found.shape[1], dtype=np.int64)
+        for place in range(len(axes)):
+            flips = -((axes[place] >> bit) & 1)  # all ones where the bit is set
+            swapped = (axes[0] ^ axes[place]) & low & ~flips
+            axes[0] ^= (low & flips) | swapped
+            axes[place] ^= swapped
+    np.bitwise_xor.accumulate(axes, axis=0, out=axes)  # Gray code of the coordinates
+    turns = np.zeros(axes.shape[1], dtype=np.int64)
     for bit in range(bits - 1, 0, -1):
-        turns ^= -((found[-1] >> bit) & 1) & ((1 << bit) - 1)
-    return list(found ^ turns)
+        turns ^= -((axes[-1] >> bit) & 1) & ((1 << bit) - 1)
+    return list(axes ^ turns)

@@ -176,8 +176,8 @@ def _extremes(arrays: Sequence[pa.Array], *, ordered: bool) -> tuple[bytes, byte
     if ordered:
         ends = [(array[0], array[-1]) for array in arrays]
     else:
-        found = [pc.min_max(_as_binary(array)) for array in arrays]
-        ends = [(both["min"], both["max"]) for both in found]
+        limits = [pc.min_max(_as_binary(array)) for array in arrays]
+        ends = [(both["min"], both["max"]) for both in limits]
     return (
         min(_bytes(low.as_py()) for low, _ in ends),
         max(_bytes(high.as_py()) for _, high in ends),

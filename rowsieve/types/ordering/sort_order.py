@@ -32,7 +32,7 @@ _TERM: Final = re.compile(
     rf"\s*({_NAME})(?:\s+(ASC|DESC))?(?:\s+NULLS\s+(FIRST|LAST))?\s*(,|$)", re.IGNORECASE
 )
 _CURVE: Final = re.compile(r"\s*(zorder|hilbert)\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
-_MOST_CURVE_COLUMNS: Final = 8
+_MAX_CURVE_COLUMNS: Final = 8
 
 CLUSTER_BY: Final = "cluster_by"
 """The table property with the order in which rows are written."""
@@ -58,16 +58,16 @@ class SortOrder(msgspec.Struct, frozen=True):
 
         `source` is what errors call the text.
         """
-        found = _CURVE.fullmatch(text)
-        curve = None if found is None else Curve(found[1].lower())
-        terms = tuple(_terms(text if found is None else found[2], schema, source))
+        match = _CURVE.fullmatch(text)
+        curve = None if match is None else Curve(match[1].lower())
+        terms = tuple(_terms(text if match is None else match[2], schema, source))
         names = [term.column for term in terms]
         if len(set(names)) < len(names):
             raise InvalidInput(f"{source} {text!r} names a column twice; remove one")
-        if curve is not None and not 2 <= len(terms) <= _MOST_CURVE_COLUMNS:
+        if curve is not None and not 2 <= len(terms) <= _MAX_CURVE_COLUMNS:
             raise InvalidInput(
                 f"{source} {text!r} has {len(terms)} columns; {curve.value} takes 2 to "
-                f"{_MOST_CURVE_COLUMNS}"
+                f"{_MAX_CURVE_COLUMNS}"
             )
         return cls(terms, curve)
 
@@ -152,13 +152,13 @@ def _terms(text: str, schema: Schema, source: str) -> list[SortTerm]:
     terms: list[SortTerm] = []
     place = 0
     while True:
-        found = _TERM.match(text, place)
-        if found is None:
+        match = _TERM.match(text, place)
+        if match is None:
             raise InvalidInput(
                 f"{source} cannot be read from {text[place : place + 40]!r} on; give columns as in "
                 "'a DESC NULLS LAST, b', or 'zorder(a, b)', or 'hilbert(a, b)'"
             )
-        name, direction, nulls, comma = found.groups()
+        name, direction, nulls, comma = match.groups()
         field = schema.field(_plain(name))
         if not has_ranks(field.type):
             raise InvalidInput(
@@ -168,7 +168,7 @@ def _terms(text: str, schema: Schema, source: str) -> list[SortTerm]:
         is_descending = (direction or "").upper() == "DESC"
         nulls_first = not is_descending if nulls is None else nulls.upper() == "FIRST"
         terms.append(SortTerm(field.name, is_descending, nulls_first))
-        place = found.end()
+        place = match.end()
         if not comma:
             return terms
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from rowsieve.types.variants.variant_nodes import NO_KEY, ROOT, Ints, Nodes
 from rowsieve.types.variants.variant_texts import TEXT, quoted
 
-MOST_TEXT: Final = 2**31 - 1
+MAX_TEXT: Final = 2**31 - 1
 """The bytes of one array of texts."""
 _MARKS: Final = (",", "{", "}", "[", "]")
 _COMMA, _OBJECT, _END_OBJECT, _ARRAY, _END_ARRAY = range(5)
@@ -56,11 +56,11 @@ def written(nodes: Nodes, rows: int) -> pa.Array:
     lead = np.where(has_key, texts + rank + np.where(younger, len(keys), 0), marks + _COMMA)
     token[begin[leads > 0]] = lead[leads > 0]
     first, last = begin + leads, begin + size - 1
-    for found, opening, closing in (
+    for containers, opening, closing in (
         (nodes.objects, _OBJECT, _END_OBJECT),
         (nodes.arrays, _ARRAY, _END_ARRAY),
     ):
-        for each in found:
+        for each in containers:
             token[first[each]] = marks + opening
             token[last[each]] = marks + closing
     if nodes.scalars:
@@ -107,7 +107,7 @@ def _joined(*parts: pa.Array | str) -> pa.Array:
 
 def _rows(tokens: pa.Array, token: Ints, begin: Ints) -> pa.Array:
     lengths = pc.binary_length(tokens).to_numpy()
-    if int(lengths[token].sum()) > MOST_TEXT:
+    if int(lengths[token].sum()) > MAX_TEXT:
         raise TooLong("its text is longer than 2 GiB")
     text = tokens.take(pa.array(token))
     offsets = np.frombuffer(text.buffers()[1], np.int64)[text.offset :]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.types.variants.json_trees import MOST_TEXT, TooLong, written
+from rowsieve.types.variants.json_trees import MAX_TEXT, TooLong, written
 from rowsieve.types.variants.variant_nodes import (
     NO_KEY,
     ROOT,
@@ -115,7 +115,7 @@ def json_of_variants(values: pa.StructArray) -> pa.Array:
         ]
     except ValueError as error:
         raise ValueError(f"a Variant cannot be decoded: {error}") from error
-    if sum(piece.nbytes for piece in pieces) > MOST_TEXT:
+    if sum(piece.nbytes for piece in pieces) > MAX_TEXT:
         raise ValueError("its texts are longer than 2 GiB; read fewer rows at once")
     return pa.concat_arrays(pieces).cast(pa.string())
 

@@ -288,12 +288,12 @@ def _gathered(data: Bytes, at: Ints, width: int) -> Bytes:
 
 def little_endian(data: Bytes, at: Ints, width: Ints) -> Ints:
     """Read unsigned numbers of 1 to 4 bytes; those that lie outside of the data read its end."""
-    found = np.zeros(len(at), np.int64)
+    numbers = np.zeros(len(at), np.int64)
     last = len(data) - 1
     for byte in range(int(width.max(initial=0))):
         read = data[np.minimum(at + byte, last)].astype(np.int64)
-        found |= np.where(width > byte, read, 0) << (8 * byte)
-    return found
+        numbers |= np.where(width > byte, read, 0) << (8 * byte)
+    return numbers
 
 
 def _slices(data: Bytes, start: Ints, stop: Ints) -> pa.Array:

@@ -37,7 +37,7 @@ from tests.bridges.against_engines.judges import (
     taken,
 )
 
-_MOST_DIGITS = 38
+_MAX_DIGITS = 38
 _ASKED_TOGETHER = 60  # texts in one question to an engine
 _REFUSALS = (InvalidPredicate, UnsupportedOperation, InvalidInput)
 
@@ -202,7 +202,7 @@ def _compare_values(reading: Reading, judge: Judge, verdict: Verdict) -> None:
 
 def _is_too_long(value: object) -> bool:
     """Whether it is a decimal that no type with 38 digits holds: here that is a failure."""
-    return isinstance(value, decimal.Decimal) and len(value.as_tuple().digits) >= _MOST_DIGITS
+    return isinstance(value, decimal.Decimal) and len(value.as_tuple().digits) >= _MAX_DIGITS
 
 
 def _computed(bound: BoundOperand, table: pa.Table) -> tuple[list[object], np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ from tests.profiles import IS_DEEP
 
 CASES = 10_000 if IS_DEEP else 400
 BLOCKS = 10  # cases go by blocks, so that a failure names a seed
-MOST_ROWS = 10_000_000
+MAX_ROWS = 10_000_000
 MOST_RUNS = 60
 SAMPLE = 64
 
@@ -49,10 +49,10 @@ def random_set(random: np.random.Generator, row_count: int) -> Known:
 
 
 def cases(block: int) -> Iterator[tuple[np.random.Generator, int]]:
-    """Row counts between 1 and `MOST_ROWS`, as many of each order of magnitude."""
+    """Row counts between 1 and `MAX_ROWS`, as many of each order of magnitude."""
     random = np.random.default_rng(block)
     for _ in range(CASES // BLOCKS):
-        yield random, int(np.exp(random.uniform(0, np.log(MOST_ROWS + 1))))
+        yield random, int(np.exp(random.uniform(0, np.log(MAX_ROWS + 1))))
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))

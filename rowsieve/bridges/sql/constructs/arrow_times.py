@@ -74,13 +74,13 @@ class ArrowTimestamp:
 
 def timestamp_named(name: str) -> ArrowTimestamp | None:
     """Return the timestamp type with this name; None for others, and for zones except UTC."""
-    found = _NAME.fullmatch(name)
-    if found is None:
+    match = _NAME.fullmatch(name)
+    if match is None:
         return None
-    zone = found[2] or found[3]
+    zone = match[2] or match[3]
     if zone is not None and zone not in _UTC:
         return None
-    return ArrowTimestamp(Timestamp(utc=zone is not None), _UNITS[found[1]])
+    return ArrowTimestamp(Timestamp(utc=zone is not None), _UNITS[match[1]])
 
 
 def is_read_in_place(reader: Reads, node: Any) -> bool:
@@ -107,9 +107,9 @@ def unit_beside(reader: Reads, node: Any) -> ArrowTimestamp | None:
         while isinstance(side, exp.Paren):
             side = side.this
         if side is not None and _is_arrow_cast(side) and not _is_constant(reader, side):
-            found = timestamp_named(str(side.expressions[1].this))
-            if found is not None and found.is_coarse:
-                return found
+            timestamp = timestamp_named(str(side.expressions[1].this))
+            if timestamp is not None and timestamp.is_coarse:
+                return timestamp
     return None
 
 

@@ -88,9 +88,9 @@ def difference(reader: Reads, node: Any) -> tuple[Operand, Operand] | None:
             return (later, earlier) if here == 0 else (earlier, later)
         # The type of one decides how the other is subtracted: what types them drops the second.
         times = Call("epoch_us", (later, earlier)), Call("epoch_us", (earlier, later))
-        found: list[Operand] = [Call("subtract", times)] * 2
-        found[there] = Literal(length.days * DAY_US + length.micros, Int(64))
-        return found[0], found[1]
+        operands: list[Operand] = [Call("subtract", times)] * 2
+        operands[there] = Literal(length.days * DAY_US + length.micros, Int(64))
+        return operands[0], operands[1]
     return None
 
 

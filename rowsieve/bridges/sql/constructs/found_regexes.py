@@ -112,15 +112,15 @@ def _replacement(text: str, flavour: Flavour) -> list[str | int]:
         Flavour.RUST: _RUST_PIECE,
         Flavour.POSTGRES: _POSTGRES_PIECE,
     }[flavour]
-    found: list[str | int] = []
+    pieces: list[str | int] = []
     place = 0
     while place < len(text):
         piece = form.match(text, place)
         if piece is None:
             raise ValueError(f"the replacement {text!r}")
-        found.append(_meaning(piece, flavour))
+        pieces.append(_meaning(piece, flavour))
         place = piece.end()
-    return found
+    return pieces
 
 
 def _meaning(piece: re.Match[str], flavour: Flavour) -> str | int:
@@ -149,21 +149,21 @@ def from_re2_replacement(text: str, flavour: Flavour) -> str:
             raise ValueError("a backslash or a dollar sign in the replacement")
         special = "\\$" if flavour is Flavour.JAVA else "" if flavour is Flavour.RUST else "\\"
         made.append("".join(f"\\{one}" if one in special else one for one in each))
-    found = "".join(made)
-    back = _replacement(found, flavour)
+    replacement = "".join(made)
+    back = _replacement(replacement, flavour)
     if _joined(back) != _joined(_replacement(text, Flavour.RE2)):
         raise ValueError("a digit behind a group in the replacement")
-    return found
+    return replacement
 
 
 def _joined(pieces: list[str | int]) -> list[str | int]:
-    found: list[str | int] = []
+    runs: list[str | int] = []
     for piece in pieces:
-        if found and isinstance(piece, str) and isinstance(found[-1], str):
-            found[-1] += piece
+        if runs and isinstance(piece, str) and isinstance(runs[-1], str):
+            runs[-1] += piece
         else:
-            found.append(piece)
-    return found
+            runs.append(piece)
+    return runs
 
 
 _GROUP = {

@@ -46,11 +46,11 @@ def moved(reader: Reads, node: Any) -> Operand | None:
 
 def constant_interval(reader: Reads, node: Any) -> Literal:
     """Read an interval that stands alone; refused where the dialect compares it in another way."""
-    found = interval_of(reader, node)
-    if found is None or not reader.dialect.semantics.thirty_day_months:
+    parts = interval_of(reader, node)
+    if parts is None or not reader.dialect.semantics.thirty_day_months:
         raise reader.source.refusal(node, "an interval is added to a date or a timestamp")
     try:
-        return Literal(encoded(found.months, found.days, found.micros), Interval())
+        return Literal(encoded(parts.months, parts.days, parts.micros), Interval())
     except OverflowError as error:
         raise reader.source.refusal(node, "the interval is too long") from error
 
@@ -93,10 +93,10 @@ def interval_of(reader: Reads, node: Any) -> IntervalParts | None:
         raise reader.source.refusal(node, "write an interval as in INTERVAL '1 month 2 days'")
     text = value.name if unit is None else f"{value.name} {unit.name}"
     try:
-        found = parse_interval(text)
+        parts = parse_interval(text)
     except ValueError as error:
         raise reader.source.refusal(node, str(error)) from error
-    return found
+    return parts
 
 
 def _made_by_spark(reader: Reads, node: Any) -> IntervalParts | None:

@@ -133,12 +133,12 @@ def zone_text(call: Call, writer: Writes) -> tuple[str, bool] | None:
         raise UnsupportedOperation(
             f"{writer.dialect.name} reads the offset {name} as a zone in another way, if at all"
         )
-    found = _by_form(call, writer)
-    if found is None:
+    spelling = _by_form(call, writer)
+    if spelling is None:
         raise UnsupportedOperation(
             f"{call.function} by these rules has no counterpart in {writer.dialect.name} SQL"
         )
-    return found
+    return spelling
 
 
 def is_proved(call: Call, dialect: str) -> bool:

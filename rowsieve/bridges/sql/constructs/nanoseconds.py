@@ -17,7 +17,7 @@ from rowsieve.types.days import DAY_US
 from rowsieve.types.logical import Int, Timestamp
 
 _EPOCH = datetime.date(1970, 1, 1)
-_MOST_US = (2**63 - 1) // 1000  # the least value is as far from 1970
+_MAX_US = (2**63 - 1) // 1000  # the least value is as far from 1970
 
 
 def within_nanoseconds(call: ir.Call) -> ir.Case:
@@ -45,20 +45,20 @@ def _held(call: ir.Call) -> tuple[int, int]:
     known = isinstance(origin, ir.Literal) and isinstance(origin.type, Timestamp)
     start = value_of(origin) if known else None
     steps = [value_of(part) for part in (months, micros)]
-    if not isinstance(start, int) or abs(start) > _MOST_US:
+    if not isinstance(start, int) or abs(start) > _MAX_US:
         raise UnsupportedOperation(
             "datafusion bins in nanoseconds; give a constant origin from 1678 to 2261"
         )
-    if not isinstance(steps[0], int) or not isinstance(steps[1], int) or steps[1] > _MOST_US:
+    if not isinstance(steps[0], int) or not isinstance(steps[1], int) or steps[1] > _MAX_US:
         raise UnsupportedOperation(
             "datafusion bins in nanoseconds; give bins of less than 106751 days"
         )
     if steps[0]:
-        first, own = _month(-_MOST_US) + 1, _month(start)
-        return _month_start(own - (own - first) // steps[0] * steps[0]), _MOST_US
+        first, own = _month(-_MAX_US) + 1, _month(start)
+        return _month_start(own - (own - first) // steps[0] * steps[0]), _MAX_US
     width = max(steps[1], 1)  # binding rejects a bin without width
-    least = max(-_MOST_US, start - _MOST_US)
-    return start - (start - least) // width * width, min(_MOST_US, start + _MOST_US)
+    least = max(-_MAX_US, start - _MAX_US)
+    return start - (start - least) // width * width, min(_MAX_US, start + _MAX_US)
 
 
 def _month(micros: int) -> int:

@@ -19,7 +19,7 @@ from rowsieve.types.logical import Int
 
 ELEMENT, SUBSCRIPT, TRIED_ELEMENT = "element_at", "subscript", "try_element_at"  # of Spark
 _BY_COLUMN = (Subscripts.FROM_START, Subscripts.BOTH_ENDS)
-_MOST = 2**31 - 1
+_INT32_MAX = 2**31 - 1
 PLAIN_PATH = re.compile(r"\{\s*[^\s{},\"\\]+(?:\s*,\s*[^\s{},\"\\]+)*\s*\}")
 
 
@@ -40,8 +40,8 @@ def bracket(reader: Reads, node: Any) -> ir.Operand:
         if not rules.slices or keys[0].args.get("step") is not None:
             raise reader.source.refusal(node, _SLICES)
         return sliced(reader, node, node.this, keys[0].this, keys[0].expression)
-    if (found := _value_of_key(reader, node)) is not None:
-        return found
+    if (element := _value_of_key(reader, node)) is not None:
+        return element
     if named and (offset or node.args.get("safe")) and rules.keyed_elements:
         return ir.Call("map_value", (reader.operand(node.this), reader.operand(keys[0])))
     if len(keys) == 1 and isinstance(keys[0], exp.Literal):
@@ -49,8 +49,8 @@ def bracket(reader: Reads, node: Any) -> ir.Operand:
             return _element(reader, node, keys[0])
         if reader.dialect.bracket_members and not node.args.get("offset"):
             return ir.FieldAccess(reader.operand(node.this), keys[0].this)
-    if len(keys) == 1 and node.args.get("safe") is None and (found := _counted(reader, node)):
-        return found
+    if len(keys) == 1 and node.args.get("safe") is None and (element := _counted(reader, node)):
+        return element
     raise reader.source.refusal(
         node, "a subscript is a place in a list from 1, and a struct's member is point.x"
     )
@@ -88,11 +88,11 @@ def sliced(reader: Reads, node: Any, values: Any, first: Any, last: Any) -> ir.O
     """Read the items from one place to another, both included; without a place, to that end."""
     start, stop = (
         default if place is None else _place(reader, place)
-        for place, default in ((first, 1), (last, _MOST))
+        for place, default in ((first, 1), (last, _INT32_MAX))
     )
     if start is None or stop is None or start < 1:
         raise reader.source.refusal(node, _SLICES)
-    count = max(min(stop, _MOST) - start + 1, 0)
+    count = max(min(stop, _INT32_MAX) - start + 1, 0)
     places = (ir.Literal(start, Int(64)), ir.Literal(count, Int(64)))
     return ir.Call("slice", (reader.operand(values), *places))
 
@@ -118,13 +118,13 @@ def _counted(reader: Reads, node: Any) -> ir.Operand | None:
     if not isinstance(key, exp.Column) or subscripts not in _BY_COLUMN:
         return None
     values, place = reader.operand(node.this), reader.operand(key)
-    found = ir.Call("list_element", (values, place))
+    element = ir.Call("list_element", (values, place))
     if subscripts is Subscripts.FROM_START:
-        return found
+        return element
     start = ir.Call("add", (ir.Call("list_length", (values,)), ir.Literal(1, Int(64))))
     from_end = ir.Call("list_element", (values, ir.Call("add", (start, ir.Cast(place, Int(64))))))
     return ir.Case(
-        ((ir.Comparison(ir.ComparisonOp.LT, place, ir.Literal(0, Int(64))), from_end),), found
+        ((ir.Comparison(ir.ComparisonOp.LT, place, ir.Literal(0, Int(64))), from_end),), element
     )
 
 

@@ -72,8 +72,8 @@ def similar(reader: Reads, node: Any) -> ir.Predicate:
 
 
 def _pattern(reader: Reads, node: Any) -> str:
-    if (found := text_of(reader.operand(node))) is not None:
-        return found
+    if (pattern := text_of(reader.operand(node))) is not None:
+        return pattern
     raise reader.source.refusal(node, "a pattern must be a quoted constant")
 
 

@@ -20,7 +20,7 @@ _QUANTIFIER = re.compile(r"[*+?]|\{[0-9]{1,3}(?:,[0-9]{0,3})?\}")
 _BRACES = re.compile(r"\{([0-9]+)(?:,([0-9]*))?\}")
 _EMPTY = re.compile(r"(?<!\\)(?:\\\\)*(?:^\||\(\||\|\||\|\)|\|$|\(\)|\(\?:\))")
 _FOLDED_BEYOND_ASCII = "KkSs"  # Kelvin sign and long s
-_MOST_REPEATS = 255  # the limit of PostgreSQL
+_MAX_REPEATS = 255  # the limit of PostgreSQL
 _CONTROL = frozenset("nrtf")
 _SPECIAL = frozenset("*+?{}]")
 _CLASSES = {  # ASCII, as in Java and RE2; RE2's `\s` lacks the vertical tab
@@ -94,12 +94,12 @@ def to_re2(pattern: str, flavour: Flavour, *, ignore_case: bool = False) -> str:
 
 def from_re2(pattern: str, flavour: Flavour) -> str:
     """Translate a pattern to the flavour; ValueError if no text is read back as this one."""
-    found = pattern
+    translation = pattern
     for said, written in _WRITTEN.get(flavour, ()):
-        found = found.replace(said, written)
-    if to_re2(found, flavour) != pattern:
+        translation = translation.replace(said, written)
+    if to_re2(translation, flavour) != pattern:
         raise ValueError("the dialect interprets the pattern differently")
-    return found
+    return translation
 
 
 def similar_to_re2(pattern: str, escape: str | None = "\\") -> str:
@@ -193,7 +193,7 @@ class _Scanner:
         self.place += len(text)
         if braces := _BRACES.fullmatch(text):
             least, most = int(braces[1]), int(braces[2] or braces[1])
-            if most > _MOST_REPEATS or most < least:
+            if most > _MAX_REPEATS or most < least:
                 raise ValueError(f"the count {text!r}")
         if self.pattern.startswith("?", self.place):  # non-greedy: the same texts match
             if braces and self.flavour is Flavour.TRINO:
@@ -302,9 +302,9 @@ class _Scanner:
 
 def _other_case(low: str, high: str) -> str:
     """Return the ASCII letters in a range, in the other case."""
-    found = []
+    ranges = []
     for first, last in (("a", "z"), ("A", "Z")):
         start, stop = max(low, first), min(high, last)
         if start <= stop:
-            found.append(f"{start.swapcase()}-{stop.swapcase()}")
-    return "".join(found)
+            ranges.append(f"{start.swapcase()}-{stop.swapcase()}")
+    return "".join(ranges)

@@ -187,12 +187,12 @@ def _named_moment(text: str, dialect: Dialect) -> int | None:
         return None
     local, rules = parse_text(match["local"], Timestamp(utc=False)), dialect.semantics
     assert isinstance(local, int)
-    found, failed, null = zone(match["zone"]).instants(
+    instants, failed, null = zone(match["zone"]).instants(
         np.array([local]), rules.repeated_time, rules.skipped_time
     )
     if (failed | null)[0]:
         raise InvalidPredicate(f"the text {text!r} is not an instant of 64 bits")
-    return int(found[0])
+    return int(instants[0])
 
 
 def spelt(value: PhysicalValue, type_: LogicalType, dialect: Dialect) -> str:

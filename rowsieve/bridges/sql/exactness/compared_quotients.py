@@ -26,7 +26,7 @@ _MAX_DIGITS: Final = 38
 _EXACT: Final = decimal.Context(prec=2 * _MAX_DIGITS)
 _LONG_DIGITS: Final = 20  # of an int64 next to a decimal
 _FLOAT_PLACES: Final = 15  # of a float64 compared with one
-_MOST_ITEMS: Final = 100
+_MAX_ITEMS: Final = 100
 _QUOTIENTS: Final = frozenset({"divide", "rounded_quotient", "truncated_quotient"})
 
 
@@ -83,7 +83,7 @@ def product_comparison(node: ir.Comparison, type_of: TypeOf, engine: str) -> ir.
 def product_list(node: ir.InList, type_of: TypeOf, engine: str) -> ir.Predicate:
     """Return `d = k * c OR …` for `d / c IN (k, …)` where the engine gives the same."""
     known = _ENGINES.get(engine)
-    if known is None or not is_quotient(node.operand) or len(node.values) > _MOST_ITEMS:
+    if known is None or not is_quotient(node.operand) or len(node.values) > _MAX_ITEMS:
         return node
     products = _Products(known, type_of)
     items = [ir.Literal(each.as_py(), node.values.type) for each in node.values.array]

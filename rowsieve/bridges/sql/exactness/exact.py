@@ -276,12 +276,12 @@ class Exact:
     def field_access(self, node: ir.FieldAccess) -> ir.Operand:
         """Rewrite a field access; with a guard where values below a NULL struct show."""
         inner, type_ = self.operand(node.operand), type_of(node)
-        found = ir.FieldAccess(inner, node.name)
+        access = ir.FieldAccess(inner, node.name)
         if not self.dialect.lists.shows_members_of_null:
-            return found
+            return access
         if is_nested(type_):
             raise UnsupportedOperation("a nested member shows through a struct that is NULL")
-        return ir.Case(((ir.IsNull(inner), self.literal(ir.Literal(None, type_))),), found)
+        return ir.Case(((ir.IsNull(inner), self.literal(ir.Literal(None, type_))),), access)
 
     # Types
 

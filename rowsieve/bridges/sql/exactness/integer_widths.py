@@ -119,8 +119,8 @@ class _Widths:
 
     def held(self, node: ir.Operand) -> Int | None:
         """Return the type of a stored or constant integer; None for other values."""
-        found = self.typer.of_known(node)
-        return found if isinstance(found, Int) else None
+        type_ = self.typer.of_known(node)
+        return type_ if isinstance(type_, Int) else None
 
     def nearest(self, type_: Int | None) -> Int | None:
         """Return the type in which the engine holds an integer: a longer one if it lacks ours."""

@@ -27,7 +27,7 @@ _FLOAT64: Final = Float(64)
 _RADIANS_PER_DEGREE: Final = ir.Literal(0.017453292519943295, _FLOAT64)
 _THOUSAND: Final = ir.Literal(1000, Int(64))
 
-_MOST_DIGITS: Final = 38
+_MAX_DIGITS: Final = 38
 _EXACT_DIGITS: Final = 15  # of a decimal whose digits a float64 holds
 _IN_FLOATS: Final = 2**24  # whole numbers below it are float32
 _EXACT_SUMS: Final = frozenset({"add", "subtract", "multiply", "modulo", "negate", "abs"})
@@ -57,7 +57,7 @@ def _of_a_longer_type(call: ir.Call, type_of: TypeOf) -> ir.Operand:
     type_ = type_of(call.arguments[0])
     if not isinstance(type_, Int) or type_.signed:
         return call
-    longer = Int(64) if type_.bits < 64 else Decimal(_MOST_DIGITS, 0)
+    longer = Int(64) if type_.bits < 64 else Decimal(_MAX_DIGITS, 0)
     return ir.Call("round", (ir.Cast(call.arguments[0], longer), *call.arguments[1:]))
 
 
@@ -113,7 +113,7 @@ def decimal_as_float(value: ir.Operand, type_: Decimal) -> ir.Operand:
     """Return a decimal as a float64: its digits as one, divided by a power of ten."""
     if type_.precision <= _EXACT_DIGITS or not 0 < type_.scale <= _EXACT_POWER:
         return ir.Cast(value, _FLOAT64)
-    if type_.precision + type_.scale + 1 > _MOST_DIGITS:
+    if type_.precision + type_.scale + 1 > _MAX_DIGITS:
         return ir.Cast(value, _FLOAT64)  # refused: its digits do not make a decimal
     power = 10**type_.scale
     factor = ir.Literal(decimal.Decimal(power), Decimal(type_.scale + 1, 0))

@@ -15,7 +15,7 @@ from rowsieve.predicate.operand_types import type_of
 from rowsieve.types.logical import LogicalType, type_name
 
 
-def check_answers(found: ir.Predicate, root: ir.Predicate, typer: UnboundTyper) -> None:
+def check_answers(predicate: ir.Predicate, root: ir.Predicate, typer: UnboundTyper) -> None:
     """Raise for a call or a written cast that the engine computes differently; `root` is bound."""
     engine = typer.semantics.name
     for node in ir.walk(root):
@@ -23,7 +23,7 @@ def check_answers(found: ir.Predicate, root: ir.Predicate, typer: UnboundTyper) 
             use = Use(node, [type_of(argument) for argument in node.arguments], type_of(node))
             if reason := other_answer(use, engine):
                 raise UnsupportedOperation(reason)
-    for node in ir.walk(found):
+    for node in ir.walk(predicate):
         if isinstance(node, ir.Cast):
             _check_cast(node, typer.of(node.operand), engine)
 

@@ -29,10 +29,10 @@ def check_quotients(root: ir.Node, typer: UnboundTyper, engine: str) -> None:
     for node in ir.walk(root):
         if not isinstance(node, ir.Call) or node.function != "divide":
             continue
-        found = [name for side in node.arguments if (name := _fraction(side, names)) is not None]
-        if found and isinstance(typer.of_known(node), Int):
+        labels = [name for side in node.arguments if (name := _fraction(side, names)) is not None]
+        if labels and isinstance(typer.of_known(node), Int):
             raise UnsupportedOperation(
-                f"/ of {found[0]}: {engine} divides it as a fraction, and here it is a whole "
+                f"/ of {labels[0]}: {engine} divides it as a fraction, and here it is a whole "
                 "number; cast it to bigint, or to double precision for the fraction"
             )
 

@@ -42,9 +42,9 @@ def _comparison(reader: Reads, node: Any) -> ir.Predicate:
     if (sides := difference(reader, node)) is not None:
         return ir.Comparison(_COMPARISONS[type(node)], *sides)
     op = _COMPARISONS[type(node)]
-    found = compare_with_items(reader, op, node) or compare_rows(reader, op, node)
-    if found is not None:
-        return found
+    comparison = compare_with_items(reader, op, node) or compare_rows(reader, op, node)
+    if comparison is not None:
+        return comparison
     return ir.Comparison(op, reader.compared(node.this), reader.compared(node.expression))
 
 
@@ -84,8 +84,8 @@ def _in(reader: Reads, node: Any) -> ir.Predicate:
     if (rows := row_among(reader, node)) is not None:
         return ir.Not(rows) if node.args.get("negate") else rows
     operand = reader.side(node.this)
-    found = _members(reader, operand, node.expressions)
-    return ir.Not(found) if node.args.get("negate") else found
+    membership = _members(reader, operand, node.expressions)
+    return ir.Not(membership) if node.args.get("negate") else membership
 
 
 def _members(reader: Reads, operand: ir.Operand, nodes: list[Any]) -> ir.Predicate:
@@ -149,16 +149,16 @@ def _matched(reader: Reads, node: Any, escape: str | None) -> ir.Predicate:
     reader.only(node, "this", "expression", "negate")
     operand = reader.side(node.this)
     listed = patterns(reader, node)
-    found: list[ir.Predicate] = []
+    likes: list[ir.Predicate] = []
     for item in [node.expression] if listed is None else listed[0]:
         pattern, used = _pattern(reader, item, escape)
         if isinstance(node, exp.ILike) and used and used.isalpha() and reader.dialect.gives_types:
             raise reader.source.refusal(node, "Spark lowers the pattern of ILIKE, not its escape")
         like = ir.Like(operand, pattern, used, isinstance(node, exp.ILike))
-        found.append(ir.Not(like) if node.args.get("negate") else like)
-    if len(found) == 1 or listed is None:
-        return found[0]
-    return ir.And(tuple(found)) if listed[1] else ir.Or(tuple(found))
+        likes.append(ir.Not(like) if node.args.get("negate") else like)
+    if len(likes) == 1 or listed is None:
+        return likes[0]
+    return ir.And(tuple(likes)) if listed[1] else ir.Or(tuple(likes))
 
 
 def _pattern(reader: Reads, node: Any, escape: str | None) -> tuple[str, str | None]:

@@ -76,8 +76,8 @@ def _has_comma(tokens: Sequence[Any], place: int) -> bool:
 
 def _arrow_cast(reader: Reads, node: Any) -> Operand:
     """Read a cast to a type by Arrow's name, the only way to cast to an instant."""
-    if (found := recognise(reader, node)) is not None:
-        return found
+    if (operand := recognise(reader, node)) is not None:
+        return operand
     if len(node.expressions) == 2:
         name = text_of(reader.operand(node.expressions[1]))
         inner = node.expressions[0]

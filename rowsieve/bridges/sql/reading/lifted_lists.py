@@ -132,12 +132,12 @@ def _strings(body: str, dialect: Dialect) -> ValueSet | None:
             texts.append(None)
         else:
             return None
-    found = pa.array(texts, pa.string())
+    array = pa.array(texts, pa.string())
     if not dialect.backslash_strings:
-        found = pc.replace_substring(found, "''", "'")
+        array = pc.replace_substring(array, "''", "'")
     elif "\\" in body:
-        found = pc.replace_substring_regex(found, r"\\(.)", r"\1")
-    return ValueSet(found)
+        array = pc.replace_substring_regex(array, r"\\(.)", r"\1")
+    return ValueSet(array)
 
 
 def _numbers(body: str, dialect: Dialect) -> ValueSet | None:

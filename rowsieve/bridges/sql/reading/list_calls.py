@@ -96,14 +96,14 @@ def _position(reader: Reads, node: Any) -> ir.Operand:
     """Read `array_position(list, value)`: 0 or NULL if it is missing, by dialect."""
     reader.only(node, "this", "expression")
     values, sought = reader.operand(node.this), reader.operand(node.expression)
-    found = ir.Call("list_position", (values, sought))
+    place = ir.Call("list_position", (values, sought))
     if reader.dialect.lists.missing_place_is_zero:
-        return found
+        return place
     if not isinstance(sought, ir.Literal) or sought.value is None:
         raise reader.source.refusal(
             node, "the value is a constant: a NULL is found among the items there"
         )
-    return ir.Call("nullif", (found, ir.Literal(0, Int(64))))
+    return ir.Call("nullif", (place, ir.Literal(0, Int(64))))
 
 
 def _size(reader: Reads, node: Any) -> ir.Operand:
@@ -115,10 +115,10 @@ def _size(reader: Reads, node: Any) -> ir.Operand:
     if dimension is None and reader.dialect.lists.dimensions:
         raise reader.source.refusal(node, "write array_length(list, 1)")
     values = reader.operand(node.this)
-    found = ir.Call("list_length", (values,))
+    length = ir.Call("list_length", (values,))
     if not reader.dialect.lists.dimensions:
-        return found
-    return ir.Call("nullif", (found, ir.Literal(0, Int(64))))
+        return length
+    return ir.Call("nullif", (length, ir.Literal(0, Int(64))))
 
 
 def contained(reader: Reads, node: Any) -> ir.Operand:
@@ -144,11 +144,11 @@ def _made_items(values: ir.Operand) -> tuple[ir.Operand, ...] | None:
     return values.arguments or None if made and isinstance(values, ir.Call) else None
 
 
-def _null_of_null(sought: ir.Operand, found: ir.Operand) -> ir.Operand:
+def _null_of_null(sought: ir.Operand, answer: ir.Operand) -> ir.Operand:
     """Give NULL for a NULL value, even for an empty list."""
     if isinstance(sought, ir.Literal) and sought.value is not None:
-        return found
-    return ir.Case(((ir.IsNull(sought), _NULL),), found)
+        return answer
+    return ir.Case(((ir.IsNull(sought), _NULL),), answer)
 
 
 def _overlaps(reader: Reads, node: Any) -> ir.Operand:
@@ -232,9 +232,9 @@ def quantified(node: Any) -> tuple[Any, bool] | None:
 
 def compare_with_items(reader: Reads, op: ir.ComparisonOp, node: Any) -> ir.Predicate | None:
     """Read `value op ANY(list)` and `value op ALL(list)`; None for other nodes."""
-    if (found := quantified(node.expression)) is None:
+    if (quantifier := quantified(node.expression)) is None:
         return None
-    inner, all_of = found
+    inner, all_of = quantifier
     any_of = reader.dialect.lists.any_of
     if any_of is AnyOf.REFUSED:
         raise reader.source.refusal(node, "ANY and ALL are not supported; write IN")

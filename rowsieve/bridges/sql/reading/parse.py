@@ -125,8 +125,8 @@ def _predicate(source: Source) -> Predicate:
         return Reader(source).predicate(_node(source, tokens))
 
     with _limited_nesting():
-        found = plain_chain(source, read)
-        return read(source.tokens) if found is None else found
+        chain = plain_chain(source, read)
+        return read(source.tokens) if chain is None else chain
 
 
 def _attempt(source: Source, node: Any) -> Predicate | InvalidPredicate:
@@ -167,12 +167,12 @@ def _source(text: str, dialect: Dialect, kind: str = "filter") -> Source:
 
 def _check_variables(text: str, dialect: Dialect, kind: str) -> None:
     """Refuse text with a variable, which the engine replaces by a setting before it parses."""
-    if dialect.variables is not None and (found := dialect.variables.search(text)):
+    if dialect.variables is not None and (variable := dialect.variables.search(text)):
         raise InvalidPredicate(
-            f"cannot read the {kind} at offset {found.start()}, {found[0]!r}: {dialect.name} "
+            f"cannot read the {kind} at offset {variable.start()}, {variable[0]!r}: {dialect.name} "
             "replaces it by a setting of the session, even inside a string; write its value, or "
             "\\u0024{ for these characters in a string",
-            position=found.start(),
+            position=variable.start(),
         )
 
 

@@ -22,7 +22,7 @@ from rowsieve.bridges.sql.plain_shapes import between
 from rowsieve.bridges.sql.reading.source_text import Source
 from rowsieve.predicate import ir
 
-LEAST_TERMS: Final = 64  # the grammar reads fewer fast enough
+MIN_TERMS: Final = 64  # the grammar reads fewer fast enough
 _OPS: Final = {
     TokenType.EQ: ir.ComparisonOp.EQ,
     TokenType.NEQ: ir.ComparisonOp.NE,
@@ -48,14 +48,14 @@ def plain_chain(
 ) -> ir.Predicate | None:
     """Read a long chain of plain comparisons, or return None; `read` is the grammar."""
     tokens = source.tokens
-    if len(tokens) < 4 * LEAST_TERMS or any(token.token_type not in _PLAIN for token in tokens):
+    if len(tokens) < 4 * MIN_TERMS or any(token.token_type not in _PLAIN for token in tokens):
         return None
     kind = TokenType.OR
     pieces = list(_split(tokens, kind))
     if len(pieces) == 1:
         kind = TokenType.AND
         pieces = list(_split(tokens, kind))
-    if len(pieces) < LEAST_TERMS:
+    if len(pieces) < MIN_TERMS:
         return None
     shapes: set[tuple[Any, ...]] = set()
     terms: list[ir.Predicate] = []
@@ -86,18 +86,18 @@ def _split(tokens: Sequence[Any], kind: TokenType) -> Iterator[Sequence[Any]]:
     """Split the tokens at those of the kind outside parentheses, and not at BETWEEN's AND."""
     depth = start = between = 0
     for place, token in enumerate(tokens):
-        found = token.token_type
-        if found == TokenType.L_PAREN:
+        token_type = token.token_type
+        if token_type == TokenType.L_PAREN:
             depth += 1
-        elif found == TokenType.R_PAREN:
+        elif token_type == TokenType.R_PAREN:
             depth -= 1
         elif depth:
             continue
-        elif found == TokenType.BETWEEN:
+        elif token_type == TokenType.BETWEEN:
             between += 1
-        elif found == TokenType.AND and between:
+        elif token_type == TokenType.AND and between:
             between -= 1
-        elif found == kind:
+        elif token_type == kind:
             yield tokens[start:place]
             start = place + 1
     yield tokens[start:]
@@ -114,9 +114,9 @@ def _term(tokens: Sequence[Any], source: Source) -> ir.Predicate | None:
     for kind in kinds:
         pieces = list(_split(tokens, kind))
         if len(pieces) > 1:
-            found = [_comparison(piece, source) for piece in pieces]
-            terms = tuple(term for term in found if term is not None)
-            if len(terms) < len(found):
+            comparisons = [_comparison(piece, source) for piece in pieces]
+            terms = tuple(term for term in comparisons if term is not None)
+            if len(terms) < len(comparisons):
                 return None
             return ir.And(terms) if kind == TokenType.AND else ir.Or(terms)
     return _comparison(tokens, source)

@@ -86,8 +86,8 @@ def call(reader: Reads, node: Any) -> ir.Operand:
         if counted and all(map(_is_date, sides)):
             return ir.Call("days_between", sides)
         return ir.Call(_OPERATORS[kind], sides)
-    if (found := recognise(reader, node)) is not None:
-        return found
+    if (operand := recognise(reader, node)) is not None:
+        return operand
     raise reader.source.refusal(node, _reason(reader, node))
 
 
@@ -125,8 +125,8 @@ def _anonymous(reader: Reads, node: Any) -> ir.Operand:
     """Read a function that the grammar does not know."""
     reader.only(node, "this", "expressions")
     name, dialect = node.name.lower(), reader.dialect
-    if (own := NAMES.get(dialect.name, {}).get(name)) and (found := own(reader, node)) is not None:
-        return found
+    if (own := NAMES.get(dialect.name, {}).get(name)) and (term := own(reader, node)) is not None:
+        return term
     if (in_zone := timezone_call(reader, node)) is not None:
         return in_zone
     if name in ("date_part", "datepart") and len(node.expressions) == 2:
@@ -166,9 +166,9 @@ def _divide(reader: Reads, node: Any) -> ir.Operand:
 
 
 def _to_timestamp(reader: Reads, node: Any) -> ir.Operand:
-    if (found := recognise(reader, node)) is None:
+    if (operand := recognise(reader, node)) is None:
         raise reader.source.refusal(node, _reason(reader, node))
-    return found
+    return operand
 
 
 def _is_date(operand: ir.Operand) -> bool:
@@ -214,13 +214,13 @@ def _extract(reader: Reads, node: Any) -> ir.Operand:
         known = ", ".join(sorted(plain_parts(dialect)))
         raise reader.source.refusal(node, f"extract takes one of {known}")
     part, above = named
-    found: ir.Operand = ir.Call(f"extract_{part}", (of_local_time(reader, node.expression),))
+    component: ir.Operand = ir.Call(f"extract_{part}", (of_local_time(reader, node.expression),))
     if part in _WITH_FRACTIONS and reader.dialect.times.date_part_is_float:
         words = {token.text.upper() for token in reader.source.tokens}
         if {"EXTRACT", "DATE_PART"} <= words:
             raise reader.source.refusal(node, "write EXTRACT in both places: date_part is a float")
-        found = ir.Cast(found, Float(64)) if "DATE_PART" in words else found
-    return ir.Call("add", (found, ir.Literal(above, Int(64)))) if above else found
+        component = ir.Cast(component, Float(64)) if "DATE_PART" in words else component
+    return ir.Call("add", (component, ir.Literal(above, Int(64)))) if above else component
 
 
 # Fields that are a numeric in EXTRACT and a float in date_part; others are whole in both.

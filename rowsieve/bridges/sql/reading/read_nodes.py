@@ -140,11 +140,11 @@ class Reader:
     ) -> ir.Operand:
         """Read a constant, parsing its text as the dialect's engine does."""
         try:
-            found = computed_cast(pa.array([text]), String(), type_, self.dialect.semantics)
+            cast = computed_cast(pa.array([text]), String(), type_, self.dialect.semantics)
         except UnsupportedOperation as error:
             raise self.source.refusal(node, str(error)) from error
-        if found.failed is None or not found.failed[0]:
-            return self._said(from_scalar(found.values[0], type_), type_)
+        if cast.failed is None or not cast.failed[0]:
+            return self._said(from_scalar(cast.values[0], type_), type_)
         if try_ or self.dialect.gives_types:  # the session's mode decides
             return ir.Cast(ir.Literal(text), type_, try_)
         try:

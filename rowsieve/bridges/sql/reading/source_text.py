@@ -75,7 +75,7 @@ class Source:
     def arguments(self, node: Any) -> list[list[Any]]:
         """Return the tokens of each argument after the node's name."""
         start, depth = node.meta.get("start"), 0
-        found: list[list[Any]] = []
+        arguments: list[list[Any]] = []
         for token in self.tokens:
             if start is None or token.start <= start:
                 continue
@@ -87,12 +87,12 @@ class Source:
             if is_outer:
                 continue  # the parenthesis that opens them
             if kind == "COMMA" and depth == 1:
-                found.append([])
-            elif found:
-                found[-1].append(token)
+                arguments.append([])
+            elif arguments:
+                arguments[-1].append(token)
             else:
-                found.append([token])
-        return found
+                arguments.append([token])
+        return arguments
 
     def _span(self, node: Any) -> tuple[int | None, int | None]:
         marks = [part.meta for part in node.walk() if "start" in part.meta]

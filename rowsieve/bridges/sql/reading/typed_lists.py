@@ -101,8 +101,8 @@ def _type_of(first: re.Match[str], dialect: Dialect) -> LogicalType | None:
     if word == "ARROW_CAST":
         zoned = (first["arrow"] or "").upper() == DATAFUSION_INSTANT.upper()
         return Timestamp(utc=zoned) if dialect.arrow_types else None
-    if found := _DECIMAL.fullmatch(name):
-        precision, scale = int(found[1]), int(found[2])
+    if match := _DECIMAL.fullmatch(name):
+        precision, scale = int(match[1]), int(match[2])
         return Decimal(precision, scale) if 0 <= scale <= precision <= 38 and precision else None
     known = (Float(32), Float(64), Date(), Timestamp(), Timestamp(utc=True))
     return next((type_ for type_ in known if dialect.types.get(type_) == (name or word)), None)
@@ -113,17 +113,17 @@ def _read(texts: pa.Array, type_: LogicalType) -> ValueSet | None:
         case Float():
             return _floats(texts, type_)
         case Date():
-            found = _cast(texts, type_, _DATE)
-            return found if found and _from_year_one(found.array.view(pa.int32()), 1) else None
+            times = _cast(texts, type_, _DATE)
+            return times if times and _from_year_one(times.array.view(pa.int32()), 1) else None
         case Timestamp(utc=utc):
             form = rf"{_STAMP}\+00:00$" if utc else rf"{_STAMP}$|{_DATE}"
             if not _have_form(texts, form):
                 return None
             clocks = pc.utf8_slice_codeunits(texts, 0, -6) if utc else texts
-            found = _cast(clocks, Timestamp(), "")
-            if found is None or not _from_year_one(found.array.view(pa.int64()), DAY_US):
+            times = _cast(clocks, Timestamp(), "")
+            if times is None or not _from_year_one(times.array.view(pa.int64()), DAY_US):
                 return None
-            return ValueSet(found.array.view(arrow_type(type_)), type_)
+            return ValueSet(times.array.view(arrow_type(type_)), type_)
         case Decimal():
             return numbers(texts, type_)
         case _:
@@ -131,11 +131,11 @@ def _read(texts: pa.Array, type_: LogicalType) -> ValueSet | None:
 
 
 def _floats(texts: pa.Array, type_: Float) -> ValueSet | None:
-    found = _cast(texts, type_, rf"{_FLOAT}|^NaN$|^-?Infinity$")
-    if found is None:
+    floats = _cast(texts, type_, rf"{_FLOAT}|^NaN$|^-?Infinity$")
+    if floats is None:
         return None
     named = pc.match_substring(texts, "Inf")
-    return found if pc.all(pc.equal(pc.is_inf(found.array), named)).as_py() else None
+    return floats if pc.all(pc.equal(pc.is_inf(floats.array), named)).as_py() else None
 
 
 def _from_year_one(moments: pa.Array, day: int) -> bool:

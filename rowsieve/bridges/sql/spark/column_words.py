@@ -204,14 +204,14 @@ class Words:
                     assert_never(form)
 
     def _column(self, parts: Sequence[str]) -> str:
-        found = self._names.own(parts[0])
-        if found is None and len(parts) == 1 and parts[0].lower() in _BARE_CALLS:
+        column = self._names.own(parts[0])
+        if column is None and len(parts) == 1 and parts[0].lower() in _BARE_CALLS:
             return f"{parts[0].lower()}()"
-        if found is None:
+        if column is None:
             raise UnknownColumn(f"no column {parts[0]!r}", name=parts[0])
         if len(parts) > 1:
             self._check_members()
-        text = _identifier(found)
+        text = _identifier(column)
         for part in parts[1:]:
             text = f"({text}).{_identifier(part)}"
         return text

@@ -105,10 +105,10 @@ def cast_target(type_: Any) -> LogicalType:
     """Return the type of a cast, given as Spark's class or in DDL."""
     spelled = str(type_ if isinstance(type_, str) else type_.jsonValue()).strip().lower()
     plain = {**{ddl: name for name, ddl in _DDL.items()}, **_SYNONYMS}
-    found = type_named(plain.get(spelled, spelled.replace(" ", "")))
-    if found is None:
+    target = type_named(plain.get(spelled, spelled.replace(" ", "")))
+    if target is None:
         raise UnsupportedOperation(f"a cast to {spelled} has no type in Rowsieve")
-    return found
+    return target
 
 
 def ddl_of(type_: LogicalType) -> str:

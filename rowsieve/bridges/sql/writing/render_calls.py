@@ -43,8 +43,8 @@ def call_text(call: Call, writer: Writes) -> tuple[str, bool]:
         return _json(call, writer), True
     count = len(call.arguments)
     handler = _HANDLERS.get((name, count)) or _HANDLERS.get((name, None))
-    if handler is not None and (found := handler(call, writer)) is not None:
-        return found
+    if handler is not None and (spelling := handler(call, writer)) is not None:
+        return spelling
     if (part := _part(call, writer)) is not None:
         return part, False
     if (spelt := _by_template(call, writer)) is not None:
@@ -77,8 +77,8 @@ def _negation(call: Call, writer: Writes) -> tuple[str, bool]:
 
 
 def _bin(call: Call, writer: Writes) -> tuple[str, bool]:
-    if found := bin_text(call, writer):
-        return found, False
+    if text := bin_text(call, writer):
+        return text, False
     raise UnsupportedOperation(f"{writer.dialect.name} has no bins of this width")
 
 
@@ -90,8 +90,8 @@ def _truncation(call: Call, writer: Writes) -> tuple[str, bool] | None:
 
 
 def _sliced(call: Call, writer: Writes) -> tuple[str, bool] | None:
-    found = _slice(call, writer)
-    return (found, not writer.dialect.lists.subscripts_nest) if found else None
+    text = _slice(call, writer)
+    return (text, not writer.dialect.lists.subscripts_nest) if text else None
 
 
 def _named_part(call: Call) -> tuple[str, tuple[Operand, ...]]:
@@ -165,9 +165,9 @@ def _regex(call: Call, writer: Writes) -> str | None:
         return None
     operand, text = call.arguments[0], quoted(pattern, writer.dialect)
     template = writer.dialect.texts.regex_match
-    found = template.format(_inner(template, writer)(operand), text)
+    match_text = template.format(_inner(template, writer)(operand), text)
     # In parentheses: in Spark and DataFusion `s RLIKE 'a' = TRUE` compares the pattern with TRUE.
-    return found if _is_call(template) else f"({found})"
+    return match_text if _is_call(template) else f"({match_text})"
 
 
 def _is_call(template: str) -> bool:
@@ -205,8 +205,8 @@ def _not_infix(write: Callable[[Call, Writes], str | None]) -> _Handler:
     """Make a handler from a writer of text that needs no parentheses."""
 
     def handler(call: Call, writer: Writes) -> tuple[str, bool] | None:
-        found = write(call, writer)
-        return (found, False) if found else None
+        text = write(call, writer)
+        return (text, False) if text else None
 
     return handler
 

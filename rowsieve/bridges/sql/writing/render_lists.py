@@ -18,7 +18,7 @@ from rowsieve.predicate.ir import Literal
 from rowsieve.types.days import DAY_US, FIRST_DAY, LAST_DAY
 from rowsieve.types.logical import Date, Decimal, Float, Int, LogicalType, Timestamp
 
-_MOST_PLAIN_DIGITS = 37  # digits of a decimal that all dialects read from a bare number
+_MAX_PLAIN_DIGITS = 37  # digits of a decimal that all dialects read from a bare number
 
 
 def list_texts(array: pa.Array, type_: LogicalType | None, dialect: Dialect) -> list[str] | None:
@@ -28,8 +28,8 @@ def list_texts(array: pa.Array, type_: LogicalType | None, dialect: Dialect) -> 
     texts = _texts(array, type_, dialect)
     if texts is None or isinstance(texts, list):
         return texts
-    found: list[str] = pc.fill_null(texts, "NULL").to_pylist()
-    return found
+    members: list[str] = pc.fill_null(texts, "NULL").to_pylist()
+    return members
 
 
 def _texts(
@@ -68,18 +68,18 @@ def _floats(array: pa.Array, type_: Float, dialect: Dialect) -> list[str] | None
     before, after = _cast_around(type_, dialect)
     exponents = type_.bits == 64 and (dialect.point_is_float or dialect.exponent_is_float)
     points = type_.bits == 64 and dialect.point_is_float
-    found: list[str] = []
+    texts: list[str] = []
     for value in array.to_pylist():
         if value is None:
-            found.append("NULL")
+            texts.append("NULL")
             continue
         text = repr(value)
         if "e" in text or not math.isfinite(value):
             plain = exponents and "e" in text
-            found.append(text if plain else literal_text(Literal(value, type_), dialect)[0])
+            texts.append(text if plain else literal_text(Literal(value, type_), dialect)[0])
         else:
-            found.append(text if points else f"{before}{text}{after}")
-    return found
+            texts.append(text if points else f"{before}{text}{after}")
+    return texts
 
 
 def _decimals(array: pa.Array, type_: Decimal, dialect: Dialect) -> pa.Array | None:
@@ -93,7 +93,7 @@ def _decimals(array: pa.Array, type_: Decimal, dialect: Dialect) -> pa.Array | N
     casts = _between(*_around(texts, type_, dialect))
     if dialect.point_is_float:
         return casts
-    if type_.precision > _MOST_PLAIN_DIGITS:
+    if type_.precision > _MAX_PLAIN_DIGITS:
         return None
     if type_.precision == type_.scale:
         return texts

@@ -38,7 +38,7 @@ from rowsieve.predicate.functions.casting import (
     trino_texts,
     unbounded_numbers,
 )
-from rowsieve.predicate.functions.casting.text_shapes import MOST_FRACTION
+from rowsieve.predicate.functions.casting.text_shapes import MAX_FRACTION
 from rowsieve.predicate.functions.numbers.decimal_rounding import rounded
 from rowsieve.predicate.functions.numbers.decimals import int_as_decimal, narrowed
 from rowsieve.predicate.literal_values import int_range
@@ -181,7 +181,7 @@ def _in_64_bits(values: pa.Array, source: LogicalType, bits: int) -> npt.NDArray
 
 def reads_every_text(target: LogicalType, semantics: Semantics) -> bool:
     """Whether a cast of text never meets text whose meaning in the engine is unknown."""
-    plain = isinstance(target, Decimal) and target.scale < MOST_FRACTION
+    plain = isinstance(target, Decimal) and target.scale < MAX_FRACTION
     if plain and semantics.text_reading is TextReading.DATAFUSION:
         return True
     return type(target) in _TOTAL[semantics.text_reading]
@@ -333,7 +333,7 @@ def _date_to_timestamp(
     infinite = far_years.infinite_days(days, semantics.far_years)
     outside = ((days > limit) | (days < -limit)) & ~infinite
     micros = np.where(outside | infinite, 0, days) * DAY_US
-    micros = np.where(infinite, np.sign(days) * far_years.MOST_TIME, micros)
+    micros = np.where(infinite, np.sign(days) * far_years.MAX_TIME, micros)
     return _computed(micros, null_mask(values), outside, target)
 
 
@@ -341,9 +341,9 @@ def _timestamp_to_date(
     values: pa.Array, _: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
     micros = filled(values)
-    least = -far_years.MOST_TIME  # the time below it stays below all days
+    least = -far_years.MAX_TIME  # the time below it stays below all days
     infinite = far_years.infinite_times(np.maximum(micros, least), semantics.far_years)
-    days = np.where(infinite, np.sign(micros) * far_years.MOST_DAY, micros // DAY_US)
+    days = np.where(infinite, np.sign(micros) * far_years.MAX_DAY, micros // DAY_US)
     return Computed(with_nulls(days, null_mask(values), arrow_type(target)))
 
 

@@ -75,8 +75,8 @@ def to_float(
 ) -> Computed:
     """Parse a decimal number, infinity on overflow; `nan`, `inf`, `infinity` in any case."""
     text = _without_vertical_tabs(values)
-    found = text_casts.to_float(text, source, target, semantics)
-    return or_else(found, text, lambda texts: too_large(texts, target, _READING))
+    parsed = text_casts.to_float(text, source, target, semantics)
+    return or_else(parsed, text, lambda texts: too_large(texts, target, _READING))
 
 
 def too_large(values: pa.Array, target: LogicalType, reading: TextReading) -> Computed:
@@ -90,8 +90,8 @@ def too_large(values: pa.Array, target: LogicalType, reading: TextReading) -> Co
     negative = matches(text, "^-")
     bare = pc.replace_substring_regex(text, "([eE][+-]?)0+([0-9])", r"\1\2")
     padded = text_casts.to_float(bare, target, target, Semantics.SQL).values
-    found = pc.coalesce(padded, ends.take(pa.array(negative + 2 * near)))
-    return checked(found, number, null_mask(values))
+    floats = pc.coalesce(padded, ends.take(pa.array(negative + 2 * near)))
+    return checked(floats, number, null_mask(values))
 
 
 def _short(text: pa.Array) -> Mask:
@@ -104,8 +104,8 @@ def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semant
     assert isinstance(target, Decimal)
     text = trimmed(values, _SPACE)
     plain = without(text, ~matches(text, PLAIN) | matches(text, "_"))
-    found = decimals(plain, target, 0, target, _READING)
-    return checked(found, ~null_mask(found), null_mask(values))
+    numbers = decimals(plain, target, 0, target, _READING)
+    return checked(numbers, ~null_mask(numbers), null_mask(values))
 
 
 def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:

@@ -44,8 +44,8 @@ from rowsieve.types.logical import (
 
 _READING = TextReading.DUCKDB
 _SCALED = rf"^[+-]?{NUMBER}[eE][+-]?{DIGITS}\.?$"
-_MOST_SCALED_DIGITS = 18  # with an exponent of up to 19, 64 bits hold all intermediate results
-_MOST_FRACTION = 36
+_MAX_SCALED_DIGITS = 18  # with an exponent of up to 19, 64 bits hold all intermediate results
+_MAX_FRACTION = 36
 _FLOAT = rf"^\+?-?(?:{DIGITS}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?{DIGITS})?$"
 _FAR_EXPONENT = r"[eE][+-]?0*[0-9]{5}"
 _ODD_FLOAT = rf"^\+?-?{NUMBER}(?:[eE][+-]?{DIGITS}\.?)?$|^\+?-?(?i:nan)\("
@@ -63,13 +63,13 @@ def to_int(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics)
     assert isinstance(target, Int)
     text = trimmed(values)
     number = decimals(
-        text, Decimal(38, 0), _MOST_SCALED_DIGITS, target, _READING, _SCALED, _MOST_FRACTION
+        text, Decimal(38, 0), _MAX_SCALED_DIGITS, target, _READING, _SCALED, _MAX_FRACTION
     )
-    found = pc.coalesce(number, in_base(text, 4, _HEX), in_base(text, 1, _BITS))
-    good = within(found, *int_range(target))
+    integers = pc.coalesce(number, in_base(text, 4, _HEX), in_base(text, 1, _BITS))
+    good = within(integers, *int_range(target))
     if not target.signed:
         good &= ~matches(text, _SIGNED_FRACTION)
-    return checked(without(found, ~good).cast(arrow_type(target)), good, null_mask(values))
+    return checked(without(integers, ~good).cast(arrow_type(target)), good, null_mask(values))
 
 
 def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
@@ -77,7 +77,7 @@ def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semant
     assert isinstance(target, Decimal)
     text = trimmed(values)
     most = target.precision - target.scale - 1
-    result = decimals(text, target, most, target, _READING, _SCALED, _MOST_FRACTION)
+    result = decimals(text, target, most, target, _READING, _SCALED, _MAX_FRACTION)
     return checked(result, ~null_mask(result), null_mask(values))
 
 
@@ -97,8 +97,8 @@ def to_date(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
     """Parse `YYYY-MM-DD`."""
-    found = text_casts.to_date(values, source, target, semantics)
-    return _only_known(found, values, rf"^\s*{_DATE}\s*$", target)
+    parsed = text_casts.to_date(values, source, target, semantics)
+    return _only_known(parsed, values, rf"^\s*{_DATE}\s*$", target)
 
 
 def to_timestamp(
@@ -107,10 +107,10 @@ def to_timestamp(
     """Parse `YYYY-MM-DD[ HH:MM[:SS[.ffffff]]]`, with an offset only if the type is an instant."""
     assert isinstance(target, Timestamp)
     _refuse(values, matches(values, _SPACED), target)
-    found = text_casts.to_timestamp(values, source, target, semantics)
+    parsed = text_casts.to_timestamp(values, source, target, semantics)
     if target.utc:  # DuckDB rejects a date alone with an offset
         _refuse(values, matches(values, rf"^\s*{_DATE}\s*(?:Z|[+-].*)$|[0-9]\s+[Z+-]"), target)
-    return _only_known(found, values, rf"^{_DATE}(?:[ T]{_CLOCK})?$", target)
+    return _only_known(parsed, values, rf"^{_DATE}(?:[ T]{_CLOCK})?$", target)
 
 
 def to_time(
@@ -118,8 +118,8 @@ def to_time(
 ) -> Computed:
     """Parse `HH:MM[:SS[.ffffff]]`."""
     _refuse(values, matches(values, _SPACED), target)
-    found = text_casts.to_time(values, source, target, semantics)
-    return _only_known(found, values, rf"^{_CLOCK}$", target)
+    parsed = text_casts.to_time(values, source, target, semantics)
+    return _only_known(parsed, values, rf"^{_CLOCK}$", target)
 
 
 def to_uuid(
@@ -129,19 +129,19 @@ def to_uuid(
     own = matches(pc.utf8_lower(values), f"^(?:{UUID_TEXT}|\\{{(?:{UUID_TEXT})\\}})$")
     digits = pc.replace_substring_regex(pc.utf8_trim(values, characters="{}"), "-", "")
     _refuse(values, ~own & matches(digits, "^[0-9a-fA-F]{32}$"), target)
-    found = text_casts.to_uuid(without(values, ~own), source, target, semantics)
-    return checked(found.values, own, null_mask(values))
+    parsed = text_casts.to_uuid(without(values, ~own), source, target, semantics)
+    return checked(parsed.values, own, null_mask(values))
 
 
-def _only_known(found: Computed, values: pa.Array, shape: str, target: LogicalType) -> Computed:
+def _only_known(parsed: Computed, values: pa.Array, shape: str, target: LogicalType) -> Computed:
     """Return the parsed values; raise UnreadText for failed texts of another shape."""
-    if found.failed is None:
-        return found
-    failed = values.filter(pa.array(found.failed))
+    if parsed.failed is None:
+        return parsed
+    failed = values.filter(pa.array(parsed.failed))
     separated = r"[0-9][-/\\ ][0-9]" + ("|:" if isinstance(target, Time) else "")
     odd = matches(failed, separated) & ~matches(failed, shape)
     _refuse(failed, odd | matches(failed, _NAMED_MOMENT), target)
-    return found
+    return parsed
 
 
 def _refuse(texts: pa.Array, which: Mask, target: LogicalType) -> None:

@@ -83,11 +83,11 @@ def with_far_years(near: Reader, reading: TextReading) -> Reader:
         far = matches(values, pattern) & matches(values, form.far)
         if not far.any():
             return near(values, source, target, semantics)
-        found = near(without(values, far), source, target, semantics)
+        parsed = near(without(values, far), source, target, semantics)
         others = _read(values.filter(pa.array(far)), pattern, form, target, reading)
-        failed = np.zeros(len(values), np.bool_) if found.failed is None else found.failed.copy()
+        failed = np.zeros(len(values), np.bool_) if parsed.failed is None else parsed.failed.copy()
         failed[far] = False if others.failed is None else others.failed
-        merged = pc.replace_with_mask(found.values, pa.array(far), others.values)
+        merged = pc.replace_with_mask(parsed.values, pa.array(far), others.values)
         return Computed(merged, failed if failed.any() else None)
 
     return read
@@ -102,9 +102,9 @@ def far_constant(text: str, type_: LogicalType, reading: TextReading) -> int | N
     texts = pa.array([text], pa.string())
     if not (matches(texts, pattern) & matches(texts, form.far)).any():
         return None
-    found = _read(texts, pattern, form, type_, reading)
+    parsed = _read(texts, pattern, form, type_, reading)
     storage = pa.int32() if isinstance(type_, Date) else pa.int64()
-    value: int | None = found.values.view(storage)[0].as_py()
+    value: int | None = parsed.values.view(storage)[0].as_py()
     return value
 
 

@@ -32,8 +32,8 @@ _TIMES_OF: dict[FarYears, tuple[int, int]] = {  # the first and the last day wit
     FarYears.SIGNED: (-106_751_990, 106_751_990),  # 64 bits, in every zone
     FarYears.BC_SUFFIX: (-2_440_587, 106_762_938),  # 4714-11-25 BC to 294276-12-30, in every zone
 }
-MOST_DAY = 2**31 - 1  # these and their negatives are infinite for DuckDB
-MOST_TIME = 2**63 - 1
+MAX_DAY = 2**31 - 1  # these and their negatives are infinite for DuckDB
+MAX_TIME = 2**63 - 1
 _FIRST_MIDNIGHT = -106_751_991 * DAY_US
 
 
@@ -71,13 +71,13 @@ def lacks_clock(days: Days, years: FarYears) -> Mask:
 
 def infinite_days(days: Days, years: FarYears) -> Mask:
     """Return the mask of days that the engine treats as infinity."""
-    infinite: Mask = (years is FarYears.BC_BRACKETS) & (np.abs(days) == MOST_DAY)
+    infinite: Mask = (years is FarYears.BC_BRACKETS) & (np.abs(days) == MAX_DAY)
     return infinite
 
 
 def infinite_times(micros: Days, years: FarYears) -> Mask:
     """Return the mask of times that the engine treats as infinity."""
-    ends: Mask = (micros == MOST_TIME) | (micros == -MOST_TIME)
+    ends: Mask = (micros == MAX_TIME) | (micros == -MAX_TIME)
     return ends & (years is FarYears.BC_BRACKETS)
 
 

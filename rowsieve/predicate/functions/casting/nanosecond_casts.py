@@ -24,11 +24,11 @@ from rowsieve.types.logical import LogicalType
 
 Numbers = npt.NDArray[np.int64]
 
-LEAST: Final = -(2**63)
-MOST: Final = 2**63 - 1
+INT64_MIN: Final = -(2**63)
+INT64_MAX: Final = 2**63 - 1
 _HALF: Final = NANOS_OF_MICRO // 2
 _DAY_NS: Final = DAY_US * NANOS_OF_MICRO
-_FARTHEST_DAY: Final = MOST // _DAY_NS + 2  # beyond the last day with nanoseconds
+_FARTHEST_DAY: Final = INT64_MAX // _DAY_NS + 2  # beyond the last day with nanoseconds
 
 
 def split(nanos: Numbers) -> tuple[Numbers, Numbers]:
@@ -39,7 +39,7 @@ def split(nanos: Numbers) -> tuple[Numbers, Numbers]:
 
 def joined(micros: Numbers, rest: Numbers) -> tuple[Numbers, Mask]:
     """Return the nanoseconds, and the mask of those beyond 64 bits; `rest` is 0 to 999."""
-    (least, after_least), (most, after_most) = divmod(LEAST, 1_000), divmod(MOST, 1_000)
+    (least, after_least), (most, after_most) = divmod(INT64_MIN, 1_000), divmod(INT64_MAX, 1_000)
     outside: Mask = (micros < least) | (micros > most)
     outside |= (micros == least) & (rest < after_least)
     outside |= (micros == most) & (rest > after_most)
@@ -105,5 +105,5 @@ def _checked(micros: Numbers, nulls: Mask, target: LogicalType) -> Computed:
 
 def _infinite(nanos: Numbers, semantics: Semantics) -> Mask:
     """Return the mask of times that the engine treats as infinite, and of those beyond them."""
-    infinite: Mask = (nanos == MOST) | (nanos <= -MOST)
+    infinite: Mask = (nanos == INT64_MAX) | (nanos <= -INT64_MAX)
     return infinite & (semantics.nanoseconds is Nanoseconds.ROUNDED)

@@ -56,7 +56,7 @@ _BASES = {
 }
 _ODD_FLOAT = r"^[+-]?(?:0[xX]|(?i:nan)\()|[eE][+-]?[0-9]{7}"
 _NOT_ZERO = r"^[+-]?[0-9]*\.?[0-9]*[1-9]"
-_MOST_SCALED_DIGITS = 36
+_MAX_SCALED_DIGITS = 36
 _YEAR = "(?P<year>[0-9]{4})"
 _DATE = rf"{_YEAR}-(?P<month>[0-9]{{1,2}})-(?P<day>[0-9]{{1,2}})"
 _CLOCK = (
@@ -73,8 +73,8 @@ def to_int(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
     """Parse digits with an optional sign and with underscores between them, in four bases."""
-    found = text_casts.to_int(values, source, target, semantics)
-    return or_else(found, values, lambda texts: _spelled_int(texts, target))
+    parsed = text_casts.to_int(values, source, target, semantics)
+    return or_else(parsed, values, lambda texts: _spelled_int(texts, target))
 
 
 def _spelled_int(values: pa.Array, target: LogicalType) -> Computed:
@@ -91,31 +91,31 @@ def _spelled_int(values: pa.Array, target: LogicalType) -> Computed:
 def _based(text: pa.Array) -> pa.Array:
     """Convert signed numbers in other bases to decimals; NULL for other texts."""
     bare = pc.replace_substring_regex(text, "^[+-]", "")
-    found = pc.coalesce(*(in_base(bare, bits, pattern) for bits, pattern in _BASES.items()))
-    return pc.if_else(pc.starts_with(text, "-"), pc.negate(found), found)
+    magnitudes = pc.coalesce(*(in_base(bare, bits, pattern) for bits, pattern in _BASES.items()))
+    return pc.if_else(pc.starts_with(text, "-"), pc.negate(magnitudes), magnitudes)
 
 
 def to_float(
     values: pa.Array, source: LogicalType, target: LogicalType, semantics: Semantics
 ) -> Computed:
     """Parse a decimal number, `nan`, `inf` or `infinity`; overflow and underflow are invalid."""
-    found = text_casts.to_float(values, source, target, semantics)
-    if found.failed is not None:
-        odd = values.filter(pa.array(found.failed))
+    parsed = text_casts.to_float(values, source, target, semantics)
+    if parsed.failed is not None:
+        odd = values.filter(pa.array(parsed.failed))
         refuse(odd, matches(trimmed(odd), _ODD_FLOAT), target, _READING)
-    zero = as_mask(pc.equal(found.values, pa.scalar(0.0, found.values.type)))
+    zero = as_mask(pc.equal(parsed.values, pa.scalar(0.0, parsed.values.type)))
     if not zero.any():
-        return found
+        return parsed
     lost = zero & matches(trimmed(values), _NOT_ZERO)
-    failed = lost if found.failed is None else lost | found.failed
-    return checked(found.values, ~failed, null_mask(values))
+    failed = lost if parsed.failed is None else lost | parsed.failed
+    return checked(parsed.values, ~failed, null_mask(values))
 
 
 def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
     """Parse a number with an optional exponent or base, rounded half away from zero."""
     assert isinstance(target, Decimal)
-    found = decimals(trimmed(values), target, _MOST_SCALED_DIGITS, target, _READING)
-    computed = checked(found, ~null_mask(found), null_mask(values))
+    numbers = decimals(trimmed(values), target, _MAX_SCALED_DIGITS, target, _READING)
+    computed = checked(numbers, ~null_mask(numbers), null_mask(values))
     return or_else(computed, values, lambda texts: _spelled_decimal(texts, target))
 
 
@@ -176,8 +176,8 @@ def to_uuid(
     groups = r"(?:[0-9a-fA-F]{4}-?){7}[0-9a-fA-F]{4}"
     own = matches(values, rf"^(?:{groups}|\{{{groups}\}})$")
     bare = pc.replace_substring_regex(without(values, ~own), "[{}-]", "")
-    found = text_casts.to_uuid(bare, source, target, semantics)
-    return checked(found.values, own, null_mask(values))
+    parsed = text_casts.to_uuid(bare, source, target, semantics)
+    return checked(parsed.values, own, null_mask(values))
 
 
 def _moments(values: pa.Array, target: LogicalType) -> tuple[pa.Array, text_casts.Micros, Mask]:

@@ -41,9 +41,9 @@ _SCALED = rf"^[+-]?{_NUMBER}[eE][+-]?[0-9]+$"
 _LONG_FRACTION = r"\.[0-9]{36}"  # too many digits for the fast path
 _DIGITS_OF_ANY_SCRIPT = r"^[+-]?[\p{Nd}.eE+-]+$"
 _PARTS = re.compile(r"([+-]?)([0-9]*)\.?([0-9]*)(?:[eE]([+-]?[0-9]+))?", re.ASCII)
-_MOST_CHARACTERS = 4_000
-_MOST_DIGITS = 38
-_MOST_INT = 2**31 - 1
+_MAX_CHARACTERS = 4_000
+_MAX_DIGITS = 38
+_MAX_INT = 2**31 - 1
 
 
 def to_int(values: pa.Array, _: LogicalType, target: LogicalType, semantics: Semantics) -> Computed:
@@ -90,18 +90,18 @@ def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semant
     odd = matches(text, _SCALED) | (plain & matches(text, _LONG_FRACTION))
     _refuse(text, odd & _is_long(text), target)
     computed = text_casts.to_decimal(without(text, ~plain | odd), target, target, Semantics.SQL)
-    found = computed.values
+    numbers = computed.values
     if odd.any():
-        found = pc.coalesce(found, _one_by_one(without(text, ~odd), target))
-    return checked(found, ~null_mask(found), null_mask(values))
+        numbers = pc.coalesce(numbers, _one_by_one(without(text, ~odd), target))
+    return checked(numbers, ~null_mask(numbers), null_mask(values))
 
 
 def _one_by_one(texts: pa.Array, target: Decimal) -> pa.Array:
     """Parse distinct texts one by one like Java's `BigDecimal`; NULL if invalid."""
     coded = texts.dictionary_encode()
     type_ = arrow_type(target)
-    found = pa.array([_java_decimal(text, target) for text in coded.dictionary.to_pylist()], type_)
-    return found.take(coded.indices)
+    parsed = pa.array([_java_decimal(text, target) for text in coded.dictionary.to_pylist()], type_)
+    return parsed.take(coded.indices)
 
 
 def _java_decimal(text: str, target: Decimal) -> decimal.Decimal | None:
@@ -109,10 +109,10 @@ def _java_decimal(text: str, target: Decimal) -> decimal.Decimal | None:
     assert parts is not None
     exponent, unscaled = int(parts[4] or 0), int(parts[2] + parts[3])
     scale = len(parts[3]) - exponent
-    if not all(-_MOST_INT - 1 <= number <= _MOST_INT for number in (exponent, scale)):
+    if not all(-_MAX_INT - 1 <= number <= _MAX_INT for number in (exponent, scale)):
         return None
     digits = len(str(unscaled))
-    if unscaled and digits - scale > _MOST_DIGITS:
+    if unscaled and digits - scale > _MAX_DIGITS:
         return None
     dropped = scale - target.scale
     if dropped > digits:
@@ -123,7 +123,7 @@ def _java_decimal(text: str, target: Decimal) -> decimal.Decimal | None:
         unscaled *= 10**-dropped
     if unscaled >= 10**target.precision:
         return None
-    with decimal.localcontext(prec=2 * _MOST_DIGITS):
+    with decimal.localcontext(prec=2 * _MAX_DIGITS):
         made = decimal.Decimal(unscaled).scaleb(-target.scale)
         return made.copy_negate() if parts[1] == "-" else made
 
@@ -149,7 +149,7 @@ def _refuse(texts: pa.Array, which: Mask, target: LogicalType) -> None:
 
 
 def _is_long(text: pa.Array) -> Mask:
-    return as_mask(pc.greater(pc.utf8_length(text), _MOST_CHARACTERS))
+    return as_mask(pc.greater(pc.utf8_length(text), _MAX_CHARACTERS))
 
 
 READERS: Mapping[type[LogicalType], text_casts.Reader] = {

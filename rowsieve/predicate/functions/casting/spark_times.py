@@ -33,7 +33,7 @@ from rowsieve.types.time_zones import RepeatedTime, SkippedTime, Zone, fixed_off
 
 Numbers = npt.NDArray[np.int64]
 
-_LEAST_DAY, _MOST_DAY = -(2**31), 2**31 - 1
+_MIN_DAY, _MAX_DAY = -(2**31), 2**31 - 1
 LAST_KNOWN_DAY = 106_751_989  # of timestamps; the third day after it is beyond 64 bits
 _DAY = r"(?:-(?P<month>[0-9]{1,2})(?:-(?P<day>[0-9]{1,2})"
 _DATE = rf"^(?P<sign>[+-]?)(?P<year>[0-9]{{4,7}}){_DAY}(?:[ T](?s:.*))?)?)?$"
@@ -65,7 +65,7 @@ def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics
     """`[+-]y…y[-m[-d[ …]]]`, the year of four to seven digits."""
     parts = pc.extract_regex(trimmed(values), pattern=_DATE)
     days, good = days_of_parts(parts)
-    good &= (days >= _LEAST_DAY) & (days <= _MOST_DAY)
+    good &= (days >= _MIN_DAY) & (days <= _MAX_DAY)
     array = pa.array(np.where(good, days, 0).astype(np.int32)).view(arrow_type(target))
     return checked(array, good, null_mask(values))
 
@@ -117,10 +117,10 @@ def _in_zones(
         if not isinstance(known, Zone):
             exists &= ~where
         elif target.utc and not known.is_utc:
-            found, failed, _ = known.instants(
+            instants, failed, _ = known.instants(
                 micros[where], RepeatedTime.EARLIER, SkippedTime.SHIFTED
             )
-            micros[where] = found
+            micros[where] = instants
             exists[where] &= ~failed
     return exists
 
@@ -164,15 +164,15 @@ def number_of_part(parts: pa.Array, name: str, *, absent: int = 0) -> Numbers:
     """Return the digits of a field as numbers, `absent` where there are none."""
     digits = pc.fill_null(parts.field(name), "")
     present = pc.if_else(pc.equal(digits, ""), str(absent), digits)
-    found: Numbers = present.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return found
+    numbers: Numbers = present.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def micros_of_fraction(parts: pa.Array) -> Numbers:
     """Return the microseconds of a second; further digits are dropped."""
     digits = pc.utf8_slice_codeunits(pc.fill_null(parts.field("fraction"), ""), 0, 6)
-    found: Numbers = pc.utf8_rpad(digits, 6, "0").cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return found
+    micros: Numbers = pc.utf8_rpad(digits, 6, "0").cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return micros
 
 
 READERS: Mapping[type[LogicalType], text_casts.Reader] = {Date: to_date, Timestamp: to_timestamp}

@@ -45,7 +45,7 @@ CLOCK = r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})" + _SECONDS
 DATE = r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
 ZONE = r"\s*(?P<zone>Z|(?P<sign>[+-])(?P<zone_hour>[0-9]{2})(?::?(?P<zone_minute>[0-9]{2}))?)?"
 _UUID = f"^({UUID_TEXT}|\\{{({UUID_TEXT})\\}})$"
-_MOST_DIGITS = 60
+_MAX_DIGITS = 60
 _DATE_LENGTH = len("1970-01-01")
 _IN_UTC = {TimestampText.LOCAL: "", TimestampText.RFC_3339: "Z"}
 
@@ -194,10 +194,10 @@ def in_session(
     own = zone(semantics.time_zone)
     if own.is_utc:
         return micros, good
-    found, failed, null = own.instants(
+    converted, failed, null = own.instants(
         np.where(local, micros, 0), semantics.repeated_time, semantics.skipped_time
     )
-    return np.where(local, found, micros), good & ~(local & (failed | null))
+    return np.where(local, converted, micros), good & ~(local & (failed | null))
 
 
 def moments(micros: Micros, good: Mask, values: pa.Array, target: LogicalType) -> Computed:

@@ -26,7 +26,7 @@ NUMBER = rf"(?:{DIGITS}(?:\.(?:{DIGITS})?)?|\.{DIGITS})"
 PLAIN = rf"^[+-]?{NUMBER}$"
 SCALED = rf"^[+-]?{NUMBER}[eE][+-]?{DIGITS}$"
 _TOO_LARGE = rf"^[+-]?0*[1-9][0-9_]*(?:\.(?:{DIGITS})?)?[eE]\+?0*(?:[4-9][0-9]|[1-9][0-9]{{2,8}})$"
-MOST_FRACTION = 38  # digits after the point that are parsed
+MAX_FRACTION = 38  # digits after the point that are parsed
 _SHORT_EXPONENT = r"[eE][+-]?0*1?[0-9]$"
 _LENGTHS = {4: 16, 3: 22, 1: 64}  # number of digits in 64 bits, by the bits of a digit
 
@@ -51,15 +51,15 @@ def matches(text: pa.Array, pattern: str) -> Mask:
     return as_mask(pc.match_substring_regex(text, pattern))
 
 
-def or_else(found: Computed, values: pa.Array, read: Callable[[pa.Array], Computed]) -> Computed:
-    """Return `found`, with `read` applied to the texts that have no value in it."""
-    if found.failed is None:
-        return found
-    rows = np.flatnonzero(found.failed)
+def or_else(first: Computed, values: pa.Array, read: Callable[[pa.Array], Computed]) -> Computed:
+    """Return `first`, with `read` applied to the texts that have no value in it."""
+    if first.failed is None:
+        return first
+    rows = np.flatnonzero(first.failed)
     others = read(values.take(pa.array(rows)))
     places = np.arange(len(values))
     places[rows] = len(values) + np.arange(len(rows))
-    merged = pa.concat_arrays([found.values, others.values]).take(pa.array(places))
+    merged = pa.concat_arrays([first.values, others.values]).take(pa.array(places))
     failed = np.zeros(len(values), dtype=np.bool_)
     failed[rows] = False if others.failed is None else others.failed
     return Computed(merged, failed if failed.any() else None)
@@ -72,7 +72,7 @@ def decimals(
     target: LogicalType,
     reading: TextReading,
     scaled: str = SCALED,
-    fraction: int = MOST_FRACTION,
+    fraction: int = MAX_FRACTION,
 ) -> pa.Array:
     """Parse numbers as decimals; NULL if the text is invalid or overflows the type.
 
@@ -106,15 +106,15 @@ def _scales_within(scaled: pa.Array, most_digits: int) -> Mask:
 
 def in_base(text: pa.Array, bits: int, pattern: str) -> pa.Array:
     """Parse digits after `0x`, `0o` or `0b` as decimals; NULL for other texts."""
-    found = matches(text, pattern)
+    readable = matches(text, pattern)
     digits = pc.replace_substring_regex(pc.utf8_lower(text), "^0[xob][0_]*|_", "")
     length = _LENGTHS[bits]
-    found &= as_mask(pc.less_equal(pc.utf8_length(digits), length))
+    readable &= as_mask(pc.less_equal(pc.utf8_length(digits), length))
     if bits == 3:
-        found &= ~matches(digits, f"^[2-7][0-7]{{{length - 1}}}$")
-    if not found.any():
+        readable &= ~matches(digits, f"^[2-7][0-7]{{{length - 1}}}$")
+    if not readable.any():
         return pa.nulls(len(text), pa.decimal128(38, 0))
-    padded = pc.utf8_lpad(pc.fill_null(without(digits, ~found), ""), length, "0")
+    padded = pc.utf8_lpad(pc.fill_null(without(digits, ~readable), ""), length, "0")
     fixed = padded.cast(pa.binary()).cast(pa.binary(length))
     codes = np.frombuffer(fixed.buffers()[1], np.uint8)[: len(text) * length].reshape(-1, length)
     values = np.where(codes >= ord("a"), codes - ord("a") + 10, codes - ord("0"))
@@ -122,7 +122,7 @@ def in_base(text: pa.Array, bits: int, pattern: str) -> pa.Array:
     numbers: npt.NDArray[np.uint64] = (values.astype(np.uint64) << shifts).sum(
         axis=1, dtype=np.uint64
     )
-    return without(pa.array(numbers).cast(pa.decimal128(38, 0)), ~found)
+    return without(pa.array(numbers).cast(pa.decimal128(38, 0)), ~readable)
 
 
 def within(wide: pa.Array, low: int, high: int) -> Mask:

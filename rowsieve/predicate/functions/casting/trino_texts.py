@@ -41,7 +41,7 @@ _JAVA_SPACE = "".join(map(chr, range(0x21)))
 _NAMED = "^[+-]?(?:NaN|Infinity)$"
 _NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _ODD_FLOAT = r"[0-9.][fFdD]$|0[xX]|(?:NaN|Infinity)[fFdD]$"
-_MOST_SCALED_DIGITS = 36
+_MAX_SCALED_DIGITS = 36
 _DATE = "(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
 _CLOCK = (
     "(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2})"
@@ -66,8 +66,8 @@ def to_float(
     text = trimmed(values, _JAVA_SPACE)
     refuse(text, matches(text, f"{_ODD_FLOAT}|{_OTHER_SCRIPTS}"), target, _READING)
     known = without(text, ~(matches(text, _NUMBER) | matches(text, _NAMED)))
-    found = text_casts.to_float(known, source, target, semantics)
-    read = or_else(found, text, lambda texts: too_large(texts, target, _READING))
+    parsed = text_casts.to_float(known, source, target, semantics)
+    read = or_else(parsed, text, lambda texts: too_large(texts, target, _READING))
     return checked(read.values, ~null_mask(read.values), null_mask(values))
 
 
@@ -76,8 +76,8 @@ def to_decimal(values: pa.Array, _: LogicalType, target: LogicalType, __: Semant
     assert isinstance(target, Decimal)
     refuse(values, matches(values, _ODD_NUMBER), target, _READING)
     number = without(values, matches(values, "_"))
-    found = decimals(number, target, _MOST_SCALED_DIGITS, target, _READING)
-    return checked(found, ~null_mask(found), null_mask(values))
+    parsed = decimals(number, target, _MAX_SCALED_DIGITS, target, _READING)
+    return checked(parsed, ~null_mask(parsed), null_mask(values))
 
 
 def to_date(values: pa.Array, _: LogicalType, target: LogicalType, __: Semantics) -> Computed:
@@ -102,8 +102,8 @@ def to_uuid(
     """Parse groups of 8-4-4-4-12 hexadecimal digits."""
     own = matches(values, "^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
     refuse(values, ~own & matches(values, "-|[0-9a-fA-F]{32}"), target, _READING)
-    found = text_casts.to_uuid(without(values, ~own), source, target, semantics)
-    return checked(found.values, own, null_mask(values))
+    parsed = text_casts.to_uuid(without(values, ~own), source, target, semantics)
+    return checked(parsed.values, own, null_mask(values))
 
 
 def _moments(values: pa.Array, pattern: str, target: LogicalType) -> tuple[text_casts.Micros, Mask]:

@@ -73,8 +73,8 @@ def to_int(
     assert isinstance(target, Int)
     good = within(whole.values, *int_range(target))
     failed = ~good & ~null_mask(values)
-    found = without(whole.values, failed).cast(arrow_type(target))
-    return Computed(found, failed if failed.any() else None)
+    integers = without(whole.values, failed).cast(arrow_type(target))
+    return Computed(integers, failed if failed.any() else None)
 
 
 def to_float(

@@ -63,12 +63,12 @@ def find_member(text: str, path: Sequence[Key], *, adaptive: bool, first_wins: b
 
 
 def _follow(text: str, path: Sequence[Key], *, adaptive: bool, first_wins: bool) -> str | None:
-    found: str | None = text
+    piece: str | None = text
     for key in path:
-        if found is None:
+        if piece is None:
             return None
-        found = _member(found, key, adaptive=adaptive, first_wins=first_wins)
-    return found
+        piece = _member(piece, key, adaptive=adaptive, first_wins=first_wins)
+    return piece
 
 
 def find_members(
@@ -79,23 +79,23 @@ def find_members(
         texts = texts.cast(pa.string())
     first = followed(path, adaptive=adaptive)
     at_once = members(texts, first, first_wins=first_wins)
-    found, undecided = at_once or (texts, np.ones(len(texts), np.bool_))
+    member_texts, undecided = at_once or (texts, np.ones(len(texts), np.bool_))
     if at_once is not None and len(first) < len(path):
         rest = path[len(first) :]
         pieces = [
             None
             if piece is None
             else _follow(piece, rest, adaptive=adaptive, first_wins=first_wins)
-            for piece in found.to_pylist()
+            for piece in member_texts.to_pylist()
         ]
-        found = pa.array(pieces, pa.string())
+        member_texts = pa.array(pieces, pa.string())
     if not undecided.any():
-        return found
+        return member_texts
     singly = [
         find_member(document, path, adaptive=adaptive, first_wins=first_wins)
         for document in texts.filter(pa.array(undecided)).to_pylist()
     ]
-    return pc.replace_with_mask(found, pa.array(undecided), pa.array(singly, pa.string()))
+    return pc.replace_with_mask(member_texts, pa.array(undecided), pa.array(singly, pa.string()))
 
 
 def _member(text: str, key: Key, *, adaptive: bool, first_wins: bool) -> str | None:
@@ -170,12 +170,12 @@ def _evaluator(*, adaptive: bool, text: bool) -> Callable[..., Computed]:
             return Computed(values)
         path = [argument[0].as_py() for argument in arguments[1:]]
         encoded = values.dictionary_encode()
-        found = find_members(
+        member_texts = find_members(
             encoded.dictionary, path, adaptive=adaptive, first_wins=semantics.first_duplicate_wins
         )
         if text:
-            found = unquoted(found)
-        return Computed(found.take(encoded.indices))
+            member_texts = unquoted(member_texts)
+        return Computed(member_texts.take(encoded.indices))
 
     return evaluate
 

@@ -100,12 +100,12 @@ def _evaluator(test: _Test, second: Callable[[str], _Document | None]) -> Callab
         right = [*map(second, other.dictionary.to_pylist()), None]
         rows = _places(one) * len(right) + _places(other)
         pairs, back = np.unique(rows, return_inverse=True)
-        found: list[bool | None] = []
+        verdicts: list[bool | None] = []
         for pair in pairs.tolist():
             whole, piece = left[pair // len(right)], right[pair % len(right)]
             known = whole is not None and piece is not None
-            found.append(test(whole.value, piece.value) if known else None)
-        return Computed(pa.array(found, pa.bool_()).take(pa.array(back)))
+            verdicts.append(test(whole.value, piece.value) if known else None)
+        return Computed(pa.array(verdicts, pa.bool_()).take(pa.array(back)))
 
     return evaluate
 

@@ -32,8 +32,8 @@ _SHORT: Final = 200  # bytes; a document of this size cannot exceed the limits c
 _ENDLESS: Final = r"[0-9]{300}"  # Python, and so `find_member`, rejects integers over 4,300 digits
 NUMERAL: Final = re.compile(r"-?[0-9]{1,9}")
 _LONGEST: Final = 8  # keys of a path that are followed in one step
-_FEWEST: Final = 16  # documents
-_MOST_BYTES: Final = 2**30
+_MIN_DOCUMENTS: Final = 16  # documents
+_MAX_BYTES: Final = 2**30
 _UNSET: Final = msgspec.UNSET
 _MEMBER: Final = attrgetter("m")
 _TEXT: Final = msgspec.json.Decoder(str)
@@ -57,12 +57,12 @@ def may_exceed_limits(texts: pa.Array) -> Mask:
 
 def followed(path: Sequence[Key], *, adaptive: bool) -> tuple[str, ...]:
     """Return the first keys of a path that `members` can follow: names in objects, no indexes."""
-    found: list[str] = []
+    keys: list[str] = []
     for key in path[:_LONGEST]:
         if not isinstance(key, str) or (adaptive and NUMERAL.fullmatch(key)):
             break
-        found.append(key)
-    return tuple(found)
+        keys.append(key)
+    return tuple(keys)
 
 
 def members(
@@ -73,18 +73,18 @@ def members(
     (n,) each; NULL where there is none, and where it is not decided. `texts`: documents, none of
     them NULL. None if the fast path does not pay, or cannot follow the path.
     """
-    if len(texts) < _FEWEST or not path or texts.nbytes > _MOST_BYTES:
+    if len(texts) < _MIN_DOCUMENTS or not path or texts.nbytes > _MAX_BYTES:
         return None
     decoder = _decoder(path)
     if decoder is None:
         return None
     undecided = ~_plain_objects(texts)
     plain = texts.filter(pa.array(~undecided)) if undecided.any() else texts
-    found, wrong = decoder.decode(plain, first_wins=first_wins)
+    member_texts, wrong = decoder.decode(plain, first_wins=first_wins)
     if not undecided.any():
-        return found, wrong
+        return member_texts, wrong
     places = np.cumsum(~undecided) - 1
-    spread = found.take(pa.array(places, mask=undecided))
+    spread = member_texts.take(pa.array(places, mask=undecided))
     undecided[~undecided] = wrong
     return spread, undecided
 
@@ -134,8 +134,8 @@ class _Decoder:
             counts.append(len(values) - values.count(_UNSET))
         if first_wins and self._may_repeat(texts, counts):
             return pa.nulls(len(texts), pa.string()), np.ones(len(texts), np.bool_)
-        found = [None if each is _UNSET else bytes(each).decode() for each in values]
-        return pa.array(found, pa.string()), wrong
+        member_texts = [None if each is _UNSET else bytes(each).decode() for each in values]
+        return pa.array(member_texts, pa.string()), wrong
 
     def _documents(self, texts: pa.Array) -> tuple[list[Any], Mask]:
         """Decode all documents as lines, or each by itself if one of them is malformed.

@@ -39,19 +39,19 @@ def _number(texts: pa.Array) -> pa.Array:
 
 
 def _truth(texts: pa.Array) -> pa.Array:
-    found = without(texts, ~as_mask(pc.match_substring_regex(texts, _TRUTH)))
-    return pc.equal(found, "true")
+    booleans = without(texts, ~as_mask(pc.match_substring_regex(texts, _TRUTH)))
+    return pc.equal(booleans, "true")
 
 
 def _evaluator(read: Callable[[pa.Array], pa.Array]) -> Callable[..., Computed]:
     def evaluate(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
         texts = pc.utf8_trim(arguments[0].cast(pa.string()), " \t\n\r")
-        found = read(texts)
-        others = ~null_mask(texts) & null_mask(found) & ~as_mask(pc.equal(texts, "null"))
+        scalars = read(texts)
+        others = ~null_mask(texts) & null_mask(scalars) & ~as_mask(pc.equal(texts, "null"))
         if others.any():  # text that is not JSON has no values
             odd = pc.fill_null(without(texts, ~others), "")
             others &= as_mask(pa.array([bool(text) and is_json(text) for text in odd.to_pylist()]))
-        return Computed(found, others if others.any() else None)
+        return Computed(scalars, others if others.any() else None)
 
     return evaluate
 

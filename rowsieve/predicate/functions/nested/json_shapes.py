@@ -47,8 +47,8 @@ def _length(text: str) -> int | None:
 def _by_document(of: Callable[[str], Any], values: pa.Array, type_: pa.DataType) -> pa.Array:
     """Compute each distinct document once."""
     encoded = values.cast(pa.string()).dictionary_encode()
-    found = pa.array([of(text) for text in encoded.dictionary.to_pylist()], type_)
-    return found.take(encoded.indices)
+    shapes = pa.array([of(text) for text in encoded.dictionary.to_pylist()], type_)
+    return shapes.take(encoded.indices)
 
 
 def _typeof(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:

@@ -36,7 +36,7 @@ from rowsieve.types.logical import (
     String,
 )
 
-_MOST = 2**31
+_INT32_END = 2**31
 
 
 def _resolve_slice(arguments: Sequence[Argument]) -> Signature | None:
@@ -45,7 +45,7 @@ def _resolve_slice(arguments: Sequence[Argument]) -> Signature | None:
     if not isinstance(own, List) or not all(type(bound) is int for bound in bounds):
         return None
     start, count = (int(bound) for bound in bounds if isinstance(bound, int))
-    if not (1 <= start < _MOST and 0 <= count < _MOST):
+    if not (1 <= start < _INT32_END and 0 <= count < _INT32_END):
         return None
     return Signature((own, Int(64), Int(64)), own, f"{start} {count}")
 
@@ -78,13 +78,13 @@ def _distinct(arguments: Sequence[pa.Array], signature: Signature, _: Semantics)
 def _first_places(items: pa.Array, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the places of the items that no earlier item of the same row equals, rising."""
     codes = pc.fill_null(pc.dictionary_encode(items).indices, -1).to_numpy(zero_copy_only=False)
-    found = np.unique(rows * (len(items) + 1) + codes + 1, return_index=True)[1]
-    return np.sort(found)
+    places = np.unique(rows * (len(items) + 1) + codes + 1, return_index=True)[1]
+    return np.sort(places)
 
 
 def _resolve_unique(arguments: Sequence[Argument]) -> Signature | None:
-    found = _resolve_distinct(arguments)
-    return found and Signature(found.arguments, Int(64))
+    signature = _resolve_distinct(arguments)
+    return signature and Signature(signature.arguments, Int(64))
 
 
 def _unique(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:

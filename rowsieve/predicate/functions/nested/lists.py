@@ -98,9 +98,9 @@ def _struct(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -
 def _found(values: pa.Array, sought: pa.Array, semantics: Semantics) -> Mask:
     """Return (n,) bool: whether the value is among the items of the list."""
     items, rows = item_rows(values)
-    found = np.zeros(len(values), dtype=np.bool_)
-    found[rows[equal_items(items, sought.take(pa.array(rows)), semantics)]] = True
-    return found
+    matches = np.zeros(len(values), dtype=np.bool_)
+    matches[rows[equal_items(items, sought.take(pa.array(rows)), semantics)]] = True
+    return matches
 
 
 def _contains(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
@@ -112,12 +112,12 @@ def _contains(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics)
 def _equals_any(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
     values, sought = arguments
     items, rows = item_rows(values)
-    found = _found(values, sought, semantics)
-    has_item, has_null = np.zeros_like(found), np.zeros_like(found)
+    matches = _found(values, sought, semantics)
+    has_item, has_null = np.zeros_like(matches), np.zeros_like(matches)
     has_item[rows] = True
     has_null[rows[null_mask(items)]] = True
-    unknown = has_item & ~found & (has_null | null_mask(sought))
-    return Computed(with_nulls(found, null_mask(values) | unknown, pa.bool_()))
+    unknown = has_item & ~matches & (has_null | null_mask(sought))
+    return Computed(with_nulls(matches, null_mask(values) | unknown, pa.bool_()))
 
 
 def _position(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
@@ -127,10 +127,10 @@ def _position(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics)
     equal = equal_items(items, sought.take(pa.array(rows)), semantics)
     first = np.searchsorted(rows, np.arange(len(values)))
     hits = np.flatnonzero(equal)[::-1]  # the last assignment wins, which is the first position
-    found = np.zeros(len(values), dtype=np.int32)
-    found[rows[hits]] = hits - first[rows[hits]] + 1
+    positions = np.zeros(len(values), dtype=np.int32)
+    positions[rows[hits]] = hits - first[rows[hits]] + 1
     nulls = null_mask(values) | null_mask(sought)
-    return Computed(with_nulls(found, nulls, pa.int32()))
+    return Computed(with_nulls(positions, nulls, pa.int32()))
 
 
 def _share(arguments: Sequence[pa.Array], _: Signature, semantics: Semantics) -> Computed:
@@ -157,16 +157,16 @@ def _extreme(name: str) -> Callable[..., Computed]:
         grouped = table.group_by("row").aggregate([("item", name)])
         places = np.full(len(values), -1)
         places[grouped["row"].to_numpy()] = np.arange(grouped.num_rows)
-        found = grouped[f"item_{name}"].combine_chunks()
-        taken = found.take(pa.array(np.maximum(places, 0), mask=places < 0))
+        extremes = grouped[f"item_{name}"].combine_chunks()
+        taken = extremes.take(pa.array(np.maximum(places, 0), mask=places < 0))
         return Computed(taken.cast(arrow_type(signature.result)))
 
     return evaluate
 
 
 def _resolve_position(arguments: Sequence[Argument]) -> Signature | None:
-    found = _resolve_among(arguments)
-    return found and Signature(found.arguments, Int(32))
+    signature = _resolve_among(arguments)
+    return signature and Signature(signature.arguments, Int(32))
 
 
 def _resolve_extreme(arguments: Sequence[Argument]) -> Signature | None:

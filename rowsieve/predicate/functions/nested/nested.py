@@ -74,13 +74,13 @@ def _has_key(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Comp
     values, key = arguments
     if not len(values) or not key[0].is_valid:
         return Computed(pa.nulls(len(values), pa.bool_()))
-    found = pc.is_valid(pc.map_lookup(values, key[0], "all"))
-    return Computed(without(found, null_mask(values)))
+    presence = pc.is_valid(pc.map_lookup(values, key[0], "all"))
+    return Computed(without(presence, null_mask(values)))
 
 
 def _resolve_key(arguments: Sequence[Argument]) -> Signature | None:
-    found = _resolve_value(arguments)
-    return found and Signature(found.arguments, Bool())
+    signature = _resolve_value(arguments)
+    return signature and Signature(signature.arguments, Bool())
 
 
 def _value(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:

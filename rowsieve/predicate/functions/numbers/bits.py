@@ -49,8 +49,8 @@ def _resolve_shift(arguments: Sequence[Argument]) -> Signature | None:
 
 
 def _resolve_wide_shift(arguments: Sequence[Argument]) -> Signature | None:
-    found = _resolve_shift(arguments)
-    return found if found and found.result == Int(64) else None
+    signature = _resolve_shift(arguments)
+    return signature if signature and signature.result == Int(64) else None
 
 
 def _evaluator(operation: Callable[[Any, Any], Any]) -> Callable[..., Computed]:
@@ -116,9 +116,9 @@ def _or_range(
     arguments: Sequence[AbstractValue], signature: Signature, semantics: Semantics
 ) -> Range:
     """For sides that are never negative: at least each side, with no more bits than the larger."""
-    found = _xor_range(arguments, signature, semantics)
+    bounds = _xor_range(arguments, signature, semantics)
     lower = np.maximum(*(filled(value.lower) for value in arguments))
-    return Range(with_nulls(lower, null_mask(found.lower), found.lower.type), found.upper)
+    return Range(with_nulls(lower, null_mask(bounds.lower), bounds.lower.type), bounds.upper)
 
 
 def _xor_range(arguments: Sequence[AbstractValue], signature: Signature, _: Semantics) -> Range:

@@ -19,7 +19,7 @@ from rowsieve.predicate.functions.texts.text_ranges import from_zero
 from rowsieve.predicate.semantics import Semantics
 from rowsieve.types.logical import Int
 
-_MOST = np.uint64(2**63 - 1)
+_INT64_MAX = np.uint64(2**63 - 1)
 _Magnitudes = npt.NDArray[np.uint64]
 
 
@@ -33,14 +33,14 @@ def _resolve(arguments: Sequence[Argument]) -> Signature | None:
 
 
 def _divisor(left: _Magnitudes, right: _Magnitudes) -> tuple[_Magnitudes, Mask]:
-    found = np.gcd(left, right)
-    return found, found > _MOST
+    divisors = np.gcd(left, right)
+    return divisors, divisors > _INT64_MAX
 
 
 def _multiple(left: _Magnitudes, right: _Magnitudes) -> tuple[_Magnitudes, Mask]:
     divisor = np.maximum(np.gcd(left, right), np.uint64(1))
     times = left // divisor
-    overflows = (times != 0) & (right > _MOST // np.maximum(times, np.uint64(1)))
+    overflows = (times != 0) & (right > _INT64_MAX // np.maximum(times, np.uint64(1)))
     return np.where(overflows, np.uint64(0), times * right), overflows
 
 
@@ -50,9 +50,9 @@ def _of_pairs(
     def evaluate(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
         left, right = (np.abs(filled(side)).view(np.uint64) for side in arguments)
         nulls = null_mask(arguments[0]) | null_mask(arguments[1])
-        found, overflows = compute(left, right)
+        magnitudes, overflows = compute(left, right)
         failed = overflows & ~nulls
-        values: npt.NDArray[Any] = np.where(overflows, np.uint64(0), found).view(np.int64)
+        values: npt.NDArray[Any] = np.where(overflows, np.uint64(0), magnitudes).view(np.int64)
         array = with_nulls(values, nulls | failed, pa.int64())
         return Computed(array, failed if failed.any() else None)
 

@@ -38,8 +38,8 @@ _WIDE: Final = 76
 _LAST_128: Final = 2**127 - 1
 _MORE_PLACES: Final = 4
 _GROUP: Final = 4  # decimal digits of one digit in PostgreSQL
-_LEAST_DIGITS: Final = 16
-_MOST_PLACES: Final = 1_000
+_MIN_DIGITS: Final = 16
+_MAX_PLACES: Final = 1_000
 _SHORT: Final = (19, 18)  # digits before and after the point of numbers that decimals hold
 _EXACT: Final = decimal.Context(
     prec=300_000,
@@ -212,7 +212,7 @@ def _kept(left: pa.Array, right: pa.Array, least: Ints) -> Ints:
     weight, first = _leading_group(left)
     divisor_weight, divisor_first = _leading_group(right)
     groups = weight - divisor_weight - (first <= divisor_first)
-    kept: Ints = np.clip(_LEAST_DIGITS - _GROUP * groups, least, _MOST_PLACES)
+    kept: Ints = np.clip(_MIN_DIGITS - _GROUP * groups, least, _MAX_PLACES)
     return kept
 
 
@@ -251,7 +251,7 @@ def _one(left: decimal.Decimal, right: decimal.Decimal, least: int) -> str | Non
         return "Infinity" if (left < 0) == (right < 0) else "-Infinity"
     (weight, first), (divisor_weight, divisor_first) = map(_leading_group_of, (left, right))
     groups = weight - divisor_weight - (first <= divisor_first)
-    places = min(max(_LEAST_DIGITS - _GROUP * groups, least), _MOST_PLACES)
+    places = min(max(_MIN_DIGITS - _GROUP * groups, least), _MAX_PLACES)
     top, bottom = (fractions.Fraction(side) for side in (left, right))
     scaled = abs(top / bottom) * 10**places
     units = int(scaled + fractions.Fraction(1, 2))

@@ -34,7 +34,7 @@ Numbers = npt.NDArray[np.float64]
 _REAL = Float(64)
 _UNITS = 4  # in the last place, by which bounds are widened
 _NEAR_ZERO, _HUGE = 1e-300, 1e300  # results between these are neither overflows nor underflows
-_LEAST_EXPONENT, _GREATEST_EXPONENT = -690.0, 690.0  # of e, likewise
+_MIN_EXPONENT, _MAX_EXPONENT = -690.0, 690.0  # of e, likewise
 
 
 def _resolve_one(arguments: Sequence[Argument]) -> Signature | None:
@@ -94,7 +94,7 @@ def _exp_range(arguments: Sequence[AbstractValue], _: Signature, __: Semantics) 
     (value,) = arguments
     low, high = filled(value.lower), filled(value.upper)
     no_low, no_high = null_mask(value.lower), null_mask(value.upper)
-    safe = ~no_low & ~no_high & (low > _LEAST_EXPONENT) & (high < _GREATEST_EXPONENT)
+    safe = ~no_low & ~no_high & (low > _MIN_EXPONENT) & (high < _MAX_EXPONENT)
     least, greatest = (
         filled(pc.exp(pa.array(np.where(no, 0.0, end))))
         for no, end in ((no_low, low), (no_high, high))

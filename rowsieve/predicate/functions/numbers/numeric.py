@@ -188,10 +188,10 @@ def _divide(arguments: Sequence[pa.Array], signature: Signature, semantics: Sema
     if isinstance(signature.result, Decimal):
         computed = decimals.evaluate(signature.option, left, right, signature.result)
         overflowed = None if computed.failed is None else computed.failed & ~zero
-        found = _settled(Computed(computed.values, overflowed), semantics.decimal_overflow)
+        settled = _settled(Computed(computed.values, overflowed), semantics.decimal_overflow)
         if semantics.integer_division_by_zero is OnFailure.NULL or computed.failed is None:
-            return found
-        return Computed(found.values, any_of(found.failed, computed.failed & zero))
+            return settled
+        return Computed(settled.values, any_of(settled.failed, computed.failed & zero))
     a, b = filled(left), filled(right)
     if isinstance(signature.result, Float):
         with np.errstate(all="ignore"):
@@ -228,8 +228,8 @@ def _resolve_division(name: str) -> Callable[[Sequence[Argument]], Signature | N
     pair = _resolve_pair(name)
 
     def resolve(arguments: Sequence[Argument]) -> Signature | None:
-        found = pair(arguments)
-        return found and Signature(found.arguments, found.result, name)
+        signature = pair(arguments)
+        return signature and Signature(signature.arguments, signature.result, name)
 
     return resolve
 

@@ -35,9 +35,9 @@ from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Decimal, Float, Int, LogicalType, Numeric
 
 _NUMBER = Int | Float | Decimal | Numeric
-_MOST_DIGITS = 38
+_MAX_DIGITS = 38
 _HALF = "half_towards_infinity"
-_MOST_FLOAT_DIGITS = 15
+_MAX_FLOAT_DIGITS = 15
 
 
 def _resolve_whole(arguments: Sequence[Argument]) -> Signature | None:
@@ -51,7 +51,7 @@ def _rounded_type(type_: LogicalType, digits: int) -> LogicalType:
     if not isinstance(type_, Decimal):
         return type_
     scale = min(max(digits, 0), type_.scale)
-    return Decimal(min(_MOST_DIGITS, type_.precision - type_.scale + scale + 1), scale)
+    return Decimal(min(_MAX_DIGITS, type_.precision - type_.scale + scale + 1), scale)
 
 
 def _resolve_round(arguments: Sequence[Argument]) -> Signature | None:
@@ -60,9 +60,9 @@ def _resolve_round(arguments: Sequence[Argument]) -> Signature | None:
     if len(arguments) != 2 or not isinstance(arguments[0].type, _NUMBER):
         return None
     type_, digits = arguments[0].type, arguments[1].constant
-    if not isinstance(digits, int) or isinstance(digits, bool) or abs(digits) > _MOST_DIGITS:
+    if not isinstance(digits, int) or isinstance(digits, bool) or abs(digits) > _MAX_DIGITS:
         return None
-    if isinstance(type_, Float) and (type_.bits == 32 or not 0 <= digits <= _MOST_FLOAT_DIGITS):
+    if isinstance(type_, Float) and (type_.bits == 32 or not 0 <= digits <= _MAX_FLOAT_DIGITS):
         return None
     return Signature((type_, Int(32)), _rounded_type(type_, digits), str(digits))
 
@@ -198,7 +198,7 @@ def _carries(signature: Signature) -> bool:
     source, result = signature.arguments[0], signature.result
     if isinstance(source, Decimal) and isinstance(result, Decimal):
         whole = source.precision - source.scale
-        return result.precision - result.scale <= whole and source.scale + whole >= _MOST_DIGITS
+        return result.precision - result.scale <= whole and source.scale + whole >= _MAX_DIGITS
     if isinstance(source, Numeric):
         return True  # 9.5 with all digits that a number may have before its point
     return isinstance(source, Int) and signature.option.startswith("-")

@@ -115,12 +115,12 @@ def _mapped(
     short = np.logical_and.reduce([fit(values, _WHOLE, _SCALE) for values in arguments]) & ~nulls
     texts = [to_text(values) for values in arguments]
     narrow = [without(text, ~short).cast(_NARROW) for text in texts]
-    found = on_decimals(*narrow).cast(pa.string())
+    numerals = on_decimals(*narrow).cast(pa.string())
     if others := np.flatnonzero(~short & ~nulls).tolist():
         rows = zip(*(text.take(pa.array(others)).to_pylist() for text in texts), strict=True)
         singly = [str(on_numbers(*map(_Number, row))) for row in rows]
-        found = pc.replace_with_mask(found, pa.array(~short & ~nulls), pa.array(singly))
-    numbers, fine = parsed(found)
+        numerals = pc.replace_with_mask(numerals, pa.array(~short & ~nulls), pa.array(singly))
+    numbers, fine = parsed(numerals)
     lost = ~fine & ~nulls
     lost = lost if failed is None else lost | failed
     return Computed(without(numbers, lost), lost if lost.any() else None)

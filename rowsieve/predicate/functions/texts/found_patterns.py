@@ -35,7 +35,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _REFERENCE = re.compile(r"\\(.)", re.DOTALL)
-_MOST_GROUPS = 9
+_MAX_GROUPS = 9
 
 
 def pattern_tokens(pattern: str) -> list[str]:
@@ -51,18 +51,18 @@ def group_count(pattern: str) -> int:
 @cached_by_text
 def matches_empty(pattern: str) -> bool:
     """Whether the pattern matches empty text somewhere, even if `^` and `$` hold nowhere."""
-    found: bool = pc.match_substring_regex(pa.array([""]), pattern)[0].as_py()
-    return found
+    is_match: bool = pc.match_substring_regex(pa.array([""]), pattern)[0].as_py()
+    return is_match
 
 
 def references(replacement: str) -> list[int] | None:
     """Return the groups that a replacement refers to; None if it is not valid in RE2."""
-    found = _REFERENCE.findall(replacement)
+    groups = _REFERENCE.findall(replacement)
     if replacement.replace("\\\\", "").endswith("\\"):
         return None
-    if not all(each == "\\" or each.isdecimal() for each in found):
+    if not all(each == "\\" or each.isdecimal() for each in groups):
         return None
-    return [int(each) for each in found if each != "\\"]
+    return [int(each) for each in groups if each != "\\"]
 
 
 def _named(pattern: str, group: int) -> str:
@@ -116,7 +116,7 @@ def _resolve(
 
 def _is_group(pattern: str, argument: Argument) -> bool:
     place = argument.constant
-    return type(place) is int and 0 <= place <= min(group_count(pattern), _MOST_GROUPS)
+    return type(place) is int and 0 <= place <= min(group_count(pattern), _MAX_GROUPS)
 
 
 def _is_replacement(pattern: str, argument: Argument) -> bool:
@@ -126,8 +126,8 @@ def _is_replacement(pattern: str, argument: Argument) -> bool:
 
 def _pattern(arguments: Sequence[pa.Array]) -> str:
     """Return the constant pattern; any pattern if there are no rows."""
-    found: str = arguments[1][0].as_py() if len(arguments[1]) else "-"
-    return found
+    pattern: str = arguments[1][0].as_py() if len(arguments[1]) else "-"
+    return pattern
 
 
 def _found(arguments: Sequence[pa.Array], signature: Signature) -> pa.Array:
@@ -143,8 +143,8 @@ def _substr(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -
 
 
 def _extract(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
-    found = pc.fill_null(_found(arguments, signature), "")
-    return Computed(pc.if_else(pc.is_valid(arguments[0]), found, pa.scalar(None, pa.string())))
+    pieces = pc.fill_null(_found(arguments, signature), "")
+    return Computed(pc.if_else(pc.is_valid(arguments[0]), pieces, pa.scalar(None, pa.string())))
 
 
 def _replace(most: int | None) -> Callable[..., Computed]:
@@ -167,10 +167,10 @@ def _count(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Comput
 def _position(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:
     """Return the position of the first match, from 1; 0 if there is none."""
     text, pattern = arguments[0], _pattern(arguments)
-    found = pc.match_substring_regex(text, pattern)
+    has_match = pc.match_substring_regex(text, pattern)
     before = pc.list_element(pc.split_pattern_regex(text, pattern, max_splits=1), 0)
     place = pc.add(pc.utf8_length(before).cast(pa.int32()), pa.scalar(1, pa.int32()))
-    return Computed(pc.if_else(found, place, pa.scalar(0, pa.int32())))
+    return Computed(pc.if_else(has_match, place, pa.scalar(0, pa.int32())))
 
 
 def _row(name: str, usage: str, resolve: Resolver, evaluate: Any, **claims: Any) -> Function:

@@ -82,16 +82,16 @@ def _cased(
         version = semantics.case_version
         if version is None or pc.all(pc.string_is_ascii(text)).as_py() is not False:
             return Computed(plain)
-        found = are_young(text)
+        odd = are_young(text)
         if semantics.full_case:
-            found |= as_mask(pc.match_substring_regex(text, special))
-        distinct = text.filter(pa.array(found)).dictionary_encode()
+            odd |= as_mask(pc.match_substring_regex(text, special))
+        distinct = text.filter(pa.array(odd)).dictionary_encode()
         rest = method if semantics.full_case else simple
         whole = [
             convert(each, rest, version, upper=upper) for each in distinct.dictionary.to_pylist()
         ]
         values = pa.array(whole, pa.string()).take(distinct.indices)
-        return Computed(pc.replace_with_mask(plain, pa.array(found), values))
+        return Computed(pc.replace_with_mask(plain, pa.array(odd), values))
 
     return evaluate
 

@@ -92,12 +92,12 @@ def _trim(kernel: _Kernel) -> _Kernel:
 
 def _position(text: pa.Array, part: str) -> pa.Array:
     """Return the position of the first occurrence, from 1; 0 if there is none."""
-    found = pc.greater_equal(pc.find_substring(text, pattern=part), 0) if part else None
-    if found is None:
+    has_part = pc.greater_equal(pc.find_substring(text, pattern=part), 0) if part else None
+    if has_part is None:
         return without(pa.array(np.ones(len(text), np.int32)), null_mask(text))
     before = pc.list_element(pc.split_pattern(text, pattern=part, max_splits=1), 0)
     place = pc.add(pc.utf8_length(before).cast(pa.int32()), pa.scalar(1, pa.int32()))
-    return pc.if_else(found, place, pa.scalar(0, pa.int32()))
+    return pc.if_else(has_part, place, pa.scalar(0, pa.int32()))
 
 
 def _left(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Computed:

@@ -131,8 +131,8 @@ def _split_part(arguments: Sequence[pa.Array], signature: Signature, _: Semantic
     wanted = place - 1 if place > 0 else counts + place
     there = (wanted >= 0) & (wanted < counts)
     indices = pa.array(np.where(there, starts + wanted, 0), mask=~there)
-    found = pc.fill_null(parts.flatten().take(indices), "")
-    return Computed(without(found, null_mask(text)))
+    pieces = pc.fill_null(parts.flatten().take(indices), "")
+    return Computed(without(pieces, null_mask(text)))
 
 
 def _substring_index(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:

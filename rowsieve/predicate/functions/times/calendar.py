@@ -33,7 +33,7 @@ from rowsieve.types.logical import Date, Int, Timestamp
 
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
-_LEAST_DAY, _MOST_DAY = -(2**31), 2**31 - 1
+_MIN_DAY, _MAX_DAY = -(2**31), 2**31 - 1
 _FARTHEST_YEAR = 5_879_000  # all dates of 32 bits are nearer to 1970
 _UP, _DOWN, _NONE = Direction.INCREASING, Direction.DECREASING, Direction.NONE
 
@@ -83,7 +83,7 @@ def _resolve_last_day(arguments: Sequence[Argument]) -> Signature | None:
 def _last_day(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
     """Return the last day of each month; the greatest date within the last month."""
     last = first_of_month(months_of(_days(arguments[0], signature, 0)) + 1) - 1
-    return Computed(with_nulls(np.minimum(last, _MOST_DAY), null_mask(arguments[0]), pa.date32()))
+    return Computed(with_nulls(np.minimum(last, _MAX_DAY), null_mask(arguments[0]), pa.date32()))
 
 
 def _days(values: pa.Array, signature: Signature, place: int) -> Days:
@@ -148,10 +148,10 @@ def _made_date(arguments: Sequence[pa.Array], _: Signature, __: Semantics) -> Co
     year, month, day = (filled(argument) for argument in arguments)
     good = _is_near(year) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
     months = np.where(good, (year - 1970) * 12 + month - 1, 0)
-    found = first_of_month(months) + np.where(good, day - 1, 0)
-    good &= (found < first_of_month(months + 1)) & (found >= _LEAST_DAY) & (found <= _MOST_DAY)
+    days = first_of_month(months) + np.where(good, day - 1, 0)
+    good &= (days < first_of_month(months + 1)) & (days >= _MIN_DAY) & (days <= _MAX_DAY)
     failed = ~good & ~nulls
-    array = with_nulls(np.where(good, found, 0), nulls | failed, pa.date32())
+    array = with_nulls(np.where(good, days, 0), nulls | failed, pa.date32())
     return Computed(array, failed if failed.any() else None)
 
 
@@ -174,7 +174,7 @@ def _made_range(arguments: Sequence[AbstractValue], _: Signature, __: Semantics)
         months = (year - 1970) * 12 + np.clip(month, 1, 12) - 1
         length = first_of_month(months + 1) - first_of_month(months)
         ends.append(first_of_month(months) + np.minimum(np.clip(day, 1, 31), length) - 1)
-    lost = unbounded | (ends[0] < _LEAST_DAY) | (ends[1] > _MOST_DAY) | (ends[1] < ends[0])
+    lost = unbounded | (ends[0] < _MIN_DAY) | (ends[1] > _MAX_DAY) | (ends[1] < ends[0])
     lower, upper = (with_nulls(np.where(lost, 0, end), lost, pa.date32()) for end in ends)
     return Range(lower, upper, safe=safe & ~lost)
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.predicate.arrays import Computed, Mask, filled, null_mask, without
-from rowsieve.predicate.functions.casting.far_years import MOST_DAY, MOST_TIME, lacks_time
+from rowsieve.predicate.functions.casting.far_years import MAX_DAY, MAX_TIME, lacks_time
 from rowsieve.predicate.functions.row import AtInfinity, Function, Signature
 from rowsieve.predicate.interpretation.abstract import AbstractValue
 from rowsieve.predicate.semantics import Semantics
@@ -70,16 +70,16 @@ def _evaluate(
     values = without(values, failed)
     nulls = np.logical_or.reduce([null_mask(argument) for argument in arguments])
     for argument, type_ in reversed(list(zip(arguments, signature.arguments, strict=True))):
-        found = infinite(argument, type_) & ~nulls
-        if not found.any():
+        is_infinite = infinite(argument, type_) & ~nulls
+        if not is_infinite.any():
             continue
-        found = np.broadcast_to(found, row_count)
+        is_infinite = np.broadcast_to(is_infinite, row_count)
         fails = row.at_infinity is AtInfinity.FAILS
-        failed = (failed | found) if fails else (failed & ~found)
-        values = without(values, found)
+        failed = (failed | is_infinite) if fails else (failed & ~is_infinite)
+        values = without(values, is_infinite)
         if row.at_infinity is AtInfinity.SAME:
             own = argument.view(arrow_type(type_)).view(values.type)
-            values = pc.if_else(pa.array(found), own, values)
+            values = pc.if_else(pa.array(is_infinite), own, values)
     failed = failed & ~nulls
     return Computed(values, failed if failed.any() else None)
 
@@ -88,10 +88,10 @@ def _unusable(
     values: pa.Array, type_: LogicalType, semantics: Semantics, *, is_result: bool = True
 ) -> Mask:
     """Return the mask of times before the first midnight, and of results that became infinite."""
-    found = infinite(values, type_) & is_result
+    unusable = infinite(values, type_) & is_result
     if isinstance(type_, Timestamp):
-        found = found | (lacks_time(filled(values), semantics.far_years) & ~null_mask(values))
-    return found
+        unusable = unusable | (lacks_time(filled(values), semantics.far_years) & ~null_mask(values))
+    return unusable
 
 
 def infinite(values: pa.Array, type_: LogicalType) -> Mask:
@@ -99,9 +99,9 @@ def infinite(values: pa.Array, type_: LogicalType) -> Mask:
     if type(type_) not in _DAY_OF:
         return np.zeros(len(values), dtype=np.bool_)
     numbers, most = filled(values), _most(type_)
-    found: Mask = ((numbers == most) | (numbers == -most)) & ~null_mask(values)
-    return found
+    is_infinite: Mask = ((numbers == most) | (numbers == -most)) & ~null_mask(values)
+    return is_infinite
 
 
 def _most(type_: LogicalType) -> int:
-    return MOST_DAY if isinstance(type_, Date) else MOST_TIME
+    return MAX_DAY if isinstance(type_, Date) else MAX_TIME

@@ -47,8 +47,8 @@ _OPEN: Final[Mapping[str, str]] = {  # digits after it may belong to it
 _SAME_PART: Final = str.maketrans("LhKkxZ", "MHHHXX")
 _DATES: Final = frozenset(("", "y", "yM", "yMd", "Md", "yD"))
 _CLOCKS: Final = frozenset(("", "H", "Hm", "Hms", "HmsS"))
-_MOST_DIGITS: Final = 19  # of a number of any length
-_MOST_SECTIONS: Final = 6
+_MAX_DIGITS: Final = 19  # of a number of any length
+_MAX_SECTIONS: Final = 6
 _DIVIDED: Final = "["  # digits before a section and inside it: Java divides them in its own way
 _NOT_READ: Final[Mapping[str, str]] = {  # first letters, and why Spark or we do not read them
     **dict.fromkeys("EFqQ", "Spark formats by it, but does not read it"),
@@ -86,8 +86,8 @@ class _Walk:
     """
 
     def __init__(self, form: str) -> None:
-        if form.count("[") > _MOST_SECTIONS:
-            raise UnknownFormat(f"the format {form!r} has more than {_MOST_SECTIONS} sections")
+        if form.count("[") > _MAX_SECTIONS:
+            raise UnknownFormat(f"the format {form!r} has more than {_MAX_SECTIONS} sections")
         self.choices: list[list[str]] = [[]]
         self._form, self._place = form, 0
         self._beside = ""  # the previous field, if more digits may belong to it
@@ -186,7 +186,7 @@ def _pattern(field: str, form: str) -> str:
     if letter == "S" and count <= 9:
         return f"(?P<fraction>[0-9]{{1,{count}}})"
     if letter in _NUMBERS and count <= 2:
-        digits = "[0-9]{2}" if count == 2 else f"0{{0,{_MOST_DIGITS - 2}}}[0-9]{{1,2}}"
+        digits = "[0-9]{2}" if count == 2 else f"0{{0,{_MAX_DIGITS - 2}}}[0-9]{{1,2}}"
         return f"(?P<{_NUMBERS[letter]}>{digits})"
     if field == "DDD":
         return "(?P<day_of_year>[0-9]{3})"

@@ -63,18 +63,18 @@ _INSTANT: Final = Timestamp(utc=True)
 def read_times(values: pa.Array, form: str, target: Timestamp, zone_of_session: str) -> Computed:
     """Parse texts of the format as timestamps; a local time becomes its instant in the zone."""
     near, far = pattern_of(form)
-    found = pc.extract_regex(values, pattern=near)
-    parts = _with_all(found)
+    fields = pc.extract_regex(values, pattern=near)
+    parts = _with_all(fields)
     odd = null_mask(parts) & matches(values, far)
     if has_names(form):
         odd |= matches(values, _FOLDED)
     refuse(values, odd, target, f"its value by the format {form!r} is unknown to Rowsieve")
     days, good = _days(parts)
-    hour = _hours(found)
+    hour = _hours(fields)
     minute, second = (number_of_part(parts, name) for name in ("minute", "second"))
-    east, has_offset = _minutes_east(found)
+    east, has_offset = _minutes_east(fields)
     good &= _has_its_sign(parts) & (hour < 24) & (minute < 60) & (second < 60)
-    is_bounded = target.utc | _is_whole(found)
+    is_bounded = target.utc | _is_whole(fields)
     good &= np.abs(east) <= np.where(is_bounded, _FARTHEST_EAST, _NO_OFFSET - 1)
     beyond = good & (np.abs(days) > LAST_KNOWN_DAY)
     refuse(values, beyond, target, "spark fails where 64 bits end, even if it tries")
@@ -161,10 +161,10 @@ def _is_whole(parts: pa.Array) -> Mask:
     known = {field.name for field in parts.type}
 
     def has(*names: str) -> Mask:
-        found = np.zeros(len(parts), np.bool_)
+        presence = np.zeros(len(parts), np.bool_)
         for name in known.intersection(names):
-            found |= as_mask(pc.not_equal(parts.field(name), ""))
-        return found
+            presence |= as_mask(pc.not_equal(parts.field(name), ""))
+        return presence
 
     day = (has("month", "name") & has("day")) | has("day_of_year")
     hour = has("hour", "last_hour") | (has("clock_hour", "half_hour") & has("half"))

@@ -38,9 +38,9 @@ from rowsieve.types.days import DAY_US
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Date, Int, LogicalType, Timestamp
 
-_LEAST, _MOST = -(2**63), 2**63 - 1
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 _FARTHEST_MONTHS = 12 * 400_000  # longer than the range of timestamps
-_FARTHEST_DAYS = 2 * _MOST // DAY_US
+_FARTHEST_DAYS = 2 * _INT64_MAX // DAY_US
 _DATE_DAYS = 2**31
 _WHOLE = (Int(64), Int(64), Int(64))
 
@@ -86,11 +86,11 @@ def move(arguments: Sequence[pa.Array], signature: Signature) -> Computed:
         whole = whole + micros // DAY_US
         clock = clock + micros % DAY_US
         whole, clock = whole + clock // DAY_US, clock % DAY_US
-    least, most = _LEAST // DAY_US, _MOST // DAY_US
+    least, most = _INT64_MIN // DAY_US, _INT64_MAX // DAY_US
     outside = (whole < least) | (whole > most)
     safe = np.where(outside, 0, whole)
-    outside |= (safe == most) & (clock > _MOST % DAY_US)
-    outside |= (safe == least) & (clock < _LEAST % DAY_US)
+    outside |= (safe == most) & (clock > _INT64_MAX % DAY_US)
+    outside |= (safe == least) & (clock < _INT64_MIN % DAY_US)
     with np.errstate(over="ignore"):
         total = safe * DAY_US + clock
     failed = (lost | too_far | outside) & ~nulls
@@ -168,7 +168,7 @@ def _bounds(
     last = filled(value.upper) // DAY_US
     ends = []
     for day, bound, clock in ((first, value.lower, 0), (last, value.upper, DAY_US - 1)):
-        outside = (day <= _LEAST // DAY_US) | (day >= _MOST // DAY_US)
+        outside = (day <= _INT64_MIN // DAY_US) | (day >= _INT64_MAX // DAY_US)
         micros = np.where(outside, 0, day) * DAY_US + clock
         end = with_nulls(micros, null_mask(bound) | outside, type_)
         computed = _evaluate([end, *shift], signature, semantics)

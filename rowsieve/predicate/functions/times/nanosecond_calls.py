@@ -67,17 +67,17 @@ def _resolve(
         assert own is not None
         return Signature((String(), own), _DIGITS[field], field)
     coarse = [replace(given, type=_micros(given.type)) for given in arguments]
-    found = row.resolve(coarse)
-    if found is None or any(found.arguments[i] != coarse[i].type for i in fine):
+    signature = row.resolve(coarse)
+    if signature is None or any(signature.arguments[i] != coarse[i].type for i in fine):
         return None
-    types = list(found.arguments)
+    types = list(signature.arguments)
     for i in fine:
         types[i] = arguments[i].type or types[i]
-    result = found.result
+    result = signature.result
     return Signature(
         tuple(types),
         Nanos(result.utc) if isinstance(result, Timestamp) else result,
-        found.option,
+        signature.option,
     )
 
 
@@ -165,10 +165,10 @@ def _bounds_of(
             _rounded_bounds(value, value.type) if isinstance(value.type, Nanos) else value
             for value in arguments
         ]
-        found = rule(coarse, _coarse(signature), semantics)
-        if found is None or not isinstance(signature.result, Nanos):
-            return found
-        return _finer(found, signature.result)
+        coarse_bounds = rule(coarse, _coarse(signature), semantics)
+        if coarse_bounds is None or not isinstance(signature.result, Nanos):
+            return coarse_bounds
+        return _finer(coarse_bounds, signature.result)
 
     return bounds
 
@@ -183,14 +183,14 @@ def _rounded_bounds(value: AbstractValue, type_: Nanos) -> AbstractValue:
     )
 
 
-def _finer(found: Range, type_: Nanos) -> Range:
+def _finer(bounds: Range, type_: Nanos) -> Range:
     """Return bounds of nanoseconds; none, and not safe, where they are beyond 64 bits."""
-    ends, lost = [], np.zeros(len(found.lower), np.bool_)
-    for end, rest in ((found.lower, 0), (found.upper, _LAST)):
+    ends, lost = [], np.zeros(len(bounds.lower), np.bool_)
+    for end, rest in ((bounds.lower, 0), (bounds.upper, _LAST)):
         micros = filled(end)
         nanos, outside = joined(micros, np.full_like(micros, rest))
         ends.append(with_nulls(nanos, null_mask(end) | outside, arrow_type(type_)))
         lost = lost | outside
-    safe = None if found.safe is None else found.safe & ~lost & ~null_mask(ends[0])
+    safe = None if bounds.safe is None else bounds.safe & ~lost & ~null_mask(ends[0])
     safe = None if safe is None else safe & ~null_mask(ends[1])
-    return Range(ends[0], ends[1], found.nan, safe)
+    return Range(ends[0], ends[1], bounds.nan, safe)

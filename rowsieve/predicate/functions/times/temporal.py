@@ -170,10 +170,10 @@ def _extract(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) 
         precision = 8 if field == "second" else 22
         return Computed(as_decimal(scaled, nulls, 6).cast(pa.decimal128(precision, 6)))
     if field in _DATE_FIELDS:
-        found = by_day(lambda each: _date_field(field, each), days)
+        parts = by_day(lambda each: _date_field(field, each), days)
     else:
-        found = _clock_field(field, clock)
-    return Computed(with_nulls(found, nulls, pa.int64()))
+        parts = _clock_field(field, clock)
+    return Computed(with_nulls(parts, nulls, pa.int64()))
 
 
 def as_decimal(unscaled: npt.NDArray[np.int64], nulls: Mask, scale: int) -> pa.Array:

@@ -61,10 +61,10 @@ _ORDERED = ("YmdHMSf", "YmdHMSg", "YjHMSf", "YjHMSg")
 
 def format_tokens(text: str, fields: Mapping[str, int] = _FIELDS) -> list[tuple[str, str]] | None:
     """Split a format into alternating fields and texts; None if it is not supported."""
-    found = [(match[1] or "", match[2] or "") for match in _TOKEN.finditer(text)]
-    if sum(len(field) + len(plain) + bool(field) for field, plain in found) != len(text):
+    tokens = [(match[1] or "", match[2] or "") for match in _TOKEN.finditer(text)]
+    if sum(len(field) + len(plain) + bool(field) for field, plain in tokens) != len(text):
         return None
-    made = [("", "%") if field == "%" else (field, plain) for field, plain in found]
+    made = [("", "%") if field == "%" else (field, plain) for field, plain in tokens]
     return made if all(not field or field in fields for field, _ in made) else None
 
 
@@ -112,10 +112,10 @@ def _near_texts(days: Days, clock: Days, form: str) -> pa.Array:
 
 def _of_any_width(field: str, days: Days, clock: Days) -> pa.Array:
     """Format names, and numbers without leading zeros."""
-    found = pa.array(_field(_plain(field), days, clock))
+    numbers = pa.array(_field(_plain(field), days, clock))
     if field in _UNPADDED:
-        return found.cast(pa.string())
-    return pa.array(_NAMES[field], pa.string()).take(found)
+        return numbers.cast(pa.string())
+    return pa.array(_NAMES[field], pa.string()).take(numbers)
 
 
 def _plain(field: str) -> str:

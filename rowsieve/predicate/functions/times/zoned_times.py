@@ -45,7 +45,7 @@ from rowsieve.types.logical import Int, LogicalType, String, Timestamp
 from rowsieve.types.time_zones import Micros, RepeatedTime, SkippedTime, Zone, zone, zone_name
 
 _LOCAL, _INSTANT = Timestamp(utc=False), Timestamp(utc=True)
-_LEAST, _MOST = -(2**63), 2**63 - 1
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 _NO_ANSWER = frozenset({"fail", "null"})
 _STYLES = frozenset(
     style.value
@@ -55,8 +55,8 @@ _TO_SECONDS = len("2024-07-03T06:30:00")
 
 
 def _text(argument: Argument) -> str | None:
-    found = argument.constant
-    return found if argument.is_constant and isinstance(found, str) else None
+    constant = argument.constant
+    return constant if argument.is_constant and isinstance(constant, str) else None
 
 
 def _zone_of(argument: Argument) -> str | None:
@@ -72,10 +72,10 @@ _OF_LOCAL = _REPEATED - {"same", "kept"}  # a local time has no previous offset
 
 def _rules(arguments: Sequence[Argument], repeated: frozenset[str]) -> str | None:
     """Return `repeated,skipped` of two constants; NULL is allowed for `try_instant` only."""
-    found = [_text(argument) for argument in arguments]
+    texts = [_text(argument) for argument in arguments]
     skipped = _STRICT_SKIPPED | {"null"} if "null" in repeated else _STRICT_SKIPPED
-    known = found[0] in repeated and found[1] in skipped
-    return f"{found[0]},{found[1]}" if known else None
+    known = texts[0] in repeated and texts[1] in skipped
+    return f"{texts[0]},{texts[1]}" if known else None
 
 
 def _parts(option: str) -> tuple[Zone, RepeatedTime, SkippedTime]:
@@ -120,8 +120,8 @@ def _resolve_instant(*, quiet: bool) -> Resolver:
 def _instant(arguments: Sequence[pa.Array], signature: Signature, _: Semantics) -> Computed:
     rules = _parts(signature.option)
     nulls = null_mask(arguments[1])
-    found, failed, null = rules[0].instants(filled(arguments[1]), *rules[1:])
-    return _computed(found, nulls | null, failed, _INSTANT)
+    instants, failed, null = rules[0].instants(filled(arguments[1]), *rules[1:])
+    return _computed(instants, nulls | null, failed, _INSTANT)
 
 
 def _try_instant(
@@ -162,8 +162,8 @@ def _zoned_trunc(arguments: Sequence[pa.Array], signature: Signature, _: Semanti
     instants, nulls = filled(arguments[2]), null_mask(arguments[2])
     offsets = own.offsets_at(instants)
     local, lost = own.local(instants)
-    found, failed, null = own.instants(truncate(unit, local), repeated, skipped, offsets)
-    return _computed(found, nulls | null, failed | lost, _INSTANT)
+    starts, failed, null = own.instants(truncate(unit, local), repeated, skipped, offsets)
+    return _computed(starts, nulls | null, failed | lost, _INSTANT)
 
 
 def _trunc_range(
@@ -186,7 +186,7 @@ def _trunc_range(
     if repeated is RepeatedTime.KEPT:
         start, stop, unbounded = _ends(value)
         steady, offsets = own.is_steady(start, stop), own.offsets_at(start)
-        first = np.maximum(start, _LEAST + DAY_US) - DAY_US
+        first = np.maximum(start, _INT64_MIN + DAY_US) - DAY_US
         least = np.where(steady, ends[0] - offsets, first)
         most = np.where(steady, ends[1] - offsets, stop)
         unknown = unknown | unbounded
@@ -233,8 +233,8 @@ def _moved(
     own, repeated, skipped = rules
     local, lost = own.local(instants)
     moved, failed = _added(local, months, days, 0)
-    found, fails, null = own.instants(moved, repeated, skipped, own.offsets_at(instants))
-    return found, lost | failed | fails, null
+    shifted, fails, null = own.instants(moved, repeated, skipped, own.offsets_at(instants))
+    return shifted, lost | failed | fails, null
 
 
 def _added(times: Micros, months: Any, days: Any, micros: Any) -> tuple[Micros, Mask]:
@@ -266,7 +266,7 @@ def _shift_range(
         local = own.local_hull(low, high)
         first, last = local.lower, local.upper
         if by_months:  # only days keep their order (trap T11)
-            inside = (first > _LEAST + DAY_US) & (last < _MOST - DAY_US)
+            inside = (first > _INT64_MIN + DAY_US) & (last < _INT64_MAX - DAY_US)
             first, last = np.where(inside, first, 0), np.where(inside, last, 0)
             first, last = first // DAY_US * DAY_US, last // DAY_US * DAY_US + DAY_US - 1
             lost = lost | (moves & ~inside)
@@ -288,14 +288,14 @@ def _shift_range(
 
 
 def _resolve_text(arguments: Sequence[Argument]) -> Signature | None:
-    found = _resolve_local(arguments[:2])
+    signature = _resolve_local(arguments[:2])
     style = TimestampText.OFFSET.value if len(arguments) == 2 else _text(arguments[-1])
-    if found is None or len(arguments) > 3 or style not in _STYLES:
+    if signature is None or len(arguments) > 3 or style not in _STYLES:
         return None
-    if style == TimestampText.RFC_3339.value and not zone(found.option).is_utc:
+    if style == TimestampText.RFC_3339.value and not zone(signature.option).is_utc:
         return None
-    types = (*found.arguments, String())[: len(arguments)]
-    return Signature(types, String(), f"{found.option},{style}")
+    types = (*signature.arguments, String())[: len(arguments)]
+    return Signature(types, String(), f"{signature.option},{style}")
 
 
 def _style(signature: Signature) -> tuple[Zone, TimestampText]:
@@ -344,8 +344,8 @@ def _text_range(
 def _ends(value: AbstractValue) -> tuple[Micros, Micros, Mask]:
     """Return both bounds as numbers and the mask of missing ones, set to the ends of time."""
     no_lower, no_upper = null_mask(value.lower), null_mask(value.upper)
-    lower = np.where(no_lower, _LEAST, filled(value.lower))
-    upper = np.where(no_upper, _MOST, filled(value.upper))
+    lower = np.where(no_lower, _INT64_MIN, filled(value.lower))
+    upper = np.where(no_upper, _INT64_MAX, filled(value.upper))
     return lower, upper, no_lower | no_upper
 
 

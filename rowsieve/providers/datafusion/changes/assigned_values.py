@@ -35,7 +35,7 @@ _PARSED: Final = (
 )
 _WHOLE_DATE: Final = r"^\s*[+-]?\d+-\d+-\d+\s*$"
 _BELOW_MICROSECONDS: Final = r"\.\d{6}\d*[1-9]"
-_MOST_DIGITS: Final = 76
+_MAX_DIGITS: Final = 76
 
 
 def assigned(rows: pa.Table, fields: Sequence[Field]) -> pa.Table:
@@ -118,8 +118,8 @@ def _cast(values: pa.Array, target: pa.DataType, field: Field) -> pa.Array:
             f"sql: column {field.name!r} is {logical.type_name(field.type)}: "
             f"{str(error).removeprefix('DataFusion error: ')}"
         ) from error
-    found = _without_views(table.column("v").combine_chunks())
-    return found if found.type == target else found.cast(target)
+    column = _without_views(table.column("v").combine_chunks())
+    return column if column.type == target else column.cast(target)
 
 
 def _kept(values: pa.Array, converted: pa.Array, field: Field) -> pa.Array:
@@ -135,7 +135,7 @@ def _kept(values: pa.Array, converted: pa.Array, field: Field) -> pa.Array:
             return pc.or_(pc.invert(finite), pc.is_finite(converted))
         case _ if pa.types.is_decimal(source):
             scale = max(source.scale, getattr(converted.type, "scale", 0))
-            wide = pa.decimal256(_MOST_DIGITS, scale)
+            wide = pa.decimal256(_MAX_DIGITS, scale)
             return pc.equal(values.cast(wide), converted.cast(wide))
         case _:
             return pc.equal(values, converted.cast(source, safe=False))

@@ -77,8 +77,8 @@ class _NumberedRead(PushdownFragment):
     def _batches(self, output: pa.Schema) -> Iterator[pa.RecordBatch]:
         names = [name for name in output.names if name != PLACE]
         for places, rows in _numbered(self._table, self._snapshot, self._predicate, names):
-            found = [places if name == PLACE else rows.column(name) for name in output.names]
-            yield relabelled(pa.RecordBatch.from_arrays(found, output.names), output)
+            columns = [places if name == PLACE else rows.column(name) for name in output.names]
+            yield relabelled(pa.RecordBatch.from_arrays(columns, output.names), output)
 
 
 def _numbered(
@@ -118,7 +118,7 @@ def rows_at(
     plan = plan_scan(chosen, table.uri, predicate=TRUE, semantics=Semantics.SQL, now_us=0)
     columns = plan.schema.select(tuple(names))
     numbers = [np.empty(0, dtype=np.int64)]
-    found: list[pa.RecordBatch] = []
+    batches: list[pa.RecordBatch] = []
     for source, _ in Execution(plan, table.handle.store).visible_parts():
         start = starts[source.part.part_id]
         wanted = np.zeros(source.row_count, dtype=bool)
@@ -127,5 +127,5 @@ def rows_at(
         for first, batch in source.rows_ahead(columns, RowSet.from_mask(wanted)):
             kept = wanted[first : first + batch.num_rows]
             numbers.append(np.flatnonzero(kept) + start + first)
-            found.append(batch.filter(pa.array(kept)))
-    return np.concatenate(numbers), pa.Table.from_batches(found, arrow_schema(columns))
+            batches.append(batch.filter(pa.array(kept)))
+    return np.concatenate(numbers), pa.Table.from_batches(batches, arrow_schema(columns))

@@ -103,13 +103,13 @@ def insert(queries: Queries, statement: Insert) -> int:
 
     def build(change: Change, snapshot: Snapshot) -> Mutation | None:
         nonlocal count
-        found = with_defaults(inserted(queries, statement, snapshot, columns), snapshot.schema)
+        inserts = with_defaults(inserted(queries, statement, snapshot, columns), snapshot.schema)
         reads: Check = changes_rows if itself else never
         if not key:
-            count = found.num_rows
-            return appended(change, snapshot, prepare_appended(found, snapshot.schema), reads)
+            count = inserts.num_rows
+            return appended(change, snapshot, prepare_appended(inserts, snapshot.schema), reads)
         order = KeyOrder.of(snapshot.schema, key)
-        rows = _one_per_key(found, statement.on_conflict, snapshot.schema, order)
+        rows = _one_per_key(inserts, statement.on_conflict, snapshot.schema, order)
         if statement.on_conflict is not OnConflict.REPLACE:
             rows = _absent(queries, statement, snapshot, order, rows)
         count = rows.num_rows
@@ -120,12 +120,12 @@ def insert(queries: Queries, statement: Insert) -> int:
 
 
 def _one_per_key(
-    found: pa.Table, on_conflict: OnConflict, schema: Schema, order: KeyOrder
+    rows: pa.Table, on_conflict: OnConflict, schema: Schema, order: KeyOrder
 ) -> pa.Table:
     """Prepare the rows; of several with one key, ON CONFLICT DO NOTHING inserts the first."""
     if on_conflict is not OnConflict.IGNORE:
-        return prepare_rows(found, schema, order, "error", "insert")
-    backwards = found.take(pa.array(np.arange(found.num_rows)[::-1]))
+        return prepare_rows(rows, schema, order, "error", "insert")
+    backwards = rows.take(pa.array(np.arange(rows.num_rows)[::-1]))
     return prepare_rows(backwards, schema, order, "last", "insert")
 
 
@@ -161,20 +161,20 @@ def inserted(
     queries: Queries, statement: Insert, snapshot: Snapshot, columns: Sequence[str]
 ) -> pa.Table:
     """Compute the rows of an INSERT, in the types of the columns."""
-    found = queries.rows(statement.source, snapshot)
-    if found.num_columns != len(columns):
+    rows = queries.rows(statement.source, snapshot)
+    if rows.num_columns != len(columns):
         raise InvalidInput(
-            f"insert: the query has {found.num_columns} columns, for the {len(columns)} columns "
+            f"insert: the query has {rows.num_columns} columns, for the {len(columns)} columns "
             f"({', '.join(columns)})"
         )
     fields = [snapshot.schema.field(name) for name in columns]
     if statement.source.lstrip().upper().startswith("VALUES"):
-        found = _values_alone(queries, statement, snapshot, columns, found)
-    return assigned(found.rename_columns(list(columns)), fields)
+        rows = _values_alone(queries, statement, snapshot, columns, rows)
+    return assigned(rows.rename_columns(list(columns)), fields)
 
 
 def _values_alone(
-    queries: Queries, statement: Insert, snapshot: Snapshot, columns: Sequence[str], found: pa.Table
+    queries: Queries, statement: Insert, snapshot: Snapshot, columns: Sequence[str], rows: pa.Table
 ) -> pa.Table:
     """Restore integers that DataFusion's VALUES rounded to floats.
 
@@ -182,19 +182,19 @@ def _values_alone(
     all integers. Its INSERT casts each value separately, but drops fractions. Its result is used
     only for columns where both agree as floats.
     """
-    if found.num_rows < 2:
-        return found
+    if rows.num_rows < 2:
+        return rows
     cast: pa.Table | None = None
     for place, name in enumerate(columns):
         wanted = snapshot.schema.field(name)
-        column = found.column(place)
+        column = rows.column(place)
         if not pa.types.is_float64(column.type) or not isinstance(wanted.type, Int | Decimal):
             continue
         cast = queries.cast_rows(statement.plain, snapshot) if cast is None else cast
         own = cast.column(snapshot.schema.names.index(name))
         if own.cast(pa.float64(), safe=False).equals(column):
-            found = found.set_column(place, found.schema.field(place).name, own)
-    return found
+            rows = rows.set_column(place, rows.schema.field(place).name, own)
+    return rows
 
 
 def delete(queries: Queries, statement: Delete) -> int:
@@ -210,9 +210,9 @@ def delete(queries: Queries, statement: Delete) -> int:
         predicate = queries.condition(query, snapshot) if statement.where else TRUE
         if predicate is not None:
             question = Question(predicate, Semantics.DATAFUSION, clock.now_us())
-            found = delete_where(change, snapshot, question)
-            count = 0 if found is None else found.request.rows_deleted
-            return found
+            mutation = delete_where(change, snapshot, question)
+            count = 0 if mutation is None else mutation.request.rows_deleted
+            return mutation
         if not key:
             relation = numbered(queries, statement.target, snapshot)
             places = queries.rows(selected(quoted(PLACE), relation, statement.where), snapshot)
@@ -241,8 +241,8 @@ def update(queries: Queries, statement: Update) -> int:
 
     def build(change: Change, snapshot: Snapshot) -> Mutation | None:
         nonlocal count
-        found, predicate = queries.matching_rows(_updating(queries, statement, snapshot), snapshot)
-        count = found.num_rows
+        values, predicate = queries.matching_rows(_updating(queries, statement, snapshot), snapshot)
+        count = values.num_rows
         if not count:
             return None
         reads: Check = changes_rows
@@ -252,9 +252,9 @@ def update(queries: Queries, statement: Update) -> int:
             question = Question(predicate, Semantics.DATAFUSION, clock.now_us())
             reads = AddsMatches(change.store, snapshot, question)
         order = KeyOrder.of(snapshot.schema, key) if key else None
-        rows = updated_rows(table, snapshot, order, found, list(statement.assignments))
+        rows = updated_rows(table, snapshot, order, values, list(statement.assignments))
         if order is None:
-            places = places_in(found.select([found.num_columns - 1]))
+            places = places_in(values.select([values.num_columns - 1]))
             rows = prepare_appended(rows, snapshot.schema)
             return hide_places(change, snapshot, places, rows, reads)
         rows = prepare_rows(rows, snapshot.schema, order, "error", "update")
@@ -286,8 +286,8 @@ def numbered(queries: Queries, target: Target, snapshot: Snapshot) -> str:
 
 def places_in(rows: pa.Table) -> np.ndarray:
     """The places in the only column."""
-    found: np.ndarray = rows.column(0).to_numpy()
-    return found
+    places: np.ndarray = rows.column(0).to_numpy()
+    return places
 
 
 def truncate(queries: Queries, _statement: Truncate) -> int:
@@ -316,17 +316,17 @@ def columns_of(schema: Schema, names: Iterable[str] | None) -> list[str]:
     """Check that the names are different columns of the table; None: return all columns."""
     if names is None:
         return list(schema.names)
-    found = list(names)
-    for name in found:
+    columns = list(names)
+    for name in columns:
         if name not in schema.names:
             raise UnknownColumn(
                 f"sql: the table has no column {name!r}, but ({', '.join(schema.names)}); write "
                 "names with upper-case letters in double quotes",
                 name=name,
             )
-    if len(set(found)) < len(found):
-        raise InvalidInput(f"sql: a column is named twice: ({', '.join(found)})")
-    return found
+    if len(set(columns)) < len(columns):
+        raise InvalidInput(f"sql: a column is named twice: ({', '.join(columns)})")
+    return columns
 
 
 def refuse_key(names: Iterable[str], key: Sequence[str]) -> None:

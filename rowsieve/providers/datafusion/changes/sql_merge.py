@@ -77,13 +77,13 @@ def merge(
     def build(change: Change, snapshot: Snapshot) -> Mutation | None:
         nonlocal count
         source = selected("*", statement.source, "")
-        found = queries.rows(source, snapshot) if rows_of is None else rows_of(snapshot)
+        source_rows = queries.rows(source, snapshot) if rows_of is None else rows_of(snapshot)
         if not queries.table.key:
-            placed = _MergingPlaces(queries, statement, snapshot, found)
+            placed = _MergingPlaces(queries, statement, snapshot, source_rows)
             places, rows = placed.places_and_rows()
             count = len(places) + placed.inserted_count
             return hide_places(change, snapshot, places, rows, changes_rows)
-        running = _Merging(queries, statement, snapshot, found)
+        running = _Merging(queries, statement, snapshot, source_rows)
         changes = running.changes()
         count = sum(part.num_rows for part in (changes.rows, changes.deletes) if part is not None)
         return keyed_change(change, snapshot, running.order, changes, running.reads())
@@ -200,7 +200,7 @@ class _Merging:
         on = self._statement.on.strip()
         if on.startswith("(") and on.endswith(")") and on.count("(") == 1:
             on = on[1:-1]
-        found: dict[str, str] = {}
+        pairs: dict[str, str] = {}
         for term in re.split(r"\s+AND\s+", on.strip(), flags=re.IGNORECASE):
             if (match := _SAME.fullmatch(term.strip())) is None:
                 return None
@@ -208,12 +208,12 @@ class _Merging:
             sides = {a: b, c: d}
             if set(sides) != {folded(ours), folded(theirs)}:
                 return None
-            found[sides[folded(ours)]] = sides[folded(theirs)]
-        if set(found) != set(self.order.names):
+            pairs[sides[folded(ours)]] = sides[folded(theirs)]
+        if set(pairs) != set(self.order.names):
             return None
-        if any(name not in self._source.column_names for name in found.values()):
+        if any(name not in self._source.column_names for name in pairs.values()):
             return None
-        keys = self._source.select([found[name] for name in self.order.names])
+        keys = self._source.select([pairs[name] for name in self.order.names])
         keys = without_views(keys.rename_columns(list(self.order.names))).drop_null()
         types = arrow_schema(Schema(0, self.order.fields)).types
         if not all(map(_is_compared_exactly, keys.schema.types, types)):
@@ -278,10 +278,10 @@ class _Merging:
             alias = self._statement.source_alias
             relation += f" INNER JOIN {self._source_relation} ON {alias}.{_ROW} = {_FIRED}.{_ROW}"
         near = self._near
-        found = self._values([*columns, *keys], relation, fired.pairs.num_rows, near)
+        computed = self._values([*columns, *keys], relation, fired.pairs.num_rows, near)
         order = self.order if self._queries.table.key else None
-        rows = updated_rows(self._queries.table, self._snapshot, order, found, list(values))
-        before = found.select(range(len(columns), found.num_columns))
+        rows = updated_rows(self._queries.table, self._snapshot, order, computed, list(values))
+        before = computed.select(range(len(columns), computed.num_columns))
         self._refuse_other_keys(rows, before, values)
         return rows
 
@@ -298,21 +298,21 @@ class _Merging:
             f"ON {alias}.{_ROW} = {_FIRED}.{_ROW}"
         )
         columns = [f"({text})" for text in texts]
-        found = self._values(columns, relation, fired.pairs.num_rows, TRUE)
+        values = self._values(columns, relation, fired.pairs.num_rows, TRUE)
         fields = [self._schema.field(name) for name in names]
-        return with_defaults(assigned(found.rename_columns(names), fields), self._schema)
+        return with_defaults(assigned(values.rename_columns(names), fields), self._schema)
 
     def _values(
         self, columns: Sequence[str], relation: str, rows: int, near: Predicate
     ) -> pa.Table:
         numbered = ", ".join(f"{text} AS c{place}" for place, text in enumerate(columns))
-        found = self._queries.rows(selected(numbered, relation, ""), self._snapshot, near)
-        if found.num_rows != rows:
+        pairs = self._queries.rows(selected(numbered, relation, ""), self._snapshot, near)
+        if pairs.num_rows != rows:
             raise RowsieveError(
-                f"merge: {rows} pairs of rows became {found.num_rows}; nothing was changed. Please "
+                f"merge: {rows} pairs of rows became {pairs.num_rows}; nothing was changed. Please "
                 "report the statement"
             )
-        return found
+        return pairs
 
     def _fired_relation(self, fired: _Fired) -> str:
         return f"{self._queries.register_rows(fired.pairs.drop_columns([_CLAUSE]))} AS {_FIRED}"

@@ -103,17 +103,17 @@ class StatementQueries:
         try:
             return frame.to_arrow_table()
         except Exception as error:
-            if isinstance(found := self.table.engine_error, RowsieveError):
-                raise found from error
+            if isinstance(failure := self.table.engine_error, RowsieveError):
+                raise failure from error
             raise
 
     def _condition(self, frame: datafusion.DataFrame, at: Snapshot) -> Predicate | None:
         if not self._session.has_default_semantics:
             return None
-        found = frame.logical_plan().inputs()[0].to_variant()
-        if not isinstance(found, datafusion.expr.Filter):
+        node = frame.logical_plan().inputs()[0].to_variant()
+        if not isinstance(node, datafusion.expr.Filter):
             return None
-        translation = from_datafusion(found.predicate(), at.schema)
+        translation = from_datafusion(node.predicate(), at.schema)
         is_exact = translation.exactness is Exactness.EXACT
         return translation.expression if is_exact else None
 

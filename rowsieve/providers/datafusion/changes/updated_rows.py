@@ -38,23 +38,23 @@ def updated_rows(
     table: Table,
     snapshot: Snapshot,
     order: KeyOrder | None,
-    found: pa.Table,
+    matched: pa.Table,
     assigned_names: Sequence[str],
 ) -> pa.Table:
     """The rows that DataFusion found, after the assignment, with all columns, in their order.
 
-    `found` has the values of the assigned columns, and then the key of each row in the order of
+    `matched` has the values of the assigned columns, and then the key of each row in the order of
     `order`, or its place in a table without a key.
     """
     schema, count = snapshot.schema, len(assigned_names)
     others = [name for name in schema.names if name not in assigned_names]
-    identity = found.select(range(count, found.num_columns))
+    identity = matched.select(range(count, matched.num_columns))
     if order is None:
         old = _columns_by_place(table, snapshot, identity.column(0).to_numpy(), others)
     else:
         keys = stored_keys(identity.rename_columns(list(order.names)), order, schema)
         old = _columns_by_key(table, snapshot, order, keys, others)
-    values = found.select(range(count)).rename_columns(list(assigned_names))
+    values = matched.select(range(count)).rename_columns(list(assigned_names))
     new = assigned(values, [schema.field(name) for name in assigned_names])
     columns = dict(zip(others, old.columns, strict=True))
     columns |= dict(zip(assigned_names, new.columns, strict=True))
@@ -63,8 +63,8 @@ def updated_rows(
 
 def stored_keys(keys: pa.Table, order: KeyOrder, schema: Schema) -> pa.Table:
     """Convert keys to the types of the table; keeps their order."""
-    found = conform(without_views(keys), schema.select(order.names))
-    return pa.table([canonical_key(column) for column in found.columns], names=found.column_names)
+    stored = conform(without_views(keys), schema.select(order.names))
+    return pa.table([canonical_key(column) for column in stored.columns], names=stored.column_names)
 
 
 def _columns_by_key(
@@ -99,16 +99,16 @@ def _columns_by_place(
     table: Table, snapshot: Snapshot, places: np.ndarray, names: Sequence[str]
 ) -> pa.Table:
     """These columns of the rows at these places, in their order."""
-    numbers, found = rows_at(table, snapshot, places, names)
+    numbers, rows = rows_at(table, snapshot, places, names)
     order = np.argsort(numbers)
     at = np.searchsorted(numbers[order], places)
     if len(numbers) != len(np.unique(places)):
         raise _another_number(len(places), len(numbers))
-    return found.take(pa.array(order[at]))
+    return rows.take(pa.array(order[at]))
 
 
-def _another_number(wanted: int, found: int) -> RowsieveError:
+def _another_number(wanted: int, count: int) -> RowsieveError:
     return RowsieveError(
-        f"sql: DataFusion found {wanted} rows to change, and Rowsieve {found} of them; nothing was "
+        f"sql: DataFusion found {wanted} rows to change, and Rowsieve {count} of them; nothing was "
         "changed. Please report the statement"
     )

@@ -35,7 +35,7 @@ from rowsieve.types.logical import Bool, Date, Decimal, Int, String, Timestamp
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema
 
-MOST_SHARE: Final = 0.25
+MAX_SHARE: Final = 0.25
 """Of the rows of a table, those that may be read to find the condition."""
 
 _ORDERED: Final = (Bool, Int, Decimal, Date, Timestamp, String)
@@ -85,10 +85,10 @@ def _sorted_scans(plan: Any, names: frozenset[str]) -> Iterator[tuple[str, First
     while waiting:
         node = waiting.pop()
         waiting.extend(node.inputs())
-        found = variant(node)
-        if not isinstance(found, datafusion.expr.Sort) or not found.get_fetch_val():
+        sort = variant(node)
+        if not isinstance(sort, datafusion.expr.Sort) or not sort.get_fetch_val():
             continue
-        by = found.sort_exprs()[0]
+        by = sort.sort_exprs()[0]
         below, filters = node.inputs()[0], []
         while (scan := variant(below)) is not None and _keeps_columns(scan):
             if isinstance(scan, datafusion.expr.Filter):
@@ -104,27 +104,27 @@ def _sorted_scans(plan: Any, names: frozenset[str]) -> Iterator[tuple[str, First
                         column.to_variant().name(),
                         by.ascending(),
                         by.nulls_first(),
-                        found.get_fetch_val(),
+                        sort.get_fetch_val(),
                     ),
                 )
 
 
-def _keeps_columns(found: Any) -> bool:
-    if isinstance(found, datafusion.expr.Projection):
-        return all(each.variant_name() == "Column" for each in found.projections())
-    return isinstance(found, datafusion.expr.SubqueryAlias | datafusion.expr.Filter)
+def _keeps_columns(node: Any) -> bool:
+    if isinstance(node, datafusion.expr.Projection):
+        return all(each.variant_name() == "Column" for each in node.projections())
+    return isinstance(node, datafusion.expr.SubqueryAlias | datafusion.expr.Filter)
 
 
 def _exact(filters: Sequence[Any], schema: Schema) -> ir.Predicate | None:
     """The filters as one predicate with the same rows; None if one has no exact form."""
     terms = []
     for each in filters:
-        found = from_datafusion(each, schema)
-        if found.exactness is not Exactness.EXACT or found.expression is None:
+        translation = from_datafusion(each, schema)
+        if translation.exactness is not Exactness.EXACT or translation.expression is None:
             return None
-        if any(isinstance(node, ir.Now) for node in ir.walk(found.expression)):
+        if any(isinstance(node, ir.Now) for node in ir.walk(translation.expression)):
             return None
-        terms.append(found.expression)
+        terms.append(translation.expression)
     return ir.conjoin(terms)
 
 
@@ -132,7 +132,7 @@ def _first_values(own: OwnTable, first: FirstRows, filters: ir.Predicate) -> pa.
     """The values of as many matching rows as are wanted, or more; None if it costs too much."""
     snapshot = own.snapshot
     rows = snapshot.parts.data_rows()
-    left = int(rows.sum() * MOST_SHARE)
+    left = int(rows.sum() * MAX_SHARE)
     values: list[pa.Array] = []
     for group in _groups(own, first, own.read_parts(filters)):
         left -= int(rows[group].sum())

@@ -25,7 +25,7 @@ import pyarrow as pa
 from rowsieve.providers.datafusion.hybrid_table import may_skip
 from rowsieve.providers.datafusion.own_table import OwnTable
 from rowsieve.providers.datafusion.part_choice.subquery_values import (
-    MOST_VALUES,
+    MAX_VALUES,
     UNSTABLE,
     is_ordered,
 )
@@ -104,7 +104,7 @@ def _known(
     most_rows = _REPEATED_ROWS * sum(map(_row_count, outer.values()))
     if not any(_has_choice(own) for own in outer.values()):
         return as_it_is
-    found = KnownQuery(query, named, plan)
+    known = KnownQuery(query, named, plan)
     texts = []
     for start, stop in spans:
         text = tokens.piece(start + 1, stop - 1)
@@ -112,16 +112,16 @@ def _known(
         new = None
         if UNSTABLE.search(text) is None:
             if tokens.words[start - 1] != "IN":
-                new = _value(found, run, text, inner)
+                new = _value(known, run, text, inner)
             elif sum(map(_row_count, inner.values())) <= most_rows:
-                new = _members(found, run, text, inner)
+                new = _members(known, run, text, inner)
         texts.append(tokens.piece(start, stop) if new is None else new)
-    if not (found.values or found.rows):
+    if not (known.values or known.rows):
         return as_it_is
-    found.query = _replaced(tokens, spans, texts)
-    found.named = _tables_in(found.query, named)
-    found.plan = partial(plan, text=found.query, values=found.values or None)
-    return found
+    known.query = _replaced(tokens, spans, texts)
+    known.named = _tables_in(known.query, named)
+    known.plan = partial(plan, text=known.query, values=known.values or None)
+    return known
 
 
 def _new_name() -> str:
@@ -167,26 +167,26 @@ def _replaced(
     return " ".join([*pieces, tokens.piece(at, tokens.count)])
 
 
-def _value(found: KnownQuery, run: Runner, text: str, inner: Mapping[str, OwnTable]) -> str | None:
+def _value(known: KnownQuery, run: Runner, text: str, inner: Mapping[str, OwnTable]) -> str | None:
     """A parameter with the value of a subquery, NULL without a row; None if it is not known."""
     rows = _rows(run, text, inner, 1)
     if rows is None or rows.num_columns != 1 or not is_ordered(rows.column(0).type):
         return None
     column = rows.column(0)
     name = _new_name()
-    found.values[name] = column[0] if rows.num_rows else pa.scalar(None, column.type)
+    known.values[name] = column[0] if rows.num_rows else pa.scalar(None, column.type)
     return f"${name}"
 
 
 def _members(
-    found: KnownQuery, run: Runner, text: str, inner: Mapping[str, OwnTable]
+    known: KnownQuery, run: Runner, text: str, inner: Mapping[str, OwnTable]
 ) -> str | None:
     """A query of the rows of a subquery; None if they are not known."""
-    rows = _rows(run, text, inner, MOST_VALUES)
+    rows = _rows(run, text, inner, MAX_VALUES)
     if rows is None or rows.num_columns != 1:
         return None
     name = _new_name()
-    found.rows[name] = rows
+    known.rows[name] = rows
     return f"(SELECT * FROM {name})"  # noqa: S608 - a name of ours
 
 

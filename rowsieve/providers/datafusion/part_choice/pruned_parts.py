@@ -49,20 +49,20 @@ def pruned_parts(
     schemas = {stub: many[name].snapshot.schema for stub, name in stubs.items()}
     if plan is None:
         return {}
-    found = conditions(plan, schemas)
+    predicates = conditions(plan, schemas)
     if values is not None and has_semi_joins(plan):
         for stub, name in stubs.items():
-            if stub in found and _may_run_twice(named, name):
+            if stub in predicates and _may_run_twice(named, name):
                 alone = optimised(planned({name: views[name]}))  # subqueries read the other tables
-                found |= conditions(alone, {stub: schemas[stub]}, values)
-    firsts = {} if values is None else first_rows(plan, frozenset(found))
+                predicates |= conditions(alone, {stub: schemas[stub]}, values)
+    firsts = {} if values is None else first_rows(plan, frozenset(predicates))
     for stub, first in firsts.items():
         own = many[stubs[stub]]
-        if _scans_once(plan, stub) and len(own.read_parts(found[stub])) > 1:
-            found[stub] = conjoin((found[stub], condition_of(own, first)))
+        if _scans_once(plan, stub) and len(own.read_parts(predicates[stub])) > 1:
+            predicates[stub] = conjoin((predicates[stub], condition_of(own, first)))
     return {
         stubs[stub]: many[stubs[stub]].read_parts(condition)
-        for stub, condition in found.items()
+        for stub, condition in predicates.items()
         if condition != TRUE
     }
 

@@ -57,15 +57,15 @@ def conditions(
     the plan. The result omits tables that the plan does not scan. With `values`, semi joins count
     too.
     """
-    found: dict[str, list[Predicate]] = {name: [] for name in schemas}
+    predicates: dict[str, list[Predicate]] = {name: [] for name in schemas}
     for name, filters in _scans(optimised, frozenset(schemas), values):
-        found[name].append(conjoin(_read(each, schemas[name]) for each in filters))
+        predicates[name].append(conjoin(_read(each, schemas[name]) for each in filters))
     lines = [line.strip() for line in optimised.display_indent().splitlines()]
     scans = [line.removeprefix(_SCAN).partition(" ")[0] for line in lines if _SCAN in line]
     # The text of the plan includes subqueries inside expressions, which Python cannot visit.
     return {
         name: disjoin(terms) if len(terms) == scans.count(name) else TRUE
-        for name, terms in found.items()
+        for name, terms in predicates.items()
         if terms or name in scans
     }
 
@@ -95,19 +95,19 @@ def _scans(
         node, held = waiting.pop()
         waiting.extend(inherited(node, held, values))
         try:
-            found = node.to_variant()
+            scan = node.to_variant()
         except Exception:  # noqa: S112 - Python has no class for this node
             continue
-        if isinstance(found, expressions.TableScan) and found.table_name() in names:
-            yield found.table_name(), [*found.filters(), *held]
+        if isinstance(scan, expressions.TableScan) and scan.table_name() in names:
+            yield scan.table_name(), [*scan.filters(), *held]
 
 
 def _read(expression: Any, schema: Schema) -> Predicate:
     """Translate to a predicate that is TRUE wherever the expression is; TRUE if impossible."""
     try:
-        found = from_datafusion(expression, schema).expression
+        predicate = from_datafusion(expression, schema).expression
     except RowsieveError:
         return TRUE
-    if found is None:
+    if predicate is None:
         return TRUE
-    return from_now_on(found, Semantics.DATAFUSION, clock.now_us())
+    return from_now_on(predicate, Semantics.DATAFUSION, clock.now_us())

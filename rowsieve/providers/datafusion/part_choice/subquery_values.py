@@ -18,7 +18,7 @@ import datafusion
 import pyarrow as pa
 from datafusion import functions
 
-MOST_VALUES: Final = 2_000
+MAX_VALUES: Final = 2_000
 """Distinct values that are compared one by one; of more, only the least and the greatest count."""
 
 UNSTABLE: Final = re.compile(r"\b(now|current_\w+|today|random|rand|uuid\w*)\b", re.IGNORECASE)
@@ -69,24 +69,24 @@ class SubqueryValues:
             return
         for ours, theirs in join.on():
             try:
-                found = self._condition(datafusion.Expr(ours), other, datafusion.Expr(theirs))
+                condition = self._condition(datafusion.Expr(ours), other, datafusion.Expr(theirs))
             except Exception:  # DataFusion has no class for its errors; the statement reports it
                 return
-            if found is not None:
-                yield found.expr
+            if condition is not None:
+                yield condition.expr
 
     def _condition(
         self, ours: datafusion.Expr, other: Any, theirs: datafusion.Expr
     ) -> datafusion.Expr | None:
         """A condition that `ours` equals one of the values of `theirs`; None if it is not known."""
         frame = self._session.create_dataframe_from_logical_plan(other).select(theirs.alias("v"))
-        values = frame.distinct().limit(MOST_VALUES + 2).to_arrow_table().column(0)
+        values = frame.distinct().limit(MAX_VALUES + 2).to_arrow_table().column(0)
         if not is_ordered(values.type):
             return None
         if pa.types.is_string_view(values.type):
             values = values.cast(pa.string())  # views have no drop_null
         values = values.drop_null()
-        if len(values) <= MOST_VALUES:
+        if len(values) <= MAX_VALUES:
             return functions.in_list(ours, [datafusion.Expr.literal(each) for each in values])
         column = datafusion.col("v")
         ends = frame.aggregate([], [functions.min(column), functions.max(column)])
@@ -99,9 +99,9 @@ class SubqueryValues:
         while waiting:
             node = waiting.pop()
             waiting.extend(node.inputs())
-            found = variant(node)
-            if isinstance(found, datafusion.expr.TableScan):
-                names.append(tuple(part for part in found.fqn() if part is not None))
+            scan = variant(node)
+            if isinstance(scan, datafusion.expr.TableScan):
+                names.append(tuple(part for part in scan.fqn() if part is not None))
         # The text of the plan includes subqueries inside expressions, which Python cannot visit.
         count = plan.display_indent().count(_SCAN)
         return count == len(names) and all(map(self._is_fixed, names))
@@ -123,12 +123,12 @@ def inherited(
     match variant(node):
         case expressions.Filter() | expressions.SubqueryAlias():
             yield inputs[0], held
-        case expressions.Projection() as found if all(
-            each.variant_name() == "Column" for each in found.projections()
+        case expressions.Projection() as plan if all(
+            each.variant_name() == "Column" for each in plan.projections()
         ):
             yield inputs[0], held
-        case expressions.Join() as found if str(found.join_type()) in ("LeftSemi", "LeftAnti"):
-            more = () if values is None else values.conditions(found, inputs[1])
+        case expressions.Join() as plan if str(plan.join_type()) in ("LeftSemi", "LeftAnti"):
+            more = () if values is None else values.conditions(plan, inputs[1])
             yield inputs[0], (*held, *more)
             yield inputs[1], ()
         case _:

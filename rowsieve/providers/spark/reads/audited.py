@@ -106,8 +106,8 @@ def _of_entry_point(name: str) -> Reporter:
         )
     where = f"the entry point {name} = {point.value} of group {REPORTERS}"
     try:
-        found = point.load()
-        made = found() if isinstance(found, type) or not hasattr(found, "report") else found
+        entry = point.load()
+        made = entry() if isinstance(entry, type) or not hasattr(entry, "report") else entry
     except Exception as error:  # the package's module or function may raise anything
         raise InvalidInput(
             f"option reporter: {where} cannot be loaded: {type(error).__name__}: {error}"

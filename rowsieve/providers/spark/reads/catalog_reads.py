@@ -43,7 +43,7 @@ def is_creation(options: Mapping[str, str]) -> bool:
 def given_options(options: Mapping[str, str]) -> dict[str, str]:
     """The options of the read that CREATE TABLE names."""
     lowered = {name.lower(): value for name, value in options.items()}
-    found = {
+    given = {
         name.removeprefix(_GIVEN): value
         for name, value in lowered.items()
         if name.startswith(_GIVEN)
@@ -53,12 +53,12 @@ def given_options(options: Mapping[str, str]) -> dict[str, str]:
             "CREATE TABLE ... USING rowsieve: the table is not named, and nothing was created; add "
             "OPTIONS (path '...') or LOCATION '...'"
         )
-    if reads_feed(found):
+    if reads_feed(given):
         raise UnsupportedOperation(
             "CREATE TABLE ... USING rowsieve reads the rows of a version, and nothing was created; "
             f"for changes use {VIEW}"
         )
-    if any(name.startswith(STORAGE) for name in found):
+    if any(name.startswith(STORAGE) for name in given):
         raise UnsupportedOperation(
             "CREATE TABLE ... USING rowsieve would keep storage options, which may be secrets, in "
             "Spark's catalog, so nothing was created; give them by the environment, or use "
@@ -72,7 +72,7 @@ def given_options(options: Mapping[str, str]) -> dict[str, str]:
                 f"if it has a percent sign, use {VIEW}"
             )
         path = "/" + path.removeprefix(_LOCAL).lstrip("/")
-    return {**found, "path": path}
+    return {**given, "path": path}
 
 
 def keeping(columns: StructType, options: Mapping[str, str], head: Snapshot) -> StructType:

@@ -26,7 +26,7 @@ from rowsieve.providers.spark.plans import frame_of, rows_of_nulls
 from rowsieve.providers.spark.reads.spark_read import SparkRead
 from rowsieve.providers.spark.source import plan_read
 
-_MOST_COLUMNS: Final = 100  # the JVM gets each in calls of its own
+_MAX_COLUMNS: Final = 100  # the JVM gets each in calls of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def with_known_counts(
     """The frame, which runs without these tables; `planned` puts plans into their places."""
     session, plans = frame.sparkSession, {}
     for place, table in unread.items():
-        if table.output.length() > _MOST_COLUMNS:
+        if table.output.length() > _MAX_COLUMNS:
             return frame
         if (plan := rows_of_nulls(session, table.row_count, table.output)) is None:
             return frame

@@ -124,17 +124,17 @@ def reads_feed(options: Mapping[str, str]) -> bool:
     if value == "true":
         return True
     _refuse_filters_of_commits(options)
-    if (found := next((name for name in _OF_FEED if name in options), None)) is not None:
+    if (extra := next((name for name in _OF_FEED if name in options), None)) is not None:
         raise InvalidInput(
-            f"option {found} is for reads of the change feed: add .option('readChangeFeed', 'true')"
+            f"option {extra} is for reads of the change feed: add .option('readChangeFeed', 'true')"
         )
     return False
 
 
 def _refuse_filters_of_commits(options: Mapping[str, str]) -> None:
     """Refuse Delta's options that skip commits, because rows would be lost."""
-    if (found := next((name for name in _CHANGES_ONLY if name in options), None)) is not None:
+    if (option := next((name for name in _CHANGES_ONLY if name in options), None)) is not None:
         raise UnsupportedOperation(
-            f"option {found}: a stream here has the rows of all commits, with their change types; "
+            f"option {option}: a stream here has the rows of all commits, with their change types; "
             "choose by .option('where', \"_change_type = 'insert'\")"
         )

@@ -84,8 +84,8 @@ def feed_columns(options: FeedOptions, pinned: PinnedFeed) -> FeedColumns:
 
 def output_of(options: FeedOptions, pinned: PinnedFeed) -> StructType:
     """The columns of the DataFrame."""
-    found: StructType = spark_schema(feed_columns(options, pinned).schema)
-    return found
+    columns: StructType = spark_schema(feed_columns(options, pinned).schema)
+    return columns
 
 
 def read_commits(
@@ -140,22 +140,22 @@ class CommitPlanner:
         """
         if not versions:
             return []
-        found: list[CommitParts | None] = []
+        commits: list[CommitParts | None] = []
         if versions[0] == all_rows_of:
             before: Snapshot | None = self._at(versions[0])
             assert before is not None
             check_columns(before, self._target)
-            found.append(parts_of_rows(before))
+            commits.append(parts_of_rows(before))
             versions = versions[1:]
         else:
             before = self._at(versions[0] - 1) if versions[0] else None
         for version in versions:
             after, operation = next_version(self._log, before, version)
             check_columns(after, self._target)
-            found.append(parts_of_commit(before, after, operation, self._target))
+            commits.append(parts_of_commit(before, after, operation, self._target))
             before = after
         self._last = before
-        return [commit for commit in found if commit is not None]
+        return [commit for commit in commits if commit is not None]
 
     def _at(self, version: int) -> Snapshot:
         last = self._last
@@ -215,11 +215,11 @@ def _first_since(log: CommitLog, head: Snapshot, text: str) -> int:
         return 0
 
 
-def check_same_table(found: str, target: Snapshot, uri: str) -> None:
+def check_same_table(uuid: str, target: Snapshot, uri: str) -> None:
     """Raise TableNotFound if the table at the URI is not the one that was loaded."""
-    if found != target.table.uuid:
+    if uuid != target.table.uuid:
         raise TableNotFound(
-            f"{uri} was loaded as table {target.table.uuid}, and is now table {found}: it was "
+            f"{uri} was loaded as table {target.table.uuid}, and is now table {uuid}: it was "
             "dropped and created again; load it again"
         )
 

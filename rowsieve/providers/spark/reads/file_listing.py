@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-_MOST_PATHS: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+_MAX_PATHS: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _ALL: Final = str(2**31 - 1)
 _BETWEEN: Final = "\0"
 _LOCK: Final = threading.Lock()
@@ -32,17 +32,17 @@ def parquet_scan(session: Any, reader: Any, paths: Sequence[str]) -> Any:
 @contextmanager
 def _listed_by_driver(session: Any, path_count: int) -> Iterator[None]:
     """Raise the number of paths above which Spark starts a job; then put the setting back."""
-    if path_count <= int(session.conf.get(_MOST_PATHS)):
+    if path_count <= int(session.conf.get(_MAX_PATHS)):
         yield
         return
     with _LOCK:  # two threads would put back each other's value
-        explicit = session._jsparkSession.conf().getAll().contains(_MOST_PATHS)
-        before = session.conf.get(_MOST_PATHS)
-        session.conf.set(_MOST_PATHS, _ALL)
+        explicit = session._jsparkSession.conf().getAll().contains(_MAX_PATHS)
+        before = session.conf.get(_MAX_PATHS)
+        session.conf.set(_MAX_PATHS, _ALL)
         try:
             yield
         finally:
             if explicit:
-                session.conf.set(_MOST_PATHS, before)
+                session.conf.set(_MAX_PATHS, before)
             else:
-                session.conf.unset(_MOST_PATHS)
+                session.conf.unset(_MAX_PATHS)

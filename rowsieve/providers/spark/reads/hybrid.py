@@ -183,7 +183,7 @@ def _needed(read: SparkRead, plan: ScanPlan) -> set[str]:
     if not is_total(plan.predicate, plan.schema, plan.semantics):
         return whole
     for each in read.implied:
-        found = plan_scan(
+        smaller_plan = plan_scan(
             snapshot,
             plan.table_uri,
             predicate=each.predicate,
@@ -191,7 +191,7 @@ def _needed(read: SparkRead, plan: ScanPlan) -> set[str]:
             now_us=plan.now_us,
             in_process=False,
         )
-        whole &= {part.part_id for part in read_parts(found)}
+        whole &= {part.part_id for part in read_parts(smaller_plan)}
     return whole
 
 
@@ -200,11 +200,11 @@ def _refusal(
 ) -> Reason | None:
     """The first reason to read all parts through the source; None if there is none."""
     settings = read.options.switches.settings(read.table.handle.pinned.table.properties)
-    found: Reason | None
+    reason: Reason | None
     if not set(allowed) - {"source"}:
         return Reason.ASKED
-    if (found := session_refusal(read.spark) or store_refusal(read.table.uri)) is not None:
-        return found
+    if (reason := session_refusal(read.spark) or store_refusal(read.table.uri)) is not None:
+        return reason
     if not settings.skips or settings.audited_percent:
         return Reason.AUDIT
     if read.foreign_condition or not is_total(plan.predicate, plan.schema, plan.semantics):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rowsieve.table import Table
 
 PREFIX: Final = "rowsieve_"
-_MOST: Final = 10_000  # reads that are remembered; the oldest are forgotten
+_MAX_REMEMBERED: Final = 10_000  # reads that are remembered; the oldest are forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def marked(read: SparkRead, frame: Any, allowed: Collection[str], row_count: int
     if not hasattr(read.spark, "_jsparkSession"):
         return frame
     name, table = PREFIX + uuid.uuid4().hex, read.table
-    found = MarkedRead(
+    mark = MarkedRead(
         table.uri,
         table.handle.pinned.table.uuid,
         table.version,
@@ -92,8 +92,8 @@ def marked(read: SparkRead, frame: Any, allowed: Collection[str], row_count: int
         is_writable=not table.handle.read_only,
     )
     with _LOCK:
-        _READS[name] = found
-        while len(_READS) > _MOST:
+        _READS[name] = mark
+        while len(_READS) > _MAX_REMEMBERED:
             _READS.popitem(last=False)
     return frame.alias(name)
 

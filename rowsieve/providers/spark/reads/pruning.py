@@ -67,10 +67,10 @@ from rowsieve.types.logical import Field
 
 _LOG = logging.getLogger("rowsieve")
 _WARNED: set[tuple[str, str]] = set()  # versions of Spark and kinds of errors
-_MOST_WARNED: Final = 100
+_MAX_WARNED: Final = 100
 _LOGICAL: Final = "org.apache.spark.sql.catalyst.plans.logical."
 _OWN_NAME: Final = re.compile(rf"\b{PREFIX}[0-9a-f]{{32}}\.")  # of a frame without another name
-_MOST_CONDITIONS: Final = 200  # reading one takes some milliseconds
+_MAX_CONDITIONS: Final = 200  # reading one takes some milliseconds
 # Operators whose result does not depend on how rows are spread over partitions.
 _KNOWN: Final = frozenset(
     _LOGICAL + name
@@ -88,7 +88,7 @@ class _Place:
     """A read in a plan: what it outputs, the read, and the rules of the query's session."""
 
     output: Any
-    found: MarkedRead
+    marked: MarkedRead
     read: SparkRead
     rules: Rules
 
@@ -138,19 +138,19 @@ def pruned(frame: Any) -> Any:
 def explained(frame: Any) -> PruneReport:
     """Report which parts `pruned` skips, by which conditions, and why not more."""
     check_frame(frame, "explain_prune")
-    found = _attempt(frame)
+    attempt = _attempt(frame)
     reads = []
     with using(frame.sparkSession):
-        for number, place in enumerate(found.places):
+        for number, place in enumerate(attempt.places):
             if place is None:
                 continue
-            uses = found.uses.get(number, ())
+            uses = attempt.uses.get(number, ())
             before, after = part_counts(_with(place, uses))
             shown = tuple(use.explained() for use in uses)
             reads.append(
                 PrunedRead(place.read.table.uri, place.read.table.version, before, after, shown)
             )
-    return PruneReport(tuple(reads), found.refusal, found.detail)
+    return PruneReport(tuple(reads), attempt.refusal, attempt.detail)
 
 
 def _attempt(frame: Any) -> _Attempt:
@@ -194,7 +194,7 @@ def _kind(error: Exception, detail: str) -> str:
 
 def _warn(version: str, kind: str, detail: str) -> None:
     """Log a warning, once for each kind of error, and at most a hundred."""
-    if (version, kind) in _WARNED or len(_WARNED) >= _MOST_WARNED:
+    if (version, kind) in _WARNED or len(_WARNED) >= _MAX_WARNED:
         return
     _WARNED.add((version, kind))
     _LOG.warning(
@@ -239,7 +239,7 @@ def _pruned(frame: Any) -> _Attempt:
 def _plan_of(read: SparkRead, place: _Place | None, session: Any) -> Any:
     """The plan of a read, with the attributes of its place in the query's plan."""
     assert place is not None
-    frame = hybrid_frame(read, place.found.allowed)
+    frame = hybrid_frame(read, place.marked.allowed)
     return renamed(session, frame._jdf.queryExecution().analyzed(), place.output)
 
 
@@ -259,14 +259,14 @@ def _unread(
     uses: Mapping[int, Sequence[_Use]], places: Sequence[_Place | None]
 ) -> dict[int, UnreadTable]:
     """By place: the tables that the query only counts."""
-    found = {}
+    tables = {}
     for number, its_uses in uses.items():
         place = places[number]
-        if place is None or (row_count := place.found.row_count) is None:
+        if place is None or (row_count := place.marked.row_count) is None:
             continue
         if all(use.reads_nothing for use in its_uses):
-            found[number] = UnreadTable(place.read, place.output, row_count)
-    return found
+            tables[number] = UnreadTable(place.read, place.output, row_count)
+    return tables
 
 
 def _is_marked(node: Any) -> bool:
@@ -276,45 +276,45 @@ def _is_marked(node: Any) -> bool:
 
 def _place(node: Any, session: Any) -> _Place | None:
     """The read that the node is the frame of."""
-    found = read_named(str(node.alias()))
-    read = None if found is None else found.again(session)
-    if found is None or read is None:
+    mark = read_named(str(node.alias()))
+    read = None if mark is None else mark.again(session)
+    if mark is None or read is None:
         return None
     rules = Rules.of(session, read.table.handle.pinned.schema)
-    return _Place(node.child().output(), found, read, rules)
+    return _Place(node.child().output(), mark, read, rules)
 
 
 def _smaller_reads(
     uses: Mapping[int, Sequence[_Use]], places: Sequence[_Place | None]
 ) -> dict[int, SparkRead]:
     """By place: the read that skips parts by its conditions, if there is one."""
-    found = {}
+    reads = {}
     for number, its_uses in uses.items():
         if (place := places[number]) is not None:
             read = _with(place, its_uses)
             if read.implied != place.read.implied and is_smaller(read):
-                found[number] = read
-    return found
+                reads[number] = read
+    return reads
 
 
 def _with(place: _Place, uses: Sequence[_Use]) -> SparkRead:
     """The read, limited to rows that one of its uses needs."""
     if not uses:
         return place.read
-    found = Implied(ir.disjoin([use.predicate for use in uses]), place.rules.semantics)
-    if found.predicate == ir.TRUE or found in place.read.implied:
+    implied = Implied(ir.disjoin([use.predicate for use in uses]), place.rules.semantics)
+    if implied.predicate == ir.TRUE or implied in place.read.implied:
         return place.read
-    return replace(place.read, implied=(*place.read.implied, found))
+    return replace(place.read, implied=(*place.read.implied, implied))
 
 
 def _uses(plan: Any, places: Sequence[_Place | None]) -> dict[int, list[_Use]]:
     """By place: the occurrences of its leaf."""
-    found = defaultdict(list)
+    uses = defaultdict(list)
     for name, output, conditions, reads_nothing in _leaves(plan, ()):
         if (place := places[number := int(name)]) is not None:
             use = _use(place, output, conditions)
-            found[number].append(replace(use, reads_nothing=reads_nothing))
-    return dict(found)
+            uses[number].append(replace(use, reads_nothing=reads_nothing))
+    return dict(uses)
 
 
 def _leaves(
@@ -346,14 +346,14 @@ def _only_selects(project: Any) -> bool:
 
 
 def _conjuncts(condition: Any) -> list[Any]:
-    found, stack = [], [condition]
+    conjuncts, stack = [], [condition]
     while stack:
         item = stack.pop()
         if class_of(item) == "org.apache.spark.sql.catalyst.expressions.And":
             stack += [item.right(), item.left()]
         else:
-            found.append(item)
-    return found
+            conjuncts.append(item)
+    return conjuncts
 
 
 def _use(place: _Place, output: Sequence[Any], conditions: Sequence[Any]) -> _Use:
@@ -370,8 +370,8 @@ def _use(place: _Place, output: Sequence[Any], conditions: Sequence[Any]) -> _Us
         except RecursionError:
             stopped = "it nests too deep"
         else:
-            if len(kept) == _MOST_CONDITIONS:
-                stopped = f"more than {_MOST_CONDITIONS} conditions are not read"
+            if len(kept) == _MAX_CONDITIONS:
+                stopped = f"more than {_MAX_CONDITIONS} conditions are not read"
             elif _may_fail(predicate, place):
                 stopped = "it may fail on a row, or depends on the time otherwise than by a bound"
         if stopped:

@@ -53,8 +53,8 @@ def predicate_of(node: Node, columns: Columns, depth: int = 0) -> ir.Predicate:
     if kind == "Not":
         return ir.Not(predicate_of(node.children[0], columns, depth + 1))
     if kind in ("IsNull", "IsNotNull"):
-        found = ir.IsNull(_column(node.children[0], columns)[0])
-        return found if kind == "IsNull" else ir.Not(found)
+        null_check = ir.IsNull(_column(node.children[0], columns)[0])
+        return null_check if kind == "IsNull" else ir.Not(null_check)
     if kind in COMPARISONS:
         return _comparison(COMPARISONS[kind], node, columns)
     if kind == "In":
@@ -162,9 +162,9 @@ def path_of(node: Node, columns: Columns) -> tuple[tuple[str, ...], LogicalType]
 def members_of(node: Node, type_: LogicalType) -> ir.ValueSet:
     """The members of an `InSet`, which are of this type and not NULL."""
     if isinstance(type_, String):
-        found = long_lists.listed_set(node.children[0], node.source(), "string")
-        assert isinstance(found, Listed)
-        values = found.values.array
+        listed = long_lists.listed_set(node.children[0], node.source(), "string")
+        assert isinstance(listed, Listed)
+        values = listed.values.array
     elif isinstance(type_, Int | Date | Timestamp | Decimal):
         texts = str(node.source().hset().mkString("\n")).split("\n")
         values = pa.array([_number(text, type_) for text in texts], arrow_type(type_))
@@ -217,9 +217,9 @@ def constant_of(node: Node, type_: LogicalType) -> Any:
             raise refusal(node.kind)
 
 
-def _text(found: bytes) -> str:
+def _text(text: bytes) -> str:
     """Spark's text, which may be other bytes than UTF-8."""
     try:
-        return found.decode()
+        return text.decode()
     except UnicodeDecodeError:
         raise refusal("Literal") from None

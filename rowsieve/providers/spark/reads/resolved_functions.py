@@ -84,14 +84,14 @@ def predicate_by_text(node: Node, columns: Columns, rules: Rules) -> ir.Predicat
 
     _check_names(rules.schema)
     try:
-        found = read_encoded(
+        translation = read_encoded(
             [node], spell, list, rules.schema, SPARK, meant=rules.semantics, shown=lambda _: "it"
         )
     except (InvalidPredicate, UnknownColumn) as error:
         raise UnsupportedOperation(str(error)) from error
-    if found.expression is None or found.exactness is not Exactness.EXACT:
-        raise refusals[0] if refusals else UnsupportedOperation(" ".join(found.notes))
-    return found.expression
+    if translation.expression is None or translation.exactness is not Exactness.EXACT:
+        raise refusals[0] if refusals else UnsupportedOperation(" ".join(translation.notes))
+    return translation.expression
 
 
 def _check_names(schema: Schema) -> None:

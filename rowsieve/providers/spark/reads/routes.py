@@ -42,12 +42,12 @@ RouteName: TypeAlias = Literal["native", "bitmap", "source"]
 ALL_ROUTES: Final[tuple[RouteName, ...]] = ("native", "bitmap", "source")
 # Characters of paths that mean the same to us, to Hadoop and to every locale of a JVM.
 _PLAIN_PATH: Final = re.compile(r"[A-Za-z0-9_./ =+@~,-]*")
-_MOST_HIDDEN: Final = 0.9  # share of hidden rows up to which Spark reads a file itself
-_MOST_BITMAPS: Final = 512  # files; their directory grows with the square, to 256 kB
-_MOST_OF_A_SIZE: Final = 8  # files of the same size are in different scans
+_MAX_HIDDEN: Final = 0.9  # share of hidden rows up to which Spark reads a file itself
+_MAX_BITMAPS: Final = 512  # files; their directory grows with the square, to 256 kB
+_MAX_OF_A_SIZE: Final = 8  # files of the same size are in different scans
 # Planning one more scan costs 45 ms of CPU, looking up a row 25 ns: see decision 89.
 _JOINED_BELOW_ROWS: Final = 1_500_000
-_MOST_BITMAP_ROWS: Final = 400_000_000  # 50 MB of bits in Spark's plan
+_MAX_BITMAP_ROWS: Final = 400_000_000  # 50 MB of bits in Spark's plan
 _V1_SOURCES: Final = "spark.sql.sources.useV1SourceList"
 
 
@@ -217,7 +217,7 @@ def _is_one_scan(alike: Sequence[PartRoute]) -> bool:
     has_hidden = any(part.route == "bitmap" for part in alike)
     sizes = {part.size_bytes for part in alike}
     return (
-        has_hidden and clean_rows < _JOINED_BELOW_ROWS and len(alike) == len(sizes) <= _MOST_BITMAPS
+        has_hidden and clean_rows < _JOINED_BELOW_ROWS and len(alike) == len(sizes) <= _MAX_BITMAPS
     )
 
 
@@ -284,11 +284,11 @@ class _Chooser:
         self, size: tuple[int, int], row_count: int, rows: RowSet | None
     ) -> Reason | None:
         if "source" in self._allowed:
-            if rows is not None and len(rows) < (1 - _MOST_HIDDEN) * row_count:
+            if rows is not None and len(rows) < (1 - _MAX_HIDDEN) * row_count:
                 return Reason.MOSTLY_HIDDEN
-            if self._sizes.total() >= _MOST_BITMAPS or self._sizes[size] >= _MOST_OF_A_SIZE:
+            if self._sizes.total() >= _MAX_BITMAPS or self._sizes[size] >= _MAX_OF_A_SIZE:
                 return Reason.MANY_BITMAPS
-            if self._bitmap_rows > _MOST_BITMAP_ROWS:
+            if self._bitmap_rows > _MAX_BITMAP_ROWS:
                 return Reason.MANY_BITMAPS
         return None
 

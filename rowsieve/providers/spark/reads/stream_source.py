@@ -103,8 +103,8 @@ class Offset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def plain(self) -> dict[str, Any]:
         """The offset as Spark keeps it."""
-        found: dict[str, Any] = msgspec.to_builtins(self)
-        return found
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        return fields
 
 
 class RowsieveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -287,18 +287,18 @@ class _Driver:
         target = self._target
         if last <= target.version or head.schema.id == target.schema.id:
             return last
-        found = max(start.version, target.version)
-        check_columns(self._log.at(found), target)
-        for version in range(found + 1, last + 1):
+        newest = max(start.version, target.version)
+        check_columns(self._log.at(newest), target)
+        for version in range(newest + 1, last + 1):
             entry = self._log.entry(version)
             if entry is None or entry.schema is not None:
                 after = self._log.at(version)
                 if after.schema.id != target.schema.id:
                     break
-            found = version
-        if found == start.version:
-            check_columns(self._log.at(found + 1), target)
-        return found
+            newest = version
+        if newest == start.version:
+            check_columns(self._log.at(newest + 1), target)
+        return newest
 
     def _protect(self, offset: Offset) -> None:
         """Hold a lease on what the next batch needs; without one if the table is read-only."""

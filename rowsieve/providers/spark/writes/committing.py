@@ -135,8 +135,8 @@ def _refuse_repeated(store: ObjectStore, parts: PartTable, job: WriteJob) -> Non
         streams = [Stream(source.rows(key), deletes=False) for source in sources]
         if job.deletes or job.merges:
             streams += [Stream(source.tombstones(key), deletes=False) for source in sources]
-        if (found := repeated_key(streams, order)) is not None:
-            raise repeated_key_error(job.operation, found)
+        if (repeated := repeated_key(streams, order)) is not None:
+            raise repeated_key_error(job.operation, repeated)
 
 
 def _check_same_table(job: WriteJob, head: Snapshot) -> None:

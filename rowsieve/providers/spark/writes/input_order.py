@@ -24,7 +24,7 @@ Range: TypeAlias = tuple[Any, Any]
 """The least and the greatest value of the first key column in a row group."""
 
 _LOG: Final = logging.getLogger("rowsieve")
-MOST_FILES: Final = 1_000  # to ask Spark for more, one by one, and to read their footers takes long
+MAX_FILES: Final = 1_000  # to ask Spark for more, one by one, and to read their footers takes long
 _LOCAL: Final = "file:"
 
 
@@ -34,10 +34,10 @@ def tasks_are_in_order(frame: Any, key: Sequence[str]) -> bool:
     False if that is unknown: for other inputs, computed keys, joins, and Spark Connect.
     """
     try:
-        found = files_of_tasks(frame, key[0], MOST_FILES)
-        if found is None:
+        spans = files_of_tasks(frame, key[0], MAX_FILES)
+        if spans is None:
             return False
-        column, tasks = found
+        column, tasks = spans
         return _are_large(tasks) and _are_disjoint([_ranges(task, column) for task in tasks])
     except (Py4JError, UnknownInternals, OSError, pa.ArrowException) as error:
         _LOG.debug("the ranges of the frame's files are not known: %s", error)
@@ -70,7 +70,7 @@ def _ascend(ranges: Sequence[Range]) -> bool:
 
 def _ranges(task: Sequence[FileSpan], column: str) -> list[Range] | None:
     """The ranges of the row groups that a task reads, in its order; None if one is not known."""
-    found = []
+    ranges = []
     for span in task:
         if not span.path.startswith(_LOCAL):
             return None
@@ -85,8 +85,8 @@ def _ranges(task: Sequence[FileSpan], column: str) -> list[Range] | None:
             statistics = group.column(leaf).statistics
             if statistics is None or not statistics.has_min_max:
                 return None
-            found.append((statistics.min, statistics.max))
-    return found
+            ranges.append((statistics.min, statistics.max))
+    return ranges
 
 
 def _leaves(metadata: pq.FileMetaData) -> Mapping[str, int]:

@@ -7,31 +7,31 @@ from typing import Final
 _WIDTHS: Final = ("tinyint", "smallint", "int", "bigint")
 
 
-def is_comparable(found: str, wanted: str) -> bool:
+def is_comparable(given: str, wanted: str) -> bool:
     """Return whether Spark compares the two types without a cast that changes a value."""
-    return is_assignable(found, wanted) or is_assignable(wanted, found)
+    return is_assignable(given, wanted) or is_assignable(wanted, given)
 
 
-def is_assignable(found: str, wanted: str) -> bool:
+def is_assignable(given: str, wanted: str) -> bool:
     """Return whether Spark's cast from one type to the other keeps every value."""
-    if found in (wanted, "void"):
+    if given in (wanted, "void"):
         return True
-    if found in _WIDTHS:
+    if given in _WIDTHS:
         if wanted in _WIDTHS:
-            return _WIDTHS.index(found) < _WIDTHS.index(wanted)
+            return _WIDTHS.index(given) < _WIDTHS.index(wanted)
         if wanted == "double":
-            return found != "bigint"
-        digits = (3, 5, 10, 19)[_WIDTHS.index(found)]
+            return given != "bigint"
+        digits = (3, 5, 10, 19)[_WIDTHS.index(given)]
         return wanted.startswith("decimal(") and _whole_digits(wanted) >= digits
-    if found.startswith("decimal("):
+    if given.startswith("decimal("):
         if wanted == "double":
-            return _digits(found)[0] <= 15  # a literal such as 0.5; the nearest double reads back
+            return _digits(given)[0] <= 15  # a literal such as 0.5; the nearest double reads back
         is_decimal = wanted.startswith("decimal(")
         return is_decimal and (
-            _whole_digits(wanted) >= _whole_digits(found)
-            and _digits(wanted)[1] >= _digits(found)[1]
+            _whole_digits(wanted) >= _whole_digits(given)
+            and _digits(wanted)[1] >= _digits(given)[1]
         )
-    return (found, wanted) == ("float", "double")
+    return (given, wanted) == ("float", "double")
 
 
 def _digits(name: str) -> tuple[int, int]:

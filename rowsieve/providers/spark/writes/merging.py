@@ -174,10 +174,10 @@ class Merge:
     def _checked(self, clause: MergeClause) -> dict[str, Any]:
         """The value of each column of the table, in its type; NULL where a row is deleted."""
         if clause.where is not None:
-            found = self._type_of(clause, "where", clause.where)
-            if found not in ("boolean", "void"):
+            type_name = self._type_of(clause, "where", clause.where)
+            if type_name not in ("boolean", "void"):
                 raise InvalidPredicate(
-                    f"merge_spark: {clause.name}: where has the type {found}, not boolean: "
+                    f"merge_spark: {clause.name}: where has the type {type_name}, not boolean: "
                     f"{clause.where}"
                 )
         values = self._values(clause)
@@ -207,18 +207,18 @@ class Merge:
         if clause.values is None:
             names = {name: self._in_source(name, clause.name) for name in self._schema.names}
             alias = quoted(self._aliases.source)
-            found = {name: f"{alias}.{quoted(theirs)}" for name, theirs in names.items()}
+            assigned = {name: f"{alias}.{quoted(theirs)}" for name, theirs in names.items()}
             for name in self._key:
-                self._check_type(clause, name, found.pop(name))
-            return found
+                self._check_type(clause, name, assigned.pop(name))
+            return assigned
         assert isinstance(clause.values, Mapping)  # Spark has no values in the table's order
-        found = {self._schema.field(name).name: value for name, value in clause.values.items()}
-        if len(found) < len(clause.values):
+        assigned = {self._schema.field(name).name: value for name, value in clause.values.items()}
+        if len(assigned) < len(clause.values):
             raise InvalidInput(
                 f"merge_spark: {clause.name} assigns two values to a column: {list(clause.values)}"
             )
         for name in self._key:
-            text = found.pop(name, None)
+            text = assigned.pop(name, None)
             if text is not None and not self._is_key(clause, name, text):
                 own = f"{self._aliases.source}.{self._columns[name][0]}"
                 raise UnsupportedOperation(
@@ -227,13 +227,13 @@ class Merge:
                 )
             if clause.when is When.NOT_MATCHED:
                 self._check_type(clause, name, self._text_of_source(name))
-        missing = set(self._schema.names) - set(self._key) - set(found)
+        missing = set(self._schema.names) - set(self._key) - set(assigned)
         if missing and clause.when is When.NOT_MATCHED:
             raise InvalidInput(
                 f"merge_spark: {clause.name} has no value for {', '.join(sorted(missing))}; an "
                 "insert needs a value for every column, which may be 'NULL'"
             )
-        return found
+        return assigned
 
     def _is_key(self, clause: MergeClause, name: str, text: Any) -> bool:
         """Return whether the value is the key of the source, which that of the table equals."""
@@ -250,14 +250,14 @@ class Merge:
     def _check_type(self, clause: MergeClause, name: str, text: Any) -> None:
         """Raise SchemaMismatch unless the column's type has every value of the text's type."""
         wanted = self._types[name].simpleString()
-        found = self._type_of(clause, name, text)
-        if not is_assignable(found, wanted):
+        type_name = self._type_of(clause, name, text)
+        if not is_assignable(type_name, wanted):
             remedy = f"cast it: cast({text} AS {wanted})"
             if wanted.startswith("struct<"):  # a cast would go by position
                 remedy = "build it with named_struct"
             raise SchemaMismatch(
                 f"merge_spark: {clause.name}: the value of column {name!r} has Spark's type "
-                f"{found}, and the column {wanted}; {remedy}"
+                f"{type_name}, and the column {wanted}; {remedy}"
             )
 
     def _type_of(self, clause: MergeClause, what: str, text: Any) -> str:
@@ -265,8 +265,8 @@ class Merge:
         joined = self._source.crossJoin(self._target)
         sides = {When.NOT_MATCHED: self._source, When.NOT_MATCHED_BY_SOURCE: self._target}
         try:
-            found = joined.select(self._column(text).alias("value"))  # names must be unambiguous
-            type_ = str(found.schema[0].dataType.simpleString())
+            frame = joined.select(self._column(text).alias("value"))  # names must be unambiguous
+            type_ = str(frame.schema[0].dataType.simpleString())
             rows = sides.get(clause.when, joined)  # names must be of rows that the clause has
             # and, as in WHERE, no aggregates, windows and generators; `schema` asks Spark
             assert rows.where(self._column(text).isNotNull()).selectExpr("1").schema
@@ -275,7 +275,7 @@ class Merge:
             raise InvalidPredicate(
                 f"merge_spark: {clause.name}: Spark refuses {what} = {text}: {first}"
             ) from error
-        if not _is_deterministic(found):
+        if not _is_deterministic(frame):
             if not _is_deterministic(self._frame):
                 raise UnsupportedOperation(
                     "merge_spark: the source may differ each time it is evaluated, by rand() for "
@@ -306,10 +306,10 @@ class Merge:
         return self._functions.col(f"{quoted(self._aliases.target)}.{quoted(name)}")
 
     def _in_source(self, name: str, what: str) -> str:
-        found = self._columns[name]
-        if len(found) == 1:
-            return found[0]
-        has = f"has the columns {', '.join(found)} for" if found else "has no column"
+        columns = self._columns[name]
+        if len(columns) == 1:
+            return columns[0]
+        has = f"has the columns {', '.join(columns)} for" if columns else "has no column"
         raise SchemaMismatch(
             f"merge_spark: {what}: the source {has} {name!r}; its columns are "
             f"({', '.join(self._frame.columns)})"
@@ -321,12 +321,12 @@ class Merge:
             self._in_source(name, "its key" if self._key else "on="),
             self._types[name].simpleString(),
         )
-        found = self._frame.schema[theirs].dataType.simpleString()
-        if not is_comparable(found, wanted):
+        type_name = self._frame.schema[theirs].dataType.simpleString()
+        if not is_comparable(type_name, wanted):
             role = "key column" if self._key else "column"
             raise SchemaMismatch(
                 f"merge_spark: the {role} {name!r} has Spark's type {wanted}, and {theirs!r} "
-                f"of the source {found}; cast that to {wanted} in the source"
+                f"of the source {type_name}; cast that to {wanted} in the source"
             )
 
 
@@ -336,7 +336,7 @@ def _source_columns(frame: Any, names: Sequence[str]) -> dict[str, list[str]]:
     UnknownColumn if the session takes two columns of the table for one.
     """
     setting = frame.sparkSession.conf.get
-    found: dict[str, list[str]] = {}
+    columns: dict[str, list[str]] = {}
     for name in names:
         others = [other for other in names if other != name and other.lower() == name.lower()]
         check_case(OddNames(ambiguous=name if others else None), setting)
@@ -344,8 +344,8 @@ def _source_columns(frame: Any, names: Sequence[str]) -> dict[str, list[str]]:
         if others or str(setting(CASE_SENSITIVE, "false")).lower() == "true":
             exact = [each for each in theirs if each == name]
             theirs = exact if exact or others else theirs
-        found[name] = theirs
-    return found
+        columns[name] = theirs
+    return columns
 
 
 def _functions_of(session: Any) -> Any:

@@ -65,14 +65,14 @@ class PlacedMerge(Merge):
         """The places of the rows to hide, and the rows to append."""
         place = self._functions.col(self._place)
         try:
-            found = self._changed_rows([place]).toArrow()
+            changed = self._changed_rows([place]).toArrow()
         except Exception as error:
             if (own := own_error(error, f"merge_spark into {self._uri}")) is not None:
                 raise own from error
             raise
-        kept = found.filter(pc.invert(found.column(self.deletes)))
+        kept = changed.filter(pc.invert(changed.column(self.deletes)))
         rows = from_spark(kept.select(self._schema.names), self._schema.fields)
-        places = found.column(self._place).drop_null().to_numpy()
+        places = changed.column(self._place).drop_null().to_numpy()
         return self._once(places), prepare_appended(rows, self._schema) if rows.num_rows else None
 
     def _compared(self, on: Sequence[str]) -> tuple[str, ...]:

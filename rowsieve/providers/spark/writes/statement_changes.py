@@ -61,7 +61,7 @@ class _View:
     session: Any
     name: str
     alias: str  # its name in the statement
-    found: MarkedRead
+    marked: MarkedRead
     table: Table
     shown: int
 
@@ -77,7 +77,7 @@ class _View:
                 table.uri, version=version, storage_options=table.handle.storage_options
             )
         read = spark_read(table, self.session, None, None)
-        hybrid_frame(read, self.found.allowed).createOrReplaceTempView(quoted(self.name))
+        hybrid_frame(read, self.marked.allowed).createOrReplaceTempView(quoted(self.name))
         self.shown = table.version
 
     @property
@@ -127,13 +127,13 @@ def _view(session: Any, target: Any) -> _View | None:
     is_temporary = False
     while class_of(plan) in _NAMES:
         if class_of(plan) == _ALIAS and str(plan.alias()).startswith(PREFIX):
-            found = read_named(str(plan.alias()))
-            if found is None or not (is_temporary and found.is_writable and found.is_whole_table):
+            mark = read_named(str(plan.alias()))
+            if mark is None or not (is_temporary and mark.is_writable and mark.is_whole_table):
                 return None
-            table = open_table(found.uri, storage_options=found.storage_options or None)
-            if table.handle.pinned.table.uuid != found.table_uuid:
+            table = open_table(mark.uri, storage_options=mark.storage_options or None)
+            if table.handle.pinned.table.uuid != mark.table_uuid:
                 return None
-            return _View(session, names[0], alias or names[0], found, table, found.version)
+            return _View(session, names[0], alias or names[0], mark, table, mark.version)
         is_temporary |= class_of(plan) != _ALIAS and plan.isTempView()
         plan = plan.child()
     return None

@@ -178,13 +178,13 @@ def _encoded(batches: Sequence[pa.RecordBatch]) -> bytes:
 
 def _query_id() -> str:
     context = TaskContext.get()
-    found = None if context is None else context.getLocalProperty(QUERY_ID)
-    if not found:
+    query_id = None if context is None else context.getLocalProperty(QUERY_ID)
+    if not query_id:
         raise UnsupportedOperation(
             f"writeStream: Spark does not pass the property {QUERY_ID} to its tasks, so a batch "
             "could be written twice; write with foreachBatch and a token"
         )
-    return found
+    return query_id
 
 
 def _check_same_columns(job: WriteJob, written: Sequence[StreamWritten]) -> None:

@@ -39,7 +39,7 @@ def _terms(draw: st.DrawFn) -> str:
 
 @pytest.fixture(autouse=True)
 def _short_chains() -> Iterator[None]:
-    with mock.patch.object(plain_chains, "LEAST_TERMS", 2):
+    with mock.patch.object(plain_chains, "MIN_TERMS", 2):
         yield
 
 

@@ -20,7 +20,7 @@ from rowsieve.predicate import ir
 from rowsieve.types.logical import Date, Int, LogicalType, Timestamp
 
 _WIDE, _INSTANT = Int(64), Timestamp(utc=True)
-_MOST = 2**31
+_INT32_END = 2**31
 _ZERO = ir.Literal(0, _WIDE)
 TRUNC = "trunc_date"  # `trunc` is a function of numbers here
 # Functions that read text by a format, which are typed in `read/formatted_times.py`.
@@ -66,7 +66,7 @@ def constant_of(reader: Reads, node: Any, number: Any, type_: Date | Timestamp) 
 def _from_zero(reader: Reads, node: Any, values: ir.Operand, given: ir.Operand) -> ir.Operand:
     """Read `get(list, place)`, which counts from 0."""
     place = whole_of(given)
-    if place is None or not 0 <= place < _MOST:
+    if place is None or not 0 <= place < _INT32_END:
         raise reader.source.refusal(node, "get takes a list and a constant place from 0")
     return ir.Call("list_element", (values, ir.Literal(place + 1, _WIDE)))
 

@@ -45,8 +45,8 @@ def read_by_format(reader: Reads, node: Any) -> ir.Operand:
 def _word(reader: Reads, node: Any) -> str:
     """Return the function's name in the text."""
     start, end = node.meta.get("start"), node.meta.get("end")
-    found = "" if start is None else reader.source.lifted.text[start : end + 1]
-    return str(found).lower()
+    name = "" if start is None else reader.source.lifted.text[start : end + 1]
+    return str(name).lower()
 
 
 def parsed(text: ir.Operand, form: str, target: Timestamp, *, tried: bool) -> ir.Operand:
@@ -66,7 +66,7 @@ def _typed(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     local = name == "to_timestamp_ntz"
     if is_text(value):
         assert isinstance(form.operand, ir.Literal)
-        found = parsed(
+        moment = parsed(
             typer.as_type(value, String()),
             str(form.operand.value),
             Timestamp(utc=not local),
@@ -79,15 +79,15 @@ def _typed(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     elif value.type == Timestamp():  # its clock, without the zone of the session
         return Value(seconds_since_1970(value.exact), result)
     else:
-        found = typer.as_type(value, INSTANT)
+        moment = typer.as_type(value, INSTANT)
     match result:
         case Int():
-            return Value(seconds_since_1970(found), result)
+            return Value(seconds_since_1970(moment), result)
         case Date() if not is_text(value):
             return Value(typer.as_type(value, result), result)
         case Date():
-            return Value(ir.Cast(found, result), result)
-    return Value(found, result)
+            return Value(ir.Cast(moment, result), result)
+    return Value(moment, result)
 
 
 def _loses_time(source: LogicalType, result: LogicalType) -> bool:

@@ -26,7 +26,7 @@ from rowsieve.types.logical import Bool, Date, Float, Int
 
 _WIDE = Int(64)
 _ONE = ir.Literal(1, _WIDE)
-_MOST = 2**31
+_INT32_END = 2**31
 
 
 def nanvl(reader: Reads, node: Any) -> ir.Operand:
@@ -41,8 +41,8 @@ def nanvl(reader: Reads, node: Any) -> ir.Operand:
 def _is_nan(reader: Reads, node: Any) -> ir.Operand:
     """Read `isnan(x)`, which is FALSE for NULL."""
     reader.only(node, "this")
-    found = ir.Call("is_nan", (reader.operand(node.this),))
-    return ir.Call("coalesce", (found, ir.Literal(value=False, type=Bool())))
+    call = ir.Call("is_nan", (reader.operand(node.this),))
+    return ir.Call("coalesce", (call, ir.Literal(value=False, type=Bool())))
 
 
 def _sides(reader: Reads, node: Any) -> tuple[ir.Operand, ...]:
@@ -161,7 +161,7 @@ def _cut(name: str) -> Callable[[Reads, Any], ir.Operand]:
         given = [node.args[key] for key in keys if node.args.get(key) is not None]
         bounds = [reader.operand(each) for each in given]
         counts = [each.value for each in bounds if isinstance(each, ir.Literal)]
-        whole = [count for count in counts if isinstance(count, int) and count < _MOST]
+        whole = [count for count in counts if isinstance(count, int) and count < _INT32_END]
         if not whole or len(whole) < len(given) or (name == "substr" and whole[0] < 0):
             start = "a constant start from 0 and " if name == "substr" else ""
             raise reader.source.refusal(node, f"{name} takes {start}a constant count in spark")

@@ -65,15 +65,15 @@ def among(others: Sequence[LogicalType], *, ansi: bool) -> LogicalType:
             if not isinstance(other, Int | Float | Decimal | Date | Timestamp):
                 raise _no_rule(other)
         return String()
-    found: LogicalType = String()
+    common: LogicalType = String()
     for other in others:
-        if isinstance(found, String):
-            found = in_comparison(other, ansi=True)
-        elif (joined := common_type(found, other, ansi=True)) is None:
+        if isinstance(common, String):
+            common = in_comparison(other, ansi=True)
+        elif (joined := common_type(common, other, ansi=True)) is None:
             raise _no_rule(other)
         else:
-            found = joined
-    return found
+            common = joined
+    return common
 
 
 def text_as(value: Value, target: LogicalType, *, ansi: bool, try_: bool = False) -> Value:
@@ -88,9 +88,9 @@ def text_as(value: Value, target: LogicalType, *, ansi: bool, try_: bool = False
     if literal.value is None:
         return Value(Literal(None, target), target)
     assert isinstance(literal.value, str)
-    found = _read(literal.value, target, ansi=ansi, try_=try_)
-    if found is not None:
-        return Value(found, target)
+    constant = _read(literal.value, target, ansi=ansi, try_=try_)
+    if constant is not None:
+        return Value(constant, target)
     if try_ or not ansi:
         return Value(Literal(None, target), target)
     return Value(Cast(Literal(literal.value, String()), target), target)

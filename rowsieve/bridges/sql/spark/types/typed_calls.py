@@ -81,10 +81,10 @@ def _signed(typer: Types, node: ir.Call, values: list[Value]) -> Value:
 
 def _length(typer: Types, node: ir.Call, values: list[Value]) -> Value:
     """Type `size` and `cardinality`, which are -1 for NULL if ANSI mode is off."""
-    found = plain(typer, node, values)
+    length = plain(typer, node, values)
     if typer.ansi:
-        return found
-    return Value(ir.Call("coalesce", (found.exact, ir.Literal(-1, Int(32)))), Int(32))
+        return length
+    return Value(ir.Call("coalesce", (length.exact, ir.Literal(-1, Int(32)))), Int(32))
 
 
 def _to_whole(typer: Types, node: ir.Call, values: list[Value]) -> Value:
@@ -160,10 +160,10 @@ def _field(typer: Types, node: ir.Call, values: list[Value]) -> Value:
         value = Value(ir.Cast(value.exact, INSTANT), INSTANT)
     if not isinstance(value.type, Date | Timestamp):
         raise UnsupportedOperation(f"{part} of a value that is not a date or timestamp")
-    found = ir.Call("extract", (ir.Literal(part, String()), value.exact))
+    component = ir.Call("extract", (ir.Literal(part, String()), value.exact))
     if part == "second":
-        return Value(found, Decimal(8, 6))
-    return Value(found, Int(32), loose=True)
+        return Value(component, Decimal(8, 6))
+    return Value(component, Int(32), loose=True)
 
 
 _CLOCK_PARTS = frozenset({"hour", "minute", "second", "whole_second"})
@@ -202,8 +202,8 @@ def _element(typer: Types, node: ir.Call, values: list[Value]) -> Value:
         raise UnsupportedOperation(
             "spark fails where a list has no such element; write get(list, place) or try_element_at"
         )
-    found = ir.Call("list_element", (value.operand, ir.Literal(constant + 1 - first, Int(64))))
-    return held(found, value.type.element.type)
+    element = ir.Call("list_element", (value.operand, ir.Literal(constant + 1 - first, Int(64))))
+    return held(element, value.type.element.type)
 
 
 def _shifted(_: Types, __: ir.Call, values: list[Value]) -> Value:

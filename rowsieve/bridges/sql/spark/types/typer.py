@@ -63,7 +63,7 @@ from rowsieve.types.logical import (
 )
 from rowsieve.types.schema import Schema
 
-_MOST_MEMBERS = 1000  # of a list that is expanded to comparisons
+_MAX_MEMBERS = 1000  # of a list that is expanded to comparisons
 _ARITHMETIC = frozenset({"add", "subtract", "multiply", "modulo"})
 
 
@@ -123,8 +123,8 @@ class _Typer:
     def sides(self, left: ir.Operand, right: ir.Operand) -> tuple[ir.Operand, ir.Operand]:
         """Return both sides of a comparison; columns of nanoseconds next to constants as stored."""
         values = self.value(left), self.value(right)
-        found = self.compared(*values)
-        return self.beside_constants(*found) if _same_clock(*values) else found
+        sides = self.compared(*values)
+        return self.beside_constants(*sides) if _same_clock(*values) else sides
 
     def beside_constants(
         self, left: ir.Operand, right: ir.Operand
@@ -157,14 +157,14 @@ class _Typer:
     def common(self, *values: Value) -> LogicalType | None:
         """Return the common type of the values; None if all are NULL."""
         types = [self.narrowest(value, values) for value in values if value.type is not None]
-        found: LogicalType | None = None
+        common: LogicalType | None = None
         for type_ in types:
-            joined = type_ if found is None else common_type(found, type_, ansi=self.ansi)
+            joined = type_ if common is None else common_type(common, type_, ansi=self.ansi)
             if joined is None:
                 shown = " and ".join(dict.fromkeys(map(type_name, types)))
                 raise UnsupportedOperation(f"{shown} have no common type in spark; cast one side")
-            found = joined
-        return found
+            common = joined
+        return common
 
     def narrowest(self, value: Value, others: Sequence[Value]) -> LogicalType:
         """Return the type of a value; next to a decimal, an integer constant has its own digits."""
@@ -183,7 +183,7 @@ class _Typer:
             return ir.InList(self.stored(value.operand), values)
         if is_text(value) and isinstance(values.type, Int):
             return self.text_in_list(value, values)
-        if len(values) > _MOST_MEMBERS:
+        if len(values) > _MAX_MEMBERS:
             raise UnsupportedOperation("a long list of another type than its operand; cast one")
         members = [ir.Literal(member, values.type) for member in values.array.to_pylist()]
         return self.alike(value, [self.value(member) for member in members])
@@ -260,8 +260,8 @@ class _Typer:
         if isinstance(value.type, Map):
             return held(ir.FieldAccess(value.operand, name), value.type.value.type)
         if not isinstance(value.type, Struct):
-            found = ir.FieldAccess(value.operand, name)
-            raise UnsupportedOperation(f"a member of a value that is not a struct: {found}")
+            access = ir.FieldAccess(value.operand, name)
+            raise UnsupportedOperation(f"a member of a value that is not a struct: {access}")
         alike = [field for field in value.type.fields if field.name.lower() == name.lower()]
         if len(alike) != 1:
             raise UnknownColumn(f"no single member {name!r} in the struct", name=name)
@@ -331,19 +331,19 @@ class _Typer:
 
     def cast_text(self, value: Value, node: ir.Cast) -> Value:
         """Type an explicit cast of text; a constant, as in `DATE '…'`, must be valid."""
-        found = text_as(value, node.type, ansi=self.ansi, try_=node.try_)
+        cast = text_as(value, node.type, ansi=self.ansi, try_=node.try_)
         literal = value.operand
         if (
             isinstance(literal, ir.Literal)
             and literal.value is not None
             and not node.try_
             and isinstance(node.type, Date | Timestamp)
-            and _is_unread(found.operand)
+            and _is_unread(cast.operand)
         ):
             raise UnsupportedOperation(
                 f"{literal.value!r} is not a valid {type_name(node.type)} in spark"
             )
-        return found
+        return cast
 
     # Calls
 
@@ -357,8 +357,8 @@ class _Typer:
         if name == "nullif" and len(node.arguments) == 2:
             return self.null_if(*map(self.value, node.arguments))
         if name == AMONG:
-            found = self.predicate(ir.BooleanOperand(node))
-            return Value(ir.Condition(found), Bool())
+            predicate = self.predicate(ir.BooleanOperand(node))
+            return Value(ir.Condition(predicate), Bool())
         values = [self.value(argument) for argument in node.arguments]
         bare = name.removeprefix("extract_") if is_part(name) else name
         if handler := HANDLERS.get(bare) or FORMATS.get(bare):

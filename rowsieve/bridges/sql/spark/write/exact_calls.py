@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rowsieve.bridges.sql.spark.write.exact_conditions import SparkExact
 
 _INT64, _LOCAL, _INSTANT = Int(64), Timestamp(utc=False), Timestamp(utc=True)
-_MOST = 2**31 - 1
+_INT32_MAX = 2**31 - 1
 _TRIED: Mapping[str, str] = {
     name: f"try_{word}({{0}}, {{1}})"
     for name, word in (
@@ -259,7 +259,7 @@ def _steps(exact: SparkExact, node: ir.Call) -> ir.Operand:
     steps = [value_of(argument) for argument in node.arguments[1:]]
     months, days, micros = (step if isinstance(step, int) else 2**63 for step in steps)
     seconds = days * 86_400 + micros // 1_000_000
-    if max(abs(months), abs(days)) > _MOST or abs(seconds) >= 10**12:
+    if max(abs(months), abs(days)) > _INT32_MAX or abs(seconds) >= 10**12:
         raise UnsupportedOperation("only a constant interval of moderate size is added in Spark")
     if isinstance(type_of(node.arguments[0]), Date) and isinstance(type_of(node), Timestamp):
         operand = ir.Cast(operand, _LOCAL)
@@ -321,10 +321,10 @@ def _local_time(exact: SparkExact, node: ir.Call) -> ir.Operand:
 
 def _named(name: str) -> str:
     """Return the name of a zone in Spark; raise if its database has other changes of it."""
-    found = name_in(name)
-    if found is None:
+    zone = name_in(name)
+    if zone is None:
         raise UnsupportedOperation(f"Spark has other changes of the time zone {shown_zone(name)}")
-    return found
+    return zone
 
 
 def _instant(exact: SparkExact, node: ir.Call) -> ir.Operand:
