@@ -233,11 +233,12 @@ class OpenFile:
         before it again.
         """
         streams = self._streams.setdefault((row_group, *leaves), _Streams())
+        is_last = rows[1] >= self._metadata.row_group(row_group).num_rows
         while True:
             with self._lock:
                 stream, running = streams.before(rows[0])
                 if running is None:
-                    done = streams.begin(rows[1])
+                    done = streams.begin(rows[0], rows[1], is_last=is_last)
                     break
             running.wait()
         try:
@@ -246,7 +247,7 @@ class OpenFile:
                 stream = reader.stream(row_group, leaves, rows[1] - rows[0])
             with reading(self.path, row_group, self._metadata):
                 table = stream.read(*rows)
-            if rows[1] >= self._metadata.row_group(row_group).num_rows:
+            if is_last:
                 stream = None  # at its end: it would keep the bytes of its chunks
         except BaseException:
             stream = None
@@ -258,12 +259,16 @@ class OpenFile:
 
 
 class _Streams:
-    """The streams of the same columns of a row group; every call needs the lock of its file."""
+    """The streams of the same columns of a row group; every call needs the lock of its file.
 
-    __slots__ = ("_idle", "_running")
+    Slices are begun nearly in order: once the last one has begun, no stream is kept for others.
+    """
+
+    __slots__ = ("_idle", "_keeps", "_running")
 
     def __init__(self) -> None:
         self._idle: list[RowStream] = []
+        self._keeps = True
         self._running: list[tuple[int, Event]] = []  # the last row of each read
 
     def before(self, first: int) -> tuple[RowStream | None, Event | None]:
@@ -275,8 +280,13 @@ class _Streams:
             return stream, None
         return None, next((done for stop, done in self._running if stop <= first), None)
 
-    def begin(self, stop: int) -> Event:
-        """Note a read up to a row; its event is set at its end."""
+    def begin(self, start: int, stop: int, *, is_last: bool) -> Event:
+        """Note a read of a slice; its event is set at its end."""
+        if start == 0:
+            self._keeps = True
+        if is_last:
+            self._keeps = False
+            self._idle.clear()
         done = Event()
         self._running.append((stop, done))
         return done
@@ -284,7 +294,7 @@ class _Streams:
     def end(self, stop: int, done: Event, stream: RowStream | None) -> None:
         """Note the end of a read, whose stream is idle then."""
         self._running.remove((stop, done))
-        if stream is not None and len(self._idle) < _MAX_STREAMS:
+        if stream is not None and self._keeps and len(self._idle) < _MAX_STREAMS:
             self._idle.append(stream)
         done.set()
 

@@ -25,8 +25,8 @@ MUTANTS = (
     Mutant(
         ABSTRACT,
         "alternatives beyond the fourth are forgotten",
-        "found[same] = hull_of_two(found[same], span)",
-        "found[same] = found[same]",
+        "merged[same] = hull_of_two(merged[same], span)",
+        "merged[same] = merged[same]",
     ),
     Mutant(
         ABSTRACT,
@@ -61,8 +61,8 @@ MUTANTS = (
     Mutant(
         INTERPRET,
         "one alternative within a list is enough",
-        "found, unmatched = found | inside, unmatched | (span.present & ~certain)",
-        "found, unmatched = found | inside, unmatched & (span.present & ~certain)",
+        "matched, unmatched = matched | inside, unmatched | (span.present & ~certain)",
+        "matched, unmatched = matched | inside, unmatched & (span.present & ~certain)",
     ),
     Mutant(
         COLUMNAR,
@@ -98,8 +98,8 @@ MUTANTS = (
     Mutant(
         "stats/expressions.py",
         "the facts of whole numbers and of all numbers are taken for each other's",
-        "found = value if found is None else meet(found, value)",
-        "found = value",
+        "bounds = value if bounds is None else meet(bounds, value)",
+        "bounds = value",
         _TEXTS,
     ),
     Mutant(

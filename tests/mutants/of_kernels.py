@@ -204,14 +204,14 @@ MUTANTS = (
     Mutant(
         REPEATS,
         "the sides of the search are swapped",
-        "rows = places[found] if large is run else np.flatnonzero(found)",
-        "rows = np.flatnonzero(found) if large is run else places[found]",
+        "rows = places[matches] if large is run else np.flatnonzero(matches)",
+        "rows = np.flatnonzero(matches) if large is run else places[matches]",
     ),
     Mutant(
         REPEATS,
         "a key above all others is the lowest",
-        "found = large[places] == small",
-        "found = (large[places] == small) | (places == 0)",
+        "matches = large[places] == small",
+        "matches = (large[places] == small) | (places == 0)",
     ),
     Mutant(
         REPEATS,

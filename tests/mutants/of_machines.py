@@ -50,8 +50,8 @@ MUTANTS = (
     Mutant(  # seed 1
         "executor/stored_vectors.py",
         "vectors are those of other parts",
-        "found = dict(zip(places, read_vectors(store, wanted), strict=True))",
-        "found = dict(zip(places[::-1], read_vectors(store, wanted), strict=True))",
+        "hidden_rows = dict(zip(places, read_vectors(store, wanted), strict=True))",
+        "hidden_rows = dict(zip(places[::-1], read_vectors(store, wanted), strict=True))",
         SEEDS,
     ),
     Mutant(  # seed 29

@@ -131,8 +131,8 @@ MUTANTS = (
     Mutant(
         READER,
         "digests are not compared",
-        "len(found) == stop - start and chunk.is_whole(number, found)",
-        "len(found) == stop - start",
+        "len(page) == stop - start and chunk.is_whole(number, page)",
+        "len(page) == stop - start",
     ),
     Mutant(
         READER,
@@ -236,8 +236,8 @@ MUTANTS = (
     Mutant(
         "storage/parts/part_writer.py",
         "NaN in a member of a struct does not count (invariant 32)",
-        'found.append(".".join(path))',
-        "found.append(path[0])",
+        'paths.append(".".join(path))',
+        "paths.append(path[0])",
         _MEMBERS,
     ),
 )

@@ -24,7 +24,7 @@ MUTANTS = (
         LIVE,
         "hidden rows are put into the plan",
         "rows = asked if live is None else live",
-        "rows = found.rows.intersect(asked)",
+        "rows = candidates.rows.intersect(asked)",
         _TESTS,
     ),
     Mutant(
@@ -66,8 +66,8 @@ MUTANTS = (
     Mutant(
         PLAN,
         "an engine gets the rows of the whole part for each split",
-        "within(found.rows, *read.row_range(part.data.rows)),",
-        "found.rows,",
+        "within(part_rows.rows, *read.row_range(part.data.rows)),",
+        "part_rows.rows,",
     ),
     Mutant(
         PLAN,

@@ -50,14 +50,14 @@ MUTANTS = (
     Mutant(
         HULLS,
         "the time just before a change is forgotten",
-        "found += [np.clip(edge, lower, upper), np.clip(edge - 1, lower, upper)]",
-        "found += [np.clip(edge, lower, upper)]",
+        "edges += [np.clip(edge, lower, upper), np.clip(edge - 1, lower, upper)]",
+        "edges += [np.clip(edge, lower, upper)]",
     ),
     Mutant(
         HULLS,
         "the time of a change is forgotten",
-        "found += [np.clip(edge, lower, upper), np.clip(edge - 1, lower, upper)]",
-        "found += [np.clip(edge - 1, lower, upper)]",
+        "edges += [np.clip(edge, lower, upper), np.clip(edge - 1, lower, upper)]",
+        "edges += [np.clip(edge - 1, lower, upper)]",
     ),
     Mutant(
         HULLS,
