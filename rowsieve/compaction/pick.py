@@ -90,8 +90,11 @@ def picker_of(properties: Mapping[str, str]) -> Picker:
     return Picker.TIERED if properties.get("compaction") == Picker.TIERED.value else Picker.LEVELED
 
 
-def pick(snapshot: Snapshot) -> Picked:
-    """Select what the next pass rewrites; nothing if no rewrite would pay."""
+def pick(snapshot: Snapshot, is_full: Callable[[int], bool] = lambda _part: False) -> Picked:
+    """Select what the next pass rewrites; nothing if no rewrite would pay.
+
+    `is_full` says of a small part, by index, that it could not hold more rows.
+    """
     parts, key = snapshot.parts, snapshot.table.key
     target_bytes = target_part_bytes(snapshot.table.properties)
     order = KeyOrder.of(snapshot.schema, key) if key else None
@@ -112,7 +115,8 @@ def pick(snapshot: Snapshot) -> Picked:
 
     def wanted(unit: Unit) -> bool:
         if not unit.dirty:
-            return unit.size_bytes < target_bytes // 2
+            is_small = unit.size_bytes < target_bytes // 2
+            return is_small and not (len(unit.parts) == 1 and is_full(unit.parts[0]))
         return picker is Picker.LEVELED or order is None or _outgrown(unit, ages)
 
     runs = runs_of(units, lambda unit: outdated(unit) or wanted(unit))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from rowsieve.arguments.annotations import Metadata, Progress
 from rowsieve.changes.mutation import Mutation
@@ -20,9 +21,11 @@ from rowsieve.maintenance.advice import Advice, advise
 from rowsieve.maintenance.analyzing import plan_missing
 from rowsieve.maintenance.disk_usage import DiskUsage, usage_of
 from rowsieve.objects import ObjectStore
+from rowsieve.planner.part_facts import planned_parts
 from rowsieve.retention.removed_files import RemovedFiles
 from rowsieve.retention.retaining import check_newest
 from rowsieve.storage.log.log_entry import Commit
+from rowsieve.storage.parts.part_file import is_full_file
 from rowsieve.storage.snapshot import Snapshot
 
 
@@ -86,7 +89,7 @@ def compact_in_passes(
 
     def plan_pass(snapshot: Snapshot) -> Mutation | None:
         nonlocal is_last
-        picked = pick(snapshot)
+        picked = pick(snapshot, partial(_is_full, handle.store, snapshot))
         is_last = not picked.slices
         return compaction.plan_pass(snapshot, picked)
 
@@ -97,6 +100,11 @@ def compact_in_passes(
         if is_last or not commit.committed:
             break
     return tuple(done)
+
+
+def _is_full(store: ObjectStore, snapshot: Snapshot, part: int) -> bool:
+    (planned,) = planned_parts(snapshot.parts, [part])
+    return planned.data is not None and is_full_file(store, planned.data)
 
 
 def _due(

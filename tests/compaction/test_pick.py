@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rowsieve import Table
+from rowsieve import Table, create_table
 from rowsieve.compaction.pick import pick
 from rowsieve.errors import InvalidInput
-from tests.small_tables import keyed, kv, pairs
+from rowsieve.storage.parts import part_file, part_writer
+from tests.small_tables import fresh_uri, keyed, kv, pairs
 
 
 def noise(count: int) -> list[int]:
@@ -72,3 +73,18 @@ def test_tiered_picker_does_not_merge_a_large_commit_with_tiny_ones() -> None:
 def test_unknown_picker_is_refused() -> None:
     with pytest.raises(InvalidInput, match="leveled or tiered"):
         keyed(properties={"compaction": "lazy"})
+
+
+def test_small_files_that_were_full_are_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long values that compress well make small files, which no further row would fit into."""
+    for module in (part_writer, part_file):
+        monkeypatch.setattr(module, "ROW_GROUP_BYTES", 1_000_000)
+    rows = pa.table({"id": range(40), "s": ["a" * 100_000] * 40})
+    table = create_table(fresh_uri(), rows.slice(0, 20), key=["id"])
+    table.upsert(rows.slice(20))
+    assert table.compact().parts_added < 8  # what the writes left over is joined once
+    parts = table.files()["part"].to_pylist()
+    assert not table.compact().committed
+    assert not table.maintain().compaction.committed
+    assert table.files()["part"].to_pylist() == parts
+    assert table.to_arrow().num_rows == 40

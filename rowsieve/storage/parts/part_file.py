@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rowsieve.checksums import checksum, checksum_text
-from rowsieve.objects import Draft, Uploads
+from rowsieve.objects import Draft, ObjectStore, Uploads
 from rowsieve.parquet.bloom_reader import blank_seal, seal_blooms
 from rowsieve.parquet.chunks import blank_chunks
-from rowsieve.parquet.footer import read_footer, tail_start
+from rowsieve.parquet.footer import read_footer, read_metadata, tail_start
 from rowsieve.parquet.leaf_columns import leaves_by_name
 from rowsieve.parquet.pages import blank_pages, seal_chunks_and_pages
 from rowsieve.parquet.shredded_columns import SHREDDED_KEY, Shredding
@@ -57,6 +57,7 @@ _COMPRESSION: Final = "zstd"
 _COMPRESSION_LEVEL: Final = (
     3  # flights: 6% smaller than level 1 for the same CPU; level 6 costs 60% more
 )
+_FULL_KEY: Final = b"rowsieve.full"
 _FALSE_POSITIVES: Final = 0.03  # 64 KiB for a full row group of distinct keys; 2% takes 128 KiB
 _SAMPLE_ROWS: Final = 4_096
 _SAMPLE_BYTES: Final = 16 * 1024 * 1024  # counting distinct values holds a copy of each
@@ -233,8 +234,13 @@ class PartFile:
         self._writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
         self._groups.append(rows.num_rows)
 
-    def put(self) -> FileRef:
-        """Finish the file and put it; durable after `uploads.wait`."""
+    def put(self, *, is_full: bool = False) -> FileRef:
+        """Finish the file and put it; durable after `uploads.wait`.
+
+        `is_full`: more rows would not have fit, whatever its size (see `is_full_file`).
+        """
+        if is_full:
+            self._writer.add_key_value_metadata({_FULL_KEY.decode(): "1"})
         self._writer.add_key_value_metadata(blank_seal(len(self._groups) * self._blooms_per_group))
         self._writer.add_key_value_metadata(blank_chunks(len(self._groups) * self._leaves))
         self._writer.add_key_value_metadata(blank_pages(self._groups, self._leaves, PAGE_ROWS))
@@ -257,6 +263,15 @@ class PartFile:
             tail_start=start,
             tail_checksum=checksum(tail),
         )
+
+
+def is_full_file(store: ObjectStore, ref: FileRef) -> bool:
+    """Return whether the file ends where its decoded row group was full; reads its footer.
+
+    Such a file may be small, because its values compress well: nothing is gained by writing its
+    rows again.
+    """
+    return _FULL_KEY in (read_metadata(store, ref).metadata or {})
 
 
 def _footer_of(draft: Draft) -> memoryview:

@@ -210,7 +210,7 @@ class PartWriter:
                 break
             self._write_row_group(group)
             if is_cut:  # only the last row group of a file may be shorter than the others
-                self._close()
+                self._close(is_full=True)
             rest = rest.slice(group.num_rows)
         self._pending = [rest] if rest.num_rows else []
         self._pending_rows, self._pending_bytes = rest.num_rows, _varying_bytes(rest)
@@ -239,10 +239,10 @@ class PartWriter:
         if self._open.file.size_bytes >= self._target_bytes:
             self._close()
 
-    def _close(self) -> None:
+    def _close(self, *, is_full: bool = False) -> None:
         if self._open is None:
             return
-        ref = self._open.file.put()
+        ref = self._open.file.put(is_full=is_full)
         ends = (self._open.first, self._open.last)
         self._count(ref)
         self._finished.append(
