@@ -36,16 +36,18 @@ if TYPE_CHECKING:
 _CATALOG = "rowsieve"
 
 
-def catalog_provider(catalog: Any, *, any_namespace: bool = False) -> Any:
+def catalog_provider(catalog: Any) -> Any:
     """Return a provider of all tables of a `Catalog`, for `register_catalog_provider`."""
-    made = _subclass(CatalogTables, "CatalogProvider")
-    return made(catalog, any_namespace=any_namespace)
+    return _provider_class()(catalog)
 
 
 def provider_at(tables: CatalogTables, version_of: Callable[[Table], Snapshot]) -> Any:
     """Return a provider of the same tables; `version_of` returns the version to read of one."""
-    made = _subclass(CatalogTables, "CatalogProvider")
-    return made(tables.catalog, version_of, any_namespace=tables.any_namespace)
+    return _provider_class()(tables.catalog, version_of, any_namespace=tables.any_namespace)
+
+
+def _provider_class() -> Any:
+    return _subclass(CatalogTables, "CatalogProvider")
 
 
 @cache
@@ -62,7 +64,7 @@ def query(catalog: Any, statement: str) -> pa.Table:
     config = datafusion.SessionConfig().with_create_default_catalog_and_schema(enabled=False)
     config = config.with_default_catalog_and_schema(_CATALOG, "default")
     context = session.SessionContext(config)
-    context.register_catalog_provider(_CATALOG, catalog_provider(catalog, any_namespace=True))
+    context.register_catalog_provider(_CATALOG, _provider_class()(catalog, any_namespace=True))
     (provider,) = context.own_catalogs()
     only_read = datafusion.SQLOptions().with_allow_ddl(allow=False)
     only_read = only_read.with_allow_dml(allow=False).with_allow_statements(allow=False)

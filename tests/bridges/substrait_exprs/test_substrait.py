@@ -428,7 +428,7 @@ def test_a_long_list_is_read_at_once_as_member_by_member(
         patch.setattr(read, "_member", None)
         at_once = from_substrait(message, SCHEMA).exact()
     with monkeypatch.context() as patch:
-        patch.setattr(read, "FEWEST", 10**9)
+        patch.setattr(read, "MIN_MEMBERS", 10**9)
         one_by_one = from_substrait(message, SCHEMA).exact()
     assert at_once == one_by_one == listed
 

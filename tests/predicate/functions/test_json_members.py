@@ -61,7 +61,7 @@ def _check(texts: list[str | None], path: list[str | int], *, adaptive: bool, fi
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_members, "_FEWEST", 1)
+    monkeypatch.setattr(json_members, "_MIN_DOCUMENTS", 1)
 
 
 @pytest.mark.parametrize("first", [False, True])
@@ -82,7 +82,7 @@ def test_random_documents(
     texts: list[str | None], path: list[str | int], adaptive: bool, first: bool, start: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_members, "_FEWEST", 1)
+        patch.setattr(json_members, "_MIN_DOCUMENTS", 1)
         _check(texts[start:], path, adaptive=adaptive, first=first)
 
 
@@ -119,7 +119,7 @@ def test_damaged_documents_have_what_each_alone_has(document: str, data: st.Data
     text = f"{{{text}}}" if data.draw(st.booleans()) else text
     others: list[str | None] = ['{"a":{"k":1}}', '{"a":2}']
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_members, "_FEWEST", 1)
+        patch.setattr(json_members, "_MIN_DOCUMENTS", 1)
         for path in PATHS[:3]:
             _check([*others, text, *others], path, adaptive=False, first=data.draw(st.booleans()))
 
