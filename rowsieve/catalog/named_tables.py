@@ -297,7 +297,7 @@ class Catalog(Dropping):
         if isinstance(parsed, Refused):
             raise parsed.error
         verb = parsed.verb if isinstance(parsed, Change | Kept) else ""
-        if verb not in ("", "CREATE", "DROP"):
+        if verb:
             raise UnsupportedOperation(
                 f"sql: Catalog.sql does not run {verb}; change the table by its methods, or "
                 "by SQL in rowsieve.providers.datafusion.SessionContext, in which to_datafusion() "

@@ -20,8 +20,8 @@ ENDS: Final = "; \t\r\n"
 _CALL = re.compile(r"CALL\b(.*)", re.DOTALL | re.IGNORECASE)
 PART: Final = r'(?:"(?:[^"]|"")+"|`(?:[^`]|``)+`|[\w-]+)'
 """The pattern of a name without dots, or one in double quotes or backticks."""
-NAME: Final = rf"{PART}(?:\.{PART})*"
-"""The pattern of a dotted name."""
+NAME: Final = rf"{PART}(?:\s*+\.\s*+{PART})*"
+"""The pattern of a dotted name, also with spaces at its dots."""
 _EXECUTE = re.compile(
     rf"ALTER\s+TABLE\s+({NAME})\s+EXECUTE\s+(\w+)\s*+"  # *+: no backtracking
     r"(\(.*?\))?\s*+(?:WHERE\s++(.+))?",

@@ -20,7 +20,14 @@ _DROP = re.compile(
     rf"DROP\s+{_KIND}\s+(IF\s+EXISTS\s+)?({PART})(\s+CASCADE|\s+RESTRICT)?", re.IGNORECASE
 )
 _SHOW = re.compile(rf"SHOW\s+{_KIND}S", re.IGNORECASE)
-_BEGINS = re.compile(rf"(?:CREATE|DROP)\s+{_KIND}\b", re.IGNORECASE)
+_SCHEMA = re.compile(
+    rf"(?:CREATE|DROP)\s+SCHEMA\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?({NAME})", re.IGNORECASE
+)
+_BEGINS = re.compile(
+    rf"(?:CREATE|DROP)\s+{_KIND}\b|DROP\s+TABLE\b|SHOW\s+(?:TABLES|{_KIND}S)\b"
+    rf"|ALTER\s+TABLE\s+{NAME}\s+RENAME\s+TO\b",
+    re.IGNORECASE,
+)
 _DROP_TABLE = re.compile(rf"DROP\s+TABLE\s+(IF\s+EXISTS\s+)?({NAME})(\s+PURGE)?", re.IGNORECASE)
 _RENAME_TABLE = re.compile(rf"ALTER\s+TABLE\s+({NAME})\s+RENAME\s+TO\s+({NAME})", re.IGNORECASE)
 _SHOW_TABLES = re.compile(rf"SHOW\s+TABLES(?:\s+(?:IN|FROM)\s+({PART}))?", re.IGNORECASE)
@@ -68,6 +75,12 @@ NameStatement: TypeAlias = (
 )
 
 
+def schema_named(text: str) -> tuple[str, ...]:
+    """Return the name in a `CREATE SCHEMA` or `DROP SCHEMA` without comments; empty for others."""
+    named = _SCHEMA.match(text)
+    return () if named is None else tuple(name_parts(named[1]))
+
+
 def read_name_statement(text: str) -> NameStatement | None:
     """Read a statement without comments; None for one that does not concern a catalog's names.
 
@@ -90,7 +103,8 @@ def read_name_statement(text: str) -> NameStatement | None:
         return ShowTables(None if show[1] is None else name_parts(show[1])[0])
     if _BEGINS.match(text):
         raise InvalidInput(
-            f"sql: {text[:60]!r} cannot be read; write CREATE SCHEMA [IF NOT EXISTS] db, or "
-            "DROP SCHEMA [IF EXISTS] db [CASCADE]"
+            f"sql: {text[:60]!r} cannot be read; write CREATE SCHEMA [IF NOT EXISTS] db, "
+            "DROP SCHEMA [IF EXISTS] db [CASCADE], SHOW SCHEMAS, SHOW TABLES [IN db], "
+            "DROP TABLE [IF EXISTS] db.name [PURGE], or ALTER TABLE db.name RENAME TO [db.]name"
         )
     return None

@@ -26,16 +26,17 @@ def after_comments(text: str, place: int) -> int:
     return place if space is None else space.end()
 
 
-def without_comments(text: str) -> str:
-    """The text with a space in place of each comment."""
+def blanked(text: str) -> str:
+    """The text with spaces in place of comments, so that all places in it stay."""
     pieces, start, place = [], 0, 0
     while (piece := _PIECE.search(text, place)) is not None:
         place = piece.end()
         if (comment := piece["comment"]) is None:
             continue
-        pieces.append(text[start : piece.start()])
-        start = place = _end_of(text, place) if comment == "/*" else place
-    return " ".join([*pieces, text[start:]])
+        place = _end_of(text, place) if comment == "/*" else place
+        pieces += [text[start : piece.start()], " " * (place - piece.start())]
+        start = place
+    return "".join([*pieces, text[start:]])
 
 
 def _end_of(text: str, place: int) -> int:

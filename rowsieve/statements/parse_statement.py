@@ -16,8 +16,8 @@ from rowsieve.bridges.sql.dialects import dialect_named
 from rowsieve.errors import InvalidInput
 from rowsieve.statements.alter import AlterTable, read_alter
 from rowsieve.statements.calls import ENDS, CallStatement, read_call_statement
-from rowsieve.statements.catalog_names import NameStatement, read_name_statement
-from rowsieve.statements.comments import after_comments, without_comments
+from rowsieve.statements.catalog_names import NameStatement, read_name_statement, schema_named
+from rowsieve.statements.comments import after_comments, blanked
 from rowsieve.statements.leading_with import with_inside
 from rowsieve.statements.queries import (
     Deallocate,
@@ -88,10 +88,14 @@ def parse(
             raise InvalidInput(
                 f"the statement has {len(text):,} characters; the limit is {_LONGEST:,}; shorten it"
             )
-        if (call := read_call_statement(text.strip(), dialect)) is not None:
+        is_plain = verb != "CALL" and not dialect_named(dialect).backslash_strings
+        shown = blanked(text) if is_plain else text
+        if (call := read_call_statement(shown.strip(), dialect)) is not None:
             return call
-    if names and (name := read_name_statement(text.strip().rstrip(ENDS))) is not None:
+    if names and (name := read_name_statement(blanked(text).rstrip(ENDS))) is not None:
         return name
+    if verb in ("CREATE", "DROP") and (schema := schema_named(blanked(text))):
+        return Other(verb, schema)
     if (refusal := refused(verb)) is not None:
         return refusal
     match verb:
@@ -113,11 +117,14 @@ def parse(
 
 
 def split_verb(text: str) -> tuple[str, str]:
-    """Return the first word in upper case, and the text without the comments before it.
+    """Return the first word in upper case, and the text without what precedes it.
 
-    Brackets may open before the word of a query; then the text begins with them.
+    That is comments and semicolons. Brackets may open before the word of a query; then the text
+    begins with them.
     """
     place = first = after_comments(text, 0)
+    while text.startswith(";", first):
+        place = first = after_comments(text, first + 1)
     while opens := _OPENS.match(text, place):
         place = after_comments(text, opens.end())
     word = _WORD.match(text, place)
@@ -127,7 +134,7 @@ def split_verb(text: str) -> tuple[str, str]:
 def _explained(text: str) -> Statement:
     explain = _EXPLAIN.match(text)
     words = "" if explain is None else explain[0]
-    if _ANALYSES.search(without_comments(words)) is None:
+    if _ANALYSES.search(blanked(words)) is None:
         return Query(explains=True, runs=False)
     verb, inner = split_verb(text[len(words) :])
     change = _change(with_inside(inner)) if verb in {*_CHANGES, "WITH"} else None

@@ -72,9 +72,13 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A statement for the engine alone, by its first word."""
+    """A statement for the engine alone, by its first word.
+
+    `schema`: the name of the schema that it creates or drops.
+    """
 
     verb: str
+    schema: tuple[str, ...] = ()
 
     @property
     def removes(self) -> bool:

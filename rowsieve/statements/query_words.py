@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from rowsieve.statements.comments import without_comments
+from rowsieve.statements.comments import blanked
 
 _VIEW: Final = re.compile(r"\s*create\s+(or\s+replace\s+)?(temp(orary)?\s+)?view\b", re.IGNORECASE)
 CONDITION: Final = re.compile(r"\b(where|having|on|filter|qualify)\b", re.IGNORECASE)
@@ -49,7 +49,7 @@ def may_choose(text: str) -> bool:
 
 def may_create_view(text: str) -> bool:
     """Return whether a statement may create a view."""
-    return _VIEW.match(without_comments(text)) is not None
+    return _VIEW.match(blanked(text)) is not None
 
 
 def may_use_rowsieve(text: str) -> bool:

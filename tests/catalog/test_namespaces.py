@@ -20,6 +20,7 @@ from rowsieve.errors import (
     TableNotFound,
     UnsupportedOperation,
 )
+from rowsieve.providers.datafusion import SessionContext
 from tests.profiles import IS_DEEP
 from tests.small_tables import fresh_uri
 
@@ -353,3 +354,56 @@ def test_what_cannot_be_read_is_refused(catalog: rs.Catalog, statement: str) -> 
     with pytest.raises(InvalidInput, match="write CREATE SCHEMA"):
         catalog.sql(statement)
     assert catalog.namespaces() == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE db.A",
+        "DROP TABLE db.A PURGE -- old",
+        "DROP TABLE db . A",
+        "DROP TABLE/**/db.A;",
+        "; DROP TABLE db.A PURGE /* old */",
+        'DROP TABLE db."A" -- old',
+    ],
+)
+def test_a_statement_drops_the_table_of_its_name_and_no_other(statement: str) -> None:
+    catalog = rs.Catalog(fresh_uri())
+    for name in ("db.a", "db.A"):
+        catalog.create_table(name, pa.table({"id": [1]}))
+    assert catalog.sql(statement).to_pylist() == [{"table": "db.A"}]
+    assert catalog.tables() == ["db.a"]
+
+
+@pytest.mark.parametrize("rest", [", db.a", " FOR VERSION AS OF 0", " CASCADE"])
+def test_a_drop_that_cannot_be_read_drops_nothing(rest: str) -> None:
+    catalog = rs.Catalog(fresh_uri())
+    for name in ("db.a", "db.A"):
+        catalog.create_table(name, pa.table({"id": [1]}))
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        catalog.sql(f"DROP TABLE db.A{rest}")
+    assert len(catalog.tables()) == 2
+
+
+@pytest.mark.parametrize("comment", ["/**/", " -- x\n", " /* a /* b */ c */ "])
+def test_names_are_shown_and_changed_by_statements_with_comments(comment: str) -> None:
+    catalog = rs.Catalog(fresh_uri())
+    catalog.create_table("db.a", pa.table({"id": [1]}))
+    for statement, rows in (
+        ("CREATE SCHEMA s", [{"namespace": "s"}]),
+        ("SHOW SCHEMAS", [{"namespace": "db"}, {"namespace": "s"}]),
+        ("ALTER TABLE db.a RENAME TO db.c", [{"table": "db.c"}]),
+        ("SHOW TABLES IN db", [{"table": "db.c"}]),
+    ):
+        assert catalog.sql(statement.replace(" ", comment) + comment).to_pylist() == rows
+
+
+def test_a_session_refuses_schemas_of_our_catalogs() -> None:
+    catalog = rs.Catalog(fresh_uri())
+    catalog.create_table("db.a", pa.table({"id": [1]}))
+    context = SessionContext()
+    context.register_catalog_provider("lake", catalog.to_datafusion())
+    for statement in ("CREATE SCHEMA lake.s", "DROP SCHEMA IF EXISTS lake.db CASCADE"):
+        with pytest.raises(UnsupportedOperation, match="SCHEMA in a Rowsieve catalog"):
+            context.sql(statement)
+    context.sql("CREATE SCHEMA own")

@@ -28,7 +28,7 @@ from rowsieve.providers.datafusion.reads_by_table import TableRead, open_reads, 
 from rowsieve.providers.datafusion.sealed_frames import sealed, sealed_views
 from rowsieve.providers.datafusion.session_settings import temporary_settings, unless_changed
 from rowsieve.statements import query_words as words
-from rowsieve.statements.comments import without_comments
+from rowsieve.statements.comments import blanked
 from rowsieve.statements.queries import Query
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class QueryPlan:
     def frame(self) -> datafusion.DataFrame:
         """Plan the query."""
         written = " ".join([self.query, *(each.query for each in self.kept)])
-        text = without_comments(written)
+        text = blanked(written)
         session, reads = self.session, self._open_reads(text)
         registered = {name: each.provider for name, each in reads.items() if each.is_chosen}
         if words.INTO.search(written):  # planning SELECT … INTO creates a table: it is planned once

@@ -247,6 +247,11 @@ class SessionContext(datafusion.SessionContext):
                 "table, because it would change the table; EXPLAIN shows its plan, and EXPLAIN "
                 "ANALYZE SELECT with the same condition how the rows are read"
             )
+        if isinstance(statement, Other) and set(statement.schema[:-1]) & self._catalogs.keys():
+            raise UnsupportedOperation(
+                f"sql: {statement.verb} SCHEMA in a Rowsieve catalog is not available in this "
+                "session; use the catalog's sql(), or its create_namespace and drop_namespace"
+            )
         if isinstance(statement, AlterTable) and self._is_ours(statement.target.parts):
             raise UnsupportedOperation(
                 "sql: ALTER TABLE is not available for a Rowsieve table in this session; use the "

@@ -13,6 +13,7 @@ import rowsieve as rs
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.providers.datafusion import SessionContext
 from rowsieve.providers.datafusion.query_plan import QueryPlan
+from tests.small_tables import fresh_uri
 
 
 @pytest.fixture
@@ -235,3 +236,12 @@ def test_views_of_a_catalog_follow_it(tmp_path: Path) -> None:
     assert context.sql("SELECT * FROM c").count() == 1
     table.delete("id = 1")
     assert context.sql("SELECT * FROM c").count() == 2
+
+
+@pytest.mark.parametrize("before", [";", " ; -- x\n ;", "/* a */;"])
+def test_a_semicolon_in_front_changes_no_statement(before: str) -> None:
+    context = SessionContext()
+    context.register_table("t", rs.create_table(fresh_uri(), pa.table({"id": [1, 2]}), key=["id"]))
+    context.sql(f"{before}CREATE VIEW w AS SELECT count(*) AS n FROM t")
+    context.sql(f"{before}DELETE FROM t WHERE id = 1")
+    assert context.sql(f"{before}SELECT n FROM w").to_pylist() == [{"n": 1}]

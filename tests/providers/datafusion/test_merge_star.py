@@ -78,3 +78,16 @@ def test_another_value_of_the_key_is_refused(tmp_path: Path) -> None:
             "WHEN MATCHED THEN UPDATE SET *"
         )
     assert table.refresh() == 0
+
+
+def test_a_clause_for_rows_without_a_source_deletes_beside_one_for_pairs(tmp_path: Path) -> None:
+    """One of them has nullable keys, as the source may."""
+    table = rs.create_table(str(tmp_path / "t"), pa.table({"id": [1, 2], "v": [2, 2]}), key=["id"])
+    context = SessionContext()
+    context.register_table("t", table)
+    context.from_arrow(pa.table({"id": [2, 5], "v": [3, 3]}), "s")
+    context.sql(
+        "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE "
+        "WHEN NOT MATCHED THEN INSERT * WHEN NOT MATCHED BY SOURCE AND t.v < 99 THEN DELETE"
+    )
+    assert table.to_arrow().to_pylist() == [{"id": 5, "v": 3}]

@@ -172,7 +172,7 @@ class _Merging:
             self._refuse_present(self._prepared(inserted))
         deletes = None
         if gone:
-            whole = pa.concat_tables(gone)
+            whole = pa.concat_tables(gone, promote_options="default")
             deletes = prepare_keys(whole, self._schema, self.order, "merge")
         self._refuse_repeated([part for part in (rows, deletes) if part is not None])
         return Changes(rows, deletes)
