@@ -229,19 +229,21 @@ class OpenFile:
     def _read_slice(self, row_group: int, leaves: Sequence[int], rows: tuple[int, int]) -> pa.Table:
         """Read on from the stream that is nearest before the slice; else from a new one.
 
-        Waits for a running read that ends before the slice: a second stream would decode all rows
+        Waits for a read that ends nearer before the slice: a second stream would decode all rows
         before it again.
         """
         streams = self._streams.setdefault((row_group, *leaves), _Streams())
         is_last = rows[1] >= self._metadata.row_group(row_group).num_rows
-        while True:
-            with self._lock:
-                stream, running = streams.before(rows[0])
-                if running is None:
-                    done = streams.begin(rows[0], rows[1], is_last=is_last)
-                    break
-            running.wait()
+        stream = None
+        with self._lock:
+            done = streams.begin(rows[1])
         try:
+            while True:
+                with self._lock:
+                    stream, nearer = streams.take(rows[0], is_last=is_last)
+                if nearer is None:
+                    break
+                nearer.wait()
             if stream is None:
                 reader = ParquetReader(self._store, self._ref, for_streams=True)
                 stream = reader.stream(row_group, leaves, rows[1] - rows[0])
@@ -261,39 +263,41 @@ class OpenFile:
 class _Streams:
     """The streams of the same columns of a row group; every call needs the lock of its file.
 
-    Slices are begun nearly in order: once the last one has begun, no stream is kept for others.
+    Slices are begun nearly in order: once the last one has its stream, no other is kept.
     """
 
-    __slots__ = ("_idle", "_keeps", "_running")
+    __slots__ = ("_begun", "_idle", "_keeps")
 
     def __init__(self) -> None:
         self._idle: list[RowStream] = []
+        self._begun: list[tuple[int, Event]] = []  # the last row of each read, also if it waits
         self._keeps = True
-        self._running: list[tuple[int, Event]] = []  # the last row of each read
 
-    def before(self, first: int) -> tuple[RowStream | None, Event | None]:
-        """Take the nearest idle stream before a row; else name a read that will end before it."""
-        near = [each for each in self._idle if each.position <= first]
-        if near:
-            stream = max(near, key=lambda each: each.position)
+    def begin(self, stop: int) -> Event:
+        """Note a read up to a row; its event is set at its end."""
+        done = Event()
+        self._begun.append((stop, done))
+        return done
+
+    def take(self, first: int, *, is_last: bool) -> tuple[RowStream | None, Event | None]:
+        """Take the nearest idle stream before a row; else name a read that will end nearer."""
+        near = max((each.position for each in self._idle if each.position <= first), default=-1)
+        nearer = [each for each in self._begun if near < each[0] <= first]
+        if nearer:
+            return None, max(nearer, key=lambda each: each[0])[1]
+        stream = next((each for each in self._idle if each.position == near), None)
+        if stream is not None:
             self._idle.remove(stream)
-            return stream, None
-        return None, next((done for stop, done in self._running if stop <= first), None)
-
-    def begin(self, start: int, stop: int, *, is_last: bool) -> Event:
-        """Note a read of a slice; its event is set at its end."""
-        if start == 0:
+        if first == 0:
             self._keeps = True
         if is_last:
             self._keeps = False
             self._idle.clear()
-        done = Event()
-        self._running.append((stop, done))
-        return done
+        return stream, None
 
     def end(self, stop: int, done: Event, stream: RowStream | None) -> None:
         """Note the end of a read, whose stream is idle then."""
-        self._running.remove((stop, done))
+        self._begun.remove((stop, done))
         if stream is not None and self._keeps and len(self._idle) < _MAX_STREAMS:
             self._idle.append(stream)
         done.set()
