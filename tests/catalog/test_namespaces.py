@@ -403,7 +403,11 @@ def test_a_session_refuses_schemas_of_our_catalogs() -> None:
     catalog.create_table("db.a", pa.table({"id": [1]}))
     context = SessionContext()
     context.register_catalog_provider("lake", catalog.to_datafusion())
-    for statement in ("CREATE SCHEMA lake.s", "DROP SCHEMA IF EXISTS lake.db CASCADE"):
+    refused = ["CREATE SCHEMA LAKE.s", "/**/CREATE SCHEMA lake . s", "DROP SCHEMA lake.db CASCADE"]
+    for statement in refused:
         with pytest.raises(UnsupportedOperation, match="SCHEMA in a Rowsieve catalog"):
             context.sql(statement)
     context.sql("CREATE SCHEMA own")
+    context.sql("SET datafusion.catalog.default_catalog = 'lake'")
+    with pytest.raises(UnsupportedOperation, match="SCHEMA in a Rowsieve catalog"):
+        context.sql("CREATE SCHEMA own")

@@ -247,7 +247,7 @@ class SessionContext(datafusion.SessionContext):
                 "table, because it would change the table; EXPLAIN shows its plan, and EXPLAIN "
                 "ANALYZE SELECT with the same condition how the rows are read"
             )
-        if isinstance(statement, Other) and set(statement.schema[:-1]) & self._catalogs.keys():
+        if isinstance(statement, Other) and self._is_in_ours(statement.schema):
             raise UnsupportedOperation(
                 f"sql: {statement.verb} SCHEMA in a Rowsieve catalog is not available in this "
                 "session; use the catalog's sql(), or its create_namespace and drop_namespace"
@@ -257,6 +257,11 @@ class SessionContext(datafusion.SessionContext):
                 "sql: ALTER TABLE is not available for a Rowsieve table in this session; use the "
                 "methods of the table, as in: with table.alter() as a: a.sql('ADD COLUMN n bigint')"
             )
+
+    def _is_in_ours(self, schema: tuple[str, ...]) -> bool:
+        """Return whether a schema is, or would be, in a catalog of ours; names fold as they do."""
+        catalog = self.full_name((*schema, ""))[0] if schema else ""
+        return bool({catalog, catalog.lower()} & self._catalogs.keys())
 
     def _is_ours(self, name: tuple[str, ...]) -> bool:
         """Return whether a table is ours, or would be one of a catalog of ours."""

@@ -29,7 +29,7 @@ TEXT_TESTS: Final[Mapping[str, str]] = {
 
 
 class Depends(Enum):
-    """What the meaning of a class depends on, beside its operands."""
+    """A setting of an expression, other than its operands, that changes its value."""
 
     NOTHING = "nothing"
     ZONE = "its time zone"
@@ -37,78 +37,61 @@ class Depends(Enum):
     FAILING = "whether it fails on overflow"
 
 
+_NOTHING, _ZONE, _MODE, _FAILING = Depends.NOTHING, Depends.ZONE, Depends.MODE, Depends.FAILING
 OPERATORS: Final[Mapping[str, tuple[str, Depends]]] = {
-    **{
-        kind: (word, Depends.NOTHING)
-        for kind, word in {
-            "And": "and",
-            "Or": "or",
-            "Not": "not",
-            "EqualTo": "=",
-            "EqualNullSafe": "<=>",
-            "LessThan": "<",
-            "LessThanOrEqual": "<=",
-            "GreaterThan": ">",
-            "GreaterThanOrEqual": ">=",
-            "IsNull": "isnull",
-            "IsNotNull": "isnotnull",
-            "In": "in",
-            "RLike": "rlike",
-            "Substring": "substring",
-            "Concat": "concat",
-        }.items()
-    },
-    **{
-        kind: (word, Depends.MODE)
-        for kind, word in {
-            "Add": "+",
-            "Subtract": "-",
-            "Multiply": "*",
-            "Remainder": "%",
-        }.items()
-    },
-    "UnaryMinus": ("negative", Depends.FAILING),
+    "And": ("and", _NOTHING),
+    "Or": ("or", _NOTHING),
+    "Not": ("not", _NOTHING),
+    "EqualTo": ("=", _NOTHING),
+    "EqualNullSafe": ("<=>", _NOTHING),
+    "LessThan": ("<", _NOTHING),
+    "LessThanOrEqual": ("<=", _NOTHING),
+    "GreaterThan": (">", _NOTHING),
+    "GreaterThanOrEqual": (">=", _NOTHING),
+    "IsNull": ("isnull", _NOTHING),
+    "IsNotNull": ("isnotnull", _NOTHING),
+    "In": ("in", _NOTHING),
+    "RLike": ("rlike", _NOTHING),
+    "Substring": ("substring", _NOTHING),
+    "Concat": ("concat", _NOTHING),
+    "Add": ("+", _MODE),
+    "Subtract": ("-", _MODE),
+    "Multiply": ("*", _MODE),
+    "Remainder": ("%", _MODE),
+    "UnaryMinus": ("negative", _FAILING),
 }
 """Classes that both a column and a resolved plan have, with their word."""
 
 FUNCTIONS: Final[Mapping[str, tuple[str, Depends]]] = {
-    **{
-        kind: (word, Depends.NOTHING)
-        for kind, word in {
-            "StartsWith": "startswith",
-            "EndsWith": "endswith",
-            "Contains": "contains",
-            "Length": "length",
-            "GetJsonObject": "get_json_object",
-            "If": "if",
-            "Coalesce": "coalesce",
-            "Greatest": "greatest",
-            "Least": "least",
-            "Year": "year",
-            "Quarter": "quarter",
-            "Month": "month",
-            "DayOfMonth": "day",
-            "DayOfYear": "dayofyear",
-            "DayOfWeek": "dayofweek",
-            "WeekDay": "weekday",
-            "WeekOfYear": "weekofyear",
-            "LastDay": "last_day",
-            "DateAdd": "date_add",
-            "DateSub": "date_sub",
-            "DateDiff": "datediff",
-            "TruncDate": "trunc",
-            "AddMonths": "add_months",
-        }.items()
-    },
-    **{
-        kind: (word, Depends.ZONE)
-        for kind, word in {
-            "Hour": "hour",
-            "Minute": "minute",
-            "Second": "second",
-            "TruncTimestamp": "date_trunc",
-        }.items()
-    },
-    **{kind: (kind.lower(), Depends.FAILING) for kind in ("Abs", "Floor", "Ceil")},
+    "StartsWith": ("startswith", _NOTHING),
+    "EndsWith": ("endswith", _NOTHING),
+    "Contains": ("contains", _NOTHING),
+    "Length": ("length", _NOTHING),
+    "GetJsonObject": ("get_json_object", _NOTHING),
+    "If": ("if", _NOTHING),
+    "Coalesce": ("coalesce", _NOTHING),
+    "Greatest": ("greatest", _NOTHING),
+    "Least": ("least", _NOTHING),
+    "Year": ("year", _NOTHING),
+    "Quarter": ("quarter", _NOTHING),
+    "Month": ("month", _NOTHING),
+    "DayOfMonth": ("day", _NOTHING),
+    "DayOfYear": ("dayofyear", _NOTHING),
+    "DayOfWeek": ("dayofweek", _NOTHING),
+    "WeekDay": ("weekday", _NOTHING),
+    "WeekOfYear": ("weekofyear", _NOTHING),
+    "LastDay": ("last_day", _NOTHING),
+    "DateAdd": ("date_add", _NOTHING),
+    "DateSub": ("date_sub", _NOTHING),
+    "DateDiff": ("datediff", _NOTHING),
+    "TruncDate": ("trunc", _NOTHING),
+    "AddMonths": ("add_months", _NOTHING),
+    "Hour": ("hour", _ZONE),
+    "Minute": ("minute", _ZONE),
+    "Second": ("second", _ZONE),
+    "TruncTimestamp": ("date_trunc", _ZONE),
+    "Abs": ("abs", _FAILING),
+    "Floor": ("floor", _FAILING),
+    "Ceil": ("ceil", _FAILING),
 }
 """Classes of resolved functions; a column calls these by their name in SQL."""
