@@ -3,7 +3,8 @@
     _rowsieve/leases/<version, 20 digits>.<duration in ms>.<lease id>.<renewal>.json
 
 The name has all facts, so one listing shows every lease; the content is for people. A renewal is a
-new file under the next number, and then the old one is deleted.
+new file under the next number. Only the renewal after it deletes the old one, so a listing that
+began before a file was put still meets the one before.
 
 Soundness (invariants, rules 12 and 16): a holder creates its file and only then reads the table's
 floor. An expiry commits the floor and only then lists the leases. So either the holder sees that
@@ -56,15 +57,17 @@ _log = logging.getLogger(__name__)
 
 
 class LeaseFile(NamedTuple):
-    """One lease as it is listed; `version` and all later ones are protected."""
+    """One lease as it is listed; `version` and all later ones are protected.
 
-    path: str
+    `files`: the paths of the renewals that the listing shows, with their sizes in bytes.
+    """
+
     version: int
     duration_us: int
     id: str
     renewal: int
     modified_us: int
-    size_bytes: int
+    files: dict[str, int]
 
     def seems_over(self, now_us: int) -> bool:
         """Return whether its duration has passed at a time of the store's clock."""
@@ -73,23 +76,22 @@ class LeaseFile(NamedTuple):
 
 def lease_files(store: ObjectStore) -> list[LeaseFile]:
     """List the leases, each by its last renewal."""
-    newest: dict[str, LeaseFile] = {}
+    leases: dict[str, LeaseFile] = {}
     for path, detail in store.details(LEASES).items():
         if (name := _NAME.fullmatch(path)) is None:
             continue
-        lease = LeaseFile(
-            path,
+        renewal = LeaseFile(
             int(name["version"]),
             int(name["duration_ms"]) * 1000,
             name["id"],
             int(name["renewal"]),
             detail.modified_us,
-            detail.size_bytes,
+            {path: detail.size_bytes},
         )
-        known = newest.get(lease.id)
-        if known is None or known.renewal < lease.renewal:
-            newest[lease.id] = lease
-    return list(newest.values())
+        known = leases.get(renewal.id, renewal)
+        newest = max(known, renewal, key=lambda each: each.renewal)
+        leases[renewal.id] = newest._replace(files={**known.files, **renewal.files})
+    return list(leases.values())
 
 
 def leased_version_of(path: str) -> int | None:
@@ -158,6 +160,11 @@ class Lease:
         """True if it protects nothing any more, because it was ended."""
         return self._ended.is_set()
 
+    @property
+    def _undeleted(self) -> range:
+        """The renewals whose files are there: the last two."""
+        return range(max(self._renewal - 1, 0), self._renewal + 1)
+
     def end(self) -> None:
         """Protect nothing any more. A failure to delete the file leaves it until it is over."""
         if os.getpid() != self._process or self._ended.is_set():
@@ -165,7 +172,7 @@ class Lease:
         self._ended.set()
         self._thread.join()
         try:
-            self._store.delete([self.path])
+            self._store.delete([self._path_of(each) for each in self._undeleted])
         except RowsieveError as error:
             _log.warning("lease %s is not deleted: %s", self.path, error)
 
@@ -185,10 +192,10 @@ class Lease:
 
     def _renew(self) -> None:
         """Start the duration again; only the thread calls this."""
-        before = self.path
+        before = self._undeleted
         put_fresh(self._store, self._path_of(self._renewal + 1), self._content)
         self._renewal += 1
-        self._store.delete([before])
+        self._store.delete([self._path_of(each) for each in before if each not in self._undeleted])
 
     def _path_of(self, renewal: int) -> str:
         duration_ms = round(self.duration_s * 1000)
@@ -241,7 +248,8 @@ class LeaseWatch:
             clock.sleep(pause_s)
         again, _ = self._other_leases()
         over = [lease for lease in again if lease in self._suspects]  # not renewed since
-        return oldest_leased(again, over), {lease.path: lease.size_bytes for lease in over}
+        files = {path: size for lease in over for path, size in lease.files.items()}
+        return oldest_leased(again, over), files
 
     def _other_leases(self) -> tuple[list[LeaseFile], int]:
         """List the others; StoreError if the listing lacks our own lease, and so may lack more."""

@@ -62,7 +62,8 @@ def test_a_lease_that_is_held_outlives_a_jump_of_the_clock(
         removed = table.expire_versions(retain_last=1)
         assert removed.leased_version == 2
         assert rows_of(pinned) == expected(2)
-        assert len(paths(table.handle.store, LEASES)) == 1
+        (lease,) = lease_files(table.handle.store)
+        assert (lease.version, len(lease.files)) == (2, 1 if jump_s < 0 else 2)
     assert paths(table.handle.store, LEASES) == set()
 
 
@@ -253,6 +254,38 @@ def test_a_lease_that_seemed_over_and_is_renewed_is_not_over(
         assert removed.leased_version == 1
         assert CommitLog(table.handle.store).read_version(1).version == 1
         assert lease.path in paths(table.handle.store)
+
+
+def test_all_renewals_of_a_lease_that_is_over_go() -> None:
+    """A process was killed after it had renewed its lease and before it deleted the old file."""
+    table = with_history(versions=4)
+    with Lease(table.handle.store, "uuid", 1, 100, "dead") as dead:
+        dead._renew()
+        (renewals,) = [set(lease.files) for lease in lease_files(table.handle.store)]
+        assert len(renewals) == 2
+        with later_by(table.handle.store, 101, f".{int(retaining._OWN_LEASE_S * 1000)}."):
+            removed = table.expire_versions(retain_last=1)
+        assert (removed.oldest_version, removed.leased_version) == (3, None)
+        assert removed.files["lease"] == 2
+        assert paths(table.handle.store, LEASES) == set()
+
+
+def test_a_listing_that_misses_a_renewal_meets_the_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A folder is listed name by name: a file put meanwhile may be missed, one deleted, too."""
+    table = with_history(versions=2)
+    store = table.handle.store
+    with Lease(store, "uuid", 1, 100, "me") as lease:
+        lease._renew()
+        lease._renew()
+        begun = store.details(LEASES)
+        lease._renew()
+        seen = {path: detail for path, detail in begun.items() if path in paths(store, LEASES)}
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "details", lambda prefix: seen)
+            assert [each.version for each in lease_files(store)] == [1]
+    assert paths(store, LEASES) == set()
 
 
 def test_a_lease_of_what_was_deleted_already_delays_expiry_and_breaks_nothing() -> None:

@@ -15,8 +15,8 @@ from concurrent.futures import Future
 import numpy as np
 
 from rowsieve.byte_cache import ByteCache
-from rowsieve.executor.repeats import Rows, repeated_in
-from rowsieve.executor.windows import Stream, windows
+from rowsieve.executor.merging.repeats import Rows, repeated_in
+from rowsieve.executor.merging.windows import Stream, windows
 from rowsieve.locks import ForkSafeLock
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.types.ordering.keys import KeyOrder

@@ -13,10 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from rowsieve.changes.absent_values import RequiredNames
-from rowsieve.changes.mixed_values import advice_for, members_of, refuse_mixed
-from rowsieve.changes.pandas_data import refuse_mixed_series
-from rowsieve.changes.polars_data import refuse_polars_objects
+from rowsieve.changes.data.absent_values import RequiredNames
+from rowsieve.changes.data.mixed_values import advice_for, members_of, refuse_mixed
+from rowsieve.changes.data.pandas_data import refuse_mixed_series
+from rowsieve.changes.data.polars_data import refuse_polars_objects
 from rowsieve.errors import InvalidData, InvalidInput, repr_of
 from rowsieve.types.encodings import arrow_type
 from rowsieve.types.logical import Map

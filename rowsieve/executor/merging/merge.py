@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.executor.decode_row_group import as_stored
-from rowsieve.executor.repeats import rank
-from rowsieve.executor.windows import Run, Stream, windows
+from rowsieve.executor.merging.repeats import rank
+from rowsieve.executor.merging.windows import Run, Stream, windows
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.shown_values import shown_row
 

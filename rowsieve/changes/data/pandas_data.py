@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.changes.absent_values import RequiredNames
-from rowsieve.changes.mixed_values import advice_for, refuse_mixed
+from rowsieve.changes.data.absent_values import RequiredNames
+from rowsieve.changes.data.mixed_values import advice_for, refuse_mixed
 from rowsieve.errors import InvalidData, InvalidInput
 
 

@@ -1,0 +1,1 @@
+"""What callers pass as rows becomes Arrow batches of a table's columns."""
