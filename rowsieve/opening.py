@@ -21,9 +21,9 @@ from rowsieve.arguments.annotations import (
     TableUri,
 )
 from rowsieve.arguments.kinds import ANY_TEXT
-from rowsieve.changes.ingest import prepare_appended, prepare_rows, read_data
+from rowsieve.changes.data.ingest import prepare_appended, prepare_rows, read_data
+from rowsieve.changes.data.spark_data import is_spark_schema
 from rowsieve.changes.new_tables import new_table
-from rowsieve.changes.spark_data import is_spark_schema
 from rowsieve.changes.table_handle import Handle, send_failure
 from rowsieve.config import current
 from rowsieve.errors import InvalidData, InvalidInput, TableExists

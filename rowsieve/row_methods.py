@@ -27,7 +27,7 @@ from rowsieve.changes.cherry_picks import (
 )
 from rowsieve.changes.column_changes import columns_read
 from rowsieve.changes.column_methods import SchemaMode
-from rowsieve.changes.ingest import (
+from rowsieve.changes.data.ingest import (
     Changes,
     OnDuplicate,
     prepare_appended,

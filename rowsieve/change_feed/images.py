@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rowsieve.change_feed.same_rows import same_rows
-from rowsieve.executor.repeats import rank
-from rowsieve.executor.windows import Run, Stream, windows
+from rowsieve.executor.merging.repeats import rank
+from rowsieve.executor.merging.windows import Run, Stream, windows
 from rowsieve.types.ordering.keys import KeyOrder
 
 INSERT: Final = 0

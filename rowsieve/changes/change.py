@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rowsieve.changes.ingest import Changes
+from rowsieve.changes.data.ingest import Changes
 from rowsieve.objects import ObjectStore, Uploads
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.predicate.ir import Predicate

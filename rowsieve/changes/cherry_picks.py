@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from rowsieve.changes.ingest import Changes, prepare_appended, prepare_keys, prepare_rows
+from rowsieve.changes.data.ingest import Changes, prepare_appended, prepare_keys, prepare_rows
 from rowsieve.errors import UnsupportedOperation
 from rowsieve.executor.part_sources import PartSource
 from rowsieve.objects import ObjectStore

@@ -10,8 +10,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from rowsieve.changes.change import Change
+from rowsieve.changes.data.ingest import Changes
 from rowsieve.changes.hiding import write_keyless
-from rowsieve.changes.ingest import Changes
 from rowsieve.changes.mutation import Check, Mutation, TouchesKeys, key_columns_of, never
 from rowsieve.changes.operations import overwrite_all
 from rowsieve.storage.log.conflicts import Kind

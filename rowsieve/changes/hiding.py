@@ -16,8 +16,8 @@ import pyarrow as pa
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.mutation import AddsMatches, Check, Mutation, TouchesParts
 from rowsieve.executor.execute import Execution
+from rowsieve.executor.merging.windows import Numbered
 from rowsieve.executor.part_sources import PartSource
-from rowsieve.executor.windows import Numbered
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.column_changes import check_restorable
+from rowsieve.changes.data.ingest import Changes, prepare_keys
 from rowsieve.changes.hiding import hide_and_add, hide_and_append
-from rowsieve.changes.ingest import Changes, prepare_keys
 from rowsieve.changes.mutation import AddsMatches, AnyOf, Mutation, TouchesKeys, key_columns_of
 from rowsieve.errors import (
     InvalidData,

@@ -19,7 +19,7 @@ import pyarrow as pa
 from rowsieve.arguments.annotations import Metadata, Moment, StorageOptions, Token
 from rowsieve.changes.change import Change
 from rowsieve.changes.column_changes import alter_columns, check_same_columns, check_same_meaning
-from rowsieve.changes.ingest import Changes
+from rowsieve.changes.data.ingest import Changes
 from rowsieve.changes.mutation import Mutation, Stale, commit_mutation, never
 from rowsieve.changes.operations import overwrite_all
 from rowsieve.changes.vector_building import with_eager_vectors

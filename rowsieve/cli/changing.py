@@ -16,7 +16,7 @@ import pyarrow as pa
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from rowsieve.changes.ingest import required_names
+from rowsieve.changes.data.ingest import required_names
 from rowsieve.cli.bundles import (
     CommitOptions,
     FileOptions,

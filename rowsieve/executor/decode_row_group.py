@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.errors import UnsupportedOperation
+from rowsieve.executor.merging.repeats import Rows
 from rowsieve.executor.open_file import OpenFile
-from rowsieve.executor.repeats import Rows
 from rowsieve.executor.text_views import as_output
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import Place

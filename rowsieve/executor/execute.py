@@ -22,13 +22,13 @@ import pyarrow as pa
 
 from rowsieve.config import DEFAULT
 from rowsieve.executor.live_rows import LiveRows, is_resolved, with_columns
+from rowsieve.executor.merging.windows import Numbered
 from rowsieve.executor.output_batches import Packaging, take_first
 from rowsieve.executor.part_sources import PartSource
 from rowsieve.executor.read_ahead import ReadAhead, Schedule
 from rowsieve.executor.streams import Streams
 from rowsieve.executor.two_phase import RowReader
 from rowsieve.executor.units import Task, Unit, joined, starting_small
-from rowsieve.executor.windows import Numbered
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore
 from rowsieve.parquet.footer import expect_tails

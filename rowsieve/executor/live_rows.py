@@ -19,10 +19,12 @@ import numpy as np
 import pyarrow as pa
 
 from rowsieve.executor.decode_row_group import RowGroup, in_slices, selection
-from rowsieve.executor.merge import merge, winners
-from rowsieve.executor.merge_memory import rows_at_once
+from rowsieve.executor.merging.merge import merge, winners
+from rowsieve.executor.merging.merge_memory import rows_at_once
+from rowsieve.executor.merging.repeats import Rows
+from rowsieve.executor.merging.visibility import VisibilityCache, visible_rows
+from rowsieve.executor.merging.windows import Numbered, Run, Stream
 from rowsieve.executor.part_sources import PartSource, candidates_of
-from rowsieve.executor.repeats import Rows
 from rowsieve.executor.stored_vectors import (
     fresh_count,
     is_complete,
@@ -31,8 +33,6 @@ from rowsieve.executor.stored_vectors import (
 )
 from rowsieve.executor.streams import Kept, Streams
 from rowsieve.executor.two_phase import RowReader
-from rowsieve.executor.visibility import VisibilityCache, visible_rows
-from rowsieve.executor.windows import Numbered, Run, Stream
 from rowsieve.planner.candidates import Candidates
 from rowsieve.planner.part_rows import PartRows, within
 from rowsieve.planner.split import Piece, PlannedPart, Read

@@ -13,10 +13,10 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from rowsieve.executor.merging.windows import windows
 from rowsieve.executor.part_sources import PartSource
 from rowsieve.executor.read_ahead import ReadAhead
 from rowsieve.executor.streams import Streams
-from rowsieve.executor.windows import windows
 from rowsieve.objects import FetchingStore, ObjectStore
 from rowsieve.parquet.footer import expect_tails
 from rowsieve.planner.split import PlannedPart

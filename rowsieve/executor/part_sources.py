@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from rowsieve.config import DEFAULT
 from rowsieve.executor.decode_row_group import RowGroup, as_stored, in_slices
+from rowsieve.executor.merging.windows import Numbered
 from rowsieve.executor.open_file import OpenFile
-from rowsieve.executor.windows import Numbered
 from rowsieve.metrics import ScanMetrics
 from rowsieve.objects import ObjectStore, Place
 from rowsieve.parquet.footer import read_metadata

@@ -15,7 +15,7 @@ from itertools import chain, islice
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
-from rowsieve.executor.windows import Numbered
+from rowsieve.executor.merging.windows import Numbered
 from rowsieve.locks import ForkSafeLock
 from rowsieve.objects import FetchingStore, ObjectStore
 

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowsieve.executor.merging.visibility import visible_rows
 from rowsieve.executor.part_sources import PartSource, candidates_of
 from rowsieve.executor.streams import Kept, Streams
-from rowsieve.executor.visibility import visible_rows
 from rowsieve.objects import ObjectStore
 from rowsieve.planner.split import PlannedPart
 from rowsieve.predicate import ir

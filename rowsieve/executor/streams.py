@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 
-from rowsieve.executor.merge_memory import Footprint, rows_at_once
+from rowsieve.executor.merging.merge_memory import Footprint, rows_at_once
+from rowsieve.executor.merging.windows import Numbered, Stream
 from rowsieve.executor.part_sources import PartSource
 from rowsieve.executor.read_ahead import ReadAhead
-from rowsieve.executor.windows import Numbered, Stream
 from rowsieve.objects import ObjectStore
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.types.ordering.keys import KeyOrder

@@ -22,7 +22,7 @@ from rowsieve.executor.decode_row_group import (
     read_rows,
     selection,
 )
-from rowsieve.executor.repeats import Rows
+from rowsieve.executor.merging.repeats import Rows
 from rowsieve.executor.text_views import with_views
 from rowsieve.predicate.arrays import Mask
 from rowsieve.predicate.bind import BoundPredicate

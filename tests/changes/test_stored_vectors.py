@@ -23,7 +23,7 @@ from rowsieve.changes.table_handle import Handle
 from rowsieve.compaction.rewrite_passes import Compaction
 from rowsieve.errors import UnsupportedOperation, UnsupportedProtocol
 from rowsieve.executor import live_rows, stored_vectors
-from rowsieve.executor.visibility import VisibilityCache, visible_rows
+from rowsieve.executor.merging.visibility import VisibilityCache, visible_rows
 from rowsieve.planner import part_facts
 from rowsieve.planner.cache import PLANS
 from rowsieve.planner.plan_scan import plan_scan

@@ -13,8 +13,8 @@ import pytest
 import rowsieve as rs
 from rowsieve.errors import InvalidInput
 from rowsieve.executor import decode_row_group
-from rowsieve.executor.merge_memory import MIN_ROWS, Footprint, most_at_once, rows_at_once
-from rowsieve.executor.windows import Numbered, Stream, windows
+from rowsieve.executor.merging.merge_memory import MIN_ROWS, Footprint, most_at_once, rows_at_once
+from rowsieve.executor.merging.windows import Numbered, Stream, windows
 from rowsieve.types.logical import Field, Int
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema

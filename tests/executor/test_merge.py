@@ -8,8 +8,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.executor.merge import merge
-from rowsieve.executor.windows import Numbered, Stream
+from rowsieve.executor.merging.merge import merge
+from rowsieve.executor.merging.windows import Numbered, Stream
 from rowsieve.types.logical import Field, Int, String
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema

@@ -10,8 +10,8 @@ from functools import partial
 import pyarrow as pa
 import pytest
 
+from rowsieve.executor.merging.windows import Numbered
 from rowsieve.executor.read_ahead import ReadAhead
-from rowsieve.executor.windows import Numbered
 
 
 def numbered(count: int, touched: list[int] | None = None) -> Iterator[Numbered]:

@@ -7,8 +7,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.executor.merge import repeated_key
-from rowsieve.executor.windows import Numbered, Stream
+from rowsieve.executor.merging.merge import repeated_key
+from rowsieve.executor.merging.windows import Numbered, Stream
 from rowsieve.types.logical import Field, Float, Int
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.executor.repeats import DENSE, rank, repeated_in
+from rowsieve.executor.merging.repeats import DENSE, rank, repeated_in
 from rowsieve.types.ordering.keys import KeyColumns
 from tests.profiles import examples
 

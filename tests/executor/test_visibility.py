@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.executor.visibility import VisibilityCache, visible_rows
-from rowsieve.executor.windows import Numbered, Stream
+from rowsieve.executor.merging.visibility import VisibilityCache, visible_rows
+from rowsieve.executor.merging.windows import Numbered, Stream
 from rowsieve.predicate.rowset import RowSet
 from rowsieve.types.logical import Date, Field, Float, Int, LogicalType, String, Uuid
 from rowsieve.types.ordering.keys import KeyOrder

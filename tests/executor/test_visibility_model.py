@@ -24,8 +24,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rowsieve as rs
-from rowsieve.executor import merge_memory, stored_vectors
+from rowsieve.executor import stored_vectors
 from rowsieve.executor.execute import Execution
+from rowsieve.executor.merging import merge_memory
 from rowsieve.planner.plan import ScanPlan
 from rowsieve.planner.plan_scan import plan_scan
 from rowsieve.predicate import ir

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rowsieve.executor import visibility
-from rowsieve.executor.merge import merge
-from rowsieve.executor.visibility import visible_rows
-from rowsieve.executor.windows import Numbered, Stream
+from rowsieve.executor.merging import visibility
+from rowsieve.executor.merging.merge import merge
+from rowsieve.executor.merging.visibility import visible_rows
+from rowsieve.executor.merging.windows import Numbered, Stream
 from rowsieve.types.logical import Field, Int
 from rowsieve.types.ordering.keys import KeyOrder
 from rowsieve.types.schema import Schema

@@ -12,7 +12,7 @@ _KERNELS = (
     "tests/executor/test_windows.py",
 )
 WINDOWS, MERGE, VISIBILITY, REPEATS = (
-    f"executor/{name}.py" for name in ("windows", "merge", "visibility", "repeats")
+    f"executor/merging/{name}.py" for name in ("windows", "merge", "visibility", "repeats")
 )
 WORDS = "types/ordering/key_words.py"
 SUITES = {

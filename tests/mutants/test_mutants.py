@@ -86,7 +86,9 @@ def test_the_text_that_a_mutant_replaces_exists(mutant: Mutant) -> None:
 def test_a_mutant_that_breaks_nothing_is_refused() -> None:
     for old in ("no such text", "return"):
         with pytest.raises(AssertionError, match="no longer breaks what it was made for"):
-            Mutant("executor/merge.py", "stale", old, "").applied(source_of("executor/merge.py"))
+            Mutant("executor/merging/merge.py", "stale", old, "").applied(
+                source_of("executor/merging/merge.py")
+            )
 
 
 @pytest.mark.parametrize(
@@ -113,7 +115,7 @@ def test_a_mutant_that_never_ends_is_noticed_by_its_cpu_time(
 
 def test_the_copy_is_tested_not_the_package(workshop: Workshop) -> None:
     """A mutant that cannot be imported is no mutant, and where nothing is broken tests pass."""
-    gone = Mutant("executor/merge.py", "gone", "from __future__", "import nothing_such  # ")
+    gone = Mutant("executor/merging/merge.py", "gone", "from __future__", "import nothing_such  # ")
     with pytest.raises(AssertionError, match="nothing_such"):
         workshop.survives(gone)
     assert workshop.passes(("tests/executor/test_repeated_key.py",))

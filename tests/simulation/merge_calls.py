@@ -16,8 +16,8 @@ import pytest
 from rowsieve import Table
 from rowsieve.changes.change import Change
 from rowsieve.changes.computed import changes_rows, keyed_change
+from rowsieve.changes.data.ingest import Changes, prepare_appended, prepare_keys, prepare_rows
 from rowsieve.changes.hiding import hide_places, part_starts
-from rowsieve.changes.ingest import Changes, prepare_appended, prepare_keys, prepare_rows
 from rowsieve.changes.mutation import Check, Mutation, TouchesKeys, key_columns_of
 from rowsieve.errors import KeyViolation
 from rowsieve.executor.execute import Execution

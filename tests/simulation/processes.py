@@ -15,8 +15,9 @@ import pytest
 
 from rowsieve import clock, scan
 from rowsieve.byte_cache import ByteCache
-from rowsieve.executor import live_rows, read_ahead, visibility
-from rowsieve.executor.visibility import VisibilityCache
+from rowsieve.executor import live_rows, read_ahead
+from rowsieve.executor.merging import visibility
+from rowsieve.executor.merging.visibility import VisibilityCache
 from rowsieve.objects import ObjectStore, fetching, store_opening
 from rowsieve.objects.location import Location
 from rowsieve.parquet import bloom_reader, footer

@@ -16,7 +16,7 @@ import rowsieve as rs
 from rowsieve import Table
 from rowsieve.byte_cache import ByteCache
 from rowsieve.executor import live_rows
-from rowsieve.executor.visibility import VisibilityCache
+from rowsieve.executor.merging.visibility import VisibilityCache
 from rowsieve.parquet import bloom_reader, footer
 from rowsieve.planner.cache import PLANS
 from tests.objects.background import finish_background

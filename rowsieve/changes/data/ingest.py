@@ -17,13 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.changes.data.absent_values import RequiredNames
 from rowsieve.changes.change_sequences import comparable_sequences
-from rowsieve.changes.defaults import with_defaults
+from rowsieve.changes.data.absent_values import RequiredNames
 from rowsieve.changes.data.pandas_data import from_pandas, is_pandas
 from rowsieve.changes.data.polars_data import refuse_polars_objects
 from rowsieve.changes.data.python_data import from_python, gives, is_python_data, kind_of
 from rowsieve.changes.data.spark_data import from_spark_frame, is_spark
+from rowsieve.changes.defaults import with_defaults
 from rowsieve.errors import InvalidData, InvalidInput, KeyViolation, SchemaMismatch
 from rowsieve.types.conform import canonical_key, conform
 from rowsieve.types.encodings import arrow_schema, check_nesting

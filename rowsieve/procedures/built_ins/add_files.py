@@ -22,7 +22,7 @@ import msgspec
 import pyarrow as pa
 
 from rowsieve.arguments.annotations import StorageOptions
-from rowsieve.changes.ingest import prepare_appended, read_data
+from rowsieve.changes.data.ingest import prepare_appended, read_data
 from rowsieve.checksums import checksum
 from rowsieve.errors import CorruptData, InvalidInput, NotFound, UnsupportedOperation
 from rowsieve.foreign.paths import has_wildcard

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from pyspark.sql import types as spark
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from rowsieve.changes.spark_data import refuse_spark_types
+from rowsieve.changes.data.spark_data import refuse_spark_types
 from rowsieve.errors import SchemaMismatch, UnsupportedOperation
 from rowsieve.types.logical import (
     Field,

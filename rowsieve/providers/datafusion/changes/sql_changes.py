@@ -19,9 +19,9 @@ import pyarrow as pa
 from rowsieve import clock
 from rowsieve.changes.change import Change, Question
 from rowsieve.changes.computed import appended, changes_rows, emptied, keyed_change
+from rowsieve.changes.data.ingest import Changes, prepare_appended, prepare_keys, prepare_rows
 from rowsieve.changes.defaults import with_defaults
 from rowsieve.changes.hiding import hide_places
-from rowsieve.changes.ingest import Changes, prepare_appended, prepare_keys, prepare_rows
 from rowsieve.changes.mutation import AddsMatches, Check, Mutation, never
 from rowsieve.changes.operations import delete_where
 from rowsieve.changes.present_keys import without_present

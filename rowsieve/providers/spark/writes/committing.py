@@ -15,9 +15,9 @@ from rowsieve.changes.mutation import Mutation, Stale, commit_mutation
 from rowsieve.changes.operations import NewParts, overwrite_all
 from rowsieve.changes.vector_building import with_eager_vectors
 from rowsieve.errors import CommitConflict, EmptyData
-from rowsieve.executor.merge import repeated_key
+from rowsieve.executor.merging.merge import repeated_key
+from rowsieve.executor.merging.windows import Stream
 from rowsieve.executor.part_sources import PartSource
-from rowsieve.executor.windows import Stream
 from rowsieve.objects import ObjectStore, open_store
 from rowsieve.planner.overlap import overlap_groups
 from rowsieve.planner.pieces import planned_part

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowsieve.changes.change import Question
-from rowsieve.changes.ingest import (
+from rowsieve.changes.data.ingest import (
     Changes,
     prepare_appended,
     prepare_keys,

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 
 from rowsieve.changes.change import Change
 from rowsieve.changes.computed import changes_rows
+from rowsieve.changes.data.ingest import prepare_appended
 from rowsieve.changes.hiding import hide_places
-from rowsieve.changes.ingest import prepare_appended
 from rowsieve.changes.mutation import Mutation
 from rowsieve.errors import InvalidInput, KeyViolation
 from rowsieve.providers.spark.frames import spark_read

@@ -22,7 +22,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from rowsieve.changes.ingest import Changes
+from rowsieve.changes.data.ingest import Changes
 from rowsieve.errors import CommitConflict, UnsupportedOperation
 from rowsieve.objects import open_store
 from rowsieve.providers.spark.source_options import WriteOptions

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from rowsieve.changes.ingest import Changes
+from rowsieve.changes.data.ingest import Changes
 from rowsieve.errors import InvalidInput, UnsupportedOperation
 from rowsieve.objects import open_store
 from rowsieve.providers.spark.row_types import arrow_schema_of
