@@ -68,6 +68,14 @@ def test_unordered_values_and_nulls_use_the_hash_table() -> None:
     assert asked([*ascending, None], [3]) is None
 
 
+def test_a_long_list_counts_where_it_is_in_the_range_of_the_column() -> None:
+    column: list[int | None] = list(range(2048))
+    near = [*range(-1500, 0), 1, 2047, *range(2048, 4000)]
+    assert asked(column, near[::-1]).tolist() == [value in (1, 2047) for value in column]
+    assert asked(column, [*near, *range(130)]) is None  # too many in the range
+    assert asked([*column[:9], 3, *column[9:]], near) is None  # does not ascend
+
+
 @pytest.mark.parametrize("column", [np.arange(64, dtype=np.uint64), np.arange(64, dtype=np.int32)])
 def test_other_number_types_are_not_searched(column: Any) -> None:
     assert is_member(pa.array(column), ValueSet(pa.array([3], pa.int64()), Int(64))) is None

@@ -46,8 +46,8 @@ def is_member(column: pa.Array, values: ValueSet) -> Mask | None:
     """Return (n,): the value is a member, for integers, dates and times.
 
     None if a hash table is faster: it is rebuilt for each call, while the sorted members are
-    cached. Searching is faster for long lists, and for short ones in a column that ascends, as the
-    key of a part does. The result for NULL is undefined.
+    cached. Searching is faster for long lists, and for few members within the range of a column
+    that ascends, as the key of a part does. The result for NULL is undefined.
     """
     if pa.types.is_floating(column.type) or not _is_plain(column.type):
         return None
@@ -62,16 +62,20 @@ def is_member(column: pa.Array, values: ValueSet) -> Mask | None:
 
 
 def _is_member_if_ascending(column: pa.Array, values: ValueSet) -> Mask | None:
-    """`is_member` for a list that is much shorter than the column; None unless the column ascends.
+    """`is_member` for a column that ascends and is much longer than the list is in its range.
 
-    Checks every value of the column, whatever the file promises.
+    None for any other. Checks every value of the column, whatever the file promises.
     """
-    if column.null_count or len(values) * _SHORT_LIST > len(column):
+    if column.null_count or not len(column):
         return None
     keys, ordered = filled(column), filled(values.ordered)
-    if keys.dtype != ordered.dtype or (keys[1:] < keys[:-1]).any():
+    if keys.dtype != ordered.dtype or keys[0] > keys[-1]:
         return None
-    members = np.unique(ordered)
+    start, end = ordered.searchsorted(keys[0]), ordered.searchsorted(keys[-1], side="right")
+    in_range = ordered[start:end]
+    if len(in_range) * _SHORT_LIST > len(keys) or (keys[1:] < keys[:-1]).any():
+        return None
+    members = np.unique(in_range)
     first, stop = keys.searchsorted(members), keys.searchsorted(members, side="right")
     counts = stop - first
     before = np.cumsum(counts) - counts

@@ -23,11 +23,12 @@ import pyarrow.compute as pc
 
 from rowsieve.changes.change import Change
 from rowsieve.changes.computed import changes_rows, keyed_change
+from rowsieve.changes.current_rows import near_keys
 from rowsieve.changes.data.ingest import Changes, prepare_appended, prepare_keys, prepare_rows
 from rowsieve.changes.defaults import with_defaults
 from rowsieve.changes.hiding import hide_places
 from rowsieve.changes.mutation import Check, Mutation, TouchesKeys, key_columns_of
-from rowsieve.changes.present_keys import near_keys, without_present
+from rowsieve.changes.present_keys import without_present
 from rowsieve.errors import InvalidInput, KeyViolation, RowsieveError, UnsupportedOperation
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.providers.datafusion.changes.assigned_values import assigned, without_views

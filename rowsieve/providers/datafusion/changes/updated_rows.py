@@ -16,13 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rowsieve import clock
-from rowsieve.changes.present_keys import near_keys
+from rowsieve.changes.current_rows import current_rows
 from rowsieve.errors import RowsieveError
-from rowsieve.executor.execute import Execution
-from rowsieve.planner.plan import table_columns
-from rowsieve.planner.plan_scan import plan_scan
-from rowsieve.predicate.semantics import Semantics
 from rowsieve.providers.datafusion.changes.assigned_values import assigned, without_views
 from rowsieve.providers.datafusion.changes.numbered_rows import rows_at
 from rowsieve.storage.snapshot import Snapshot
@@ -53,7 +48,10 @@ def updated_rows(
         old = _columns_by_place(table, snapshot, identity.column(0).to_numpy(), others)
     else:
         keys = stored_keys(identity.rename_columns(list(order.names)), order, schema)
-        old = _columns_by_key(table, snapshot, order, keys, others)
+        current = current_rows(table.handle.store, snapshot, order, keys, others)
+        if not current.is_present.all():
+            raise _another_number(keys.num_rows, int(current.is_present.sum()))
+        old = current.rows.take(pa.array(current.places))
     values = matched.select(range(count)).rename_columns(list(assigned_names))
     new = assigned(values, [schema.field(name) for name in assigned_names])
     columns = dict(zip(others, old.columns, strict=True))
@@ -65,34 +63,6 @@ def stored_keys(keys: pa.Table, order: KeyOrder, schema: Schema) -> pa.Table:
     """Convert keys to the types of the table; keeps their order."""
     stored = conform(without_views(keys), schema.select(order.names))
     return pa.table([canonical_key(column) for column in stored.columns], names=stored.column_names)
-
-
-def _columns_by_key(
-    table: Table, snapshot: Snapshot, order: KeyOrder, keys: pa.Table, names: Sequence[str]
-) -> pa.Table:
-    """These columns of the rows with these keys, in their order; keys have the table's types."""
-    plan = plan_scan(
-        snapshot,
-        table.uri,
-        predicate=near_keys(keys, order),
-        columns=table_columns(tuple(dict.fromkeys((*order.names, *names)))),
-        semantics=Semantics.SQL,
-        now_us=clock.now_us(),
-    )
-    execution = Execution(plan, table.handle.store)
-    present = pa.Table.from_batches(list(execution.read()), schema=execution.schema)
-    stored = present.select(list(order.names))
-    both = pa.concat_tables([stored, keys.select(order.names).cast(stored.schema)])
-    columns = order.columns(both)
-    positions = columns.sort()
-    # The sort is stable: if the table has a key, its row is the first of the equal ones.
-    first = np.maximum.accumulate(np.where(columns.repeats(positions), 0, np.arange(len(both))))
-    rows = np.empty(len(both), dtype=np.int64)
-    rows[positions] = positions[first]
-    wanted = rows[present.num_rows :]
-    if missing := int((wanted >= present.num_rows).sum()):
-        raise _another_number(keys.num_rows, keys.num_rows - missing)
-    return present.select(list(names)).take(pa.array(wanted))
 
 
 def _columns_by_place(
