@@ -82,6 +82,8 @@ def parse(
     """
     verb, text = split_verb(text)
     if text.startswith("("):
+        if verb in _CHANGES:
+            raise InvalidInput(f"sql: {verb} cannot stand in brackets; write it without them")
         return Query() if verb in _IN_BRACKETS else Other(verb)
     if verb in _CALLS:
         if len(text) > _LONGEST and verb in ("CALL", "ALTER"):

@@ -42,6 +42,11 @@ class Change:
         return self.verb == "DROP"
 
     @property
+    def changes_rows(self) -> bool:
+        """True unless it creates or drops a table."""
+        return self.verb not in ("CREATE", "DROP")
+
+    @property
     def removes_table(self) -> bool:
         """True for DROP TABLE and CREATE OR REPLACE."""
         words = self.tokens.words
@@ -87,6 +92,11 @@ class Delete:
 
     target: Target
     where: str
+
+    @property
+    def query(self) -> str:
+        """A query of the same relation with the same condition."""
+        return " ".join(["SELECT 1 FROM", self.target.relation, "WHERE", self.where or "TRUE"])
 
 
 @dataclass(frozen=True, slots=True)

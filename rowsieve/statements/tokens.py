@@ -181,7 +181,8 @@ class StatementTokens:
     def until(self, stop: int, what: str) -> str:
         """Consume the text up to `stop`, which must not be empty and have balanced brackets."""
         piece = self.piece(self.at, stop)
-        if not piece or self._depths[self.at] or (stop < self.count and self._depths[stop]):
+        depths = self._depths[self.at : stop + 1]
+        if not piece or depths[0] or min(depths) < 0 or (stop < self.count and depths[-1]):
             raise self._unexpected(what)
         self.at = stop
         return piece
@@ -247,7 +248,7 @@ class StatementTokens:
 
     def terms(self, stop: int) -> list[tuple[int, int]]:
         """Consume terms up to `stop`, separated by commas; return the range of each."""
-        level = self._depths[self.at]
+        level = self._depths[self.at] if self.at < stop else 0
         ranges, start = [], self.at
         for i in range(self.at, stop):
             if self.words[i] == "," and self._depths[i] == level:

@@ -95,6 +95,10 @@ class KeptQueries:
         visit(self._views_in(text if executed is None else f"{text} {executed.query}"))
         return (*queries, *([] if executed is None else [executed]))
 
+    def has_view(self, name: tuple[str, ...]) -> bool:
+        """Return whether a full name is that of a view."""
+        return name in self._views
+
     def _views_in(self, text: str) -> Iterator[KeptQuery]:
         return (view for view in self._views.values() if view.is_named_in(text))
 

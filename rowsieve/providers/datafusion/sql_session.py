@@ -199,7 +199,8 @@ class SessionContext(datafusion.SessionContext):
             refusal, self._changes.refusals.last = self._changes.refusals.last, None
             if refusal is not None and refusal is not error:
                 raise refusal from error
-            if not isinstance(error, RowsieveError) and words.VERSION.search(query):
+            engines = error.__cause__ or error
+            if not isinstance(engines, RowsieveError) and words.VERSION.search(query):
                 raise UnsupportedOperation(_OTHER_VERSION) from error
             raise
 
@@ -482,6 +483,10 @@ class SessionContext(datafusion.SessionContext):
     def with_view_queries(self, text: str) -> str:
         """The text, followed by the queries of the views that it may read."""
         return " ".join([text, *(each.query for each in self._kept.named(text))])
+
+    def is_view(self, name: tuple[str, ...]) -> bool:
+        """Return whether a full name is that of a view that reads our tables."""
+        return self._kept.has_view(name)
 
     def catalog_named(self, name: str) -> CatalogTables | None:
         """The Rowsieve catalog with this name."""

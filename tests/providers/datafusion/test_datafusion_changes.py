@@ -14,6 +14,7 @@ import pytest
 
 import rowsieve as rs
 from rowsieve.errors import (
+    EvaluationError,
     InvalidData,
     InvalidInput,
     KeyViolation,
@@ -242,22 +243,34 @@ def test_whole_numbers_beside_fractions_keep_their_digits(tmp_path: Path) -> Non
 REFUSED = [
     ("UPDATE t SET id = id + 1", UnsupportedOperation, "key column 'id'"),
     ("UPDATE t SET v = 1, v = 2", InvalidInput, "assigned twice"),
-    ("UPDATE t SET nosuch = 1", Exception, "nosuch"),
-    ("INSERT INTO t (nosuch) VALUES (1)", Exception, "nosuch"),
-    ("INSERT INTO t (id, id) VALUES (1, 2)", Exception, "id"),
-    ("INSERT INTO t VALUES (1)", Exception, "."),
+    ("UPDATE t SET nosuch = 1", RowsieveError, "nosuch"),
+    ("INSERT INTO t (nosuch) VALUES (1)", RowsieveError, "nosuch"),
+    ("INSERT INTO t (id, id) VALUES (1, 2)", RowsieveError, "id"),
+    ("INSERT INTO t VALUES (1)", RowsieveError, "."),
     ("INSERT OVERWRITE t SELECT * FROM t", UnsupportedOperation, "INSERT OVERWRITE"),
     ("DELETE FROM t WHERE id = 1 LIMIT 1", UnsupportedOperation, "LIMIT"),
-    ("DELETE FROM t WHERE id = 1) OR (TRUE", Exception, "."),
-    ("DELETE FROM t WHERE id = 1; DELETE FROM t", Exception, "single SQL statement"),
-    ("DELETE FROM t; SELECT 1", Exception, "single SQL statement"),
-    ("UPDATE t SET v = src.v FROM src WHERE src.id = t.id", Exception, "FROM"),
-    ("DELETE FROM t WHERE nosuch = 1", Exception, "nosuch"),
-    ("DELETE FROM t WHERE v / (id - 1) > CAST(s AS INT)", Exception, "(?i)cast|divide"),
-    ("INSERT INTO t SELECT id, v, CAST('x' AS INT) FROM src", Exception, "(?i)cast"),
+    ("DELETE FROM t WHERE id = 1) OR (TRUE", RowsieveError, "."),
+    ("DELETE FROM t WHERE id = 1; DELETE FROM t", ValueError, "single SQL statement"),
+    ("DELETE FROM t; SELECT 1", ValueError, "single SQL statement"),
+    ("UPDATE t SET v = src.v FROM src WHERE src.id = t.id", RowsieveError, "FROM"),
+    ("(DELETE FROM t)", InvalidInput, "brackets"),
+    ("UPDATE t SET", InvalidInput, "expected a name"),
+    ("UPDATE t SET v = 1 / 0", EvaluationError, "nothing was changed"),
+    ("INSERT INTO t VALUES (9, 1 / 0, '')", EvaluationError, "nothing was changed"),
+    ("DELETE FROM t AS a WHERE t.id = 1", InvalidInput, "(?s)t.id.*nothing was changed"),
+    ("DELETE FROM t AS a WHERE a.id = 1) OR (TRUE", InvalidInput, "condition"),
+    ("UPDATE t SET v = 1) OR (1 WHERE TRUE", InvalidInput, "."),
+    ("UPDATE t SET v = CASE WHEN s IN (SELECT s FROM src) THEN 1 END", EvaluationError, "."),
+    ("DELETE FROM seen WHERE id = 1", UnsupportedOperation, "seen is a view"),
+    ("INSERT INTO seen VALUES (9, 9, '')", UnsupportedOperation, "seen is a view"),
+    ("MERGE INTO seen USING src ON seen.id = src.id WHEN MATCHED THEN DELETE",
+     UnsupportedOperation, "seen is a view"),
+    ("DELETE FROM t WHERE nosuch = 1", RowsieveError, "nosuch"),
+    ("DELETE FROM t WHERE v / (id - 1) > CAST(s AS INT)", RowsieveError, "(?i)cast|divide"),
+    ("INSERT INTO t SELECT id, v, CAST('x' AS INT) FROM src", RowsieveError, "(?i)cast"),
     ("MERGE INTO t USING src s ON t.id = s.id WHEN MATCHED THEN INSERT VALUES (1, 2, '')",
-     Exception, "."),
-    ("MERGE INTO t USING src s ON t.id = s.id WHEN NOT MATCHED THEN DELETE", Exception, "."),
+     RowsieveError, "."),
+    ("MERGE INTO t USING src s ON t.id = s.id WHEN NOT MATCHED THEN DELETE", RowsieveError, "."),
     ("MERGE INTO t USING src s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = s.id + 1",
      UnsupportedOperation, "another value to the key"),
     ("MERGE INTO t USING src s ON t.id = s.id + 1 WHEN NOT MATCHED THEN INSERT (id) VALUES (1)",
@@ -276,6 +289,7 @@ def test_a_refused_or_failed_statement_changes_nothing(
     context: SessionContext, table: rs.Table, text: str, error: type[Exception], message: str
 ) -> None:
     before, version = content(table), table.version
+    context.sql("CREATE VIEW seen AS SELECT * FROM t")
     with pytest.raises(error, match=message):
         run(context, text)
     fresh = rs.open_table(table.uri)
@@ -558,3 +572,15 @@ def test_a_source_may_not_have_the_column_that_a_merge_adds(context: SessionCont
             "MERGE INTO t USING (SELECT 1 AS id, 2 AS _rowsieve_row) AS s ON t.id = s.id "
             "WHEN MATCHED THEN DELETE"
         )
+
+
+@pytest.mark.parametrize(
+    "where", ["a.id = 1", "id = 1", "EXISTS (SELECT 1 FROM src WHERE a.id = 1)"]
+)
+def test_the_alias_of_a_deleted_table_is_known_in_its_condition(
+    context: SessionContext, table: rs.Table, where: str
+) -> None:
+    for text in (f"DELETE FROM t AS a WHERE {where}", f"DELETE FROM t a WHERE {where}"):
+        run(context, text)
+        table.refresh()
+        assert sorted(row["id"] for row in table.scan().to_arrow().to_pylist()) == [2, 3]

@@ -57,6 +57,30 @@ CASES: list[tuple[str, int, dict[int, str | None]]] = [
         1,
         {1: "a", 2: "b"},
     ),
+    (
+        (
+            "WITH x AS (SELECT 1 AS id, 'z' AS v) MERGE INTO t USING x ON t.id = x.id "
+            "WHEN MATCHED THEN UPDATE SET v = x.v"
+        ),
+        1,
+        {**KEPT, 1: "z"},
+    ),
+    (
+        (
+            "WITH x AS (SELECT * FROM s) MERGE INTO t USING x AS y ON t.id = y.id "
+            "WHEN MATCHED AND y.id = 2 THEN DELETE"
+        ),
+        1,
+        {1: "a", 3: "c"},
+    ),
+    (
+        (
+            "WITH x AS (SELECT 9 AS id) MERGE INTO t USING (SELECT id FROM x) y ON t.id = y.id "
+            "WHEN NOT MATCHED THEN INSERT (id) VALUES (y.id)"
+        ),
+        1,
+        {**KEPT, 9: None},
+    ),
 ]
 
 

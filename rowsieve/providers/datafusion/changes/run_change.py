@@ -79,6 +79,11 @@ def changed_rows(
                 "sql: CREATE TABLE … USING rowsieve needs a name in a registered Rowsieve catalog, "
                 "as in lake.db.t; or call rowsieve.create_table, and register the table"
             )
+        if change.changes_rows and session.is_view(full):
+            raise UnsupportedOperation(
+                f"sql: {'.'.join(change.name)} is a view over a Rowsieve table, and {change.verb} "
+                "changes tables only; name the table that the view reads"
+            )
         return None
     statement = read_change(change.tokens)
     if isinstance(statement, CreateTable | DropTable):
@@ -91,9 +96,11 @@ def changed_rows(
         if isinstance(statement, Merge) and statement.takes_source:
             statement = _with_columns(queries, statement)
             text = statement.text
-        if not isinstance(statement, Insert):
+        if isinstance(statement, Delete) and statement.target.alias:
+            queries.check(statement.query, None)  # DataFusion's DELETE does not know the alias
+        elif not isinstance(statement, Insert):
             queries.check(text, options)
-        elif options is not None:  # all of an INSERT but its query is checked here
+        if options is not None:  # all of an INSERT but its query is checked here
             queries.check(f"DELETE FROM {statement.target.name}", options)  # noqa: S608 - a name
         return _run(queries, statement)
 

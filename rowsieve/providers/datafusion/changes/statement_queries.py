@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from rowsieve.bridges.datafusion_exprs import from_datafusion
 from rowsieve.bridges.translation import Exactness
-from rowsieve.errors import RowsieveError
+from rowsieve.errors import EvaluationError, InvalidInput, RowsieveError
 from rowsieve.predicate.ir import TRUE, Predicate
 from rowsieve.providers.datafusion.changes.numbered_rows import numbered_rows
 from rowsieve.statements.query_words import may_name, searchable
@@ -71,7 +71,8 @@ class StatementQueries:
 
     def check(self, statement: str, options: Any) -> None:
         """Have DataFusion plan the statement, which checks its grammar, names and options."""
-        self._session.check_plan(statement, self._named, options, self._values, self._texts)
+        with _planning():
+            self._session.check_plan(statement, self._named, options, self._values, self._texts)
 
     @property
     def table(self) -> Table:
@@ -102,10 +103,14 @@ class StatementQueries:
         self.table.handle.engine_error = None
         try:
             return frame.to_arrow_table()
+        except (RowsieveError, MemoryError):
+            raise
         except Exception as error:
             if isinstance(failure := self.table.engine_error, RowsieveError):
                 raise failure from error
-            raise
+            raise EvaluationError(
+                f"sql: the rows cannot be computed: {error}; nothing was changed"
+            ) from error
 
     def _condition(self, frame: datafusion.DataFrame, at: Snapshot) -> Predicate | None:
         if not self._session.has_default_semantics:
@@ -120,8 +125,7 @@ class StatementQueries:
     def cast_rows(self, statement: str, at: Snapshot) -> pa.Table:
         """The rows of an INSERT with all columns, cast by DataFusion."""
         plan = self._planned(statement, at, TRUE, only_reads=False).logical_plan()
-        frame = self._session.create_dataframe_from_logical_plan(plan.inputs()[0])
-        return frame.to_arrow_table()
+        return self.run(self._session.create_dataframe_from_logical_plan(plan.inputs()[0]))
 
     def reads_table(self, *texts: str) -> bool:
         """Return whether a clause may have a subquery that reads the changed table."""
@@ -194,9 +198,21 @@ class StatementQueries:
                 held.enter_context(catalog.serving(pins))
             changed = [own.name for own in self._names_of_changed() if own.name in named]
             skipped = {} if near == TRUE else dict.fromkeys(changed, near)
+            held.enter_context(_planning())
             return session.planned_at(
                 query, named, skipped, self._versions, options, self._values, self._texts
             )
+
+
+@contextmanager
+def _planning() -> Iterator[None]:
+    """Raise InvalidInput for a part of the statement that DataFusion cannot plan."""
+    try:
+        yield
+    except (RowsieveError, MemoryError):
+        raise
+    except Exception as error:
+        raise InvalidInput(f"sql: {error}; nothing was changed") from error
 
 
 def read_only() -> datafusion.SQLOptions:
