@@ -29,9 +29,12 @@ from rowsieve.cli.options import (
 from rowsieve.cli.output import print_facts, print_json, print_table
 from rowsieve.cli.progress import CatalogChange, begin
 from rowsieve.cli.writing import Limit, Output, show_rows
-from rowsieve.errors import InvalidInput, RowsieveError
+from rowsieve.errors import InvalidInput, RowsieveError, UnsupportedOperation
 from rowsieve.objects import Location
+from rowsieve.statements.calls import CallStatement
 from rowsieve.statements.parse_statement import parse
+from rowsieve.statements.query_words import VERSION
+from rowsieve.statements.read_change import Change
 from rowsieve.statements.refused import Refused
 from rowsieve.statements.tokens import quoted
 from rowsieve.storage.manifests.manifest import PartTable
@@ -185,8 +188,7 @@ def _folder_name(uri: str) -> str:
 
 
 def _run(sql: str, tables: dict[str, Table]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    if isinstance(statement := parse(sql, "datafusion"), Refused):
-        raise statement.error
+    _check_reads(sql)
     datafusion = imported("datafusion", "datafusion")
     context = datafusion.SessionContext()
     for name, table in tables.items():
@@ -198,8 +200,28 @@ def _run(sql: str, tables: dict[str, Table]) -> tuple[pa.Schema, Iterator[pa.Rec
         stream = frame.execute_stream()
         schema = frame.schema()
     except Exception as error:
+        if VERSION.search(sql):
+            raise UnsupportedOperation(
+                "query: the text names no versions; give --version or --as-of, or query a catalog"
+            ) from error
         raise _as_ours(error, f"; the tables of the query are {', '.join(tables)}") from error
     return schema, _batches(stream)
+
+
+def _check_reads(sql: str) -> None:
+    """Refuse by name what is no query of the tables as they were opened."""
+    statement = parse(sql, "datafusion")
+    if isinstance(statement, Refused):
+        raise statement.error
+    if isinstance(statement, Change):
+        raise UnsupportedOperation(
+            f"query: {statement.verb} changes tables, and query only reads them; the commands "
+            "upsert, delete, update, overwrite and apply change a table"
+        )
+    if isinstance(statement, CallStatement):
+        raise UnsupportedOperation(
+            "query: procedures belong to a catalog: rowsieve --catalog CATALOG call …"
+        )
 
 
 def _batches(stream: Any) -> Iterator[pa.RecordBatch]:

@@ -261,7 +261,6 @@ def test_reading_commands_look_back(flights: Path) -> None:
 
 def test_query_only_reads(flights: Path, tmp_path: Path) -> None:
     for sql in (
-        "DROP TABLE flights",
         f"COPY flights TO '{tmp_path}/out.parquet'",
         "SET datafusion.execution.batch_size = 1",
         "SELECT nothing FROM flights",
@@ -271,8 +270,26 @@ def test_query_only_reads(flights: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out.parquet").exists()
 
 
-def test_query_refuses_statements_of_others_by_name(flights: Path) -> None:
-    assert "VACUUM is not available" in " ".join(run("query", "VACUUM", flights, code=3).split())
+@pytest.mark.parametrize(
+    ("sql", "refusal"),
+    [
+        ("VACUUM", "VACUUM is not available"),
+        ("DROP TABLE flights", "DROP changes tables, and query only reads them"),
+        ("DELETE FROM flights", "DELETE changes tables, and query only reads them"),
+        ("WITH x AS (SELECT 1) DELETE FROM flights", "DELETE changes tables"),
+        ("CALL system.compact('flights')", "procedures belong to a catalog"),
+        ("SELECT * FROM flights FOR VERSION AS OF 0", "give --version or --as-of"),
+    ],
+)
+def test_query_refuses_other_statements_by_name(flights: Path, sql: str, refusal: str) -> None:
+    output = " ".join(run("query", sql, flights, code=3).split())
+    assert "UnsupportedOperation" in output
+    assert refusal in output
+
+
+def test_query_takes_a_literal_that_reads_like_a_version(flights: Path) -> None:
+    (row,) = run_rows("query", "SELECT 'version as of' AS text", flights)
+    assert row == {"text": "version as of"}
 
 
 def test_query_wants_a_table() -> None:
