@@ -180,7 +180,7 @@ class Scan:
         """Return the plan: self-contained and serialisable.
 
         With `resolve`, the plan also holds the rows to read of each part. Footers, Bloom filters
-        and page indexes are read and hidden rows are found now, not by each reader of the plan.
+        and page indexes are read and hidden rows are resolved now, not by each reader of the plan.
         """
         if not resolve:
             return self._plan
@@ -260,7 +260,7 @@ class Scan:
         return self.explain()
 
     def _audited(self) -> Execution:
-        """Audit, then return a new execution: without pruning if the audit found a violation.
+        """Audit, then return a new execution: without pruning if the audit detected a violation.
 
         The audit checks the plan that is read. A plan with a limit is planned again without it,
         because pruning makes no claim about rows that a limit leaves out.

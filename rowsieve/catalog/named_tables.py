@@ -308,7 +308,7 @@ class Catalog(Dropping):
     def to_datafusion(self) -> Any:
         """Return an object for DataFusion's `register_catalog_provider`: all tables at once.
 
-        A table keeps the version that its first use found, until `refresh` of this object.
+        A table keeps the version of its first use, until `refresh` of this object.
         """
         return engines.datafusion_catalog().catalog_provider(self)
 

@@ -16,7 +16,7 @@ NAME = "demo.flights"
 def rewrite_by_call(
     folder: Path, table: Table, console: Console, engine: Any = None
 ) -> dict[str, tuple[object, object]]:
-    """Name the table in a catalog and rewrite it; return what to check, found and expected."""
+    """Name the table in a catalog and rewrite it; return what to check, actual and expected."""
     catalog = Catalog(folder / "catalog")
     catalog.register_table(NAME, table.uri)
     table.refresh()

@@ -76,7 +76,7 @@ def load_schedule(spark: Any, table: Table, flights: pa.Table, console: Console)
 def apply_what_happened(
     spark: Any, table: Table, flights: pa.Table, console: Console, checks: Checks
 ) -> None:
-    """Apply departures by week, cancellations found by Spark SQL, and late corrections."""
+    """Apply departures by week, cancellations chosen by Spark SQL, and late corrections."""
     with measured(table.uri) as effort:
         for weeks in track(list(_weeks(flights)), "  what happened", console=console):
             save(spark.createDataFrame(weeks), table, "upsert")

@@ -52,7 +52,7 @@ class Checks:
             self.failed.append(f"{what}: expected {expected}, found {actual}")
 
     def all_equal(self, pairs: Mapping[str, tuple[object, object]]) -> None:
-        """Check (found, expected) pairs by what they are."""
+        """Check (actual, expected) pairs by what they are."""
         for what, (actual, expected) in pairs.items():
             self.equal(what, actual, expected)
 

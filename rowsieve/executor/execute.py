@@ -129,7 +129,7 @@ class Execution:
                 yield live.source(read), live.rows(read)
 
     def part_rows(self) -> Iterator[PartRows]:
-        """The rows of every read and how pruning found them; a part may occur several times."""
+        """The rows of every read and how pruning kept them; a part may occur several times."""
         with (
             missing_files_named(self._store, self._plan.version),
             self._schedule.ahead() as ahead,

@@ -1,6 +1,6 @@
 """A data file that is open for reading: columns by field id, as the table has them now.
 
-A column is found by its field id, never by its name, which another column may have had when the
+A column is looked up by its field id, never by its name, which another column may have had when the
 file was written (trap T19). A column that was added later is a constant, its fill default.
 
 Soundness: a value that the column's type now cannot hold is an error, never another value.
@@ -100,7 +100,7 @@ class OpenFile:
     def stored(self, columns: Schema) -> list[str | pa.Scalar]:
         """The name in this file of each column, or its value in all rows if the file lacks it.
 
-        Columns are found by their ids; a file lacks those that were added after it was written.
+        Columns are looked up by their ids; a file lacks those that were added after it was written.
         CorruptData if it lacks another one.
         """
         names = self._names

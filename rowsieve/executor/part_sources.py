@@ -64,7 +64,7 @@ class PartSource:
         self._memory_bytes = memory_bytes
         self._known: dict[tuple[str, frozenset[int] | None], tuple[BoundPredicate, Candidates]] = {}
         self._undeleted: RowSet | None = None  # once its vector was read
-        self._mostly_match = False  # the hint of `RowGroup`, once candidates are found
+        self._mostly_match = False  # the hint of `RowGroup`, once candidates are known
         self._store = store
         self._schema = schema
         self.metrics = ScanMetrics() if metrics is None else metrics
@@ -220,7 +220,7 @@ def candidates_of(
     *,
     tombstones: bool = False,
 ) -> list[tuple[Candidates, Candidates]]:
-    """The candidate tombstones and rows of each part, found in one interpretation.
+    """The candidate tombstones and rows of each part, in one interpretation.
 
     `only`: the ids of the columns that may prune. While other parts may have newer versions, these
     are the key columns (trap T1). Unless `tombstones`, those are not asked for. Calls for the same

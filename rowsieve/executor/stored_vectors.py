@@ -2,7 +2,7 @@
 
 A part is *complete through* a version: all commits up to it that hide rows of the part are in its
 stored vector. A part without a vector is complete through its own commit, because older parts hide
-none of its rows. Rows that later commits hide are found from keys.
+none of its rows. Rows that later commits hide are resolved by keys.
 
 Soundness (invariants I3 and I4): a vector is used only for the parts of one version together, as
 the manifest of that version has them. Which rows it hides never depends on the predicate.

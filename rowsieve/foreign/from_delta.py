@@ -2,7 +2,7 @@
 
 `from_delta` opens, `import_delta` imports without copying rows. deltalake reads the log; the files
 are planned and read by us. Partition values are constant columns, deletion vectors hide rows, and
-columns are found in the files by the names or ids of the log's column mapping, which a column's
+columns are looked up in the files by the names or ids of the log's column mapping, which a column's
 metadata gives; without column mapping, that metadata is ignored. Times of type `timestamp` are
 instants, also in INT96.
 """

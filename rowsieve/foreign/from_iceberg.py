@@ -2,7 +2,7 @@
 
 `from_iceberg` opens, `import_iceberg` imports without copying rows. pyiceberg reads the metadata
 and plans the files; we prune and read them. Columns have Iceberg's field ids, by which they are
-found in the files, and so have fields inside columns; position deletes and the vectors of Puffin
+read from the files, and so have fields inside columns; position deletes and the vectors of Puffin
 files become deletion vectors. A column that a file lacks is a constant there: the value of an
 identity partition, or else the column's initial default, which fields of structs have, too.
 Equality deletes are refused.

@@ -275,7 +275,7 @@ def _chosen(
             f"schema= has the column {missing[0]!r}, which no file and no directory has; remove it "
             "from schema="
         )
-    folded = {path.lower() for path in inside}  # found as columns are (`names_in_files`)
+    folded = {path.lower() for path in inside}  # looked up as columns are (`names_in_files`)
     for field in schema:
         for path in _fields_inside(field.type, field.name):
             if path.lower() not in folded:

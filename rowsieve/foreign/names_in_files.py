@@ -1,8 +1,8 @@
 """Match names of columns that differ only in case: one column in Spark and Hive, two in Parquet.
 
-Soundness: a column is found by its exact name, or else by the only name that differs in case. Where
-files spell a name differently and nobody says whether it is one column, it is an error: values
-would be NULL in half of the files.
+Soundness: a column is looked up by its exact name, or else by the only name that differs in case.
+Where files spell a name differently and nobody says whether it is one column, it is an error:
+values would be NULL in half of the files.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def one_by_one(field_in: FieldIn) -> FieldsIn:
 def by_name(where: str, name_of: Callable[[logical.Field], str]) -> FieldsIn:
     """Return a `FieldsIn` that matches the names of a file with those of the table's fields.
 
-    By the exact name, or else the only one that differs in case, as columns are found
+    By the exact name, or else the only one that differs in case, as columns are looked up
     (`names_in_files`); SchemaMismatch if two fit. `where`: the file.
     """
 

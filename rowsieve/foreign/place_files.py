@@ -1,7 +1,7 @@
 """Adds foreign files to an existing table as parts, in place: `place_files`.
 
-The columns of a file are found by name or by field id. A column that a file lacks has its default;
-the directories of a file may give it a constant.
+The columns of a file are looked up by name or by field id. A column that a file lacks has its
+default; the directories of a file may give it a constant.
 
 Soundness: the table stays readable after the files are added. So columns whose values may not fit
 the table's type, NOT NULL columns and nested columns are read once. Keys are proved

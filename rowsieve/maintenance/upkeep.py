@@ -125,9 +125,9 @@ class UpkeepMethods(TableMethods):
         """Store which rows newer versions of their keys hide, so that reads need not compare keys.
 
         With `where`, only for parts that may hold a matching row, and parts that overlap them.
-        Later commits are found from their own keys. Writes no rows, changes no result, and commits
-        nothing if all vectors are complete. UnsupportedOperation for a table without a key, whose
-        deletes always store vectors. The table then requires writers of protocol 4.
+        Later commits are resolved from their own keys. Writes no rows, changes no result, and
+        commits nothing if all vectors are complete. UnsupportedOperation for a table without a key,
+        whose deletes always store vectors. The table then requires writers of protocol 4.
         """
         self.handle.require_writable("build_deletion_vectors")
         self.handle.order("build_deletion_vectors")

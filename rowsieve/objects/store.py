@@ -44,7 +44,7 @@ class ObjectNotFound(NotFound):
 
 
 class ObjectExists(RowsieveError):
-    """A create-only put found an object at the name; the caller must read whose it is."""
+    """A create-only put met an object at the name; the caller must read whose it is."""
 
     def __init__(self, message: str, *, path: str) -> None:
         super().__init__(message)

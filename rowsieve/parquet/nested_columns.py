@@ -1,8 +1,8 @@
 """Converts a nested column of a file to the fields that the table has now.
 
-Fields inside structs, lists and maps are found by id, as columns are: one that was dropped is not
-read, one that was added later is a constant, a renamed one is found, a widened one is cast. Lists
-and maps keep their offsets; nothing is done per row in Python.
+Fields inside structs, lists and maps are looked up by id, as columns are: one that was dropped is
+not read, one that was added later is a constant, a renamed one is read, a widened one is cast.
+Lists and maps keep their offsets; nothing is done per row in Python.
 
 Soundness: a field added later is NULL where its struct is NULL. A file that lacks another field is
 damaged.

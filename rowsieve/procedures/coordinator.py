@@ -57,7 +57,7 @@ FindTable = Callable[[str, str], Table]
 
 @dataclass(frozen=True, slots=True)
 class Coordinator:
-    """Runs calls of the procedures of one registry on tables found by name."""
+    """Runs calls of the procedures of one registry on tables given by name."""
 
     registry: ProcedureRegistry
     find: FindTable

@@ -1,7 +1,7 @@
 """Proves which versions are kept, from the log itself; every deletion of retention needs it.
 
 The caller lists the files first, and the proof comes after: a file that is committed in between is
-found by it. It reads the log by numbers, never by names of a listing:
+known to it. It reads the log by numbers, never by names of a listing:
 
 - the head is the entry after whose number there is none, and no listed name is of a later version;
 - the oldest kept version is the lower one of the table's floor and of the oldest leased version;

@@ -2,7 +2,7 @@
 
 A path is text such as `address.city`, or a tuple of its steps, which may contain dots. The item of
 a list is the step `element`; the entries of a map have the steps `key` and `value`. Steps match
-exactly, or else uniquely ignoring case. A column whose own name has dots is found by that name.
+exactly, or else uniquely ignoring case. A column whose own name has dots is looked up by that name.
 """
 
 from __future__ import annotations

@@ -5,11 +5,12 @@ skips one). Neither conversion is monotone, so bounds are converted by `local_hu
 `instant_hull`, which may be too wide, never too narrow. Times are int64 microseconds since 1970.
 Results beyond 64 bits are marked in a mask; they never wrap.
 
-The changes of a zone are found by comparing the `zoneinfo` offsets of every other day and bisecting
-where they differ; no zone has two changes within three days. After 2100 a zone only follows rules,
-which depend on the day of the week on which a year begins and on whether it is a leap year, and the
-calendar repeats every 400 years. Arrow's kernels are used only to find their own changes
-(`IN_ARROW`): with the system's database they have no daylight saving time after 2037 (pyarrow 26).
+The changes of a zone are computed by comparing the `zoneinfo` offsets of every other day and
+bisecting where they differ; no zone has two changes within three days. After 2100 a zone only
+follows rules, which depend on the day of the week on which a year begins and on whether it is a
+leap year, and the calendar repeats every 400 years. Arrow's kernels are used only to find their own
+changes (`IN_ARROW`): with the system's database they have no daylight saving time after 2037
+(pyarrow 26).
 """
 
 from __future__ import annotations

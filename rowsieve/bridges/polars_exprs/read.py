@@ -268,7 +268,7 @@ class Reader(Operands):
         self._check_members(self.type_of(operand), values.type)
         among: ir.Predicate = ir.InList(operand, ir.ValueSet(values.array.drop_null(), values.type))
         if not nulls_equal:
-            return among  # NULL among the members is never found, and hides nothing
+            return among  # NULL among the members is never matched, and hides nothing
         if not values.array.null_count:
             raise UnsupportedOperation(
                 "is_in(…, nulls_equal=True) without NULL among the members, whose NOT polars' "

@@ -3,7 +3,7 @@
 Trees carry no positions, so the text is read again, once, after it has been rejected. From its
 root, the first part that is rejected for the same reason is followed. So the time is that of typing
 the text once for each level of nesting. Soundness: nothing is decided here; an error whose place is
-not found is returned as it is.
+unknown is returned as it is.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ for `=`. The grammar hands the comments of an operator's token to its node: the 
 as its comment, and nodes with the mark of `<=>` become IS NOT DISTINCT FROM afterwards.
 
 No class of sqlglot is subclassed: those of its compiled build (`sqlglot[c]`) cannot be.
-Soundness: the given tokens have no comments of their own, and each marked operator must be found
+Soundness: the given tokens have no comments of their own, and each marked operator must be met
 again in one node; otherwise the text is refused, such as `struct(a <=> b)`, which the grammar reads
 as `struct(b AS a)`.
 """

@@ -143,7 +143,7 @@ class ManyStructs:
         return self._known[position]
 
     def _add_walked(self, position: int, end: int, shape: _Shape) -> int:
-        """Add the one struct that the shape was found in."""
+        """Add the one struct that has shown the shape."""
         if not self._parts or not isinstance(self._parts[-1], _Walked):
             self._parts.append(_Walked(len(self._slots)))
         last = self._parts[-1]
@@ -287,7 +287,7 @@ class _Lanes:
 
 
 class _Shape:
-    """The steps that read one struct, found byte by byte, and the slots of this struct.
+    """The steps that read one struct, known byte by byte, and the slots of this struct.
 
     `is_alone`: no other struct is read by the steps, so that there are none.
     """

@@ -1,7 +1,7 @@
 """Check whether a column chunk's page index contradicts itself or its chunk, and so is ignored.
 
 No checksum covers the index of another writer, and a wrong index hides rows.
-Soundness: a contradiction that is found means "unknown". An index that is wrong but consistent, as
+Soundness: a contradiction means "unknown". An index that is wrong but consistent, as
 the statistics of a footer may be, is believed.
 """
 

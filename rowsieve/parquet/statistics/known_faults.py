@@ -3,7 +3,7 @@
 A file names its writer and the version in `created_by`. Each row of `FAULTS` names a writer, the
 first version without the fault, what of its files is wrong, and in which columns. Soundness: a
 version that cannot be read counts as affected, so does a writer that names none, and a fault whose
-correction is unknown has no end. Contradictions that need no writer's name are found elsewhere
+correction is unknown has no end. Contradictions that need no writer's name are detected elsewhere
 (invariant 45).
 """
 

@@ -165,7 +165,7 @@ def _may_have_bitmaps(facts: PlanFacts, asked: Mapping[str, OwnTable]) -> bool:
     """Return whether DataFusion should scan parts with hidden rows, if the plan allows it.
 
     False if our dataset reads less than DataFusion would: it skips pages by conditions on the first
-    key column, and at a LIMIT without ORDER BY it stops before it has found all hidden rows.
+    key column, and at a LIMIT without ORDER BY it stops before it knows all hidden rows.
     """
     if not facts.is_total or facts.has_limit:
         return False

@@ -10,7 +10,7 @@ files: threads that finish early take files from others, which breaks the order 
 
 DataFusion treats a missing file as an empty one. So each query with such a scan also reads a
 partition of our dataset, which checks the files while the query runs: a file that exists then was
-found by the scan before, because file names are never reused.
+of the scan before, because file names are never reused.
 """
 
 from __future__ import annotations

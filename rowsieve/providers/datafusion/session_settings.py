@@ -22,7 +22,7 @@ ROUND_ROBIN: Final = "datafusion.optimizer.enable_round_robin_repartition"
 SPLIT_FILES: Final = "datafusion.optimizer.repartition_file_scans"
 TOP_FILTERS: Final = "datafusion.optimizer.enable_topk_dynamic_filter_pushdown"
 TARGET_PARTITIONS: Final = "datafusion.execution.target_partitions"
-# Aggregate filters: DataFusion 55.0 skips row groups by the values that MIN and MAX have found so
+# Aggregate filters: DataFusion 55.0 skips row groups by the values that MIN and MAX have seen so
 # far. While one aggregate has seen only NULL, it uses the values of the others, and loses rows.
 # Join filters: DataFusion pushes filters through joins by column name, so that a filter on `b.id`
 # skips row groups of `a` by `a.id` (apache/datafusion#25244, #25296). Partitions of such a join

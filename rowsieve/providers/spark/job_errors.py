@@ -1,8 +1,8 @@
 """Turns the errors of Spark's jobs into ours, where the call that runs the job is ours.
 
 Spark reports a failed job by an error with the traces of Java and of a worker. Our own error is
-read from the worker's trace. A file that Spark itself could not read is found by the condition of
-Spark's error and its parameters, never by the words of a message.
+read from the worker's trace. A file that Spark itself could not read is recognised by the condition
+of Spark's error and its parameters, never by the words of a message.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The time of a query in Spark's plans: found, or made a value that the optimiser cannot know.
+"""The time of a query in Spark's plans: read, or made a value that the optimiser cannot know.
 
 Spark's optimiser replaces `now()` by a constant, and computes with it. A condition that says
 `ts > now() - interval '30 days'` in the query then names a day, which is another one when the query

@@ -102,7 +102,7 @@ def _key_ids(info: TableInfo, schema: Schema) -> list[int | None]:
 def _check_later(
     entry: LogEntry, schema: Schema, next_field_id: int, before: Schema, next_before: int
 ) -> None:
-    """Raise CorruptData unless ids only grow (rule 7): rows and statistics are found by id."""
+    """Raise CorruptData unless ids only grow (rule 7): rows and statistics are looked up by id."""
     if schema.id <= before.id or next_field_id < next_before:
         raise CorruptData(
             f"{log_path(entry.version)} has schema {schema.id} and the next field id "

@@ -1,10 +1,10 @@
-"""Completes rows that DataFusion has found with the columns that a statement does not assign.
+"""Completes rows that DataFusion has computed with the columns that a statement does not assign.
 
 DataFusion computes only the assigned values and the identity of each row: its key, or its place in
 a table without one. The time that it takes to plan a query grows with the square of the number of
 columns (DataFusion 55), and our reader's does not.
 
-Soundness: the columns are those of the same version in which DataFusion found the rows. Each
+Soundness: the columns are those of the same version in which DataFusion read the rows. Each
 identity has exactly one row there; otherwise the change fails.
 """
 
@@ -36,7 +36,7 @@ def updated_rows(
     matched: pa.Table,
     assigned_names: Sequence[str],
 ) -> pa.Table:
-    """The rows that DataFusion found, after the assignment, with all columns, in their order.
+    """The rows that DataFusion computed, after the assignment, with all columns, in their order.
 
     `matched` has the values of the assigned columns, and then the key of each row in the order of
     `order`, or its place in a table without a key.

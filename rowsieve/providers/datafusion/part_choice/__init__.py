@@ -1,1 +1,1 @@
-"""The parts of our tables that a query must read, found before it runs."""
+"""The parts of our tables that a query must read, known before it runs."""

@@ -1,4 +1,4 @@
-"""A condition that the rows of `ORDER BY … LIMIT` match, found by reading a few parts first.
+"""A condition that the rows of `ORDER BY … LIMIT` match, learnt by reading a few parts first.
 
 The overlap groups that seem to have the first rows are read until as many rows match as the limit
 takes. Rows that come after the last one of these in the order are not among the first ones.

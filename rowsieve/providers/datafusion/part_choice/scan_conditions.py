@@ -1,10 +1,10 @@
 """Finds the conditions above each scan of a statement, in DataFusion's optimised plan.
 
-DataFusion evaluates all conditions itself on the rows that it reads. The conditions found here only
-skip parts of tables (invariant 31), so some may be missed.
+DataFusion evaluates all conditions itself on the rows that it reads. The conditions chosen here
+only skip parts of tables (invariant 31), so some may be missed.
 
 Soundness: a part is skipped for all scans of its table at once. So a table is pruned only if every
-scan of it in the plan has been found. DataFusion reads the clock again when it runs the statement,
+scan of it in the plan is known. DataFusion reads the clock again when it runs the statement,
 so `now()` is the time of planning or later (invariant 30).
 """
 

@@ -120,7 +120,7 @@ class _Use:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """The frame to use, and how it was found."""
+    """The frame to use, and how it was chosen."""
 
     frame: Any
     refusal: Refusal | None = None

@@ -110,8 +110,8 @@ def prune(frame: Any) -> Any:
     """Return a frame with the same rows, whose reads of our tables skip parts by its conditions.
 
     Conditions of the whole query count: above joins, views and common table expressions. Frames of
-    `to_spark`, `read` and `create_views` are found. A frame that cannot be pruned, such as one of
-    Spark Connect, is returned as it is.
+    `to_spark`, `read` and `create_views` are recognised. A frame that cannot be pruned, such as one
+    of Spark Connect, is returned as it is.
     """
     engines.spark()
     from rowsieve.providers.spark.reads.pruning import pruned  # noqa: PLC0415 - PySpark is optional

@@ -66,7 +66,7 @@ def places(spark: Any, frame: Any, starts: Mapping[int, int]) -> Any:
 
 
 def _modulus(sizes: np.ndarray) -> int:
-    """The smallest number found by which these different sizes have different remainders.
+    """The smallest known number by which these different sizes have different remainders.
 
     n sizes need about n² / 8 entries, so shorter directories are not tried.
     """
