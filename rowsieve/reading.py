@@ -202,6 +202,7 @@ class ReadMethods(TableMethods):
         where: Any = None,
         dialect: str = "postgres",
         session: Session | None = None,
+        net: bool = False,
     ) -> pa.RecordBatchReader:
         """Return the rows that the commits of a range inserted, updated and deleted, as a stream.
 
@@ -209,6 +210,9 @@ class ReadMethods(TableMethods):
         have the columns of the last version, then `_change_type` (insert, update_preimage,
         update_postimage or delete), `_commit_version` and `_commit_timestamp`. `where` selects rows
         of the feed; it may use these three columns. Commits that only rewrite files emit nothing.
+        With `net`, the range counts as one commit: at most one row before and one after for each
+        key, and no row that ends as it began. The table needs a key, and only the last version and
+        the version before the range are read.
         SnapshotExpired if a version of the range, or the version before it, has expired.
         """
         if isinstance(self.handle.read_only, str):
@@ -224,6 +228,7 @@ class ReadMethods(TableMethods):
             dialect=dialect,
             session=session,
             now_us=clock.now_us(),
+            net=net,
         ).to_reader()
 
     def files(self) -> pa.Table:

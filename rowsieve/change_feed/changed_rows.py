@@ -83,7 +83,10 @@ def changed_rows(
     """
     before, after = (
         replace(target, version=version, parts=parts)
-        for version, parts in ((commit.version - 1, commit.before), (commit.version, commit.after))
+        for version, parts in (
+            (commit.before_version, commit.before),
+            (commit.version, commit.after),
+        )
     )
     keys = _keys_of(store, before, after, commit.touched)
     has_key = bool(target.table.key)

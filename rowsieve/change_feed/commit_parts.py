@@ -18,7 +18,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowsieve.errors import CorruptData, InvalidInput, UnsupportedProtocol
+from rowsieve.errors import (
+    CorruptData,
+    InvalidInput,
+    UnsupportedOperation,
+    UnsupportedProtocol,
+)
 from rowsieve.planner.overlap import Groups, overlap_groups
 from rowsieve.storage.log.conflicts import OPERATIONS, Kind
 from rowsieve.storage.manifests.manifest import PartTable
@@ -36,9 +41,11 @@ _REPEATING = frozenset({"restore", "rewrite_rows"})
 class CommitParts:
     """Parts before and after a commit: the touched ones, and those that overlap them in keys.
 
-    `operation` is None if the log entry is gone.
+    `operation` is None if the log entry is gone, or for the net changes of several commits since
+    `before_version`.
     """
 
+    before_version: int
     version: int
     timestamp_us: int
     operation: str | None
@@ -76,7 +83,7 @@ class CommitParts:
         """Serialise for another process."""
         tables = [each.to_ipc() if len(each) else b"" for each in (self.before, self.after)]
         return msgspec.msgpack.encode(
-            _Form(self.version, self.timestamp_us, self.operation, *tables)
+            _Form(self.before_version, self.version, self.timestamp_us, self.operation, *tables)
         )
 
     @classmethod
@@ -93,10 +100,13 @@ class CommitParts:
             PartTable.from_ipc(each) if each else PartTable.empty()
             for each in (form.before, form.after)
         )
-        return cls(form.version, form.timestamp_us, form.operation, before, after)
+        return cls(
+            form.before_version, form.version, form.timestamp_us, form.operation, before, after
+        )
 
 
 class _Form(msgspec.Struct, frozen=True, array_like=True):
+    before_version: int
     version: int
     timestamp_us: int
     operation: str | None
@@ -115,20 +125,51 @@ def parts_of_commit(
     if operation is not None and _kind_of(operation, after) in _SILENT:
         return None
     old = PartTable.empty() if before is None else before.parts
-    touched = touched_parts(old, after.parts)
-    if not touched:
-        return None
-    if operation is None and not target.table.key:  # keys would tell which rows are the same
+    if operation is None and not target.table.key and touched_parts(old, after.parts):
         raise CorruptData(
             f"changes: the log entry of version {after.version} of table {after.table.uuid} is "
             "absent, so it is unknown whether its commit changed rows or only moved them; restore "
             "it from a copy, or begin after this version"
         )
+    return _between(before, after, operation, target)
+
+
+def parts_of_range(before: Snapshot | None, target: Snapshot) -> CommitParts | None:
+    """The parts to compute the net changes between two versions from; None if no row can differ.
+
+    Which commits came in between does not matter. UnsupportedOperation for a table without a key.
+    """
+    check_has_key(target)
+    return _between(before, target, None, target)
+
+
+def check_has_key(target: Snapshot) -> None:
+    """Raise UnsupportedOperation for a table whose rows cannot be told apart by a key."""
+    if not target.table.key:
+        raise UnsupportedOperation(
+            "changes: the table has no key, so nothing tells which rows before and after a range "
+            "of commits are the same row; omit net=True, or create a table with key="
+        )
+
+
+def _between(
+    before: Snapshot | None, after: Snapshot, operation: str | None, target: Snapshot
+) -> CommitParts | None:
+    """The touched parts of two versions and those that overlap them in keys; None without any."""
+    old = PartTable.empty() if before is None else before.parts
+    touched = touched_parts(old, after.parts)
+    if not touched:
+        return None
     near = touched
     if target.table.key:
         near = _overlapping(old, after.parts, touched, target)
     return CommitParts(
-        after.version, after.timestamp_us, operation, old.chosen(near), after.parts.chosen(near)
+        -1 if before is None else before.version,
+        after.version,
+        after.timestamp_us,
+        operation,
+        old.chosen(near),
+        after.parts.chosen(near),
     )
 
 
@@ -137,7 +178,7 @@ def parts_of_rows(snapshot: Snapshot) -> CommitParts | None:
     if not len(snapshot.parts):
         return None
     return CommitParts(
-        snapshot.version, snapshot.timestamp_us, "append", PartTable.empty(), snapshot.parts
+        -1, snapshot.version, snapshot.timestamp_us, "append", PartTable.empty(), snapshot.parts
     )
 
 

@@ -17,7 +17,12 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
-from rowsieve.change_feed.commit_parts import CommitParts, parts_of_commit
+from rowsieve.change_feed.commit_parts import (
+    CommitParts,
+    check_has_key,
+    parts_of_commit,
+    parts_of_range,
+)
 from rowsieve.change_feed.commit_rows import expect_parts, rows_of_commit
 from rowsieve.change_feed.feed_columns import FeedColumns
 from rowsieve.config import DEFAULT
@@ -79,7 +84,8 @@ def check_changes_kept(head: Snapshot, version: int) -> None:
 class ChangeFeed:
     """The changes of some versions, with the columns of the last one.
 
-    `target` is the version whose columns the rows have.
+    `target` is the version whose columns the rows have. With `net`, the difference of its rows and
+    those before the first version, as one commit.
     """
 
     def __init__(
@@ -89,12 +95,15 @@ class ChangeFeed:
         versions: range,
         target: Snapshot,
         columns: FeedColumns,
+        *,
+        net: bool = False,
     ) -> None:
         self._store = store
         self._log = log
         self._versions = versions
         self._target = target
         self._columns = columns
+        self._net = net
 
     @property
     def schema(self) -> pa.Schema:
@@ -116,6 +125,9 @@ class ChangeFeed:
             return
         first = self._versions[0]
         with self._lease(max(first - 1, 0)):
+            if self._net:
+                yield from self._net_rows(first)
+                return
             before, entries = self._begin(first)
             at_once = COMMITS_AT_ONCE if self._store.overlaps else 1
             for start in range(0, len(self._versions), at_once):
@@ -129,6 +141,13 @@ class ChangeFeed:
                 reading = self._begun(partial(self._log.loaded_entries, following))
                 yield from self._rows_of([commit for commit in commits if commit is not None])
                 entries = reading()
+
+    def _net_rows(self, first: int) -> Iterator[pa.RecordBatch]:
+        """The difference of two versions, computed from the parts that only one of them has."""
+        before = self._log.at(first - 1) if first else None
+        check_changes_kept(self._log.newest(), first)  # after the lease, as in `_begin`
+        commit = parts_of_range(before, self._target)
+        yield from self._rows_of([] if commit is None else [commit])
 
     def _begin(self, first: int) -> tuple[Snapshot | None, list[LogEntry | None]]:
         """The version before the first one, and the entries of the first commits.
@@ -176,10 +195,13 @@ def open_feed(
     dialect: str,
     session: Any,
     now_us: int,
+    net: bool = False,
 ) -> ChangeFeed:
     """Check a request and return its feed; reads no rows."""
     versions = checked_range(head, from_version, to_version)
     last = versions[-1] if versions else head.version
     target = head if last == head.version else log.at(last)
     bound = FeedColumns.of(target, columns, where, dialect, session, now_us)
-    return ChangeFeed(store, log, versions, target, bound)
+    if net:
+        check_has_key(target)
+    return ChangeFeed(store, log, versions, target, bound, net=net)

@@ -31,6 +31,12 @@ def changes(
         list[str] | None,
         typer.Option(metavar="NAME", help="Print only this column of the table; repeatable."),
     ] = None,
+    net: Annotated[
+        bool,
+        typer.Option(
+            "--net", help="Print the difference of the versions, not each commit's changes."
+        ),
+    ] = False,
     follow: Annotated[
         bool, typer.Option("--follow", help="Wait for new commits and print their changes too.")
     ] = False,
@@ -52,10 +58,10 @@ def changes(
     table = open_at(uri, storage_option)
     options: dict[str, Any] = {"columns": column, "where": where, "dialect": dialect}
     if follow:
-        if chosen != "json" or to_version is not None or limit is not None:
-            raise typer.BadParameter("--follow prints --json, and takes neither --to nor --limit")
+        if chosen != "json" or net or to_version is not None or limit is not None:
+            raise typer.BadParameter("--follow prints --json, and takes no --to, --limit and --net")
         _follow(table, from_version, options, poll_s)
-    reader = table.changes(from_version, to_version, **options)
+    reader = table.changes(from_version, to_version, net=net, **options)
     show_rows(reader.schema, iter(reader), chosen, limit, wide=wide)
 
 

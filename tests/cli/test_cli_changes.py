@@ -36,6 +36,12 @@ def test_changes_are_printed_as_text_and_as_json(uri: Path) -> None:
     assert "_commit_timestamp" in run("changes", uri, "--from", 1, "--output", "csv")
 
 
+def test_net_changes_are_printed(uri: Path) -> None:
+    rows = run_rows("changes", uri, "--from", 1, "--net", "--where", "k = 1", "--column", "v")
+    assert [(row["_change_type"], row["v"]) for row in rows] == [("insert", 11)]
+    assert "--net" in run("changes", uri, "--from", 1, "--net", "--follow", "--json", code=2)
+
+
 def test_wrong_ranges_are_refused(uri: Path) -> None:
     assert "newest version is 2" in run("changes", uri, "--from", 7, code=3)
     assert "--follow" in run("changes", uri, "--from", 1, "--follow", code=2)

@@ -1,4 +1,4 @@
-"""The table function `changes('t', from_version[, to_version])` of our session: the change feed.
+"""The table function `changes('t', from_version[, to_version][, net])` of our session.
 
 DataFusion pushes conditions and columns into it as into a table. We evaluate the conditions exactly
 under DataFusion's semantics, and read only these columns. The range of versions is fixed when the
@@ -53,11 +53,14 @@ class ChangesFunction:
             raise
 
     def _dataset(self, values: list[Any]) -> ChangesDataset:
+        net = len(values) > 2 and values[-1] is True
+        if len(values) > 2 and isinstance(values[-1], bool):
+            values = values[:-1]
         kinds = [type(value) for value in values]
         if kinds not in ([str, int], [str, int, int]):
             raise InvalidInput(
                 "changes takes the name of a table and the numbers of versions, as constants: "
-                "changes('table', from_version[, to_version])"
+                "changes('table', from_version[, to_version]), and true at the end for net changes"
             )
         if (table_head := self._find_table(values[0])) is None:
             raise InvalidInput(f"changes: the session has no Rowsieve table {values[0]!r}")
@@ -65,8 +68,8 @@ class ChangesFunction:
         table, head = table_head
         last = values[2] if len(values) == 3 else max(head.version, values[1])
         if len(values) == 2 and values[1] == head.version + 1:
-            return ChangesDataset(table, head, values[1], None)  # empty: no commit yet
-        return ChangesDataset(table, head, values[1], last)
+            last = None  # empty: no commit yet
+        return ChangesDataset(table, head, values[1], last, net=net)
 
 
 def _constant(argument: Any) -> Any:
@@ -79,10 +82,13 @@ def _constant(argument: Any) -> Any:
 class ChangesDataset(PushdownDataset):
     """The Dataset of a range of changes, in one partition."""
 
-    def __init__(self, table: Table, head: Snapshot, first: int, last: int | None) -> None:
+    def __init__(
+        self, table: Table, head: Snapshot, first: int, last: int | None, *, net: bool
+    ) -> None:
         self._table = table
         self._head = head
         self._range = (first, last)
+        self._net = net
         feed = self.feed(None, None)
         added = [feed.schema.field(name) for name in ADDED]
         super().__init__(pa.schema([*zoned_schema(feed.target.schema), *added]))
@@ -106,6 +112,7 @@ class ChangesDataset(PushdownDataset):
             dialect="datafusion",
             session=None,
             now_us=clock.now_us(),
+            net=self._net,
         )
 
     def get_fragments(self, filter: Any = None) -> list[ChangesFragment]:  # noqa: A002

@@ -87,7 +87,13 @@ def spark_read(table: Table, spark: Any, where: Any, columns: Sequence[str] | No
 
 
 def changes_frame(
-    table: Table, spark: Any, versions: range, where: Any, columns: Sequence[str] | None
+    table: Table,
+    spark: Any,
+    versions: range,
+    where: Any,
+    columns: Sequence[str] | None,
+    *,
+    net: bool,
 ) -> Any:
     """A DataFrame of the change feed of some versions, the last of which the table has pinned.
 
@@ -102,6 +108,8 @@ def changes_frame(
         **_storage(table),
         **_condition_options(spark, where, feed_schema(target), "where"),
     }
+    if net:
+        options["netChanges"] = "true"
     if columns is not None:
         options["columns"] = msgspec.json.encode(list(columns)).decode()
     pin_feed(FeedOptions.parse({"path": table.uri, **_lower(options)}))

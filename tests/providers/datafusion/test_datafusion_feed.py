@@ -136,3 +136,16 @@ def test_names_are_those_of_the_session(tmp_path: Path, table: rs.Table) -> None
     context.register_catalog_provider("lake", catalog.to_datafusion())
     found = context.sql("SELECT count(*) AS n FROM changes('lake.db.t', 2, 2)").to_pylist()
     assert found == [{"n": 2}]
+
+
+def test_net_changes_are_those_of_the_method(context: SessionContext, table: rs.Table) -> None:
+    for arguments, versions in (("2, true", (2,)), ("1, 3, true", (1, 3)), ("4, 4, true", (4, 4))):
+        ours = context.sql(f"SELECT * FROM changes('t', {arguments})").to_arrow_table()
+        theirs = table.changes(*versions, net=True).read_all()
+        assert list(map(repr, ours.drop_columns("at").to_pylist())) == list(
+            map(repr, theirs.drop_columns("at").to_pylist())
+        )
+    each = context.sql("SELECT count(*) AS n FROM changes('t', 1, 3, false)").to_pylist()
+    assert each == [{"n": table.changes(1, 3).read_all().num_rows}]
+    with pytest.raises(InvalidInput, match="true at the end for net changes"):
+        context.sql("SELECT * FROM changes('t', true, 1)")

@@ -82,6 +82,29 @@ def test_a_batch_read_has_the_rows_of_the_feed(spark: Any, table: rs.Table) -> N
     assert rows_of(read_changes(spark, table.uri, table.version + 1)) == []
 
 
+def test_net_changes_are_those_of_the_method(spark: Any, table: rs.Table, tmp_path: Path) -> None:
+    from rowsieve.providers.spark import read_changes
+
+    table.update({"v": "v - 10"}, where="id = 1")  # ends as it began
+    table.compact()
+    table.upsert([{"id": 9, "v": 9, "at": None}])
+    for versions in ((2,), (0, 3), (2, 4), (1, 1)):
+        found = read_changes(spark, table.uri, *versions, net=True)
+        assert rows_of(found) == expected(table, *versions, net=True)
+    where = "v > 5 AND _change_type <> 'insert'"
+    options = {"startingVersion": 2, "netChanges": "true", "split_bytes": 1, "where": where}
+    assert rows_of(read(spark, table, **options)) == expected(table, 2, where=where, net=True)
+    keyless = rs.create_table(str(tmp_path / "keyless"), pa.table({"id": [1]}))
+    with pytest.raises(Exception, match="the table has no key"):
+        read_changes(spark, keyless.uri, 0, net=True)
+    with pytest.raises(Exception, match="option netChanges is true or false"):
+        read(spark, table, startingVersion=0, netChanges="yes").count()
+    stream = spark.readStream.format("rowsieve").options(readChangeFeed="true", netChanges="true")
+    query = stream.load(table.uri).writeStream.format("noop").start()
+    with pytest.raises(Exception, match=r"netChanges is for spark\.read;"):
+        query.processAllAvailable()
+
+
 def test_what_a_batch_read_refuses(spark: Any, table: rs.Table) -> None:
     from rowsieve.providers.spark import read_changes
 

@@ -20,6 +20,7 @@ from rowsieve.providers.spark.option_values import (
 )
 
 READ_FEED: Final = "readchangefeed"
+NET: Final = "netchanges"
 LATEST: Final = "latest"
 MAX_VERSIONS: Final = 1000
 """The commits per batch of a stream, unless an option says otherwise."""
@@ -30,6 +31,7 @@ _OF_FEED: Final = (
     "endingversion",
     "endingtimestamp",
     "maxversionspertrigger",
+    NET,
 )
 _KNOWN: Final = (
     "path",
@@ -64,6 +66,7 @@ class FeedOptions:
     ending_version: int | None = None
     ending_timestamp: str | None = None
     max_versions: int | None = None
+    net: bool = False
     split_bytes: int | None = None
 
     @classmethod
@@ -88,6 +91,7 @@ class FeedOptions:
             starting_timestamp=options.get("startingtimestamp"),
             ending_version=count_of(options, "endingversion"),
             ending_timestamp=options.get("endingtimestamp"),
+            net=_is_true(options, NET, "netChanges"),
             max_versions=count_of(options, "maxversionspertrigger", least=1),
             split_bytes=count_of(options, "split_bytes", least=1),
         )
@@ -114,14 +118,15 @@ class FeedOptions:
                 "options endingVersion and endingTimestamp are for spark.read; a stream with the "
                 "trigger availableNow ends at the newest version"
             )
+        if self.net:
+            raise InvalidInput(
+                "option netChanges is for spark.read; a stream has the changes of each commit"
+            )
 
 
 def reads_feed(options: Mapping[str, str]) -> bool:
     """Return whether these options ask for the change feed; InvalidInput if it is unclear."""
-    value = options.get(READ_FEED, "false").lower()
-    if value not in ("true", "false"):
-        raise InvalidInput(f"option readChangeFeed is true or false, not {value!r}")
-    if value == "true":
+    if _is_true(options, READ_FEED, "readChangeFeed"):
         return True
     _refuse_filters_of_commits(options)
     if (extra := next((name for name in _OF_FEED if name in options), None)) is not None:
@@ -129,6 +134,13 @@ def reads_feed(options: Mapping[str, str]) -> bool:
             f"option {extra} is for reads of the change feed: add .option('readChangeFeed', 'true')"
         )
     return False
+
+
+def _is_true(options: Mapping[str, str], name: str, shown: str) -> bool:
+    value = options.get(name, "false").lower()
+    if value not in ("true", "false"):
+        raise InvalidInput(f"option {shown} is true or false, not {value!r}")
+    return value == "true"
 
 
 def _refuse_filters_of_commits(options: Mapping[str, str]) -> None:

@@ -21,7 +21,13 @@ from pyspark.sql.types import StructType
 from rowsieve import clock
 from rowsieve.bridges.spark_columns.types import spark_schema
 from rowsieve.bridges.where import to_predicate
-from rowsieve.change_feed.commit_parts import CommitParts, parts_of_commit, parts_of_rows
+from rowsieve.change_feed.commit_parts import (
+    CommitParts,
+    check_has_key,
+    parts_of_commit,
+    parts_of_range,
+    parts_of_rows,
+)
 from rowsieve.change_feed.commit_rows import rows_of_commit
 from rowsieve.change_feed.feed import checked_range
 from rowsieve.change_feed.feed_columns import FeedColumns, feed_schema
@@ -73,6 +79,8 @@ def pin_feed(options: FeedOptions) -> PinnedFeed:
     names = odd_names(options.where or "TRUE", feed_schema(target)) if follows else OddNames()
     pinned = PinnedFeed(target, clock.now_us(), ansi_default(), names)
     feed_columns(options, pinned)
+    if options.net:
+        check_has_key(target)
     return pinned
 
 
@@ -156,6 +164,12 @@ class CommitPlanner:
             before = after
         self._last = before
         return [commit for commit in commits if commit is not None]
+
+    def net(self, versions: range) -> list[CommitParts]:
+        """The net changes of the versions, which end with the target, as those of one commit."""
+        before = self._at(versions[0] - 1) if versions[0] else None
+        commit = parts_of_range(before, self._log.at(versions[-1]))
+        return [] if commit is None else [commit]
 
     def _at(self, version: int) -> Snapshot:
         last = self._last
@@ -261,7 +275,8 @@ class FeedReader(DataSourceReader):
             return []
         versions = checked_range(head, first, target.version)
         planner = CommitPlanner(log, target)
-        return planner.tasks(planner.commits(versions), options.split_bytes)
+        commits = planner.net(versions) if options.net else planner.commits(versions)
+        return planner.tasks(commits, options.split_bytes)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The changes of one task."""

@@ -48,12 +48,14 @@ def read_changes(
     *,
     where: Any = None,
     columns: Sequence[str] | None = None,
+    net: bool = False,
     storage_options: Any = None,
 ) -> Any:
     """A DataFrame of the rows that the commits of a range changed, as `Table.changes` returns them.
 
     Both ends are inclusive; without `to_version` the range ends at the newest version. `where` may
-    use the columns of the feed, under the session's current settings. Rows have no order.
+    use the columns of the feed, under the session's current settings. Rows have no order. `net` is
+    as in `Table.changes`.
     """
     engines.spark()  # MissingExtra without PySpark
     from rowsieve.change_feed.feed import checked_range  # noqa: PLC0415 - as in `_read`
@@ -66,7 +68,7 @@ def read_changes(
     versions = checked_range(table.handle.pinned, from_version, to_version)
     if to_version is not None:
         table = open_table(uri, version=to_version, storage_options=storage_options)
-    return changes_frame(table, spark, versions, where, columns)
+    return changes_frame(table, spark, versions, where, columns, net=net)
 
 
 def explain(
